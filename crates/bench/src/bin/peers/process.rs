@@ -1,0 +1,174 @@
+//! A server that was started for measuring: pinned, watched, and stopped again.
+//!
+//! In:  a command line. Out: its processor time and memory, from /proc.
+//!
+//! Invariant: the server is gone when its [`Process`] is dropped.
+
+use crate::peer::{Found, Setup};
+use anyhow::{Context, bail};
+use brickyard_bench::{Link, Target};
+use rustix::{
+    param::clock_ticks_per_second,
+    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
+};
+use std::{
+    fs::{self, File},
+    net::TcpListener,
+    path::Path,
+    process::{Child, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The server's core, with all of its threads.
+pub(crate) const SERVER_CORE: usize = 0;
+/// The client's core.
+pub(crate) const CLIENT_CORE: usize = 1;
+
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// A running server.
+pub(crate) struct Process {
+    child: Child,
+    pub(crate) target: Target,
+}
+
+/// Processor time of a process, all threads together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Cpu {
+    pub(crate) user_s: f64,
+    pub(crate) system_s: f64,
+}
+
+impl Process {
+    /// Starts the server in a directory of its own under `dir` and waits until it answers.
+    pub(crate) fn start(found: &Found, setup: &Setup, dir: &Path) -> anyhow::Result<Self> {
+        let name = found.peer.name();
+        let (port, brick_port) = free_ports().context("cannot find free ports")?;
+        let data = dir.join(format!("{}-{port}", name.replace(' ', "-")));
+        fs::create_dir_all(&data).with_context(|| format!("cannot make {}", data.display()))?;
+        let log = data.join("server.log");
+        let output =
+            File::create(&log).with_context(|| format!("cannot make {}", log.display()))?;
+        let mut command = found.command(setup, port, brick_port, &data);
+        command
+            .stdin(Stdio::null())
+            .stderr(output.try_clone()?)
+            .stdout(output);
+        let child = pinned_to(SERVER_CORE, || command.spawn())?
+            .with_context(|| format!("cannot start {}", found.program.display()))?;
+        let mut target = Target::resp(format!("127.0.0.1:{port}"));
+        target.protocol = found.peer.protocol();
+        let mut process = Self { child, target };
+        process.wait_until_ready().with_context(|| {
+            let log = fs::read_to_string(&log).unwrap_or_default();
+            let tail: Vec<_> = log.lines().rev().take(10).collect();
+            let tail: Vec<_> = tail.into_iter().rev().collect();
+            format!("{name} did not start; its last words:\n{}", tail.join("\n"))
+        })?;
+        Ok(process)
+    }
+
+    fn wait_until_ready(&mut self) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        while begin.elapsed() < START_LIMIT {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("it ended with {status}");
+            }
+            // A connection is enough: a server that is still loading answers with an error that the
+            // filling run would report.
+            if Link::open(&self.target).is_ok() {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        bail!(
+            "it does not accept connections after {} s",
+            START_LIMIT.as_secs()
+        )
+    }
+
+    pub(crate) fn cpu(&self) -> anyhow::Result<Cpu> {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let stat = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        cpu_of(&stat, clock_ticks_per_second()).with_context(|| format!("cannot understand {path}"))
+    }
+
+    /// Resident memory, in bytes.
+    pub(crate) fn resident_bytes(&self) -> anyhow::Result<u64> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())
+            .map(|kilobytes| kilobytes * 1024)
+            .with_context(|| format!("{path} has no VmRSS; is the server still running?"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Its data is thrown away, so there is nothing to end gracefully for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs `work` with this thread on `core`; a child started in it inherits the pin, before it has any
+/// threads that could escape. Without that many cores, nothing is pinned.
+fn pinned_to<T>(core: usize, work: impl FnOnce() -> T) -> anyhow::Result<T> {
+    let before = sched_getaffinity(None).context("cannot read which cores may be used")?;
+    pin(core)?;
+    let result = work();
+    sched_setaffinity(None, &before).context("cannot unpin")?;
+    Ok(result)
+}
+
+/// Keeps this thread on `core`, if the machine has it.
+pub(crate) fn pin(core: usize) -> anyhow::Result<()> {
+    if can_pin() {
+        let mut one = CpuSet::new();
+        one.set(core);
+        sched_setaffinity(None, &one).with_context(|| format!("cannot pin to core {core}"))?;
+    }
+    Ok(())
+}
+
+/// Whether there is a core for the server and another for the client.
+pub(crate) fn can_pin() -> bool {
+    thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2) || is_pinned()
+}
+
+/// Once pinned, this process sees one core only; the machine still has the others.
+fn is_pinned() -> bool {
+    fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| {
+        text.lines()
+            .filter(|line| line.starts_with("processor"))
+            .count()
+            >= 2
+    })
+}
+
+fn free_ports() -> std::io::Result<(u16, u16)> {
+    // Held together, so that they differ; given back just before the server takes them.
+    let first = TcpListener::bind("127.0.0.1:0")?;
+    let second = TcpListener::bind("127.0.0.1:0")?;
+    Ok((first.local_addr()?.port(), second.local_addr()?.port()))
+}
+
+/// Reads user and system time out of a line of /proc/PID/stat.
+fn cpu_of(stat: &str, ticks_per_s: u64) -> Option<Cpu> {
+    // The second field is the program's name in parentheses, and may hold spaces and parentheses.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut fields = rest.split_ascii_whitespace().skip(11);
+    let mut seconds = || Some(fields.next()?.parse::<u64>().ok()? as f64 / ticks_per_s as f64);
+    Some(Cpu {
+        user_s: seconds()?,
+        system_s: seconds()?,
+    })
+}
+
+#[cfg(test)]
+#[path = "process_test.rs"]
+mod process_test;

@@ -1,0 +1,55 @@
+//! Load generation: asks a server for much, and measures how it does.
+//!
+//! In:  [`Options`]: a server, a workload, a pace. Out: a [`Report`], as a table or as JSON.
+//!
+//! One thread drives all connections over non-blocking sockets; it writes requests from templates
+//! and only steps over replies, so one core of it outruns one core of a server.
+//!
+//! ```no_run
+//! use brickyard_bench::{Distribution, KeySpace, Options, Pace, Target, Until, Workload};
+//! let report = brickyard_bench::run(&Options {
+//!     target: Target::resp("127.0.0.1:6379"),
+//!     workload: Workload {
+//!         set_share: 0.1,
+//!         keys: KeySpace { count: 1_000_000, bytes: 16, distribution: Distribution::Uniform },
+//!         value_bytes_min: 150,
+//!         value_bytes_max: 150,
+//!         expire_ms: None,
+//!     },
+//!     pace: Pace::Closed { pipeline: 100 },
+//!     until: Until::Count(10_000_000),
+//!     warm_up: std::time::Duration::from_secs(1),
+//!     connections: 8,
+//!     threads: 1,
+//!     seed: 1,
+//!     drain_limit: std::time::Duration::from_secs(10),
+//! })?;
+//! println!("{report}");
+//! # Ok::<(), brickyard_bench::Error>(())
+//! ```
+//!
+//! Not here: what the numbers of different servers look like beside each other; that is the
+//! program `peers` (src/bin/peers), which writes docs/benchmarks.md.
+
+mod connection;
+pub mod echo;
+mod error;
+mod generator;
+mod keys;
+mod link;
+mod options;
+mod random;
+mod record;
+mod reply;
+mod report;
+mod run;
+mod workload;
+
+pub use error::Error;
+pub use keys::{Distribution, KeySpace};
+pub use link::{Link, Target};
+pub use options::{Arrivals, Options, Pace, Until};
+pub use reply::{Outcome, Protocol, error_kind, error_text};
+pub use report::{Latency, OperationReport, Report, grouped};
+pub use run::run;
+pub use workload::{Operation, Workload};

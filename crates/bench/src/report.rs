@@ -1,0 +1,222 @@
+//! The result of a run, for people and for programs.
+//!
+//! In:  a [`Record`] and the time that it took. Out: [`Report`], as JSON (serde) or as a table
+//! (`Display`).
+
+use crate::{record::Record, workload::Operation};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+/// Latencies of the requests that succeeded, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// Arithmetic mean.
+    pub mean_us: f64,
+    /// Half were faster.
+    pub p50_us: f64,
+    /// 90 % were faster.
+    pub p90_us: f64,
+    /// 99 % were faster.
+    pub p99_us: f64,
+    /// 99.9 % were faster.
+    pub p999_us: f64,
+    /// The slowest.
+    pub max_us: f64,
+}
+
+impl Latency {
+    fn of(histogram: &Histogram<u64>) -> Self {
+        if histogram.is_empty() {
+            return Self::default();
+        }
+        let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
+        Self {
+            mean_us: histogram.mean() / 1e3,
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            max_us: histogram.max() as f64 / 1e3,
+        }
+    }
+}
+
+/// One kind of operation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OperationReport {
+    /// `get` or `set`.
+    pub operation: &'static str,
+    /// How many succeeded.
+    pub count: u64,
+    /// How many of those found no value.
+    pub misses: u64,
+    /// How long they took.
+    pub latency: Latency,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Measured time, warm-up excluded, in seconds.
+    pub elapsed_s: f64,
+    /// Requests a second that were asked for; `null` in a closed loop.
+    pub offered_per_s: Option<f64>,
+    /// Requests that succeeded.
+    pub count: u64,
+    /// Requests that succeeded, a second.
+    pub count_per_s: f64,
+    /// Latencies of all that succeeded.
+    pub latency: Latency,
+    /// The same by kind of operation; kinds that did not occur are left out.
+    pub operations: Vec<OperationReport>,
+    /// Error replies, by their first word.
+    pub refused: BTreeMap<String, u64>,
+    /// Requests that were sent but not answered: connections that broke, or replies that did not
+    /// come before the end of the run.
+    pub unanswered: u64,
+    /// Requests of an open loop that were due while too many others were already waiting.
+    pub not_sent: u64,
+    /// Bytes sent, warm-up included.
+    pub bytes_sent: u64,
+    /// Bytes received, warm-up included.
+    pub bytes_received: u64,
+    /// Processor time of the generator for one request that succeeded, in microseconds: when it
+    /// is near the time between requests, the generator is the limit and not the server.
+    pub client_cpu_us: f64,
+}
+
+impl Report {
+    pub(crate) fn new(
+        record: &Record,
+        elapsed: Duration,
+        offered_per_s: Option<f64>,
+        client_cpu: Duration,
+    ) -> Self {
+        let mut all = record.operations[0].latency_ns.clone();
+        #[expect(
+            clippy::expect_used,
+            reason = "both were made by Record::new(), equal bounds"
+        )]
+        all.add(&record.operations[1].latency_ns)
+            .expect("equal bounds");
+        let count = all.len();
+        let elapsed_s = elapsed.as_secs_f64();
+        let operations = Operation::ALL
+            .iter()
+            .zip(&record.operations)
+            .filter(|(_, counted)| !counted.latency_ns.is_empty())
+            .map(|(operation, counted)| OperationReport {
+                operation: operation.name(),
+                count: counted.latency_ns.len(),
+                misses: counted.misses,
+                latency: Latency::of(&counted.latency_ns),
+            })
+            .collect();
+        Self {
+            elapsed_s,
+            offered_per_s,
+            count,
+            count_per_s: if elapsed_s > 0.0 {
+                count as f64 / elapsed_s
+            } else {
+                0.0
+            },
+            latency: Latency::of(&all),
+            operations,
+            refused: record.refused.clone(),
+            unanswered: record.unanswered,
+            not_sent: record.not_sent,
+            bytes_sent: record.bytes_sent,
+            bytes_received: record.bytes_received,
+            client_cpu_us: client_cpu.as_secs_f64() * 1e6 / count.max(1) as f64,
+        }
+    }
+
+    /// How many requests were answered with an error.
+    #[must_use]
+    pub fn refused_count(&self) -> u64 {
+        self.refused.values().sum()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} requests in {:.2} s: {}/s",
+            grouped(self.count),
+            self.elapsed_s,
+            grouped(self.count_per_s.round() as u64)
+        )?;
+        if let Some(offered) = self.offered_per_s {
+            write!(f, " of {}/s offered", grouped(offered.round() as u64))?;
+        }
+        writeln!(f, "; {:.2} us of client processor each", self.client_cpu_us)?;
+        writeln!(
+            f,
+            "\n{:<10}{:>14}{:>12}{:>11}{:>11}{:>11}{:>11}{:>11}",
+            "latency us", "requests", "mean", "p50", "p90", "p99", "p99.9", "max"
+        )?;
+        for row in &self.operations {
+            write_row(f, row.operation, row.count, &row.latency)?;
+        }
+        if self.operations.len() != 1 {
+            write_row(f, "all", self.count, &self.latency)?;
+        }
+        for row in self.operations.iter().filter(|row| row.misses > 0) {
+            writeln!(
+                f,
+                "{}: {} found no value",
+                row.operation,
+                grouped(row.misses)
+            )?;
+        }
+        for (kind, count) in &self.refused {
+            writeln!(f, "refused by the server, {kind}: {}", grouped(*count))?;
+        }
+        if self.unanswered > 0 {
+            writeln!(f, "unanswered: {}", grouped(self.unanswered))?;
+        }
+        if self.not_sent > 0 {
+            writeln!(
+                f,
+                "not sent, too many were waiting: {}",
+                grouped(self.not_sent)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn write_row(f: &mut fmt::Formatter<'_>, name: &str, count: u64, latency: &Latency) -> fmt::Result {
+    writeln!(
+        f,
+        "{name:<10}{:>14}{:>12.1}{:>11.1}{:>11.1}{:>11.1}{:>11.1}{:>11.1}",
+        grouped(count),
+        latency.mean_us,
+        latency.p50_us,
+        latency.p90_us,
+        latency.p99_us,
+        latency.p999_us,
+        latency.max_us
+    )
+}
+
+/// `1234567` as `1,234,567`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "report_test.rs"]
+mod report_test;

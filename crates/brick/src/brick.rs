@@ -1,0 +1,456 @@
+//! A whole brick, minus its I/O: what it is made of and how it is driven.
+//!
+//! In:  connections' bytes ([`Brick::input`]), [`Event`]s. Out: connections' replies
+//!      ([`Brick::output`]), [`Effect`]s.
+//!
+//! One turn of the driver's loop: [`Brick::begin_turn`]; bytes and events in; [`Brick::run`] until
+//! [`Brick::has_work`] says no (or the turn's budget is used up); effects, outputs, closed
+//! connections out. Calling a `poll_` once too often returns `None` and does nothing.
+//!
+//! Invariants:
+//! - Nothing here blocks, reads a clock or draws a random number that it was not given.
+//! - What any one client can make grow is bounded: its input by the wire's limits, its output by
+//!   `output_bytes_max`, its share of a turn by the batch.
+//!
+//! Not here: what a request does (`batch`, `keyed`, `session`), what events do (`events`).
+//! Source: Gribble et al., OSDI 2000, section 4: a brick is a single-threaded, event-driven store.
+
+use crate::clean::Cleaner;
+use crate::cold::Cold;
+use crate::connection::{Connection, ConnectionId};
+use crate::core::Core;
+use crate::effect::{Accepted, BatchId, Effect};
+use crate::forward::{ForwardReply, Outbox};
+use crate::keyed::Share;
+use crate::log::Log;
+use crate::output::Gate;
+use crate::random::Random;
+use crate::segments::Segments;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::slowlog::{SlowCommand, Slowlog};
+use crate::view::Staging;
+use crate::{batch::Parsed, session::Pending};
+use brickyard_command::CommandId;
+use brickyard_metadata::Catalog;
+use brickyard_types::{BrickId, Instant, UnixMillis};
+use brickyard_wire::Span;
+use slab::Slab;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// What a brick is made with.
+#[derive(Debug)]
+pub struct Config {
+    /// Which brick of the node this is.
+    pub id: BrickId,
+    /// How many bricks the node has.
+    pub bricks: u32,
+    /// What all bricks of the node see.
+    pub shared: Arc<Shared>,
+    /// The tables and their maps.
+    pub catalog: Arc<Catalog>,
+    /// Random bits of this start.
+    pub seed: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Brick {
+    pub(crate) core: Core,
+    pub(crate) connections: Slab<Connection>,
+    /// Connections with input to execute.
+    pub(crate) queued: VecDeque<ConnectionId>,
+    /// Connections with output to send.
+    listed: VecDeque<ConnectionId>,
+    /// Connections with replies that wait for the log.
+    pub(crate) waiting: Vec<ConnectionId>,
+    resumed: Vec<ConnectionId>,
+    paused: Vec<ConnectionId>,
+    pub(crate) closing: Vec<ConnectionId>,
+    /// Replies to other bricks that wait for the log.
+    pub(crate) held_replies: Vec<(Gate, BrickId, ForwardReply)>,
+    /// Shares of commands on whole tables that wait for what was prepared before them.
+    pub(crate) deferred: VecDeque<(Gate, Share)>,
+    pub(crate) pending: BTreeMap<u64, Pending>,
+    pub(crate) pending_next: u64,
+    pub(crate) cleaner: Cleaner,
+    // Scratch of run(), kept for its memory.
+    pub(crate) batch: Vec<Parsed>,
+    pub(crate) spans: Vec<Span>,
+    /// What the last run() executed: (command, how often).
+    pub(crate) ran: Vec<(CommandId, u32)>,
+    pub(crate) ran_slow: Option<SlowCommand>,
+    pub(crate) is_stopping: bool,
+    pub(crate) last_sweep: Instant,
+    /// Commands a second over the last second or so, and the count that it was taken from.
+    pub(crate) ops_per_second: u64,
+    pub(crate) commands_at_sweep: u64,
+}
+
+/// Connections may be at most this many on one brick: what a driver's token can name.
+const CONNECTIONS_MAX: usize = 1 << 24;
+
+impl Brick {
+    /// A brick that has no connections and has not read its log yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let Config {
+            id,
+            bricks,
+            shared,
+            catalog,
+            seed,
+        } = config;
+        let mut core = Core {
+            id,
+            bricks,
+            shared,
+            now: Instant(0),
+            unix: UnixMillis(0),
+            catalog: Arc::clone(&catalog),
+            tables: Vec::new(),
+            table_by_name: BTreeMap::new(),
+            table_by_id: BTreeMap::new(),
+            log: Log::new(),
+            segments: Segments::default(),
+            cold: Cold::default(),
+            outbox: Outbox::new(bricks),
+            effects: VecDeque::new(),
+            staging: Staging::default(),
+            random: Random::new(seed),
+            slowlog: Slowlog::default(),
+            damage: Vec::new(),
+        };
+        core.adopt(catalog);
+        Self {
+            core,
+            connections: Slab::new(),
+            queued: VecDeque::new(),
+            listed: VecDeque::new(),
+            waiting: Vec::new(),
+            resumed: Vec::new(),
+            paused: Vec::new(),
+            closing: Vec::new(),
+            held_replies: Vec::new(),
+            deferred: VecDeque::new(),
+            pending: BTreeMap::new(),
+            pending_next: 1,
+            cleaner: Cleaner::default(),
+            batch: Vec::new(),
+            spans: Vec::new(),
+            ran: Vec::new(),
+            ran_slow: None,
+            is_stopping: false,
+            last_sweep: Instant(0),
+            ops_per_second: 0,
+            commands_at_sweep: 0,
+        }
+    }
+
+    /// The version of the catalog that this brick works by.
+    #[must_use]
+    pub fn catalog_version(&self) -> u64 {
+        self.core.catalog.version().0
+    }
+
+    /// Whether nothing that was accepted is still on its way to the log.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.core.is_settled() && self.held_replies.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Whether [`Self::run`] has something to do.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        !self.queued.is_empty()
+    }
+
+    /// When a [`crate::Event::Tick`] is wanted at the latest.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        Some(self.core.now + Duration::from_millis(100))
+    }
+
+    /// Tells the brick what time it is; all that follows happens at that time.
+    pub fn begin_turn(&mut self, now: Instant, unix: UnixMillis) {
+        self.core.now = now;
+        self.core.unix = unix;
+        self.core.stats().turns.add(1);
+    }
+
+    /// Takes a new connection.
+    ///
+    /// # Errors
+    /// The bytes to send before it is closed: there are too many connections.
+    pub fn accept(&mut self, accepted: Accepted) -> Result<ConnectionId, Vec<u8>> {
+        let shared = Arc::clone(&self.core.shared);
+        let clients = shared.clients.fetch_add(1, Relaxed);
+        let max = Settings::load(&shared.settings.maxclients);
+        if clients >= max || self.connections.len() >= CONNECTIONS_MAX || self.is_stopping {
+            shared.clients.fetch_sub(1, Relaxed);
+            self.core.stats().connections_refused.add(1);
+            return Err(b"-ERR max number of clients reached\r\n".to_vec());
+        }
+        let entry = self.connections.vacant_entry();
+        let id = ConnectionId(entry.key() as u32);
+        let table = self.core.table_by_name.get("default").copied().unwrap_or(0);
+        let (now, unix) = (self.core.now, self.core.unix);
+        let mut connection = Connection::new(id, accepted, &shared, table, now, unix);
+        if let Some(user) = connection.session.user.clone() {
+            crate::session::enter_user(&self.core, &mut connection, user);
+        }
+        entry.insert(connection);
+        let stats = self.core.stats();
+        stats.connections.add(1);
+        stats.clients.set(self.connections.len() as u64);
+        Ok(id)
+    }
+
+    /// The buffer to which the driver appends what the client sent; call [`Self::on_received`]
+    /// after that.
+    ///
+    /// # Panics
+    /// If there is no such connection (a caller bug).
+    #[inline]
+    pub fn input(&mut self, id: ConnectionId) -> &mut Vec<u8> {
+        &mut self.connections[id.0 as usize].input
+    }
+
+    /// Whether the driver should read from the connection. When not, [`Self::poll_resumed`] says
+    /// when to go on: that is how a client feels that it sends faster than it is served.
+    #[must_use]
+    pub fn wants_input(&self, id: ConnectionId) -> bool {
+        self.connections
+            .get(id.0 as usize)
+            .is_some_and(|connection| !connection.is_paused)
+    }
+
+    /// The input has grown.
+    #[inline]
+    pub fn on_received(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(id.0 as usize) {
+            connection.last_active = self.core.now;
+            if connection.may_execute() {
+                if !connection.is_queued {
+                    connection.is_queued = true;
+                    self.queued.push_back(id);
+                }
+            } else {
+                self.pause(id);
+            }
+        }
+    }
+
+    /// The client will send no more. What it has sent is executed, then the connection is closed.
+    pub fn on_end_of_stream(&mut self, id: ConnectionId) {
+        self.on_error(id);
+    }
+
+    /// The connection broke: replies can no longer be delivered.
+    pub fn on_error(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(id.0 as usize) {
+            connection.is_broken = true;
+            self.close(id);
+        }
+    }
+
+    /// Executes nothing more for the connection and closes it when its replies are sent.
+    pub(crate) fn close(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(id.0 as usize)
+            && (!connection.is_closing || connection.is_broken)
+        {
+            connection.is_closing = true;
+            if !self.closing.contains(&id) {
+                self.closing.push(id);
+            }
+        }
+    }
+
+    /// Tells the driver to stop reading from a connection that must wait.
+    fn pause(&mut self, id: ConnectionId) {
+        const INPUT_SOFT: usize = 1 << 20;
+        if let Some(connection) = self.connections.get_mut(id.0 as usize)
+            && !connection.is_paused
+            && connection.pending_input() > INPUT_SOFT
+        {
+            connection.is_paused = true;
+            self.paused.push(id);
+        }
+    }
+
+    /// The next effect to carry out.
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        if let Some(effect) = self.core.effects.pop_front() {
+            return Some(effect);
+        }
+        if let Some(append) = self.core.log.take_batch() {
+            let stats = self.core.stats();
+            stats.log_batches.add(1);
+            stats.log_bytes.add(append.bytes.len() as u64);
+            stats
+                .log_pending_bytes
+                .set(self.core.log.pending_bytes() as u64);
+            return Some(Effect::Append(append));
+        }
+        self.core
+            .outbox
+            .take()
+            .map(|(brick, messages)| Effect::Forward(brick, messages))
+    }
+
+    /// The batch that the next append will be, for drivers that match answers to questions.
+    #[must_use]
+    pub fn building(&self) -> BatchId {
+        self.core.building()
+    }
+
+    /// Notes that the connection has output to send.
+    #[inline]
+    pub(crate) fn list(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(id.0 as usize) {
+            if !connection.is_listed && !connection.output.ready().is_empty() {
+                connection.is_listed = true;
+                self.listed.push_back(id);
+            }
+            if !connection.is_waiting && connection.output.is_held() {
+                connection.is_waiting = true;
+                self.waiting.push(id);
+            }
+        }
+    }
+
+    /// A connection with output to send.
+    #[inline]
+    pub fn poll_output(&mut self) -> Option<ConnectionId> {
+        loop {
+            let id = self.listed.pop_front()?;
+            if let Some(connection) = self.connections.get_mut(id.0 as usize) {
+                connection.is_listed = false;
+                if !connection.is_broken {
+                    return Some(id);
+                }
+            }
+        }
+    }
+
+    /// What may be sent to the client now.
+    #[inline]
+    #[must_use]
+    pub fn output(&self, id: ConnectionId) -> &[u8] {
+        self.connections
+            .get(id.0 as usize)
+            .map_or(&[], |connection| connection.output.ready())
+    }
+
+    /// `len` bytes of the output were sent.
+    #[inline]
+    pub fn on_sent(&mut self, id: ConnectionId, len: usize) {
+        let stats_out = len as u64;
+        if let Some(connection) = self.connections.get_mut(id.0 as usize) {
+            connection.bytes_out += stats_out;
+            connection.output.on_sent(len);
+            if connection.pending_input() > 0 || connection.is_paused {
+                self.resume(id);
+            }
+        }
+        self.core.stats().bytes_out.add(stats_out);
+    }
+
+    /// Lets a connection go on that may have been waiting for something.
+    pub(crate) fn resume(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get_mut(id.0 as usize) else {
+            return;
+        };
+        if !connection.may_execute() {
+            return;
+        }
+        if connection.pending_input() > 0 && !connection.is_queued {
+            connection.is_queued = true;
+            self.queued.push_back(id);
+        }
+        if connection.is_paused {
+            connection.is_paused = false;
+            self.resumed.push(id);
+        }
+    }
+
+    /// A connection from which the driver should read again.
+    pub fn poll_resumed(&mut self) -> Option<ConnectionId> {
+        self.resumed.pop()
+    }
+
+    /// A connection from which the driver should stop reading for now.
+    pub fn poll_paused(&mut self) -> Option<ConnectionId> {
+        self.paused.pop()
+    }
+
+    /// A connection to close, after what [`Self::output`] still has was sent as far as the socket
+    /// takes it. Its id may be given out again at once.
+    pub fn poll_closed(&mut self) -> Option<ConnectionId> {
+        let at = self.closing.iter().position(|id| {
+            self.connections
+                .get(id.0 as usize)
+                .is_none_or(|connection| {
+                    connection.is_broken
+                        || (!connection.output.is_held() && connection.output.ready().is_empty())
+                })
+        })?;
+        let id = self.closing.swap_remove(at);
+        if !self.connections.contains(id.0 as usize) {
+            return None;
+        }
+        self.connections.remove(id.0 as usize);
+        self.core.shared.clients.fetch_sub(1, Relaxed);
+        self.core.stats().clients.set(self.connections.len() as u64);
+        self.waiting.retain(|waiting| *waiting != id);
+        self.queued.retain(|queued| *queued != id);
+        self.listed.retain(|listed| *listed != id);
+        Some(id)
+    }
+
+    /// Accepts no more connections; those that are there go on until the driver closes them.
+    pub fn begin_shutdown(&mut self) {
+        self.is_stopping = true;
+    }
+
+    /// The run before took `duration`: goes into latency histograms and the slow log.
+    pub fn on_ran(&mut self, duration: Duration) {
+        let count: u32 = self.ran.iter().map(|(_, count)| count).sum();
+        if count == 0 {
+            return;
+        }
+        let each = (duration.as_nanos() / u128::from(count)) as u64;
+        let bucket = each
+            .div_ceil(1000)
+            .max(1)
+            .next_power_of_two()
+            .trailing_zeros() as usize;
+        let stats = self.core.stats();
+        for (command, count) in self.ran.drain(..) {
+            let count = u64::from(count);
+            stats.commands.add(count);
+            if let Some(command) = stats.commands_by_id.get(command as usize) {
+                command.calls.add(count);
+                command.nanoseconds.add(each * count);
+                let bucket = bucket.min(command.latency.len() - 1);
+                command.latency[bucket].add(count);
+            }
+        }
+        if let Some(mut slow) = self.ran_slow.take() {
+            let settings = &self.core.shared.settings;
+            let threshold = settings.slowlog_log_slower_than.load(Relaxed);
+            slow.microseconds = each / 1000;
+            if threshold >= 0 && i128::from(slow.microseconds) >= i128::from(threshold) {
+                let len_max = Settings::load(&settings.slowlog_max_len);
+                self.core.slowlog.push(slow, len_max);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "brick_test.rs"]
+mod brick_test;

@@ -1,0 +1,426 @@
+use crate::effect::{Event, Port};
+use crate::harness::Node;
+use crate::users::{Grant, Rights, User};
+use brickyard_types::{Durability, Eviction, Medium, TableAttributes};
+use std::time::Duration;
+
+fn with(durability: Durability) -> TableAttributes {
+    TableAttributes {
+        durability,
+        ..TableAttributes::default()
+    }
+}
+
+fn log() -> Node {
+    Node::new(1, with(Durability::Log))
+}
+
+#[test]
+fn write_is_answered_when_it_is_in_the_log_and_not_before() {
+    let mut node = log();
+    node.logs[0].is_held = true;
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "SET k v"), "");
+    node.append(0);
+    assert_eq!(node.receive(client), "+OK");
+    assert_eq!(node.call(client, "GET k"), "$1 v");
+}
+
+#[test]
+fn fsync_table_answers_when_the_write_is_synced() {
+    let mut node = Node::new(1, with(Durability::Fsync));
+    node.logs[0].is_held = true;
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET k v");
+    node.append(0);
+    node.settle();
+    assert_eq!(node.receive(client), "");
+    node.sync(0);
+    assert_eq!(node.receive(client), "+OK");
+}
+
+#[test]
+fn memory_table_answers_at_once_and_writes_no_log() {
+    let mut node = Node::new(1, with(Durability::Memory));
+    let client = node.connect(0, Port::Node);
+    assert_eq!(
+        node.call(client, "SET k v\nAPPEND k w\nGET k"),
+        "+OK :2 $2 vw"
+    );
+    assert!(node.logs[0].bytes.is_empty());
+}
+
+#[test]
+fn pipelined_read_sees_the_write_before_it() {
+    let mut node = log();
+    node.logs[0].is_held = true;
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET k 1\nINCR k\nGET k\nDEL k\nGET k\nDBSIZE");
+    assert_eq!(node.receive(client), "");
+    node.append(0);
+    node.settle();
+    assert_eq!(node.receive(client), "+OK :2 $1 2 :1 $-1 :0");
+}
+
+#[test]
+fn other_clients_read_committed_state_while_a_write_is_on_its_way() {
+    let mut node = log();
+    let (writer, reader) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
+    node.call(writer, "SET k old");
+    node.logs[0].is_held = true;
+    node.call(writer, "SET k new");
+    assert_eq!(node.call(reader, "GET k"), "$3 old");
+    node.append(0);
+    assert_eq!(node.call(reader, "GET k"), "$3 new");
+}
+
+#[test]
+fn answer_decided_against_a_prepared_value_waits_for_it() {
+    // PROTOCOL rule 16: SETNX that writes nothing must not tell of a SET that may yet be refused.
+    let mut node = log();
+    let (writer, other) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
+    node.logs[0].is_held = true;
+    node.call(writer, "SET k v");
+    assert_eq!(node.call(other, "SETNX k w"), "");
+    node.refuse(0);
+    assert!(node.receive(writer).starts_with("-MISCONF"));
+    assert!(node.receive(other).starts_with("-MISCONF"));
+    node.logs[0].is_held = false;
+    assert_eq!(node.call(other, "SETNX k w"), ":1");
+}
+
+#[test]
+fn refused_batch_leaves_nothing_behind_and_later_writes_go_on() {
+    let mut node = log();
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET n 1");
+    node.logs[0].is_held = true;
+    node.call(client, "INCR n\nGET other\nINCR n");
+    node.refuse(0);
+    let replies = node.receive(client);
+    assert_eq!(replies.matches("-MISCONF").count(), 2, "{replies}");
+    assert_eq!(replies.matches("$-1").count(), 1, "{replies}");
+    node.logs[0].is_held = false;
+    assert_eq!(node.call(client, "GET n\nINCR n"), "$1 1 :2");
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "GET n"), "$1 2");
+}
+
+#[test]
+fn failed_sync_answers_unknown_and_stops_the_brick() {
+    let mut node = Node::new(1, with(Durability::Fsync));
+    node.logs[0].is_held = true;
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET k v");
+    node.append(0);
+    node.bricks[0].handle(Event::Poisoned("Input/output error".to_owned()));
+    node.settle();
+    assert!(node.receive(client).starts_with("-UNKNOWNRESULT"));
+    assert!(node.logs[0].stopped.is_some());
+}
+
+#[test]
+fn restart_brings_back_what_was_acknowledged() {
+    let mut node = Node::new(3, with(Durability::Log));
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "MSET a 1 b 2 c 3 d 4"), "+OK");
+    node.call(client, "DEL b\nAPPEND c x\nPEXPIREAT d 1700000009000");
+    node.restart();
+    let client = node.connect(1, Port::Node);
+    assert_eq!(node.call(client, "MGET a b c d"), "*4 $1 1 $-1 $2 3x $1 4");
+    assert_eq!(
+        node.call(client, "PEXPIRETIME d\nDBSIZE"),
+        ":1700000009000 :3"
+    );
+}
+
+#[test]
+fn node_port_reaches_every_brick_and_brick_port_redirects() {
+    let mut node = Node::new(3, with(Durability::Log));
+    let gateway = node.connect(0, Port::Node);
+    for number in 0..30 {
+        assert_eq!(
+            node.call(gateway, &format!("SET key:{number} {number}")),
+            "+OK"
+        );
+    }
+    assert_eq!(node.call(gateway, "DBSIZE"), ":30");
+    assert_eq!(node.call(gateway, "EXISTS key:1 key:2 key:3 nokey"), ":3");
+    assert_eq!(node.call(gateway, "DEL key:1 key:2 key:3 nokey"), ":3");
+    let brick = node.connect(0, Port::Brick);
+    // Slot 12539 ("key:foo" is elsewhere): find one key of each brick.
+    let replies: Vec<String> = (4..30)
+        .map(|number| node.call(brick, &format!("GET key:{number}")))
+        .collect();
+    assert!(replies.iter().any(|reply| reply.starts_with('$')));
+    assert!(replies.iter().any(|reply| reply.starts_with("-MOVED")));
+    assert!(node.call(brick, "MGET a b").starts_with("-CROSSSLOT"));
+}
+
+#[test]
+fn replies_stay_in_request_order_over_bricks() {
+    let mut node = Node::new(3, with(Durability::Log));
+    let client = node.connect(0, Port::Node);
+    let pipeline: Vec<String> = (0..50)
+        .flat_map(|n| [format!("SET k{n} {n}"), format!("GET k{n}")])
+        .collect();
+    let expected: Vec<String> = (0..50)
+        .map(|n: u32| format!("+OK ${} {n}", n.to_string().len()))
+        .collect();
+    assert_eq!(node.call(client, &pipeline.join("\n")), expected.join(" "));
+}
+
+#[test]
+fn transaction_is_one_record_and_all_or_nothing() {
+    let mut node = log();
+    let client = node.connect(0, Port::Node);
+    node.call(client, "MULTI");
+    assert_eq!(
+        node.call(client, "SET {t}a 1\nINCR {t}a\nSET {t}b 2"),
+        "+QUEUED +QUEUED +QUEUED"
+    );
+    let before = node.logs[0].bytes.len();
+    assert_eq!(node.call(client, "EXEC"), "*3 +OK :2 +OK");
+    let records = &node.logs[0].bytes[before..];
+    assert_eq!(
+        brickyard_types::record::decode(records).unwrap().len,
+        records.len()
+    );
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "MGET {t}a {t}b"), "*2 $1 2 $1 2");
+}
+
+#[test]
+fn transaction_over_slots_is_refused_and_a_watched_change_undoes_it() {
+    let mut node = Node::new(2, with(Durability::Log));
+    let (client, other) = (node.connect(0, Port::Node), node.connect(1, Port::Node));
+    node.call(client, "MULTI\nSET a 1\nSET b 2");
+    assert!(node.call(client, "EXEC").starts_with("-CROSSSLOT"));
+    for key in ["{x}1", "{y}1", "{z}1", "{w}1"] {
+        assert_eq!(node.call(client, &format!("WATCH {key}")), "+OK");
+        node.call(other, &format!("SET {key} theirs"));
+        assert_eq!(
+            node.call(client, &format!("MULTI\nSET {key} mine\nEXEC")),
+            "+OK +QUEUED *-1"
+        );
+        assert_eq!(node.call(client, &format!("GET {key}")), "$6 theirs");
+        assert_eq!(
+            node.call(client, &format!("WATCH {key}\nMULTI\nSET {key} mine\nEXEC")),
+            "+OK +OK +QUEUED *1 +OK"
+        );
+    }
+}
+
+#[test]
+fn expired_key_is_gone_when_its_removal_has_committed() {
+    let mut node = log();
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET k v PX 100");
+    node.advance(Duration::from_millis(50));
+    assert_eq!(node.call(client, "GET k"), "$1 v");
+    node.logs[0].is_held = true;
+    node.now = node.now + Duration::from_millis(100);
+    node.unix = brickyard_types::UnixMillis(node.unix.0 + 100);
+    assert_eq!(node.call(client, "GET k"), "");
+    node.append(0);
+    assert_eq!(node.receive(client), "$-1");
+}
+
+#[test]
+fn expiry_does_not_eat_a_value_that_is_being_written() {
+    // PROTOCOL rule 18.
+    let mut node = log();
+    let (writer, reader) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
+    node.call(writer, "SET k old PX 100");
+    node.logs[0].is_held = true;
+    node.unix = brickyard_types::UnixMillis(node.unix.0 + 200);
+    node.call(writer, "SET k new");
+    node.call(reader, "GET k");
+    node.append(0);
+    node.settle();
+    node.append(0);
+    assert_eq!(node.call(writer, "GET k"), "+OK $3 new");
+}
+
+#[test]
+fn keys_expire_by_themselves() {
+    let mut node = Node::new(2, with(Durability::Log));
+    let client = node.connect(0, Port::Node);
+    for number in 0..100 {
+        node.call(client, &format!("SET k{number} v PX 1000"));
+    }
+    for _ in 0..40 {
+        node.advance(Duration::from_millis(100));
+    }
+    assert_eq!(node.call(client, "DBSIZE"), ":0");
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "DBSIZE"), ":0");
+}
+
+#[test]
+fn flush_clears_also_what_is_on_its_way_and_nothing_after_it() {
+    let mut node = log();
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET a 1");
+    assert_eq!(
+        node.call(client, "SET b 2\nFLUSHDB\nGET a\nGET b\nSET c 3\nDBSIZE"),
+        "+OK +OK $-1 $-1 +OK :1"
+    );
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "MGET a b c"), "*3 $-1 $-1 $1 3");
+}
+
+#[test]
+fn tables_are_apart_and_a_dropped_one_stays_dropped() {
+    let mut node = Node::new(2, with(Durability::Log));
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET k default");
+    assert_eq!(node.call(client, "SELECT 3"), "+OK");
+    assert_eq!(
+        node.call(client, "GET k\nSET k three\nGET k"),
+        "$-1 +OK $5 three"
+    );
+    assert_eq!(
+        node.call(
+            client,
+            "TABLE CREATE shop DURABILITY fsync\nTABLE USE shop\nGET k"
+        ),
+        "+OK +OK $-1"
+    );
+    assert_eq!(
+        node.call(client, "SET k shop\nTABLE USE default\nGET k"),
+        "+OK +OK $7 default"
+    );
+    assert_eq!(
+        node.call(client, "TABLE DROP shop CONFIRM shop\nTABLE LIST"),
+        "+OK *2 $1 3 $7 default"
+    );
+    node.restart();
+    let client = node.connect(1, Port::Node);
+    assert_eq!(
+        node.call(client, "GET k\nSELECT 3\nGET k"),
+        "$7 default +OK $5 three"
+    );
+}
+
+#[test]
+fn disk_table_reads_values_back_and_keeps_the_order_on_a_key() {
+    let attributes = TableAttributes {
+        medium: Medium::Disk,
+        maxmemory: Some(1),
+        ..with(Durability::Log)
+    };
+    let mut node = Node::new(1, attributes);
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET k value\nSET other thing");
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(
+        node.call(client, "GET k\nSET k new\nGET k\nGET other\nSTRLEN other"),
+        ""
+    );
+    assert_eq!(node.logs[0].reads.len(), 2);
+    node.answer_reads(0);
+    assert_eq!(node.receive(client), "$5 value +OK $3 new $5 thing :5");
+}
+
+#[test]
+fn full_table_refuses_writes_and_takes_deletes() {
+    let attributes = TableAttributes {
+        maxmemory: Some(1_500_000),
+        evict: Eviction::None,
+        ..with(Durability::Log)
+    };
+    let mut node = Node::new(1, attributes);
+    let client = node.connect(0, Port::Node);
+    let value = "x".repeat(1000);
+    let refused = (0..3000).find(|n| {
+        node.call(client, &format!("SET k{n} {value}"))
+            .starts_with("-OOM")
+    });
+    assert!(refused.is_some());
+    assert_eq!(node.call(client, "DEL k0\nEXISTS k1"), ":1 :1");
+}
+
+#[test]
+fn lru_table_makes_room_by_itself() {
+    let attributes = TableAttributes {
+        maxmemory: Some(3_000_000),
+        evict: Eviction::Lru,
+        ..with(Durability::Log)
+    };
+    let mut node = Node::new(1, attributes);
+    let client = node.connect(0, Port::Node);
+    let value = "x".repeat(1000);
+    for n in 0..6000 {
+        assert_eq!(node.call(client, &format!("SET k{n} {value}")), "+OK");
+        if n % 100 == 0 {
+            node.advance(Duration::from_millis(100));
+        }
+    }
+    let count: u32 = node
+        .call(client, "DBSIZE")
+        .trim_start_matches(':')
+        .parse()
+        .unwrap();
+    assert!((1000..4500).contains(&count), "{count} keys");
+}
+
+#[test]
+fn stranger_must_log_in_and_a_user_may_do_what_was_granted() {
+    let grant = |tables: &str, rights| Grant {
+        tables: tables.to_owned(),
+        rights,
+    };
+    let user = User {
+        name: "ann".to_owned(),
+        password_hashes: vec!["hash".to_owned()],
+        grants: vec![grant(
+            "default",
+            Rights {
+                read: true,
+                ..Rights::default()
+            },
+        )],
+        table: None,
+    };
+    let mut node = Node::with_users(1, with(Durability::Log), vec![user]);
+    let client = node.connect(0, Port::Node);
+    assert!(node.call(client, "GET k").starts_with("-NOAUTH"));
+    assert!(
+        node.call(client, "AUTH ann wrong")
+            .starts_with("-WRONGPASS")
+    );
+    assert!(node.call(client, "GET k").starts_with("-NOAUTH"));
+    assert_eq!(node.call(client, "AUTH ann right\nGET k"), "+OK $-1");
+    assert!(node.call(client, "SET k v").starts_with("-NOPERM"));
+    assert!(node.call(client, "CONFIG GET *").starts_with("-NOPERM"));
+}
+
+#[test]
+fn scan_returns_every_key_once_nothing_changes() {
+    let mut node = Node::new(3, with(Durability::Log));
+    let client = node.connect(0, Port::Node);
+    for n in 0..300 {
+        node.call(client, &format!("SET key{n} v"));
+    }
+    let mut cursor = "0".to_owned();
+    let mut seen = std::collections::BTreeSet::new();
+    loop {
+        let reply = node.call(client, &format!("SCAN {cursor} COUNT 20"));
+        let words: Vec<&str> = reply
+            .split(' ')
+            .filter(|word| !word.starts_with(['*', '$']))
+            .collect();
+        cursor = words[0].to_owned();
+        seen.extend(words[1..].iter().map(|word| (*word).to_owned()));
+        if cursor == "0" {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), 300);
+}

@@ -1,0 +1,368 @@
+//! The cleaner: moves what is live out of segments that are mostly dead, so that they can go.
+//!
+//! In:  records of a segment, chunk by chunk; the log's progress. Out: the live ones appended
+//!      again with [`flag::MOVED`], and the segment's removal once they are synced.
+//!
+//! Invariants:
+//! - A segment is removed only when every live record of it has been appended elsewhere *and
+//!   synced*, and nothing in it was pending or damaged (PROTOCOL rule 27).
+//! - A moved record keeps its (view, op), so it never wins over a newer one.
+//! - A tombstone is dropped only when no segment is left that was there when it was written, or
+//!   when a newer record of its key stands in the log; the horizon is raised before (rule 14).
+//! - Work a turn is bounded by a chunk, and work a tick by [`TICK_BYTES_MAX`].
+
+use crate::brick::Brick;
+use crate::core::Core;
+use crate::effect::{BatchId, Effect};
+use crate::log::KeyRef;
+use brickyard_table::KeyHash;
+use brickyard_types::record::{self, Header, Kind, Record, flag};
+use brickyard_types::{Op, Position, SegmentId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bytes of a segment that are looked at in one turn.
+const CHUNK_BYTES: u32 = 128 * 1024;
+
+/// Bytes of segments that are looked at between two ticks (100 ms): 80 MB/s at most.
+const TICK_BYTES_MAX: u64 = 8 << 20;
+
+/// Ticks to wait after the log refused what was moved.
+const BACK_OFF_TICKS: u32 = 50;
+
+/// A record that was appended again.
+#[derive(Debug)]
+struct Move {
+    key: KeyRef,
+    name: Vec<u8>,
+    op: Op,
+    record_at: u32,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Idle,
+    /// A chunk was asked for.
+    Reading { segment: SegmentId },
+    /// The tick's budget is used up; go on from there.
+    Resting { segment: SegmentId, from: u32 },
+    /// All is moved; removed once this batch is synced.
+    Syncing { segment: SegmentId, batch: BatchId },
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Cleaner {
+    state: State,
+    /// Moves of batches that are not appended yet, in order.
+    moves: VecDeque<(BatchId, SegmentId, Vec<Move>)>,
+    /// Moves of the batch that was appended just now.
+    appended: Option<(SegmentId, Vec<Move>)>,
+    /// The last batch that something of the segment at hand was moved into.
+    last_batch: BatchId,
+    budget: u64,
+    cleaned: u64,
+    back_off: u32,
+}
+
+impl Cleaner {
+    /// Whether the batch has moved records, which must be relocated now.
+    pub(crate) fn on_appended(&mut self, id: BatchId, _: Position) -> bool {
+        if self.moves.front().is_none_or(|(batch, ..)| *batch != id) {
+            return false;
+        }
+        self.appended = self
+            .moves
+            .pop_front()
+            .map(|(_, segment, moves)| (segment, moves));
+        true
+    }
+
+    /// The log refused batches: what was moved is not there; begin again later.
+    pub(crate) fn on_refused(&mut self) {
+        self.moves.clear();
+        self.state = State::Idle;
+        self.back_off = BACK_OFF_TICKS;
+    }
+}
+
+impl Brick {
+    /// A tick's worth of cleaning.
+    pub(crate) fn clean(&mut self) {
+        self.cleaner.budget = TICK_BYTES_MAX;
+        if self.cleaner.back_off > 0 {
+            self.cleaner.back_off -= 1;
+            return;
+        }
+        match self.cleaner.state {
+            State::Resting { segment, from } => self.read_on(segment, from),
+            State::Idle if !self.is_stopping => {
+                // A segment with operations that have not committed is not ready.
+                let before = self.core.log.oldest_pending_segment();
+                let live = self.core.live_bytes();
+                let cleaned = self.cleaner.cleaned;
+                if let Some(segment) = self.core.segments.pick(&live, before, cleaned) {
+                    self.cleaner.last_batch = BatchId(0);
+                    self.read_on(segment, 0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn read_on(&mut self, segment: SegmentId, from: u32) {
+        self.cleaner.state = State::Reading { segment };
+        let bytes_max = CHUNK_BYTES;
+        self.core.effects.push_back(Effect::ReadSegment {
+            segment,
+            from,
+            bytes_max,
+        });
+    }
+
+    pub(crate) fn on_segment_chunk(
+        &mut self,
+        segment: SegmentId,
+        bytes: &[u8],
+        next: Option<u32>,
+        damaged: bool,
+    ) {
+        if !matches!(self.cleaner.state, State::Reading { segment: reading } if reading == segment)
+        {
+            return;
+        }
+        if damaged {
+            self.core.segments.mark_damaged(segment);
+            self.cleaner.state = State::Idle;
+            return;
+        }
+        let mut rest = bytes;
+        let mut moves = Vec::new();
+        let building = self.core.log.building_id();
+        let before = self.core.log.building_len();
+        while !rest.is_empty() {
+            let Ok(record) = record::decode(rest) else {
+                break;
+            };
+            rest = &rest[record.len..];
+            self.core.move_record(segment, &record, &mut moves);
+        }
+        let moved = self.core.log.building_len() - before;
+        self.core.stats().clean_moved_bytes.add(moved as u64);
+        if moved > 0 {
+            self.cleaner.last_batch = building;
+            match self.cleaner.moves.back_mut() {
+                Some((batch, _, list)) if *batch == building => list.append(&mut moves),
+                _ => self.cleaner.moves.push_back((building, segment, moves)),
+            }
+        }
+        self.cleaner.budget = self.cleaner.budget.saturating_sub(bytes.len() as u64);
+        match next {
+            Some(from) if self.cleaner.budget > 0 => self.read_on(segment, from),
+            Some(from) => self.cleaner.state = State::Resting { segment, from },
+            None => {
+                let batch = self.cleaner.last_batch;
+                self.cleaner.state = State::Syncing { segment, batch };
+                self.on_clean_synced();
+            }
+        }
+    }
+
+    /// Points the tables at where the records are now.
+    pub(crate) fn relocate_moved(&mut self, position: Position) {
+        let Some((from, moves)) = self.cleaner.appended.take() else {
+            return;
+        };
+        for Move {
+            key,
+            name,
+            op,
+            record_at,
+        } in moves
+        {
+            let Some(Some(state)) = self.core.tables.get_mut(key.table as usize) else {
+                continue;
+            };
+            let to = Position {
+                segment: position.segment,
+                offset: position.offset + record_at,
+            };
+            // A table that cannot note the place keeps the segment: it is not removed then.
+            if state
+                .table
+                .relocate(key.partition, key.hash, &name, op, from, to)
+                .is_err()
+            {
+                self.cleaner.state = State::Idle;
+            }
+        }
+    }
+
+    /// Removes the segment that was emptied, once what was in it is safe elsewhere.
+    pub(crate) fn on_clean_synced(&mut self) {
+        let State::Syncing { segment, batch } = self.cleaner.state else {
+            return;
+        };
+        if self.core.log.frontier().synced < batch || self.core.log.frontier().appended < batch {
+            return;
+        }
+        self.cleaner.state = State::Idle;
+        if self.core.live_bytes().get(&segment).copied().unwrap_or(0) > 0 {
+            // Something is live there that the pass did not move (a table full of segments): it
+            // stays, and another pass will see to it.
+            self.cleaner.back_off = BACK_OFF_TICKS;
+            return;
+        }
+        self.core.segments.remove(segment);
+        self.core.effects.push_back(Effect::DeleteSegment(segment));
+        self.core.stats().segments_cleaned.add(1);
+        self.cleaner.cleaned += 1;
+    }
+}
+
+impl Core {
+    /// Live bytes of every segment, over all tables.
+    pub(crate) fn live_bytes(&self) -> BTreeMap<SegmentId, u64> {
+        let mut live = BTreeMap::new();
+        for state in self.tables.iter().flatten() {
+            for (segment, bytes) in state.table.segments() {
+                *live.entry(segment).or_insert(0) += bytes;
+            }
+        }
+        live
+    }
+
+    /// Appends what is live of a record again.
+    fn move_record(&mut self, segment: SegmentId, record: &Record<'_>, moves: &mut Vec<Move>) {
+        let header = record.header;
+        let Some(&table) = self.table_by_id.get(&header.table) else {
+            return;
+        };
+        match header.kind {
+            Kind::Put => {
+                self.move_put(table, segment, &header, record.key, record.value, moves);
+            }
+            Kind::Batch => {
+                for entry in record::entries(record.value) {
+                    let Ok(entry) = entry else { return };
+                    let header = Header {
+                        kind: entry.kind,
+                        flags: entry.flags,
+                        expires_at: entry.expires_at,
+                        request: None,
+                        ..header
+                    };
+                    if entry.kind == Kind::Put {
+                        self.move_put(table, segment, &header, entry.key, entry.value, moves);
+                    } else {
+                        self.move_tombstone(table, segment, &header, entry.key);
+                    }
+                }
+            }
+            Kind::Delete | Kind::Clear => self.move_tombstone(table, segment, &header, record.key),
+            Kind::Horizon => {
+                let Some(partition) = self
+                    .table_mut(table)
+                    .and_then(|it| it.partition_mut(header.partition))
+                else {
+                    return;
+                };
+                if header.op == partition.horizon {
+                    let header = Header {
+                        flags: flag::MOVED,
+                        ..header
+                    };
+                    self.log.append_bare(&header, b"", &[]);
+                }
+            }
+        }
+    }
+
+    fn move_put(
+        &mut self,
+        table: usize,
+        segment: SegmentId,
+        header: &Header,
+        key: &[u8],
+        value: &[u8],
+        moves: &mut Vec<Move>,
+    ) {
+        let Some(state) = self.table(table) else {
+            return;
+        };
+        let location = state.map.locate(key);
+        let Some(Some(partition)) = state.partitions.get(location.leaf as usize) else {
+            return;
+        };
+        let key_ref = KeyRef {
+            table: table as u32,
+            partition: partition.local,
+            hash: KeyHash(location.key_hash),
+        };
+        let is_live = state
+            .table
+            .peek(key_ref.partition, key_ref.hash, key)
+            .is_some_and(|found| found.op == header.op && found.position.segment == segment);
+        if !is_live {
+            return;
+        }
+        let header = Header {
+            flags: header.flags | flag::MOVED,
+            origin: None,
+            ..*header
+        };
+        let record_at = self.log.append_bare(&header, key, &[value]);
+        moves.push(Move {
+            key: key_ref,
+            name: key.to_vec(),
+            op: header.op,
+            record_at,
+        });
+    }
+
+    fn move_tombstone(&mut self, table: usize, segment: SegmentId, header: &Header, key: &[u8]) {
+        let origin = header.origin.unwrap_or(segment);
+        let is_needed = self.segments.has_older(origin, segment)
+            && !(header.kind == Kind::Delete && self.has_newer(table, header.op, key));
+        let Some(state) = self.table_mut(table) else {
+            return;
+        };
+        let Some(partition) = state.partition_mut(header.partition) else {
+            return;
+        };
+        if is_needed {
+            let header = Header {
+                flags: header.flags | flag::MOVED,
+                origin: Some(origin),
+                expires_at: None,
+                ..*header
+            };
+            self.log.append_bare(&header, key, &[]);
+        } else if header.op > partition.horizon {
+            partition.horizon = header.op;
+            let header = Header {
+                kind: Kind::Horizon,
+                flags: 0,
+                expires_at: None,
+                request: None,
+                origin: None,
+                ..*header
+            };
+            self.log.append_bare(&header, b"", &[]);
+        }
+    }
+
+    fn has_newer(&self, table: usize, op: Op, key: &[u8]) -> bool {
+        let Some(state) = self.table(table) else {
+            return false;
+        };
+        let location = state.map.locate(key);
+        let Some(Some(partition)) = state.partitions.get(location.leaf as usize) else {
+            return false;
+        };
+        let found = state
+            .table
+            .peek(partition.local, KeyHash(location.key_hash), key);
+        found.is_some_and(|found| found.op > op)
+    }
+}

@@ -1,0 +1,215 @@
+//! One client: what it sent, what it is to get, and who it is.
+
+use crate::effect::Accepted;
+use crate::gather::Gather;
+use crate::output::{HoleId, Output};
+use crate::shared::Shared;
+use crate::transaction::{Queue, Watch};
+use crate::users::{Rights, User};
+use brickyard_types::{Instant, UnixMillis};
+use brickyard_wire::{Limits, Protocol, RequestDecoder};
+use std::sync::Arc;
+
+/// Names a connection of one brick, from 0 without gaps; used again after it was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u32);
+
+/// Whether the client wants replies (`CLIENT REPLY`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplyMode {
+    On,
+    Off,
+    /// Not for the command after this one.
+    SkipNext,
+    /// Not for this command.
+    Skip,
+}
+
+/// Why the connection executes nothing at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocked {
+    /// Until everything it asked for has been answered: the next command must not overtake.
+    Drain,
+    /// Until the control thread has answered this request.
+    Control(u64),
+    /// `WAIT`: until then, or enough replicas have its writes.
+    Wait {
+        until: Option<Instant>,
+        hole: HoleId,
+    },
+}
+
+/// What a command sees of its client.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// `None`: `AUTH` must come first.
+    pub(crate) user: Option<Arc<User>>,
+    pub(crate) name: Vec<u8>,
+    pub(crate) library_name: Vec<u8>,
+    pub(crate) library_version: Vec<u8>,
+    pub(crate) protocol: Protocol,
+    /// Index of its table, and what its user may do there.
+    pub(crate) table: usize,
+    pub(crate) rights: Rights,
+    pub(crate) database: u16,
+    pub(crate) reply_mode: ReplyMode,
+    pub(crate) is_readonly: bool,
+    pub(crate) no_evict: bool,
+    pub(crate) no_touch: bool,
+    /// Commands since `MULTI`.
+    pub(crate) queue: Option<Queue>,
+    pub(crate) watches: Vec<Watch>,
+    pub(crate) last_command: &'static str,
+    /// Commands executed.
+    pub(crate) commands: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) id: ConnectionId,
+    /// `CLIENT ID`: never used again.
+    pub(crate) client: u64,
+    pub(crate) accepted: Accepted,
+    pub(crate) created: UnixMillis,
+    pub(crate) last_active: Instant,
+    pub(crate) input: Vec<u8>,
+    /// Bytes of `input` that were executed.
+    pub(crate) executed: usize,
+    pub(crate) decoder: RequestDecoder,
+    pub(crate) output: Output,
+    pub(crate) gathers: Vec<(HoleId, Gather)>,
+    pub(crate) session: Session,
+    pub(crate) blocked: Option<Blocked>,
+    /// Nothing more is executed; closed when its replies are sent.
+    pub(crate) is_closing: bool,
+    /// The other side is gone: what is left of the output is of no use.
+    pub(crate) is_broken: bool,
+    /// It is in the list of connections with input to execute.
+    pub(crate) is_queued: bool,
+    /// It is in the list of connections with output to send.
+    pub(crate) is_listed: bool,
+    /// It is in the list of connections with replies that wait.
+    pub(crate) is_waiting: bool,
+    /// The driver was told to stop reading.
+    pub(crate) is_paused: bool,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+}
+
+/// Input kept for an idle connection, in bytes.
+const INPUT_KEPT: usize = 64 * 1024;
+
+/// Replies of one client that other bricks may be making at a time.
+pub(crate) const HOLES_MAX: usize = 4096;
+
+/// Unsent output past which no further command of the client is executed, in bytes.
+pub(crate) const OUTPUT_SOFT: usize = 1 << 20;
+
+impl Connection {
+    pub(crate) fn new(
+        id: ConnectionId,
+        accepted: Accepted,
+        shared: &Shared,
+        table: usize,
+        now: Instant,
+        unix: UnixMillis,
+    ) -> Self {
+        let mut connection = Self {
+            id,
+            client: shared.take_client_id(),
+            accepted,
+            created: unix,
+            last_active: now,
+            input: Vec::new(),
+            executed: 0,
+            decoder: RequestDecoder::new(limits(shared, false)),
+            output: Output::default(),
+            gathers: Vec::new(),
+            session: Session {
+                user: None,
+                name: Vec::new(),
+                library_name: Vec::new(),
+                library_version: Vec::new(),
+                protocol: Protocol::Resp2,
+                table,
+                rights: Rights::default(),
+                database: 0,
+                reply_mode: ReplyMode::On,
+                is_readonly: false,
+                no_evict: false,
+                no_touch: false,
+                queue: None,
+                watches: Vec::new(),
+                last_command: "NULL",
+                commands: 0,
+            },
+            blocked: None,
+            is_closing: false,
+            is_broken: false,
+            is_queued: false,
+            is_listed: false,
+            is_waiting: false,
+            is_paused: false,
+            bytes_in: 0,
+            bytes_out: 0,
+        };
+        connection.set_user(shared.users.anonymous().cloned(), shared);
+        connection
+    }
+
+    /// Acts for `user` from now on.
+    pub(crate) fn set_user(&mut self, user: Option<Arc<User>>, shared: &Shared) {
+        self.decoder.set_limits(limits(shared, user.is_some()));
+        self.session.user = user;
+    }
+
+    /// Input that was not executed.
+    #[inline]
+    pub(crate) fn pending_input(&self) -> usize {
+        self.input.len().saturating_sub(self.executed)
+    }
+
+    /// Whether the next command may run.
+    #[inline]
+    pub(crate) fn may_execute(&self) -> bool {
+        self.blocked.is_none()
+            && !self.is_closing
+            && !self.is_broken
+            && self.output.len() <= OUTPUT_SOFT
+            && self.output.holes() <= HOLES_MAX
+    }
+
+    /// Forgets what was executed.
+    #[inline]
+    pub(crate) fn trim_input(&mut self) {
+        if self.executed == self.input.len() {
+            self.input.clear();
+            if self.input.capacity() > INPUT_KEPT {
+                self.input = Vec::new();
+            }
+        } else if self.executed > 0 {
+            self.input.drain(..self.executed);
+        }
+        self.executed = 0;
+    }
+
+    pub(crate) fn gather(&mut self, hole: HoleId) -> Option<&mut Gather> {
+        self.gathers
+            .iter_mut()
+            .find(|(id, _)| *id == hole)
+            .map(|(_, gather)| gather)
+    }
+}
+
+/// Least bound on an argument, in bytes: the longest key fits.
+const ARGUMENT_BYTES_MIN: usize = 64 * 1024;
+
+fn limits(shared: &Shared, authenticated: bool) -> Limits {
+    Limits {
+        // Keys and passwords are arguments too, however short values are to be.
+        bulk_bytes_max: shared.value_bytes_max.max(ARGUMENT_BYTES_MIN),
+        unauthenticated: !authenticated,
+        ..Limits::default()
+    }
+}

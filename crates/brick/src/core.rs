@@ -1,0 +1,393 @@
+//! What a brick is besides its connections: tables, log, clock, neighbours.
+//!
+//! Kept apart from the connections so that a request can borrow its bytes from a connection's
+//! input, write its reply to the same connection's output, and change everything here.
+
+use crate::cold::Cold;
+use crate::effect::{BatchId, Effect};
+use crate::forward::Outbox;
+use crate::log::{Committed, KeyRef, Log, Prepared};
+use crate::random::Random;
+use crate::segments::Segments;
+use crate::shared::Shared;
+use crate::slowlog::Slowlog;
+use crate::stats::{Stats, TableStats};
+use crate::view::{PendingClear, Staging};
+use brickyard_metadata::{Catalog, TopologyReplies};
+use brickyard_routing::{Location, MapVersion, Member, NodeId, TableMap};
+use brickyard_table::{LocalPartition, Put, Table, Value};
+use brickyard_types::record::{Header, Kind};
+use brickyard_types::{
+    BrickId, Durability, Instant, Medium, Op, PartitionId, Position, SegmentId, TableAttributes,
+    TableId, UnixMillis, View,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The only node there is until nodes form clusters.
+pub(crate) const NODE: NodeId = NodeId(0);
+
+/// One partition that this brick holds.
+#[derive(Debug)]
+pub(crate) struct Partition {
+    pub(crate) id: PartitionId,
+    pub(crate) local: LocalPartition,
+    pub(crate) view: View,
+    /// The newest op that was prepared.
+    pub(crate) op: Op,
+    /// Records at or below this op may be missing because the log is damaged: a key that is not
+    /// known from a later op is not served (`Op(0)`: nothing is damaged).
+    pub(crate) damaged: Op,
+    /// While recovery is under way: the segment with damage behind the last readable op, and how
+    /// many records the damage can have held at most.
+    pub(crate) unreadable: Option<(SegmentId, u64)>,
+    /// Tombstones up to here may be missing from the log (PROTOCOL rule 14).
+    pub(crate) horizon: Op,
+    /// A clear that has not committed.
+    pub(crate) clear: Option<PendingClear>,
+}
+
+/// One table, as far as it is on this brick.
+#[derive(Debug)]
+pub(crate) struct TableState {
+    pub(crate) id: TableId,
+    pub(crate) name: String,
+    pub(crate) attributes: TableAttributes,
+    pub(crate) map: Arc<TableMap>,
+    pub(crate) table: Table,
+    /// By leaf of the map; `None`: another brick's.
+    pub(crate) partitions: Vec<Option<Partition>>,
+    pub(crate) stats: Arc<TableStats>,
+    /// `CLUSTER SLOTS` and the like, rendered for a version of the map.
+    pub(crate) topology: Option<(MapVersion, TopologyReplies)>,
+    /// This brick's part of `MAXMEMORY`, in bytes.
+    pub(crate) memory_max: u64,
+}
+
+impl TableState {
+    #[inline]
+    pub(crate) fn is_logged(&self) -> bool {
+        self.attributes.durability != Durability::Memory
+    }
+
+    #[inline]
+    pub(crate) fn is_fsync(&self) -> bool {
+        self.attributes.durability == Durability::Fsync
+    }
+
+    /// Bytes that count against `MAXMEMORY`: live records and their index. Dead space, up to an
+    /// eighth more, does not, or a table would go on evicting until it was compacted.
+    #[inline]
+    pub(crate) fn memory_counted(&self) -> u64 {
+        const INDEX_BYTES_PER_KEY: usize = 8;
+        (self.table.records_bytes() + self.table.len_total() * INDEX_BYTES_PER_KEY) as u64
+    }
+
+    #[inline]
+    pub(crate) fn is_over_memory(&self) -> bool {
+        self.memory_counted() > self.memory_max
+    }
+
+    /// The brick that is primary for a leaf.
+    #[inline]
+    pub(crate) fn owner(&self, leaf: u32) -> BrickId {
+        self.map
+            .groups()
+            .get(leaf as usize)
+            .map_or(BrickId(0), |group| group.primary.brick)
+    }
+
+    /// Leaves whose partitions are on this brick.
+    pub(crate) fn leaves(&self) -> impl Iterator<Item = usize> {
+        self.partitions
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| it.is_some())
+            .map(|(leaf, _)| leaf)
+    }
+
+    pub(crate) fn partition_mut(&mut self, id: PartitionId) -> Option<&mut Partition> {
+        let leaf = self.map.partitions().index_of(id)?;
+        self.partitions.get_mut(leaf)?.as_mut()
+    }
+
+    /// Copies the figures that anybody may read.
+    pub(crate) fn publish(&self, now: UnixMillis) {
+        self.stats.keys.set(self.table.len_total() as u64);
+        self.stats
+            .expires
+            .set(self.table.expires_count_total() as u64);
+        self.stats.ttl_mean_ms.set(self.table.average_ttl_ms(now));
+        self.stats.memory.set(self.table.memory_used() as u64);
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) id: BrickId,
+    pub(crate) bricks: u32,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) now: Instant,
+    pub(crate) unix: UnixMillis,
+    pub(crate) catalog: Arc<Catalog>,
+    /// Slots are never reused: a connection's table index stays good after a drop.
+    pub(crate) tables: Vec<Option<TableState>>,
+    pub(crate) table_by_name: BTreeMap<String, usize>,
+    pub(crate) table_by_id: BTreeMap<TableId, usize>,
+    pub(crate) log: Log,
+    pub(crate) segments: Segments,
+    pub(crate) cold: Cold,
+    pub(crate) outbox: Outbox,
+    pub(crate) effects: VecDeque<Effect>,
+    pub(crate) staging: Staging,
+    pub(crate) random: Random,
+    pub(crate) slowlog: Slowlog,
+    /// What recovery could not read, for `INFO` and for errors.
+    pub(crate) damage: Vec<String>,
+}
+
+impl Core {
+    #[inline]
+    pub(crate) fn stats(&self) -> &Stats {
+        &self.shared.stats[self.id.0 as usize]
+    }
+
+    #[inline]
+    pub(crate) fn member(&self) -> Member {
+        Member {
+            node: NODE,
+            brick: self.id,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn table(&self, index: usize) -> Option<&TableState> {
+        self.tables.get(index)?.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn table_mut(&mut self, index: usize) -> Option<&mut TableState> {
+        self.tables.get_mut(index)?.as_mut()
+    }
+
+    /// Takes over a newer catalog: tables made, altered and dropped.
+    pub(crate) fn adopt(&mut self, catalog: Arc<Catalog>) {
+        let dropped: Vec<TableId> = self
+            .table_by_id
+            .keys()
+            .copied()
+            .filter(|id| !catalog.tables().any(|table| table.id == *id))
+            .collect();
+        for id in dropped {
+            self.drop_table(id);
+        }
+        for table in catalog.tables() {
+            match self.table_by_id.get(&table.id) {
+                None => self.add_table(table),
+                Some(&index) => {
+                    let bricks = u64::from(self.bricks);
+                    if let Some(state) = self.table_mut(index) {
+                        state.attributes = table.attributes.clone();
+                        state.memory_max = memory_max(&state.attributes, bricks);
+                        state.table.set_evicts(evicts(&state.attributes));
+                    }
+                }
+            }
+        }
+        self.catalog = catalog;
+    }
+
+    fn add_table(&mut self, table: &brickyard_metadata::Table) {
+        let map = Arc::new(table.map.clone());
+        let mut storage = Table::new(brickyard_table::Config {
+            seed: map.hasher().seed(),
+            medium: table.attributes.medium,
+            evicts: evicts(&table.attributes),
+        });
+        let mine = self.member();
+        let partitions = map
+            .partitions()
+            .leaves()
+            .iter()
+            .zip(map.groups())
+            .map(|(leaf, group)| {
+                (group.primary == mine).then(|| Partition {
+                    id: leaf.partition,
+                    local: storage.add_partition(),
+                    view: group.view,
+                    op: Op(0),
+                    damaged: Op(0),
+                    unreadable: None,
+                    horizon: Op(0),
+                    clear: None,
+                })
+            });
+        let partitions = partitions.collect();
+        let stats = Arc::new(TableStats::default());
+        if let Ok(mut tables) = self.stats().tables.write() {
+            tables.insert(table.id, Arc::clone(&stats));
+        }
+        let index = self.tables.len();
+        self.tables.push(Some(TableState {
+            id: table.id,
+            name: table.name.clone(),
+            topology: None,
+            memory_max: memory_max(&table.attributes, u64::from(self.bricks)),
+            attributes: table.attributes.clone(),
+            map,
+            table: storage,
+            partitions,
+            stats,
+        }));
+        self.table_by_name.insert(table.name.clone(), index);
+        self.table_by_id.insert(table.id, index);
+    }
+
+    fn drop_table(&mut self, id: TableId) {
+        let Some(index) = self.table_by_id.remove(&id) else {
+            return;
+        };
+        let Some(state) = self.tables.get_mut(index).and_then(Option::take) else {
+            return;
+        };
+        self.table_by_name.remove(&state.name);
+        if let Ok(mut tables) = self.stats().tables.write() {
+            tables.remove(&id);
+        }
+        // The catalog is the durable record of the drop: ids are never reused, so whatever the
+        // log still holds of this table is recognised as dead (PROTOCOL rule 21).
+    }
+
+    /// Finds a key: its table's map is right for as long as the catalog is.
+    #[inline]
+    pub(crate) fn locate(&self, table: usize, key: &[u8]) -> Option<Location> {
+        Some(self.table(table)?.map.locate(key))
+    }
+
+    /// Applies committed operations to their tables.
+    pub(crate) fn apply(&mut self, committed: Committed) {
+        for prepared in &committed.operations {
+            self.apply_one(prepared, &committed.bytes, committed.position);
+        }
+        self.log.recycle(committed);
+    }
+
+    #[inline]
+    fn apply_one(&mut self, prepared: &Prepared, bytes: &[u8], batch: Position) {
+        let KeyRef {
+            table,
+            partition,
+            hash,
+        } = prepared.key;
+        // A table that was dropped while the write was on its way took the write with it.
+        let Some(Some(state)) = self.tables.get_mut(table as usize) else {
+            return;
+        };
+        let position = Position {
+            segment: batch.segment,
+            offset: batch.offset + prepared.record_at,
+        };
+        let key_at = prepared.key_at as usize;
+        let key = &bytes[key_at..key_at + usize::from(prepared.key_len)];
+        match prepared.kind {
+            Kind::Put => {
+                let value_at = prepared.value_at as usize;
+                let value = &bytes[value_at..value_at + prepared.value_len as usize];
+                let put = Put {
+                    value: Value::Hot(value),
+                    expires_at: prepared.expires_at,
+                    op: prepared.op,
+                    position,
+                    is_raw: prepared.raw,
+                };
+                let applied = state.table.put(partition, hash, key, &put);
+                // Admission refused every put that would not fit before it was prepared.
+                assert!(
+                    applied.is_ok(),
+                    "committed put of {} bytes: {applied:?}",
+                    value.len()
+                );
+            }
+            Kind::Clear => {
+                state.table.clear(partition, prepared.op);
+                let cleared = state
+                    .partitions
+                    .iter_mut()
+                    .flatten()
+                    .find(|it| it.local == partition);
+                if let Some(cleared) = cleared
+                    && cleared.clear.is_some_and(|clear| clear.op == prepared.op)
+                {
+                    cleared.clear = None;
+                }
+            }
+            _ => {
+                state.table.remove(partition, hash, key, prepared.op);
+            }
+        }
+        state.stats.writes.add(1);
+    }
+
+    /// The log refused operations: their numbers are free again, since nothing after them was
+    /// accepted either (a gap would be read as something missing, PROTOCOL rule 15).
+    pub(crate) fn rewind(&mut self, refused: &[Prepared]) {
+        let mut lowest: BTreeMap<(u32, LocalPartition), Op> = BTreeMap::new();
+        for prepared in refused {
+            let key = (prepared.key.table, prepared.key.partition);
+            let op = lowest.entry(key).or_insert(prepared.op);
+            *op = (*op).min(prepared.op);
+        }
+        for ((table, local), op) in lowest {
+            let Some(state) = self.table_mut(table as usize) else {
+                continue;
+            };
+            let partition = state
+                .partitions
+                .iter_mut()
+                .flatten()
+                .find(|it| it.local == local);
+            if let Some(partition) = partition {
+                partition.op = partition.op.min(Op(op.0 - 1));
+            }
+        }
+    }
+
+    /// Prepares an operation on a whole partition (a clear) and applies it once it is in the log.
+    pub(crate) fn header(&self, table: usize, leaf: usize, kind: Kind, op: Op) -> Option<Header> {
+        let state = self.table(table)?;
+        let partition = state.partitions.get(leaf)?.as_ref()?;
+        Some(Header {
+            kind,
+            flags: 0,
+            table: state.id,
+            partition: partition.id,
+            view: partition.view,
+            op,
+            expires_at: None,
+            request: None,
+            origin: None,
+        })
+    }
+
+    /// Whether no write waits for anything.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.log.is_idle() && self.cold.is_idle()
+    }
+
+    /// The batch that is being built, for tests and statistics.
+    pub(crate) fn building(&self) -> BatchId {
+        self.log.building_id()
+    }
+}
+
+fn memory_max(attributes: &TableAttributes, bricks: u64) -> u64 {
+    attributes
+        .maxmemory
+        .map_or(u64::MAX, |bytes| bytes / bricks.max(1))
+}
+
+/// Whether the table ever makes room by itself, so that it must know what was used lately.
+fn evicts(attributes: &TableAttributes) -> bool {
+    attributes.medium == Medium::Disk || attributes.evict == brickyard_types::Eviction::Lru
+}

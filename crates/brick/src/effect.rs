@@ -1,0 +1,225 @@
+//! What leaves a brick and what comes back: effects out, events in.
+//!
+//! The loop that drives a brick carries out each [`Effect`] and answers it with the [`Event`]
+//! named there. A read served from memory is neither: it is executed in place.
+
+use crate::forward::Forward;
+use brickyard_metadata::{Applied, Catalog, Change, Refusal};
+use brickyard_types::{BrickId, Op, PartitionId, Position, SegmentId};
+use std::sync::Arc;
+
+/// Numbers the batches of one brick's log, from 1, in the order in which they are appended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BatchId(pub u64);
+
+/// Something the brick wants done outside.
+#[derive(Debug)]
+pub enum Effect {
+    /// Append to the log, in the order of the batches; answered by [`Event::Appended`] or
+    /// [`Event::AppendFailed`], and after a sync by [`Event::Synced`].
+    Append(Append),
+    /// Read one record back; answered by [`Event::Read`].
+    Read(ColdRead),
+    /// Pass to another brick of this node, in order; arrives there as [`Event::Forward`].
+    Forward(BrickId, Vec<Forward>),
+    /// Ask the node's control thread; answered by [`Event::Control`].
+    Control(u64, ControlRequest),
+    /// Read the records of a segment from `from` on, about `bytes_max` of them; answered by
+    /// [`Event::SegmentChunk`].
+    ReadSegment {
+        /// Which segment.
+        segment: SegmentId,
+        /// Where to go on, as the last chunk said; 0 at first.
+        from: u32,
+        /// How much to read at most; one record at least is read.
+        bytes_max: u32,
+    },
+    /// Remove a segment: nothing in it is live and what replaced it is synced.
+    DeleteSegment(SegmentId),
+    /// Seal the active segment and sync everything; answered by [`Event::Checkpointed`].
+    Checkpoint(u64),
+    /// The brick cannot go on safely (a failed fsync): stop the process and say why.
+    Stop(String),
+}
+
+/// One batch of records for the log, whole records in op order a partition.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// The batch's number.
+    pub id: BatchId,
+    /// The encoded records, back to back. Shared: the brick still reads prepared values from it.
+    pub bytes: Arc<Vec<u8>>,
+    /// The brick's count of refusals when the batch was made. The log refuses, unseen, a batch
+    /// whose epoch is older than that of its last failure: it may have been decided against what
+    /// was refused.
+    pub epoch: u64,
+    /// Some op in it may be acknowledged only when synced: sync as soon as it is written.
+    pub sync: bool,
+    /// Everything in it makes room (deletes, cleaner): may use the reserve of a full disk.
+    pub frees_space: bool,
+}
+
+/// A value of a `disk` table that is wanted in memory.
+#[derive(Debug, Clone)]
+pub struct ColdRead {
+    /// Returned in the answer.
+    pub token: u64,
+    /// Where the record starts.
+    pub position: Position,
+    /// What the record must be about, or the read is an error.
+    pub partition: PartitionId,
+    /// The op the record must carry.
+    pub op: Op,
+    /// The key the record (or an entry of its batch) must carry.
+    pub key: Vec<u8>,
+    /// Length of the value in bytes, so that one read suffices.
+    pub value_len: u32,
+}
+
+/// What only the control thread may do.
+#[derive(Debug, Clone)]
+pub enum ControlRequest {
+    /// Change the catalog: persist it, pass it to every brick, answer when all have it.
+    Change(Change),
+    /// Check a password; slow on purpose, so not on a brick's loop.
+    Authenticate {
+        /// The user's name.
+        user: String,
+        /// The password as sent.
+        password: Vec<u8>,
+    },
+    /// Stop the node; with `save` after a checkpoint of every brick.
+    Shutdown,
+}
+
+/// The control thread's answer.
+#[derive(Debug, Clone)]
+pub enum ControlReply {
+    /// The catalog was changed; every brick has the new one.
+    Changed(Applied),
+    /// The catalog was not changed.
+    Refused(Refusal),
+    /// The catalog could not be written; nothing changed.
+    Failed(String),
+    /// Whether the password is right.
+    Authenticated(bool),
+}
+
+/// Something that happened outside.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The batch is in the log: the operating system has it. Comes in batch order.
+    Appended {
+        /// Which batch.
+        id: BatchId,
+        /// Where its first record starts; the others follow without gaps.
+        position: Position,
+    },
+    /// Nothing of the batch is in the log, nor will be of any other batch of the same epoch. The
+    /// brick forgets them all; further answers about them are ignored. The next epoch, which the
+    /// brick's next batches carry, is accepted again.
+    AppendFailed {
+        /// Which batch.
+        id: BatchId,
+        /// What the operator should know, e.g. `No space left on device`.
+        reason: String,
+    },
+    /// Everything up to and including this batch is synced to the disk.
+    Synced(BatchId),
+    /// A sync failed: what was written since the last one may be lost. The brick stops.
+    Poisoned(String),
+    /// The value of a [`ColdRead`], or why it cannot be had.
+    Read {
+        /// The read's token.
+        token: u64,
+        /// The value, or text that names segment, offset and damage.
+        value: Result<&'a [u8], String>,
+    },
+    /// Messages of another brick of this node.
+    Forward(BrickId, Vec<Forward>),
+    /// The answer to [`Effect::Control`].
+    Control(u64, ControlReply),
+    /// The catalog changed; bricks answer through [`crate::Brick::catalog_version`].
+    Catalog(Arc<Catalog>),
+    /// Records of a segment that is being cleaned.
+    SegmentChunk {
+        /// Which segment.
+        segment: SegmentId,
+        /// Where the chunk starts.
+        from: u32,
+        /// Whole records; damage was skipped and reported by the store.
+        bytes: &'a [u8],
+        /// Where to go on; `None`: that was the end.
+        next: Option<u32>,
+        /// The segment has damage: it must not be deleted.
+        damaged: bool,
+    },
+    /// The active segment is now this one; earlier ones are sealed. `bytes` is the sealed length.
+    Rolled {
+        /// The segment that was sealed.
+        sealed: SegmentId,
+        /// Its length in bytes.
+        bytes: u64,
+    },
+    /// The checkpoint is done, or why not.
+    Checkpointed(u64, Result<(), String>),
+    /// Time went on; sent at least every 100 ms.
+    Tick,
+}
+
+/// What recovery found in the log, one by one in log order.
+#[derive(Debug)]
+pub enum Recovered<'a> {
+    /// A whole record.
+    Record {
+        /// The record.
+        record: brickyard_types::record::Record<'a>,
+        /// Where it starts.
+        position: Position,
+    },
+    /// A record of a `disk` table, known from a hint file: no value.
+    Hint {
+        /// Its fields.
+        header: brickyard_types::record::Header,
+        /// Its key.
+        key: &'a [u8],
+        /// Length of its value in bytes.
+        value_len: u32,
+        /// Where it starts.
+        position: Position,
+    },
+}
+
+/// A part of the log that recovery could not read.
+#[derive(Debug, Clone)]
+pub struct Damage {
+    /// Where.
+    pub position: Position,
+    /// Bytes that are unreadable.
+    pub len: u64,
+    /// The partitions that may have had records there, and below which op their keys are unsure
+    /// (`None`: not known, so all ops so far).
+    pub partitions: Vec<(PartitionId, Option<Op>)>,
+    /// For the log and the operator.
+    pub text: String,
+}
+
+/// For whom an accepted connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Port {
+    /// The gateway: any key, any brick.
+    Node,
+    /// This brick as a cluster node: its own partitions, `MOVED` for the rest.
+    Brick,
+}
+
+/// An accepted connection's names, for `CLIENT LIST` and the log.
+#[derive(Debug, Clone)]
+pub struct Accepted {
+    /// Through which port.
+    pub port: Port,
+    /// `host:port` of the client.
+    pub peer: String,
+    /// `host:port` of our side.
+    pub local: String,
+}

@@ -1,0 +1,396 @@
+//! What happens outside, and what the brick makes of it.
+//!
+//! In:  [`Event`]s. Out: committed operations in their tables, replies let out, parked commands run.
+
+use crate::brick::Brick;
+use crate::connection::Blocked;
+use crate::effect::{BatchId, ColdRead, Effect, Event};
+use crate::forward::{Forward, Origin};
+use crate::keyed::{dropped_table, error_line};
+use crate::log::{KeyRef, Prepared, Writer};
+use crate::output::Gate;
+use crate::settings::Settings;
+use crate::view::ColdWanted;
+use brickyard_command::ErrorReply;
+use brickyard_types::{BrickId, Op, Position};
+use std::time::Duration;
+
+impl Brick {
+    /// Takes note of something that happened outside.
+    pub fn handle(&mut self, event: Event<'_>) {
+        match event {
+            Event::Appended { id, position } => self.on_appended(id, position),
+            Event::AppendFailed { id, reason } => self.on_append_failed(id, &reason),
+            Event::Synced(upto) => self.on_synced(upto),
+            Event::Poisoned(reason) => self.on_poisoned(&reason),
+            Event::Read { token, value } => self.on_read(token, value),
+            Event::Forward(from, messages) => self.on_forward(from, messages),
+            Event::Control(request, reply) => self.on_control(request, reply),
+            Event::Catalog(catalog) => self.core.adopt(catalog),
+            Event::SegmentChunk {
+                segment,
+                from: _,
+                bytes,
+                next,
+                damaged,
+            } => {
+                self.on_segment_chunk(segment, bytes, next, damaged);
+            }
+            Event::Rolled { sealed, bytes } => self.core.segments.seal(sealed, bytes),
+            Event::Checkpointed(request, outcome) => self.on_checkpointed(request, outcome),
+            Event::Tick => self.on_tick(),
+        }
+    }
+
+    fn on_appended(&mut self, id: BatchId, position: Position) {
+        let moved_to = self.cleaner.on_appended(id, position);
+        if let Some(committed) = self.core.log.on_appended(id, position) {
+            self.core.apply(committed);
+        }
+        if moved_to {
+            self.relocate_moved(position);
+        }
+        self.let_out();
+    }
+
+    fn on_synced(&mut self, upto: BatchId) {
+        for committed in self.core.log.on_synced(upto) {
+            self.core.apply(committed);
+        }
+        self.on_clean_synced();
+        self.let_out();
+    }
+
+    /// The log refused a batch: everything that was decided in it, or against it, is refused.
+    fn on_append_failed(&mut self, id: BatchId, reason: &str) {
+        let brick = self.core.id;
+        let error = ErrorReply::new(format!(
+            "MISCONF the log of brick {brick} cannot be written ({reason}); the write was not executed. \
+             Free space on the disk of {}, then try again",
+            self.core.shared.directory
+        ));
+        let refused = self.refuse_from(id, &error_line(&error));
+        self.core.stats().refused_disk.add(refused.len() as u64);
+        self.core.rewind(&refused);
+        // Op numbers will be used again: a watched key's number no longer says what it was.
+        for (_, connection) in &mut self.connections {
+            for watch in &mut connection.session.watches {
+                watch.op = Some(Op(u64::MAX));
+            }
+        }
+        self.cleaner.on_refused();
+        self.let_out();
+    }
+
+    /// A sync failed: nobody knows what of the writes since the last one is on the disk.
+    fn on_poisoned(&mut self, reason: &str) {
+        let error = ErrorReply::new(format!(
+            "UNKNOWNRESULT the log of brick {} could not be synced ({reason}); the write may or may not \
+             survive. The node stops; read the key after its restart to know",
+            self.core.id
+        ));
+        let first = BatchId(self.core.log.frontier().synced.0 + 1);
+        self.refuse_from(first, &error_line(&error));
+        self.let_out();
+        self.core.effects.push_back(Effect::Stop(format!(
+            "brick {}: a sync of the log failed: {reason}. What was written since the last sync may be \
+             lost; start the node again to recover what is on the disk",
+            self.core.id
+        )));
+    }
+
+    fn refuse_from(&mut self, id: BatchId, error: &[u8]) -> Vec<Prepared> {
+        let refused = self.core.log.on_refused(id);
+        for state in self.core.tables.iter_mut().flatten() {
+            for partition in state.partitions.iter_mut().flatten() {
+                if partition
+                    .clear
+                    .is_some_and(|clear| clear.gate.waits_for(id))
+                {
+                    partition.clear = None;
+                }
+            }
+        }
+        for (_, connection) in &mut self.connections {
+            connection.output.refuse(id, error);
+            for (_, gather) in &mut connection.gathers {
+                gather.refuse(id, error);
+            }
+        }
+        for (gate, _) in &mut self.deferred {
+            if gate.waits_for(id) {
+                *gate = Gate::OPEN;
+            }
+        }
+        for (gate, _, reply) in &mut self.held_replies {
+            if gate.waits_for(id) {
+                reply.bytes = error.to_vec();
+                *gate = Gate::OPEN;
+            }
+        }
+        refused
+    }
+
+    /// Lets out every reply whose gate has opened.
+    fn let_out(&mut self) {
+        let frontier = self.core.log.frontier();
+        let mut at = 0;
+        while let Some(&id) = self.waiting.get(at) {
+            let Some(connection) = self.connections.get_mut(id.0 as usize) else {
+                self.waiting.swap_remove(at);
+                continue;
+            };
+            connection.output.advance(frontier);
+            if connection.output.is_held() {
+                at += 1;
+            } else {
+                connection.is_waiting = false;
+                self.waiting.swap_remove(at);
+            }
+            self.list(id);
+            self.resume(id);
+        }
+        let mut at = 0;
+        while let Some((gate, ..)) = self.held_replies.get(at) {
+            if frontier.opens(*gate) {
+                let (_, brick, reply) = self.held_replies.remove(at);
+                self.core.outbox.push(brick, Forward::Reply(reply));
+            } else {
+                at += 1;
+            }
+        }
+        while let Some((gate, _)) = self.deferred.front()
+            && frontier.opens(*gate)
+        {
+            let Some((_, share)) = self.deferred.pop_front() else {
+                break;
+            };
+            self.run_for(
+                share.work,
+                share.table,
+                share.protocol,
+                share.origin,
+                share.writer,
+            );
+        }
+        let stats = self.core.stats();
+        stats
+            .log_pending_bytes
+            .set(self.core.log.pending_bytes() as u64);
+    }
+
+    /// Asks for the values that a parked command wants.
+    pub(crate) fn fetch(&mut self, parked: usize, wanted: Vec<ColdWanted>) {
+        for want in wanted {
+            let Some(state) = self
+                .core
+                .tables
+                .get(want.place.table)
+                .and_then(Option::as_ref)
+            else {
+                continue;
+            };
+            let Some(Some(partition)) = state.partitions.get(want.place.leaf) else {
+                continue;
+            };
+            let key = KeyRef {
+                table: want.place.table as u32,
+                partition: partition.local,
+                hash: want.hash,
+            };
+            state.stats.cold_reads.add(1);
+            let id = partition.id;
+            if let Some(token) =
+                self.core
+                    .cold
+                    .want(parked, key, &want.name, want.op, want.position)
+            {
+                self.core.effects.push_back(Effect::Read(ColdRead {
+                    token,
+                    position: want.position,
+                    partition: id,
+                    op: want.op,
+                    key: want.name,
+                    value_len: want.value_len,
+                }));
+            }
+        }
+        self.core.cold.check(parked);
+    }
+
+    fn on_read(&mut self, token: u64, value: Result<&[u8], String>) {
+        let Some((reading, position, waiting)) =
+            self.core.cold.on_read(token, value.as_ref().ok().copied())
+        else {
+            return;
+        };
+        match value {
+            Ok(value) => {
+                let KeyRef {
+                    table,
+                    partition,
+                    hash,
+                } = reading.key;
+                if let Some(Some(state)) = self.core.tables.get_mut(table as usize) {
+                    // Only a cache: a table that has no room for it serves it all the same.
+                    let _ = state
+                        .table
+                        .warm(partition, hash, &reading.name, reading.op, value);
+                }
+            }
+            Err(text) => {
+                self.core.stats().refused_damaged.add(1);
+                let line = error_line(&ErrorReply::new(format!(
+                    "DAMAGED the value could not be read back: {text}. Run \"brickyard inspect\" on the \
+                     data directory, or SET the key anew"
+                )));
+                // The cleaner may have moved the record while it was read, or a client overwritten
+                // it: then the command just runs again.
+                if self.core.is_still_at(&reading, position) {
+                    for id in waiting {
+                        self.finish_parked(id, line.clone(), Gate::OPEN);
+                    }
+                }
+            }
+        }
+        self.run_parked();
+    }
+
+    /// Runs parked commands that need not wait any longer.
+    pub(crate) fn run_parked(&mut self) {
+        while let Some(id) = self.core.cold.poll_runnable() {
+            let Some((work, values, parked)) = self.core.cold.take(id) else {
+                continue;
+            };
+            let (table, protocol, writer) = (parked.table, parked.protocol, parked.writer);
+            if self.core.table(table).is_none() {
+                self.finish_parked(id, error_line(&dropped_table()), Gate::OPEN);
+                continue;
+            }
+            match self.rerun(&work, table, protocol, writer, &values) {
+                Ok((bytes, gate)) => self.finish_parked(id, bytes, gate),
+                Err(wanted) => {
+                    self.core.cold.give_back(id, work, values);
+                    self.fetch(id, wanted);
+                }
+            }
+        }
+    }
+
+    fn finish_parked(&mut self, id: usize, bytes: Vec<u8>, gate: Gate) {
+        if let Some(origin) = self.core.cold.remove(id) {
+            self.complete(origin, bytes, gate);
+        }
+    }
+
+    fn on_forward(&mut self, from: BrickId, messages: Vec<Forward>) {
+        for message in messages {
+            match message {
+                Forward::Reply(reply) => self.on_part(reply.token, reply.bytes, Gate::OPEN),
+                Forward::Request(request) => {
+                    let origin = Origin {
+                        brick: from,
+                        token: request.token,
+                    };
+                    let table = self.core.table_by_id.get(&request.table).copied();
+                    let Some(table) = table else {
+                        self.complete(origin, error_line(&dropped_table()), Gate::OPEN);
+                        continue;
+                    };
+                    let writer =
+                        Writer(u64::from(from.0) << 32 | u64::from(request.token.connection.0));
+                    self.run_for(request.work, table, request.protocol, origin, writer);
+                }
+            }
+        }
+    }
+
+    fn on_tick(&mut self) {
+        const SWEEP_EVERY: Duration = Duration::from_secs(1);
+        self.expire_due();
+        self.evict();
+        self.clean();
+        self.end_waits();
+        self.core.settle_clears();
+        let since = self.core.now - self.last_sweep;
+        if since >= SWEEP_EVERY {
+            let commands = self
+                .core
+                .shared
+                .stats
+                .iter()
+                .map(|stats| stats.commands.value())
+                .sum();
+            let executed = u64::saturating_sub(commands, self.commands_at_sweep);
+            self.ops_per_second = executed * 1000 / (since.as_millis() as u64).max(1);
+            self.commands_at_sweep = commands;
+            self.last_sweep = self.core.now;
+            self.close_idle();
+            self.publish();
+        }
+    }
+
+    fn end_waits(&mut self) {
+        let now = self.core.now;
+        let due: Vec<_> = self
+            .connections
+            .iter()
+            .filter_map(|(_, connection)| match connection.blocked {
+                Some(Blocked::Wait {
+                    until: Some(until),
+                    hole,
+                }) if until <= now => Some((connection.id, hole)),
+                _ => None,
+            })
+            .collect();
+        let frontier = self.core.log.frontier();
+        for (id, hole) in due {
+            let connection = &mut self.connections[id.0 as usize];
+            connection.blocked = None;
+            connection
+                .output
+                .fill_hole(hole, b":0\r\n".to_vec(), Gate::OPEN);
+            connection.output.advance(frontier);
+            self.list(id);
+            self.resume(id);
+        }
+    }
+
+    fn close_idle(&mut self) {
+        let timeout = Settings::load(&self.core.shared.settings.timeout);
+        let output_max = Settings::load(&self.core.shared.settings.output_bytes_max) as usize;
+        let now = self.core.now;
+        let mut closing = Vec::new();
+        for (_, connection) in &self.connections {
+            let is_idle = timeout > 0
+                && connection.blocked.is_none()
+                && now - connection.last_active > Duration::from_secs(timeout);
+            if is_idle || connection.output.len() > output_max {
+                closing.push(connection.id);
+            }
+        }
+        for id in closing {
+            self.on_error(id);
+        }
+    }
+
+    /// Copies the figures that anybody may read.
+    pub(crate) fn publish(&mut self) {
+        let unix = self.core.unix;
+        for state in self.core.tables.iter().flatten() {
+            state.publish(unix);
+        }
+        let (segments, bytes) = (self.core.segments.len() as u64, self.core.segments.bytes());
+        let live = self.core.live_bytes().values().sum();
+        let buffers: usize = self
+            .connections
+            .iter()
+            .map(|(_, connection)| connection.input.capacity() + connection.output.len())
+            .sum();
+        let stats = self.core.stats();
+        stats.log_segments.set(segments);
+        stats.log_file_bytes.set(bytes);
+        stats.log_live_bytes.set(live);
+        stats.buffer_bytes.set(buffers as u64);
+    }
+}

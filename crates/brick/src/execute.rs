@@ -1,0 +1,240 @@
+//! From a parsed request to its reply: checks, then the command itself.
+//!
+//! In:  a request of one client. Out: a reply in the client's output, with the gate it waits for.
+//!
+//! The order of the checks is Redis's, so that a request with several faults gets the same error.
+
+use crate::batch::Target;
+use crate::brick::Brick;
+use crate::connection::{Connection, ConnectionId, ReplyMode};
+use crate::output::Gate;
+use crate::transaction::Queue;
+use crate::users::Rights;
+use brickyard_command::{Args, CommandId, ErrorReply, Spec, resolve, table::flag};
+use brickyard_wire::Reply;
+
+/// Bytes of commands that one transaction may queue.
+const QUEUE_BYTES_MAX: usize = 256 << 20;
+
+impl Brick {
+    /// Executes one request.
+    #[inline]
+    pub(crate) fn execute(
+        &mut self,
+        id: ConnectionId,
+        spec: Option<&'static Spec>,
+        target: Option<Target>,
+        args: &Args<'_>,
+    ) {
+        match self.check(id, spec, args) {
+            Ok(spec) => {
+                match self.ran.last_mut() {
+                    Some((command, count)) if *command == spec.id => *count += 1,
+                    _ => self.ran.push((spec.id, 1)),
+                }
+                let is_keyed = spec.key_first > 0 && spec.id != CommandId::Watch;
+                if self.connections[id.0 as usize].session.queue.is_some() && is_queueable(spec.id)
+                {
+                    self.enqueue(id, spec, args);
+                } else if is_keyed {
+                    self.execute_keyed(id, spec, target, args);
+                } else {
+                    self.execute_session(id, spec, args);
+                }
+            }
+            Err(error) => self.refuse(id, spec, &error),
+        }
+        if self
+            .connections
+            .get(id.0 as usize)
+            .is_some_and(|it| it.session.reply_mode != ReplyMode::On)
+        {
+            self.turn_reply_mode(id);
+        }
+    }
+
+    /// What is wrong with a request whatever its command does.
+    #[inline]
+    fn check(
+        &mut self,
+        id: ConnectionId,
+        spec: Option<&'static Spec>,
+        args: &Args<'_>,
+    ) -> Result<&'static Spec, ErrorReply> {
+        let connection = &mut self.connections[id.0 as usize];
+        connection.session.commands += 1;
+        let spec = match spec {
+            Some(spec) if spec.subcommands.is_empty() && spec.accepts(args.len()) => spec,
+            _ => resolve(*args)?,
+        };
+        connection.session.last_command = spec.name;
+        let Some(_) = connection.session.user else {
+            if spec.has(flag::NO_AUTH) {
+                return Ok(spec);
+            }
+            return Err(ErrorReply::constant("NOAUTH Authentication required."));
+        };
+        if connection.session.rights != Rights::ALL {
+            check_rights(connection, spec)?;
+        }
+        if connection.session.queue.is_some() && spec.has(flag::NO_MULTI) {
+            return Err(ErrorReply::constant(
+                "ERR Command not allowed inside a transaction",
+            ));
+        }
+        Ok(spec)
+    }
+
+    /// Answers with an error that was found before the command ran.
+    pub(crate) fn refuse(
+        &mut self,
+        id: ConnectionId,
+        spec: Option<&'static Spec>,
+        error: &ErrorReply,
+    ) {
+        let stats = self.core.stats();
+        stats.errors.add(1);
+        if let Some(command) = spec.and_then(|spec| stats.commands_by_id.get(spec.id as usize)) {
+            command.rejected.add(1);
+        }
+        let connection = &mut self.connections[id.0 as usize];
+        if let Some(queue) = &mut connection.session.queue {
+            queue.is_refused = true;
+        }
+        self.reply(id, |reply| reply.error(&error.text()));
+    }
+
+    /// Writes a reply that waits for nothing.
+    #[inline]
+    pub(crate) fn reply(&mut self, id: ConnectionId, write: impl FnOnce(&mut Reply<'_>)) {
+        self.reply_gated(id, Gate::OPEN, write);
+    }
+
+    /// Writes a reply that waits for `gate`.
+    pub(crate) fn reply_gated(
+        &mut self,
+        id: ConnectionId,
+        gate: Gate,
+        write: impl FnOnce(&mut Reply<'_>),
+    ) {
+        let Some(connection) = self.connections.get_mut(id.0 as usize) else {
+            return;
+        };
+        let protocol = connection.session.protocol;
+        let is_wanted = wants_reply(connection);
+        let out = connection.output.begin();
+        let start = out.len();
+        write(&mut Reply::new(out, protocol));
+        if !is_wanted {
+            out.truncate(start);
+        }
+        connection.output.end(start, gate);
+    }
+
+    fn enqueue(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
+        if is_whole_table(spec.id) {
+            let text = format!(
+                "ERR '{}' is about the whole table and a transaction about one slot; call it outside of MULTI",
+                spec.name
+            );
+            return self.refuse(id, Some(spec), &ErrorReply::new(text));
+        }
+        let owned = args.to_owned();
+        let connection = &mut self.connections[id.0 as usize];
+        let Some(queue) = &mut connection.session.queue else {
+            return;
+        };
+        queue.bytes += owned.memory_bytes();
+        if queue.bytes > QUEUE_BYTES_MAX {
+            let error = ErrorReply::constant(
+                "ERR the transaction has queued more than 256 MiB; split it into smaller ones",
+            );
+            return self.refuse(id, Some(spec), &error);
+        }
+        queue.commands.push((spec, owned));
+        self.reply(id, |reply| reply.simple("QUEUED"));
+    }
+
+    pub(crate) fn begin_transaction(&mut self, id: ConnectionId) {
+        let connection = &mut self.connections[id.0 as usize];
+        if connection.session.queue.is_some() {
+            return self.reply(id, |reply| reply.error("ERR MULTI calls can not be nested"));
+        }
+        connection.session.queue = Some(Queue::default());
+        self.reply(id, |reply| reply.ok());
+    }
+
+    fn turn_reply_mode(&mut self, id: ConnectionId) {
+        let session = &mut self.connections[id.0 as usize].session;
+        session.reply_mode = match session.reply_mode {
+            ReplyMode::SkipNext => ReplyMode::Skip,
+            ReplyMode::Skip => ReplyMode::On,
+            mode => mode,
+        };
+    }
+}
+
+/// Whether the client wants the reply to the command at hand.
+#[inline]
+pub(crate) fn wants_reply(connection: &Connection) -> bool {
+    matches!(connection.session.reply_mode, ReplyMode::On)
+}
+
+const fn is_queueable(id: CommandId) -> bool {
+    !matches!(
+        id,
+        CommandId::Exec
+            | CommandId::Discard
+            | CommandId::Multi
+            | CommandId::Watch
+            | CommandId::Quit
+            | CommandId::Reset
+    )
+}
+
+/// Commands that are about more than one partition or change what a connection is.
+const fn is_whole_table(id: CommandId) -> bool {
+    matches!(
+        id,
+        CommandId::Dbsize
+            | CommandId::Keys
+            | CommandId::Scan
+            | CommandId::Randomkey
+            | CommandId::Flushall
+            | CommandId::Flushdb
+            | CommandId::Select
+            | CommandId::TableUse
+            | CommandId::TableCreate
+            | CommandId::TableAlter
+            | CommandId::TableDrop
+            | CommandId::Auth
+            | CommandId::Hello
+            | CommandId::Shutdown
+            | CommandId::Save
+            | CommandId::Bgsave
+            | CommandId::Wait
+            | CommandId::ClientKill
+            | CommandId::ClientList
+            | CommandId::ClientReply
+    )
+}
+
+fn check_rights(connection: &Connection, spec: &Spec) -> Result<(), ErrorReply> {
+    let wanted = Rights {
+        read: spec.has(flag::READONLY),
+        write: spec.has(flag::WRITE),
+        admin: spec.has(flag::ADMIN),
+    };
+    if connection.session.rights.covers(wanted) || spec.has(flag::NO_AUTH) {
+        return Ok(());
+    }
+    let user = connection
+        .session
+        .user
+        .as_ref()
+        .map_or("default", |user| user.name.as_str());
+    Err(ErrorReply::new(format!(
+        "NOPERM User {user} has no permissions to run the '{}' command on this table",
+        spec.name
+    )))
+}

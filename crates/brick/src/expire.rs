@@ -1,0 +1,124 @@
+//! Keys whose time has come, and tables that are past their memory bound.
+//!
+//! In:  ticks. Out: removals, prepared like any other write (PROTOCOL rule 18); values of `disk`
+//!      tables left to the log alone.
+//!
+//! Work is bounded a tick, so that a million keys that expire at once are removed over a second or
+//! two instead of stalling everybody; reads treat them as gone meanwhile.
+
+use crate::brick::Brick;
+use crate::core::Core;
+use crate::log::{KeyRef, Writer};
+use crate::view::{Asker, View};
+use brickyard_table::KeyHash;
+use brickyard_types::{Eviction, Medium, Op};
+
+/// Removals a table and tick.
+const REMOVALS_MAX: usize = 2_000;
+
+/// Records that the eviction hand passes a table and tick.
+const EVICT_STEPS_MAX: usize = 20_000;
+
+/// Records that it passes at a time.
+const EVICT_STEP: usize = 64;
+
+/// A key that is to go.
+struct Leaving {
+    key: Vec<u8>,
+    op: Op,
+}
+
+impl Brick {
+    /// Removes keys whose time has come.
+    pub(crate) fn expire_due(&mut self) {
+        let now = self.core.unix;
+        for table in 0..self.core.tables.len() {
+            let mut leaving = Vec::new();
+            if let Some(state) = self.core.table_mut(table) {
+                state.table.due(now, REMOVALS_MAX, |expired| {
+                    leaving.push(Leaving {
+                        key: expired.key.to_vec(),
+                        op: expired.op,
+                    });
+                });
+            }
+            let removed = self.core.remove_all(table, &leaving);
+            if let Some(state) = self.core.table(table) {
+                state.stats.expired.add(removed);
+            }
+        }
+    }
+
+    /// Makes room in tables that are past their bound.
+    pub(crate) fn evict(&mut self) {
+        for table in 0..self.core.tables.len() {
+            self.core.evict(table);
+        }
+    }
+}
+
+impl Core {
+    /// Makes room in a table that is past its bound: a `disk` table forgets values that were not
+    /// used lately, a `ram` table with `EVICT lru` removes keys.
+    pub(crate) fn evict(&mut self, table: usize) {
+        let Some(state) = self.table_mut(table) else {
+            return;
+        };
+        let evicts =
+            state.attributes.medium == Medium::Disk || state.attributes.evict == Eviction::Lru;
+        if !evicts || !state.is_over_memory() {
+            return;
+        }
+        let mut leaving = Vec::new();
+        let mut used = state.memory_counted();
+        let mut steps = 0;
+        while used > state.memory_max && steps < EVICT_STEPS_MAX {
+            let freed = state.table.evict_step(EVICT_STEP, |victim| {
+                leaving.push(Leaving {
+                    key: victim.key.to_vec(),
+                    op: victim.op,
+                });
+            });
+            steps += EVICT_STEP;
+            used = used.saturating_sub(freed as u64);
+        }
+        let removed = self.remove_all(table, &leaving);
+        if let Some(state) = self.table(table) {
+            state.stats.evicted.add(removed);
+        }
+    }
+
+    /// Prepares the removal of keys that still have the op named; how many.
+    fn remove_all(&mut self, table: usize, leaving: &[Leaving]) -> u64 {
+        let mut removed = 0;
+        for Leaving { key, op } in leaving {
+            let Some(state) = self.table(table) else {
+                break;
+            };
+            let location = state.map.locate(key);
+            let Some(Some(partition)) = state.partitions.get(location.leaf as usize) else {
+                continue;
+            };
+            let key_ref = KeyRef {
+                table: table as u32,
+                partition: partition.local,
+                hash: KeyHash(location.key_hash),
+            };
+            if self.log.pending(key_ref, key).is_some() {
+                // It is being written: what it holds then is for the next look.
+                continue;
+            }
+            let asker = Asker {
+                writer: Writer::MANY,
+                reads_only: false,
+                writes_many: false,
+            };
+            let mut view = View::new(self, table, asker, (key, location), &[]);
+            if view.remove_exactly(key, location, *op) {
+                removed += 1;
+            }
+            view.finish();
+        }
+        removed
+    }
+}

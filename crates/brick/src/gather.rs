@@ -1,0 +1,209 @@
+//! One reply made of parts that several bricks render.
+
+use crate::effect::BatchId;
+use crate::output::Gate;
+use brickyard_wire::{Protocol, Reply};
+
+/// How the parts become one reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Join {
+    /// There is one part and it is the reply.
+    Only,
+    /// Integers that are added up.
+    Sum,
+    /// `+OK`s that become one.
+    Ok,
+    /// Elements of an array.
+    Array,
+    /// Arrays that become one.
+    Concat,
+    /// Strings that become one.
+    Text,
+    /// Integers that are added up, and told in the words of `CLIENT KILL`'s old form.
+    Killed,
+    /// The versions of watched keys, which the session keeps.
+    Watch,
+    /// One of the parts that are not null, by the number drawn here.
+    Any(u64),
+}
+
+/// Parts as they come in.
+#[derive(Debug)]
+pub(crate) struct Gather {
+    join: Join,
+    protocol: Protocol,
+    parts: Vec<Option<Vec<u8>>>,
+    missing: usize,
+    gate: Gate,
+    refused: Option<Vec<u8>>,
+}
+
+impl Gather {
+    pub(crate) fn new(join: Join, protocol: Protocol, parts: usize) -> Self {
+        Self {
+            join,
+            protocol,
+            parts: (0..parts).map(|_| None).collect(),
+            missing: parts,
+            gate: Gate::OPEN,
+            refused: None,
+        }
+    }
+
+    /// How the parts become one reply.
+    pub(crate) fn kind(&self) -> Join {
+        self.join
+    }
+
+    /// Takes a part and what it waits for; the whole reply once none is missing.
+    pub(crate) fn on_part(
+        &mut self,
+        part: u32,
+        bytes: Vec<u8>,
+        gate: Gate,
+    ) -> Option<(Vec<u8>, Gate)> {
+        self.gate = self.gate.and(gate);
+        let place = self.parts.get_mut(part as usize)?;
+        if place.replace(bytes).is_none() {
+            self.missing -= 1;
+        }
+        (self.missing == 0).then(|| (self.join(), self.gate))
+    }
+
+    /// The log refused `batch` and all later ones: the reply is `error` if a part waits for them.
+    pub(crate) fn refuse(&mut self, batch: BatchId, error: &[u8]) {
+        if self.gate.waits_for(batch) {
+            self.gate = Gate::OPEN;
+            self.refused = Some(error.to_vec());
+        }
+    }
+
+    fn join(&mut self) -> Vec<u8> {
+        let parts: Vec<Vec<u8>> = self.parts.drain(..).flatten().collect();
+        if let Some(error) = self.refused.take() {
+            return error;
+        }
+        // What one brick refused is not made good by what the others did.
+        if let Some(error) = parts.iter().find(|part| part.first() == Some(&b'-')) {
+            return error.clone();
+        }
+        let mut out = Vec::new();
+        let mut reply = Reply::new(&mut out, self.protocol);
+        match self.join {
+            Join::Only | Join::Watch => return parts.into_iter().next().unwrap_or_default(),
+            Join::Ok => reply.ok(),
+            Join::Sum | Join::Killed => reply.integer(parts.iter().map(|part| integer(part)).sum()),
+            Join::Array => {
+                reply.array(parts.len());
+                out.extend(parts.into_iter().flatten());
+            }
+            Join::Concat => {
+                let split: Vec<(i64, &[u8])> = parts.iter().map(|part| head(part)).collect();
+                reply.array(
+                    split
+                        .iter()
+                        .map(|(count, _)| usize::try_from(*count).unwrap_or(0))
+                        .sum(),
+                );
+                for (_, body) in split {
+                    out.extend_from_slice(body);
+                }
+            }
+            Join::Text => {
+                let text: Vec<u8> = parts.iter().flat_map(|part| text(part)).copied().collect();
+                reply.verbatim("txt", &text);
+            }
+            Join::Any(draw) => {
+                let some: Vec<&Vec<u8>> = parts
+                    .iter()
+                    .filter(|part| !matches!(part.get(..2), Some(b"$-" | b"_\r")))
+                    .collect();
+                match some.get(usize::try_from(draw).unwrap_or(0) % some.len().max(1)) {
+                    Some(part) => out.extend_from_slice(part),
+                    None => reply.null(),
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The number on the first line of one of our own replies, and what follows the line.
+fn head(reply: &[u8]) -> (i64, &[u8]) {
+    let end = reply
+        .windows(2)
+        .position(|pair| pair == b"\r\n")
+        .unwrap_or(reply.len());
+    let line = reply.get(1..end).unwrap_or_default();
+    let number = std::str::from_utf8(line)
+        .ok()
+        .and_then(|line| line.parse().ok())
+        .unwrap_or(0);
+    (number, reply.get(end + 2..).unwrap_or_default())
+}
+
+fn integer(reply: &[u8]) -> i64 {
+    head(reply).0
+}
+
+/// The text of a bulk or verbatim string.
+fn text(reply: &[u8]) -> &[u8] {
+    let (_, body) = head(reply);
+    let body = body.strip_suffix(b"\r\n").unwrap_or(body);
+    if reply.first() == Some(&b'=') {
+        body.get(4..).unwrap_or_default()
+    } else {
+        body
+    }
+}
+
+#[cfg(test)]
+mod gather_test {
+    use super::*;
+
+    fn joined(join: Join, parts: &[&[u8]]) -> Vec<u8> {
+        let mut gather = Gather::new(join, Protocol::Resp2, parts.len());
+        let mut whole = None;
+        for (at, part) in parts.iter().enumerate().rev() {
+            assert!(whole.is_none());
+            whole = gather
+                .on_part(at as u32, part.to_vec(), Gate::OPEN)
+                .map(|(whole, _)| whole);
+        }
+        whole.unwrap()
+    }
+
+    #[test]
+    fn parts_join_in_their_order_whatever_order_they_come_in() {
+        assert_eq!(joined(Join::Sum, &[b":2\r\n", b":40\r\n"]), b":42\r\n");
+        assert_eq!(joined(Join::Ok, &[b"+OK\r\n", b"+OK\r\n"]), b"+OK\r\n");
+        assert_eq!(
+            joined(Join::Array, &[b"$-1\r\n", b"$1\r\na\r\n"]),
+            b"*2\r\n$-1\r\n$1\r\na\r\n"
+        );
+        assert_eq!(
+            joined(
+                Join::Concat,
+                &[b"*1\r\n$1\r\na\r\n", b"*0\r\n", b"*1\r\n$1\r\nb\r\n"]
+            ),
+            b"*2\r\n$1\r\na\r\n$1\r\nb\r\n"
+        );
+        assert_eq!(
+            joined(Join::Text, &[b"$2\r\na\n\r\n", b"$2\r\nb\n\r\n"]),
+            b"$4\r\na\nb\n\r\n"
+        );
+        assert_eq!(
+            joined(Join::Any(7), &[b"$-1\r\n", b"$1\r\na\r\n"]),
+            b"$1\r\na\r\n"
+        );
+        assert_eq!(joined(Join::Any(7), &[b"$-1\r\n", b"$-1\r\n"]), b"$-1\r\n");
+    }
+
+    #[test]
+    fn one_error_is_the_reply() {
+        assert_eq!(
+            joined(Join::Sum, &[b":2\r\n", b"-BUSY x\r\n"]),
+            b"-BUSY x\r\n"
+        );
+    }
+}

@@ -1,0 +1,318 @@
+//! Drives bricks in tests: a log in memory that does what it is told, and clients that speak bytes.
+
+use crate::effect::{Accepted, Append, BatchId, ControlReply, ControlRequest, Effect, Event, Port};
+use crate::settings::Settings;
+use crate::shared::{BrickAddress, ProcessStats, Shared};
+use crate::stats::Stats;
+use crate::users::{User, Users};
+use crate::{Brick, Config, ConnectionId, Recovered};
+use brickyard_metadata::{Catalog, ClusterId, Genesis};
+use brickyard_routing::{Candidate, Member, NodeId};
+use brickyard_types::record;
+use brickyard_types::{BrickId, Instant, Position, SegmentId, TableAttributes, UnixMillis};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A node of some bricks, with their logs.
+pub(crate) struct Node {
+    pub(crate) bricks: Vec<Brick>,
+    pub(crate) logs: Vec<Log>,
+    pub(crate) now: Instant,
+    pub(crate) unix: UnixMillis,
+    catalog: Catalog,
+    users: Vec<User>,
+}
+
+/// A brick's log: what was appended, and what has been asked for and not done yet.
+#[derive(Default)]
+pub(crate) struct Log {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) queue: VecDeque<Append>,
+    pub(crate) reads: Vec<crate::ColdRead>,
+    /// Appends wait in the queue until [`Node::append`] is called.
+    pub(crate) is_held: bool,
+    pub(crate) synced: BatchId,
+    pub(crate) appended: BatchId,
+    pub(crate) stopped: Option<String>,
+}
+
+fn shared(bricks: u32, users: Vec<User>) -> Arc<Shared> {
+    Arc::new(Shared {
+        run_id: "r".repeat(40),
+        node_id: "0".repeat(40),
+        redis_version: "7.2.4",
+        version: "0.0.0",
+        started: UnixMillis(0),
+        process_id: 1,
+        advertise_host: "127.0.0.1".to_owned(),
+        port: 6379,
+        bricks: (0..bricks)
+            .map(|brick| BrickAddress {
+                id: format!("{brick:040x}"),
+                port: 6380 + brick as u16,
+            })
+            .collect(),
+        directory: "/data".to_owned(),
+        config_file: String::new(),
+        os: "test".to_owned(),
+        memory_total: 1 << 30,
+        value_bytes_max: 1 << 20,
+        settings: Settings::default(),
+        users: Users::new(users),
+        stats: (0..bricks).map(|_| Stats::new()).collect(),
+        process: ProcessStats::default(),
+        client_id_next: 1.into(),
+        clients: 0.into(),
+        last_save_ms: 0.into(),
+    })
+}
+
+impl Node {
+    /// A node whose default table is as asked.
+    pub(crate) fn new(bricks: u32, attributes: TableAttributes) -> Self {
+        Self::with_users(bricks, attributes, Vec::new())
+    }
+
+    pub(crate) fn with_users(bricks: u32, attributes: TableAttributes, users: Vec<User>) -> Self {
+        let catalog = Catalog::found(Genesis {
+            cluster: ClusterId(1),
+            bricks: (0..bricks)
+                .map(|brick| Candidate {
+                    member: Member {
+                        node: NodeId(0),
+                        brick: BrickId(brick),
+                    },
+                    weight: 1,
+                })
+                .collect(),
+            attributes,
+            partitions: None,
+            seed: 7,
+            created: UnixMillis(0),
+        })
+        .unwrap();
+        let mut node = Self {
+            bricks: Vec::new(),
+            logs: (0..bricks).map(|_| Log::default()).collect(),
+            now: Instant(1_000_000_000),
+            unix: UnixMillis(1_700_000_000_000),
+            catalog,
+            users,
+        };
+        node.start();
+        node
+    }
+
+    fn start(&mut self) {
+        let count = self.logs.len() as u32;
+        let shared = shared(count, self.users.clone());
+        self.bricks = (0..count)
+            .map(|brick| {
+                Brick::new(Config {
+                    id: BrickId(brick),
+                    bricks: count,
+                    shared: Arc::clone(&shared),
+                    catalog: Arc::new(self.catalog.clone()),
+                    seed: u64::from(brick),
+                })
+            })
+            .collect();
+        self.turn();
+    }
+
+    /// Stops the bricks as a kill does and starts them from their logs.
+    pub(crate) fn restart(&mut self) {
+        for log in &mut self.logs {
+            log.queue.clear();
+            log.reads.clear();
+            log.appended = BatchId(0);
+            log.synced = BatchId(0);
+        }
+        self.start();
+        for (brick, log) in self.bricks.iter_mut().zip(&self.logs) {
+            let mut offset = 0;
+            while offset < log.bytes.len() {
+                let record = record::decode(&log.bytes[offset..]).unwrap();
+                let position = Position {
+                    segment: SegmentId(1),
+                    offset: offset as u32,
+                };
+                brick.recover(Recovered::Record { record, position });
+                offset += record.len;
+            }
+            brick.finish_recovery(&[]);
+        }
+    }
+
+    pub(crate) fn connect(&mut self, brick: usize, port: Port) -> Client {
+        let accepted = Accepted {
+            port,
+            peer: "127.0.0.1:5000".to_owned(),
+            local: "127.0.0.1:6379".to_owned(),
+        };
+        Client {
+            brick,
+            id: self.bricks[brick].accept(accepted).unwrap(),
+        }
+    }
+
+    /// Sends a command and returns what has come back when nothing moves any more.
+    pub(crate) fn call(&mut self, client: Client, command: &str) -> String {
+        self.send(client, command);
+        self.settle();
+        self.receive(client)
+    }
+
+    /// Sends commands, one a line, as one pipeline.
+    pub(crate) fn send(&mut self, client: Client, commands: &str) {
+        let brick = &mut self.bricks[client.brick];
+        for command in commands.lines() {
+            brick
+                .input(client.id)
+                .extend_from_slice(command.trim().as_bytes());
+            brick.input(client.id).extend_from_slice(b"\r\n");
+        }
+        brick.on_received(client.id);
+        self.turn();
+    }
+
+    pub(crate) fn receive(&mut self, client: Client) -> String {
+        let brick = &mut self.bricks[client.brick];
+        let reply = String::from_utf8_lossy(brick.output(client.id)).into_owned();
+        brick.on_sent(client.id, reply.len());
+        reply.replace("\r\n", " ").trim_end().to_owned()
+    }
+
+    /// Turns until nothing moves.
+    pub(crate) fn settle(&mut self) {
+        for _ in 0..20 {
+            self.turn();
+        }
+    }
+
+    pub(crate) fn advance(&mut self, duration: Duration) {
+        self.now = self.now + duration;
+        self.unix = UnixMillis(self.unix.0 + duration.as_millis() as u64);
+        for at in 0..self.bricks.len() {
+            self.bricks[at].begin_turn(self.now, self.unix);
+            self.bricks[at].handle(Event::Tick);
+        }
+        self.settle();
+    }
+
+    /// One turn of every brick's loop.
+    pub(crate) fn turn(&mut self) {
+        for at in 0..self.bricks.len() {
+            let brick = &mut self.bricks[at];
+            brick.begin_turn(self.now, self.unix);
+            while brick.has_work() {
+                brick.run();
+                brick.on_ran(Duration::from_micros(1));
+            }
+            while let Some(effect) = self.bricks[at].poll_effect() {
+                self.carry_out(at, effect);
+            }
+            if !self.logs[at].is_held {
+                self.append(at);
+                self.sync(at);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, at: usize, effect: Effect) {
+        match effect {
+            Effect::Append(append) => self.logs[at].queue.push_back(append),
+            Effect::Forward(to, messages) => {
+                let from = BrickId(at as u32);
+                self.bricks[to.0 as usize].handle(Event::Forward(from, messages));
+            }
+            Effect::Control(number, request) => {
+                let reply = self.control(request);
+                self.bricks[at].handle(Event::Control(number, reply));
+            }
+            Effect::Read(read) => self.logs[at].reads.push(read),
+            Effect::Stop(reason) => self.logs[at].stopped = Some(reason),
+            Effect::Checkpoint(number) => {
+                self.bricks[at].handle(Event::Checkpointed(number, Ok(())));
+            }
+            Effect::ReadSegment { .. } | Effect::DeleteSegment(_) => {}
+        }
+    }
+
+    fn control(&mut self, request: ControlRequest) -> ControlReply {
+        match request {
+            ControlRequest::Change(change) => match self.catalog.apply(change) {
+                Ok(applied) => {
+                    let catalog = Arc::new(self.catalog.clone());
+                    for brick in &mut self.bricks {
+                        brick.handle(Event::Catalog(Arc::clone(&catalog)));
+                    }
+                    ControlReply::Changed(applied)
+                }
+                Err(refusal) => ControlReply::Refused(refusal),
+            },
+            ControlRequest::Authenticate { password, .. } => {
+                ControlReply::Authenticated(password == b"right")
+            }
+            ControlRequest::Shutdown => ControlReply::Failed("not in tests".to_owned()),
+        }
+    }
+
+    /// Appends what waits in a brick's queue.
+    pub(crate) fn append(&mut self, at: usize) {
+        while let Some(append) = self.logs[at].queue.pop_front() {
+            let offset = self.logs[at].bytes.len() as u32;
+            self.logs[at].bytes.extend_from_slice(&append.bytes);
+            self.logs[at].appended = append.id;
+            let position = Position {
+                segment: SegmentId(1),
+                offset,
+            };
+            self.bricks[at].handle(Event::Appended {
+                id: append.id,
+                position,
+            });
+        }
+    }
+
+    /// Syncs what was appended.
+    pub(crate) fn sync(&mut self, at: usize) {
+        let appended = self.logs[at].appended;
+        if appended > self.logs[at].synced {
+            self.logs[at].synced = appended;
+            self.bricks[at].handle(Event::Synced(appended));
+        }
+    }
+
+    /// Refuses what waits in a brick's queue, as a full disk does.
+    pub(crate) fn refuse(&mut self, at: usize) {
+        let first = self.logs[at].queue.front().map(|append| append.id);
+        self.logs[at].queue.clear();
+        if let Some(id) = first {
+            let reason = "No space left on device".to_owned();
+            self.bricks[at].handle(Event::AppendFailed { id, reason });
+        }
+    }
+
+    /// Answers the reads that were asked for, from the log.
+    pub(crate) fn answer_reads(&mut self, at: usize) {
+        for read in std::mem::take(&mut self.logs[at].reads) {
+            let bytes = self.logs[at].bytes[read.position.offset as usize..].to_vec();
+            let record = record::decode(&bytes).unwrap();
+            assert_eq!(record.header.op, read.op);
+            self.bricks[at].handle(Event::Read {
+                token: read.token,
+                value: Ok(record.value),
+            });
+        }
+        self.settle();
+    }
+}
+
+/// A connection to one of the bricks.
+#[derive(Clone, Copy)]
+pub(crate) struct Client {
+    pub(crate) brick: usize,
+    pub(crate) id: ConnectionId,
+}

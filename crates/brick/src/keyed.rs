@@ -1,0 +1,675 @@
+//! Commands on keys: where each runs, and what happens when it cannot run at once.
+//!
+//! In:  a checked request with keys. Out: its reply in place; or a hole in the output that another
+//!      brick, or a value read back from the log, will fill.
+//!
+//! Invariants:
+//! - A command whose keys are all in one slot takes effect at one instant, on every port.
+//! - A command that is merely many (MGET, MSET, DEL, ...) is split by key at the node port, and
+//!   each key's part takes effect at one instant.
+//! - Commands that touch a key which a parked command waits for park behind it.
+
+use crate::batch::Target;
+use crate::brick::Brick;
+use crate::cold::Parked;
+use crate::connection::ConnectionId;
+use crate::core::Core;
+use crate::effect::Port;
+use crate::execute::wants_reply;
+use crate::forward::{Forward, ForwardReply, ForwardRequest, Origin, Token, Work};
+use crate::gather::{Gather, Join};
+use crate::log::{KeyRef, Writer};
+use crate::output::Gate;
+use crate::settings::Settings;
+use crate::transaction::{Step, Transaction};
+use crate::view::{Asker, ColdValue, ColdWanted, View, is_out_of_memory};
+use brickyard_command::{
+    Args, CommandId, ErrorReply, Failure, OwnedArgs, Spec, execute as execute_command,
+    is_data_command, keys, lookup, table::flag,
+};
+use brickyard_routing::Location;
+use brickyard_table::KeyHash;
+use brickyard_wire::{Protocol, Reply};
+
+pub(crate) const CROSSSLOT: ErrorReply =
+    ErrorReply::constant("CROSSSLOT Keys in request don't hash to the same slot");
+
+/// How a command on this brick's keys went.
+pub(crate) enum Ran {
+    /// The reply is written and waits for this.
+    Done(Gate),
+    /// It needs these values first; nothing was written.
+    Wants(Vec<ColdWanted>),
+}
+
+/// A brick's share of a command on a whole table, set aside.
+#[derive(Debug)]
+pub(crate) struct Share {
+    pub(crate) work: Work,
+    pub(crate) table: usize,
+    pub(crate) protocol: Protocol,
+    pub(crate) origin: Origin,
+    pub(crate) writer: Writer,
+}
+
+/// Everything that a command on one partition is run with.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) spec: &'static Spec,
+    pub(crate) args: Args<'a>,
+    pub(crate) table: usize,
+    /// Where its first key is.
+    pub(crate) location: Location,
+    pub(crate) protocol: Protocol,
+    pub(crate) writer: Writer,
+    pub(crate) values: &'a [ColdValue],
+}
+
+impl Brick {
+    /// Who prepares what this connection writes.
+    #[inline]
+    pub(crate) fn writer(&self, id: ConnectionId) -> Writer {
+        Writer(u64::from(self.core.id.0) << 32 | u64::from(id.0))
+    }
+
+    #[inline]
+    pub(crate) fn execute_keyed(
+        &mut self,
+        id: ConnectionId,
+        spec: &'static Spec,
+        target: Option<Target>,
+        args: &Args<'_>,
+    ) {
+        let connection = &self.connections[id.0 as usize];
+        let table = connection.session.table;
+        let protocol = connection.session.protocol;
+        let port = connection.accepted.port;
+        // The table may have changed since the batch was parsed.
+        let target = target.filter(|target| target.table == table);
+        let first = spec.key_first as usize;
+        let location = match target {
+            Some(target) => target.location,
+            None => match self.core.locate(table, args.get(first).unwrap_or_default()) {
+                Some(location) => location,
+                None => return self.refuse(id, Some(spec), &dropped_table()),
+            },
+        };
+        let has_one_key = spec.key_first == spec.key_last;
+        if !has_one_key {
+            let slots_agree = keys(spec, *args).all(|at| {
+                self.core
+                    .locate(table, args.at(at))
+                    .is_some_and(|it| it.leaf == location.leaf && it.slot == location.slot)
+            });
+            if !slots_agree {
+                if port == Port::Node
+                    && let Some((part, join)) = split(spec.id)
+                {
+                    return self.scatter(id, spec, part, join, args);
+                }
+                return self.refuse(id, Some(spec), &CROSSSLOT);
+            }
+        }
+        let Some(state) = self.core.table(table) else {
+            return self.refuse(id, Some(spec), &dropped_table());
+        };
+        if !matches!(state.partitions.get(location.leaf as usize), Some(Some(_))) {
+            let owner = state.owner(location.leaf);
+            if port == Port::Brick {
+                let moved = self.moved(location, owner);
+                return self.refuse(id, Some(spec), &moved);
+            }
+            let work = Work::Command(spec, args.to_owned());
+            let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
+            return self.forward(owner, token, table, protocol, work);
+        }
+        let call = Call {
+            spec,
+            args: *args,
+            table,
+            location,
+            protocol,
+            writer: self.writer(id),
+            values: &[],
+        };
+        if self.must_park(&call) {
+            let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
+            let origin = Origin {
+                brick: self.core.id,
+                token,
+            };
+            return self.park(
+                Work::Command(spec, args.to_owned()),
+                table,
+                protocol,
+                origin,
+                call.writer,
+                Vec::new(),
+            );
+        }
+        // The hot path: the reply goes straight into the client's output.
+        let connection = &mut self.connections[id.0 as usize];
+        let is_wanted = wants_reply(connection);
+        let out = connection.output.begin();
+        let start = out.len();
+        match run(&mut self.core, &call, out) {
+            Ran::Done(gate) => {
+                if !is_wanted {
+                    out.truncate(start);
+                }
+                connection.output.end(start, gate);
+            }
+            Ran::Wants(wanted) => {
+                out.truncate(start);
+                connection.output.end(start, Gate::OPEN);
+                let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
+                let origin = Origin {
+                    brick: self.core.id,
+                    token,
+                };
+                let work = Work::Command(spec, args.to_owned());
+                self.park(work, table, protocol, origin, self.writer(id), wanted);
+            }
+        }
+    }
+
+    pub(crate) fn moved(&self, location: Location, owner: brickyard_types::BrickId) -> ErrorReply {
+        let shared = &self.core.shared;
+        let port = shared
+            .bricks
+            .get(owner.0 as usize)
+            .map_or(shared.port, |brick| brick.port);
+        let moved = brickyard_routing::Moved {
+            slot: location.slot,
+            host: &shared.advertise_host,
+            port,
+        };
+        ErrorReply::new(moved.to_string())
+    }
+
+    /// Leaves a hole in the client's output for a reply in parts.
+    pub(crate) fn open_gather(&mut self, id: ConnectionId, gather: Gather) -> Token {
+        let connection = &mut self.connections[id.0 as usize];
+        let hole = connection.output.open_hole();
+        connection.gathers.push((hole, gather));
+        let client = connection.client;
+        self.list(id);
+        Token {
+            connection: id,
+            client,
+            hole,
+            part: 0,
+        }
+    }
+
+    /// Asks another brick.
+    pub(crate) fn forward(
+        &mut self,
+        owner: brickyard_types::BrickId,
+        token: Token,
+        table: usize,
+        protocol: Protocol,
+        work: Work,
+    ) {
+        self.core.stats().forwards.add(1);
+        let Some(state) = self.core.table(table) else {
+            return;
+        };
+        let request = ForwardRequest {
+            token,
+            table: state.id,
+            protocol,
+            work,
+        };
+        self.core.outbox.push(owner, Forward::Request(request));
+    }
+
+    /// Splits a command by key; each part is a command on one key.
+    fn scatter(
+        &mut self,
+        id: ConnectionId,
+        spec: &'static Spec,
+        part: &'static str,
+        join: Join,
+        args: &Args<'_>,
+    ) {
+        let Some(part_spec) = lookup(part.as_bytes()) else {
+            return;
+        };
+        let step = spec.key_step as usize;
+        if (args.len() - 1) % step != 0 {
+            return self.refuse(id, Some(spec), &ErrorReply::wrong_arity(spec.name));
+        }
+        let connection = &self.connections[id.0 as usize];
+        let protocol = connection.session.protocol;
+        let table = connection.session.table;
+        let places: Vec<usize> = keys(spec, *args).collect();
+        let token = self.open_gather(id, Gather::new(join, protocol, places.len()));
+        for (part, at) in places.into_iter().enumerate() {
+            let token = Token {
+                part: part as u32,
+                ..token
+            };
+            let mut part_args = OwnedArgs::with_capacity(args.at(at).len() + 8, 1 + step);
+            part_args.push(part_spec.name.as_bytes());
+            for offset in 0..step {
+                part_args.push(args.at(at + offset));
+            }
+            let work = Work::Command(part_spec, part_args);
+            self.place(work, table, protocol, token, Some(args.at(at)));
+        }
+    }
+
+    /// Runs work for a client of this brick where it belongs: here, or on the brick that owns
+    /// `key`.
+    pub(crate) fn place(
+        &mut self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        token: Token,
+        key: Option<&[u8]>,
+    ) {
+        let location = key.and_then(|key| self.core.locate(table, key));
+        let owner = match (location, self.core.table(table)) {
+            (Some(location), Some(state)) => state.owner(location.leaf),
+            _ => self.core.id,
+        };
+        if owner == self.core.id {
+            let origin = Origin {
+                brick: self.core.id,
+                token,
+            };
+            let writer = self.writer(token.connection);
+            self.run_for(work, table, protocol, origin, writer);
+        } else {
+            self.forward(owner, token, table, protocol, work);
+        }
+    }
+
+    /// Runs work on this brick whose outcome goes to `origin`.
+    pub(crate) fn run_for(
+        &mut self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        origin: Origin,
+        writer: Writer,
+    ) {
+        if let Work::Command(spec, _) = &work
+            && !is_data_command(spec.id)
+            && spec.id != CommandId::Watch
+        {
+            // It is about what the table holds, so what was prepared before must have committed.
+            let gate = self.core.log.barrier();
+            if !self.core.log.frontier().opens(gate) {
+                let share = Share {
+                    work,
+                    table,
+                    protocol,
+                    origin,
+                    writer,
+                };
+                return self.deferred.push_back((gate, share));
+            }
+        }
+        let must_park = !self.core.cold.is_idle()
+            && self
+                .keys_of(&work, table)
+                .iter()
+                .any(|key| self.core.cold.is_waited_for(key));
+        if must_park {
+            return self.park(work, table, protocol, origin, writer, Vec::new());
+        }
+        match self.rerun(&work, table, protocol, writer, &[]) {
+            Ok((bytes, gate)) => self.complete(origin, bytes, gate),
+            Err(wanted) => self.park(work, table, protocol, origin, writer, wanted),
+        }
+    }
+
+    /// Runs work with the values that were read back for it: its reply, or the values that it
+    /// still needs.
+    pub(crate) fn rerun(
+        &mut self,
+        work: &Work,
+        table: usize,
+        protocol: Protocol,
+        writer: Writer,
+        values: &[ColdValue],
+    ) -> Result<(Vec<u8>, Gate), Vec<ColdWanted>> {
+        let mut out = Vec::new();
+        let ran = match work {
+            Work::Command(spec, args) => {
+                let args = args.as_args();
+                if !is_data_command(spec.id) {
+                    let gate = self.execute_share(spec, args, table, protocol, &mut out);
+                    return Ok((out, gate));
+                }
+                let key = args.get(spec.key_first as usize).unwrap_or_default();
+                let Some(location) = self.core.locate(table, key) else {
+                    return Ok((error_line(&dropped_table()), Gate::OPEN));
+                };
+                let call = Call {
+                    spec,
+                    args,
+                    table,
+                    location,
+                    protocol,
+                    writer,
+                    values,
+                };
+                run(&mut self.core, &call, &mut out)
+            }
+            Work::Transaction(transaction) => run_transaction(
+                &mut self.core,
+                transaction,
+                table,
+                protocol,
+                writer,
+                values,
+                &mut out,
+            ),
+        };
+        match ran {
+            Ran::Done(gate) => Ok((out, gate)),
+            Ran::Wants(wanted) => Err(wanted),
+        }
+    }
+
+    /// The outcome of some work goes to whoever waits for it.
+    pub(crate) fn complete(&mut self, origin: Origin, bytes: Vec<u8>, gate: Gate) {
+        if origin.brick == self.core.id {
+            self.on_part(origin.token, bytes, gate);
+            return;
+        }
+        let reply = ForwardReply {
+            token: origin.token,
+            bytes,
+        };
+        if self.core.log.frontier().opens(gate) {
+            self.core.outbox.push(origin.brick, Forward::Reply(reply));
+        } else {
+            self.held_replies.push((gate, origin.brick, reply));
+        }
+    }
+
+    /// A part of a reply is there.
+    pub(crate) fn on_part(&mut self, token: Token, bytes: Vec<u8>, gate: Gate) {
+        let id = token.connection;
+        let frontier = self.core.log.frontier();
+        let Some(connection) = self.connections.get_mut(id.0 as usize) else {
+            return;
+        };
+        if connection.client != token.client {
+            return;
+        }
+        let Some(gather) = connection.gather(token.hole) else {
+            return;
+        };
+        let join = gather.kind();
+        let Some((whole, gate)) = gather.on_part(token.part, bytes, gate) else {
+            return;
+        };
+        connection.gathers.retain(|(hole, _)| *hole != token.hole);
+        let whole = self.on_gathered(token, join, whole);
+        let Some(connection) = self.connections.get_mut(id.0 as usize) else {
+            return;
+        };
+        connection.output.fill_hole(token.hole, whole, gate);
+        connection.output.advance(frontier);
+        if connection.blocked == Some(crate::connection::Blocked::Drain)
+            && connection.output.holes() == 0
+        {
+            connection.blocked = None;
+        }
+        self.list(id);
+        self.resume(id);
+    }
+
+    pub(crate) fn key_ref(&self, table: usize, key: &[u8]) -> Option<KeyRef> {
+        let state = self.core.table(table)?;
+        let location = state.map.locate(key);
+        let partition = state.partitions.get(location.leaf as usize)?.as_ref()?;
+        Some(KeyRef {
+            table: table as u32,
+            partition: partition.local,
+            hash: KeyHash(location.key_hash),
+        })
+    }
+
+    #[inline]
+    fn must_park(&self, call: &Call<'_>) -> bool {
+        !self.core.cold.is_idle()
+            && keys(call.spec, call.args).any(|at| {
+                let key = self.key_ref(call.table, call.args.at(at));
+                key.is_some_and(|key| self.core.cold.is_waited_for(&key))
+            })
+    }
+
+    /// The keys of this brick that some work touches.
+    fn keys_of(&self, work: &Work, table: usize) -> Vec<KeyRef> {
+        let mut all = Vec::new();
+        let mut add = |spec: &'static Spec, args: &OwnedArgs| {
+            let args = args.as_args();
+            all.extend(keys(spec, args).filter_map(|at| self.key_ref(table, args.at(at))));
+        };
+        match work {
+            Work::Command(spec, args) => add(spec, args),
+            Work::Transaction(transaction) => {
+                for step in &transaction.steps {
+                    if let Step::Command(spec, args) = step {
+                        add(spec, args);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Sets work aside until the values that it wants are there, and the commands on its keys that
+    /// were parked before it are done.
+    pub(crate) fn park(
+        &mut self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        origin: Origin,
+        writer: Writer,
+        wanted: Vec<ColdWanted>,
+    ) {
+        let keys = self.keys_of(&work, table);
+        let parked = Parked::new(work, table, protocol, origin, writer, keys);
+        let id = self.core.cold.park(parked);
+        self.fetch(id, wanted);
+        self.run_parked();
+    }
+}
+
+/// The commands that are split by key: the command on one key, and how the replies join.
+const fn split(id: CommandId) -> Option<(&'static str, Join)> {
+    match id {
+        CommandId::Mget => Some(("get", Join::Array)),
+        CommandId::Mset => Some(("set", Join::Ok)),
+        CommandId::Del => Some(("del", Join::Sum)),
+        CommandId::Unlink => Some(("unlink", Join::Sum)),
+        CommandId::Exists => Some(("exists", Join::Sum)),
+        CommandId::Touch => Some(("touch", Join::Sum)),
+        _ => None,
+    }
+}
+
+pub(crate) fn dropped_table() -> ErrorReply {
+    ErrorReply::constant(
+        "ERR the table of this connection was dropped; choose another with TABLE USE or SELECT",
+    )
+}
+
+pub(crate) fn error_line(error: &ErrorReply) -> Vec<u8> {
+    let mut out = Vec::new();
+    Reply::new(&mut out, Protocol::Resp2).error(&error.text());
+    out
+}
+
+/// Whether one call of the command may write more than one key.
+#[inline]
+const fn writes_many(id: CommandId) -> bool {
+    matches!(
+        id,
+        CommandId::Mset
+            | CommandId::Msetnx
+            | CommandId::Del
+            | CommandId::Unlink
+            | CommandId::Rename
+            | CommandId::Renamenx
+            | CommandId::Copy
+            | CommandId::Bitop
+    )
+}
+
+/// Why a write is refused before it is looked at.
+#[inline]
+fn admit(core: &Core, spec: &Spec, table: usize) -> Result<(), ErrorReply> {
+    let Some(state) = core.table(table) else {
+        return Err(dropped_table());
+    };
+    if spec.has(flag::DENYOOM) && is_out_of_memory(state) {
+        core.stats().refused_memory.add(1);
+        return Err(ErrorReply::constant(
+            "OOM command not allowed when used memory > 'maxmemory'.",
+        ));
+    }
+    let pending = core.log.pending_bytes() as u64;
+    if state.is_logged() && pending > Settings::load(&core.shared.settings.pending_bytes_max) {
+        core.stats().refused_busy.add(1);
+        return Err(ErrorReply::new(format!(
+            "BUSY brick {} has {pending} bytes of writes waiting for its disk; the write was not \
+             executed, try again later",
+            core.id
+        )));
+    }
+    Ok(())
+}
+
+/// Runs a command on one partition of this brick and writes its reply to `out`.
+#[inline]
+pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
+    let Call {
+        spec,
+        args,
+        table,
+        location,
+        protocol,
+        writer,
+        values,
+    } = *call;
+    let reads_only = spec.has(flag::READONLY);
+    let mut reply = Reply::new(out, protocol);
+    if !reads_only && let Err(error) = admit(core, spec, table) {
+        reply.error(&error.text());
+        return Ran::Done(Gate::OPEN);
+    }
+    let start = reply.position();
+    let asker = Asker {
+        writer,
+        reads_only,
+        writes_many: writes_many(spec.id),
+    };
+    let key = args.at(spec.key_first as usize);
+    let mut view = View::new(core, table, asker, (key, location), values);
+    let outcome = execute_command(spec.id, args, &mut view, &mut reply);
+    let finished = match outcome {
+        Ok(()) => view.finish(),
+        Err(Failure::Error(error)) => {
+            let finished = view.abandon();
+            reply.truncate(start);
+            reply.error(&error.text());
+            core.stats().errors.add(1);
+            if error.as_bytes().starts_with(b"DAMAGED") {
+                core.stats().refused_damaged.add(1);
+            }
+            if let Some(command) = core.stats().commands_by_id.get(spec.id as usize) {
+                command.failed.add(1);
+            }
+            finished
+        }
+        Err(Failure::Suspend) => view.abandon(),
+    };
+    if finished.wanted.is_empty() {
+        return Ran::Done(finished.gate);
+    }
+    reply.truncate(start);
+    Ran::Wants(finished.wanted)
+}
+
+/// Runs a transaction: its watched keys are as they were, and all of its writes are one record; or
+/// nothing happens.
+fn run_transaction(
+    core: &mut Core,
+    transaction: &Transaction,
+    table: usize,
+    protocol: Protocol,
+    writer: Writer,
+    values: &[ColdValue],
+    out: &mut Vec<u8>,
+) -> Ran {
+    let first = transaction.steps.iter().find_map(|step| match step {
+        Step::Command(spec, args) => args
+            .as_args()
+            .get(spec.key_first as usize)
+            .map(<[u8]>::to_vec),
+        Step::Reply(_) => None,
+    });
+    let first = first.or_else(|| transaction.watches.first().map(|watch| watch.key.clone()));
+    let mut reply = Reply::new(out, protocol);
+    let Some(location) = first.as_ref().and_then(|key| core.locate(table, key)) else {
+        reply.error(&dropped_table().text());
+        return Ran::Done(Gate::OPEN);
+    };
+    let key = first.unwrap_or_default();
+    for step in &transaction.steps {
+        if let Step::Command(spec, _) = step
+            && !spec.has(flag::READONLY)
+            && let Err(error) = admit(core, spec, table)
+        {
+            reply.error(&error.text());
+            return Ran::Done(Gate::OPEN);
+        }
+    }
+    let asker = Asker {
+        writer,
+        reads_only: false,
+        writes_many: true,
+    };
+    let mut view = View::new(core, table, asker, (&key, location), values);
+    for watch in &transaction.watches {
+        match view.version(&watch.key) {
+            Ok(op) if op == watch.op => {}
+            Ok(_) => {
+                reply.null_array();
+                return Ran::Done(view.abandon().gate);
+            }
+            Err(error) => {
+                reply.error(&error.text());
+                return Ran::Done(view.abandon().gate);
+            }
+        }
+    }
+    reply.array(transaction.steps.len());
+    for step in &transaction.steps {
+        match step {
+            Step::Reply(bytes) => reply.raw(bytes),
+            Step::Command(spec, args) => {
+                let start = reply.position();
+                match execute_command(spec.id, args.as_args(), &mut view, &mut reply) {
+                    Ok(()) => {}
+                    Err(Failure::Error(error)) => {
+                        reply.truncate(start);
+                        reply.error(&error.text());
+                    }
+                    Err(Failure::Suspend) => return Ran::Wants(view.abandon().wanted),
+                }
+            }
+        }
+    }
+    Ran::Done(view.finish().gate)
+}

@@ -1,0 +1,52 @@
+//! A whole brick, minus its I/O: events in, effects out.
+//!
+//! A brick is one core's server: it executes its clients' requests against its partitions, orders
+//! writes in its log, and passes to the node's other bricks what is theirs. Everything that meets
+//! the operating system is outside: the server and the simulator drive the same assembly.
+//!
+//! A request's way through the files: `brick` (driven from outside) → `batch` (parse, look ahead)
+//! → `execute` (checks) → `keyed` (which brick, which port) → `view` (one partition, newest state)
+//! → `log` (prepared) → `events` (appended, committed) → `output` (reply let out).
+//!
+//! In:  bytes of connections, [`Event`]s, log records at start ([`Recovered`]).
+//! Out: bytes for connections, [`Effect`]s.
+//!
+//! Not here: what a command means (`brickyard-command`), where keys live in memory
+//! (`brickyard-table`), files, sockets, threads and clocks (`brickyard-server`).
+
+mod batch;
+mod brick;
+mod clean;
+mod cold;
+mod connection;
+mod core;
+mod effect;
+mod events;
+mod execute;
+mod expire;
+mod forward;
+mod gather;
+#[cfg(test)]
+mod harness;
+mod keyed;
+mod log;
+mod output;
+mod random;
+mod recover;
+mod segments;
+mod session;
+pub mod settings;
+pub mod shared;
+mod slowlog;
+pub mod stats;
+mod transaction;
+pub mod users;
+mod view;
+
+pub use brick::{Brick, Config};
+pub use connection::ConnectionId;
+pub use effect::{
+    Accepted, Append, BatchId, ColdRead, ControlReply, ControlRequest, Damage, Effect, Event, Port,
+    Recovered,
+};
+pub use forward::Forward;

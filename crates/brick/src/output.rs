@@ -1,0 +1,317 @@
+//! A connection's replies, in order, some of them not yet allowed out.
+//!
+//! In:  replies rendered in request order, each with the [`Gate`] that it waits for; values for
+//!      the holes that forwarded and parked requests left; the progress of the log.
+//! Out: bytes that may be sent.
+//!
+//! Invariants:
+//! - Replies leave in the order of their requests.
+//! - A reply leaves only after its gate opened: the ops that it was decided against are committed
+//!   (PROTOCOL rules 16 and 26).
+//! - When the log refuses a batch, every reply that waited for it becomes an error, and no other.
+
+use crate::effect::BatchId;
+use std::collections::VecDeque;
+
+/// What a reply waits for: batches that must have been appended, and batches that must be synced.
+///
+/// Batch 0 means "nothing". A gate is a pair because tables of both durabilities share one log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Gate {
+    pub(crate) appended: BatchId,
+    pub(crate) synced: BatchId,
+}
+
+impl Gate {
+    /// Waits for nothing.
+    pub(crate) const OPEN: Self = Self {
+        appended: BatchId(0),
+        synced: BatchId(0),
+    };
+
+    #[inline]
+    pub(crate) fn is_open(self) -> bool {
+        self == Self::OPEN
+    }
+
+    /// Waits for both.
+    #[inline]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            appended: self.appended.max(other.appended),
+            synced: self.synced.max(other.synced),
+        }
+    }
+
+    /// Whether the refusal of `batch`, and so of all later ones, refuses this too.
+    pub(crate) fn waits_for(self, batch: BatchId) -> bool {
+        self.appended >= batch || self.synced >= batch
+    }
+}
+
+/// How far the log has come: the gates at or below are open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Frontier {
+    pub(crate) appended: BatchId,
+    pub(crate) synced: BatchId,
+}
+
+impl Frontier {
+    #[inline]
+    pub(crate) fn opens(self, gate: Gate) -> bool {
+        gate.appended <= self.appended && gate.synced <= self.synced
+    }
+}
+
+/// Names a hole of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct HoleId(pub(crate) u64);
+
+#[derive(Debug)]
+enum Chunk {
+    /// Rendered replies. `gated` are the ranges of those that wait, with what for; `gate` is the
+    /// sum of them.
+    Replies {
+        bytes: Vec<u8>,
+        gate: Gate,
+        gated: Vec<(u32, u32, Gate)>,
+    },
+    /// The place of a reply that is made elsewhere.
+    Hole {
+        id: HoleId,
+        filled: Option<(Vec<u8>, Gate)>,
+    },
+}
+
+/// The replies of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    ready: Vec<u8>,
+    sent: usize,
+    held: VecDeque<Chunk>,
+    held_bytes: usize,
+    holes: usize,
+    hole_next: u64,
+}
+
+impl Output {
+    /// Bytes that may be sent now.
+    #[inline]
+    pub(crate) fn ready(&self) -> &[u8] {
+        self.ready.get(self.sent..).unwrap_or_default()
+    }
+
+    /// Takes note that `len` of the ready bytes are gone.
+    pub(crate) fn on_sent(&mut self, len: usize) {
+        self.sent = (self.sent + len).min(self.ready.len());
+        if self.sent == self.ready.len() {
+            self.ready.clear();
+            self.sent = 0;
+            // One large reply must not keep its memory for the connection's life.
+            if self.ready.capacity() > 256 * 1024 {
+                self.ready = Vec::new();
+            }
+        }
+    }
+
+    /// Bytes held in memory for this client, sent ones not counted.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.ready.len() - self.sent + self.held_bytes
+    }
+
+    /// Whether anything waits for a gate or a hole.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// How many replies are being made elsewhere.
+    #[inline]
+    pub(crate) fn holes(&self) -> usize {
+        self.holes
+    }
+
+    /// The buffer that the next reply belongs in; give it back by [`Output::end`] with the length
+    /// that it had.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> &mut Vec<u8> {
+        if self.held.is_empty() {
+            return &mut self.ready;
+        }
+        self.tail()
+    }
+
+    fn tail(&mut self) -> &mut Vec<u8> {
+        if !matches!(self.held.back(), Some(Chunk::Replies { .. })) {
+            self.held.push_back(Chunk::Replies {
+                bytes: Vec::new(),
+                gate: Gate::OPEN,
+                gated: Vec::new(),
+            });
+        }
+        match self.held.back_mut() {
+            Some(Chunk::Replies { bytes, .. }) => bytes,
+            _ => unreachable!("pushed two lines up"),
+        }
+    }
+
+    /// Ends the reply that was written behind `start` of the buffer from [`Output::begin`]: it
+    /// leaves when `gate` opens.
+    #[inline]
+    pub(crate) fn end(&mut self, start: usize, gate: Gate) {
+        if self.held.is_empty() {
+            if !gate.is_open() {
+                let reply = self.ready.split_off(start);
+                self.push_gated(reply, gate);
+            }
+            return;
+        }
+        self.end_held(start, gate);
+    }
+
+    fn end_held(&mut self, start: usize, gate: Gate) {
+        let Some(Chunk::Replies {
+            bytes,
+            gate: sum,
+            gated,
+        }) = self.held.back_mut()
+        else {
+            unreachable!("begin() made the tail");
+        };
+        self.held_bytes += bytes.len() - start;
+        if gate.is_open() {
+            return;
+        }
+        if gated.is_empty() || *sum == gate {
+            // The batch that is being built, again: by far the most common case.
+            gated.push((start as u32, bytes.len() as u32, gate));
+            *sum = sum.and(gate);
+        } else {
+            // A later batch gets a chunk of its own, or a steady stream would never be let out.
+            let reply = bytes.split_off(start);
+            self.held_bytes -= reply.len();
+            self.push_gated(reply, gate);
+        }
+    }
+
+    fn push_gated(&mut self, bytes: Vec<u8>, gate: Gate) {
+        self.held_bytes += bytes.len();
+        let gated = vec![(0, bytes.len() as u32, gate)];
+        self.held.push_back(Chunk::Replies { bytes, gate, gated });
+    }
+
+    /// Leaves the place of a reply that is made elsewhere.
+    pub(crate) fn open_hole(&mut self) -> HoleId {
+        let id = HoleId(self.hole_next);
+        self.hole_next += 1;
+        self.holes += 1;
+        self.held.push_back(Chunk::Hole { id, filled: None });
+        id
+    }
+
+    /// Puts the reply into its place; a hole that is not there any more is left alone.
+    pub(crate) fn fill_hole(&mut self, hole: HoleId, reply: Vec<u8>, gate: Gate) {
+        for chunk in &mut self.held {
+            if let Chunk::Hole { id, filled } = chunk
+                && *id == hole
+                && filled.is_none()
+            {
+                self.holes -= 1;
+                self.held_bytes += reply.len();
+                *filled = Some((reply, gate));
+                return;
+            }
+        }
+    }
+
+    /// Lets out what `frontier` allows; whether anything is ready then.
+    pub(crate) fn advance(&mut self, frontier: Frontier) -> bool {
+        while let Some(chunk) = self.held.front() {
+            let is_open = match chunk {
+                Chunk::Replies { gate, .. }
+                | Chunk::Hole {
+                    filled: Some((_, gate)),
+                    ..
+                } => frontier.opens(*gate),
+                Chunk::Hole { filled: None, .. } => false,
+            };
+            if !is_open {
+                break;
+            }
+            let bytes = match self.held.pop_front() {
+                Some(
+                    Chunk::Replies { bytes, .. }
+                    | Chunk::Hole {
+                        filled: Some((bytes, _)),
+                        ..
+                    },
+                ) => bytes,
+                _ => unreachable!("looked at above"),
+            };
+            self.held_bytes -= bytes.len();
+            if self.ready.is_empty() {
+                self.ready = bytes;
+            } else {
+                self.ready.extend_from_slice(&bytes);
+            }
+        }
+        !self.ready().is_empty()
+    }
+
+    /// The log refused `batch` and all later ones: each reply that waits for one of them becomes
+    /// `error`, a whole line.
+    pub(crate) fn refuse(&mut self, batch: BatchId, error: &[u8]) {
+        for chunk in &mut self.held {
+            match chunk {
+                Chunk::Hole {
+                    filled: Some((bytes, gate)),
+                    ..
+                } if gate.waits_for(batch) => {
+                    self.held_bytes = self.held_bytes - bytes.len() + error.len();
+                    *bytes = error.to_vec();
+                    *gate = Gate::OPEN;
+                }
+                Chunk::Replies { bytes, gate, gated } if gate.waits_for(batch) => {
+                    let before = bytes.len();
+                    refuse_replies(bytes, gate, gated, batch, error);
+                    self.held_bytes = self.held_bytes - before + bytes.len();
+                }
+                Chunk::Hole { .. } | Chunk::Replies { .. } => {}
+            }
+        }
+    }
+}
+
+fn refuse_replies(
+    bytes: &mut Vec<u8>,
+    gate: &mut Gate,
+    gated: &mut Vec<(u32, u32, Gate)>,
+    batch: BatchId,
+    error: &[u8],
+) {
+    let mut rewritten = Vec::with_capacity(bytes.len());
+    let mut kept = Vec::new();
+    let mut copied = 0;
+    *gate = Gate::OPEN;
+    for &(start, end, reply_gate) in gated.iter() {
+        let (start, end) = (start as usize, end as usize);
+        rewritten.extend_from_slice(bytes.get(copied..start).unwrap_or_default());
+        if reply_gate.waits_for(batch) {
+            rewritten.extend_from_slice(error);
+        } else {
+            let at = rewritten.len() as u32;
+            rewritten.extend_from_slice(bytes.get(start..end).unwrap_or_default());
+            kept.push((at, rewritten.len() as u32, reply_gate));
+            *gate = gate.and(reply_gate);
+        }
+        copied = end;
+    }
+    rewritten.extend_from_slice(bytes.get(copied..).unwrap_or_default());
+    *bytes = rewritten;
+    *gated = kept;
+}
+
+#[cfg(test)]
+#[path = "output_test.rs"]
+mod output_test;

@@ -1,0 +1,124 @@
+use super::*;
+
+const FIRST: Gate = Gate {
+    appended: BatchId(1),
+    synced: BatchId(0),
+};
+const SECOND: Gate = Gate {
+    appended: BatchId(2),
+    synced: BatchId(0),
+};
+
+fn write(output: &mut Output, reply: &[u8], gate: Gate) {
+    let buffer = output.begin();
+    let start = buffer.len();
+    buffer.extend_from_slice(reply);
+    output.end(start, gate);
+}
+
+fn appended(batch: u64) -> Frontier {
+    Frontier {
+        appended: BatchId(batch),
+        synced: BatchId(0),
+    }
+}
+
+fn drain(output: &mut Output) -> Vec<u8> {
+    let bytes = output.ready().to_vec();
+    output.on_sent(bytes.len());
+    bytes
+}
+
+#[test]
+fn open_replies_are_ready_at_once() {
+    let mut output = Output::default();
+    write(&mut output, b"a", Gate::OPEN);
+    write(&mut output, b"b", Gate::OPEN);
+    assert_eq!(drain(&mut output), b"ab");
+    assert_eq!(output.len(), 0);
+}
+
+#[test]
+fn gated_reply_holds_all_behind_it_and_none_before() {
+    let mut output = Output::default();
+    write(&mut output, b"a", Gate::OPEN);
+    write(&mut output, b"b", FIRST);
+    write(&mut output, b"c", Gate::OPEN);
+    assert_eq!(drain(&mut output), b"a");
+    assert!(!output.advance(appended(0)));
+    assert!(output.advance(appended(1)));
+    assert_eq!(drain(&mut output), b"bc");
+    assert_eq!(output.len(), 0);
+}
+
+#[test]
+fn later_batch_does_not_hold_back_an_earlier_one() {
+    let mut output = Output::default();
+    write(&mut output, b"a", FIRST);
+    write(&mut output, b"b", SECOND);
+    assert!(output.advance(appended(1)));
+    assert_eq!(drain(&mut output), b"a");
+    assert!(output.advance(appended(2)));
+    assert_eq!(drain(&mut output), b"b");
+}
+
+#[test]
+fn synced_gate_needs_the_sync() {
+    let mut output = Output::default();
+    write(
+        &mut output,
+        b"a",
+        Gate {
+            appended: BatchId(1),
+            synced: BatchId(1),
+        },
+    );
+    assert!(!output.advance(appended(1)));
+    assert!(output.advance(Frontier {
+        appended: BatchId(1),
+        synced: BatchId(1)
+    }));
+}
+
+#[test]
+fn refused_batch_turns_just_its_own_replies_into_errors() {
+    let mut output = Output::default();
+    write(&mut output, b"a", FIRST);
+    write(&mut output, b"x", Gate::OPEN);
+    write(&mut output, b"b", SECOND);
+    write(&mut output, b"y", Gate::OPEN);
+    write(&mut output, b"c", SECOND);
+    output.refuse(BatchId(2), b"-E");
+    assert!(output.advance(appended(1)));
+    assert_eq!(drain(&mut output), b"ax-Ey-E");
+    assert_eq!(output.len(), 0);
+}
+
+#[test]
+fn hole_keeps_its_place_until_it_is_filled() {
+    let mut output = Output::default();
+    write(&mut output, b"a", Gate::OPEN);
+    let first = output.open_hole();
+    let second = output.open_hole();
+    write(&mut output, b"d", Gate::OPEN);
+    assert_eq!(output.holes(), 2);
+    output.fill_hole(second, b"c".to_vec(), Gate::OPEN);
+    output.advance(appended(0));
+    assert_eq!(drain(&mut output), b"a");
+    output.fill_hole(first, b"b".to_vec(), FIRST);
+    output.advance(appended(0));
+    assert_eq!(drain(&mut output), b"");
+    output.advance(appended(1));
+    assert_eq!(drain(&mut output), b"bcd");
+    assert_eq!((output.holes(), output.len()), (0, 0));
+}
+
+#[test]
+fn refused_hole_becomes_the_error() {
+    let mut output = Output::default();
+    let hole = output.open_hole();
+    output.fill_hole(hole, b"v".to_vec(), SECOND);
+    output.refuse(BatchId(2), b"-E");
+    output.advance(appended(0));
+    assert_eq!(drain(&mut output), b"-E");
+}

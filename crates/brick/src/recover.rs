@@ -1,0 +1,221 @@
+//! From the log to the tables, at start.
+//!
+//! In:  what the log holds, in log order ([`Recovered`]), and what of it is unreadable
+//!      ([`Damage`]). Out: tables as they were, and partitions that know what they may lack.
+//!
+//! Invariants:
+//! - Of each key the record with the highest op counts, wherever in the log it stands: the cleaner
+//!   moves records to later segments.
+//! - Nothing is cut here: a torn tail was cut by the store, where nothing valid follows it.
+//! - A partition whose log has damage serves only keys that it knows from later ops.
+
+use crate::brick::Brick;
+use crate::core::Core;
+use crate::effect::{Damage, Recovered};
+use brickyard_table::{KeyHash, Put, Value};
+use brickyard_types::record::{self, HEADER_BYTES, Header, Kind, flag};
+use brickyard_types::{Medium, Op, PartitionId, Position, SegmentId};
+
+/// Something of a log that is put back into a table.
+struct Item<'a> {
+    table: usize,
+    leaf: usize,
+    header: Header,
+    key: &'a [u8],
+    value: Value<'a>,
+    position: Position,
+}
+
+impl Brick {
+    /// Whether the partition's values live in memory, so that recovery must read them.
+    #[must_use]
+    pub fn needs_values(&self, partition: PartitionId) -> bool {
+        let holder = self
+            .core
+            .tables
+            .iter()
+            .flatten()
+            .find(|state| state.map.partitions().index_of(partition).is_some());
+        holder.is_some_and(|state| state.attributes.medium == Medium::Ram)
+    }
+
+    /// Puts back what the log holds; in log order, before any connection.
+    pub fn recover(&mut self, recovered: Recovered<'_>) {
+        match recovered {
+            Recovered::Hint {
+                header,
+                key,
+                value_len,
+                position,
+            } => {
+                let value = Value::Cold {
+                    len: value_len as usize,
+                };
+                self.core.recover_item(header, key, value, position);
+            }
+            Recovered::Record { record, position } => match record.header.kind {
+                Kind::Batch => {
+                    for entry in record::entries(record.value) {
+                        let Ok(entry) = entry else { return };
+                        let header = Header {
+                            kind: entry.kind,
+                            flags: (record.header.flags & flag::MOVED) | entry.flags,
+                            expires_at: entry.expires_at,
+                            ..record.header
+                        };
+                        self.core.recover_item(
+                            header,
+                            entry.key,
+                            Value::Hot(entry.value),
+                            position,
+                        );
+                    }
+                }
+                _ => {
+                    let value = Value::Hot(record.value);
+                    self.core
+                        .recover_item(record.header, record.key, value, position);
+                }
+            },
+        }
+    }
+
+    /// Takes note that a part of the log is unreadable.
+    pub fn on_damage(&mut self, damage: Damage) {
+        let records_max = damage.len / HEADER_BYTES as u64 + 1;
+        for (id, op) in &damage.partitions {
+            for state in self.core.tables.iter_mut().flatten() {
+                let Some(partition) = state.partition_mut(*id) else {
+                    continue;
+                };
+                match op {
+                    Some(op) => {
+                        partition.damaged = partition.damaged.max(*op);
+                        partition.op = partition.op.max(*op);
+                    }
+                    None => partition.unreadable = Some((damage.position.segment, records_max)),
+                }
+            }
+        }
+        self.core.segments.mark_damaged(damage.position.segment);
+        self.core.damage.push(damage.text);
+    }
+
+    /// Recovery is done: the log's sealed segments with their lengths.
+    pub fn finish_recovery(&mut self, sealed: &[(SegmentId, u64)]) {
+        for (segment, bytes) in sealed {
+            self.core.segments.seal(*segment, *bytes);
+        }
+        for state in self.core.tables.iter_mut().flatten() {
+            state.table.purge_tombstones();
+            for partition in state.partitions.iter_mut().flatten() {
+                if let Some((_, records)) = partition.unreadable.take() {
+                    // As many ops as fit into the damage may have been there; their numbers must
+                    // not be given out again.
+                    partition.op = Op(partition.op.0 + records);
+                    partition.damaged = partition.op;
+                }
+            }
+        }
+        self.publish();
+    }
+}
+
+impl Core {
+    fn recover_item(&mut self, header: Header, key: &[u8], value: Value<'_>, position: Position) {
+        // A table that is not in the catalog was dropped.
+        let Some(&table) = self.table_by_id.get(&header.table) else {
+            return;
+        };
+        let Some(state) = self.table(table) else {
+            return;
+        };
+        let Some(leaf) = state.map.partitions().index_of(header.partition) else {
+            return;
+        };
+        self.put_back(&Item {
+            table,
+            leaf,
+            header,
+            key,
+            value,
+            position,
+        });
+    }
+
+    fn put_back(&mut self, item: &Item<'_>) {
+        let Item {
+            table,
+            leaf,
+            header,
+            key,
+            value,
+            position,
+        } = *item;
+        let Some(state) = self.table_mut(table) else {
+            return;
+        };
+        let Some(Some(partition)) = state.partitions.get_mut(leaf) else {
+            return;
+        };
+        if header.flags & flag::MOVED == 0
+            && let Some((segment, _)) = partition.unreadable
+            && segment < position.segment
+        {
+            // The first op behind the damage says which ones it can have held.
+            partition.damaged = partition.damaged.max(Op(header.op.0.saturating_sub(1)));
+            partition.unreadable = None;
+        }
+        partition.op = partition.op.max(header.op);
+        let local = partition.local;
+        let hash = KeyHash(state.map.hasher().key_hash(key));
+        let applied = match header.kind {
+            Kind::Put => {
+                // Values of a `disk` table come back as they are asked for.
+                let value = match state.attributes.medium {
+                    Medium::Disk => Value::Cold { len: value.len() },
+                    Medium::Ram => value,
+                };
+                let put = Put {
+                    value,
+                    expires_at: header.expires_at,
+                    op: header.op,
+                    position,
+                    is_raw: header.flags & flag::RAW != 0,
+                };
+                state.table.put(local, hash, key, &put).map(|_| ())
+            }
+            Kind::Delete => state
+                .table
+                .put_tombstone(local, hash, key, header.op, position)
+                .map(|_| ()),
+            Kind::Clear => {
+                state.table.clear(local, header.op);
+                Ok(())
+            }
+            Kind::Horizon => {
+                partition.horizon = partition.horizon.max(header.op);
+                Ok(())
+            }
+            Kind::Batch => unreachable!("taken apart before"),
+        };
+        if let Err(full) = applied {
+            // The table is as large as when the log was written, so this is a smaller machine.
+            let text = format!(
+                "table '{}' does not fit into this machine's memory: {full}",
+                state.name
+            );
+            if self.damage.last() != Some(&text) {
+                self.damage.push(text.clone());
+                self.effects.push_back(crate::effect::Effect::Stop(text));
+            }
+        }
+    }
+
+    /// Counts out what clears have removed.
+    pub(crate) fn settle_clears(&mut self) {
+        for state in self.tables.iter_mut().flatten() {
+            while state.table.poll_replaced().is_some() {}
+        }
+    }
+}

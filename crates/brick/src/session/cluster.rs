@@ -1,0 +1,154 @@
+//! CLUSTER: the node's bricks as the nodes of a Redis cluster.
+
+use crate::brick::Brick;
+use crate::connection::ConnectionId;
+use crate::core::NODE;
+use brickyard_command::request::ClusterCommand;
+use brickyard_command::{Args, ErrorReply, Spec, help};
+use brickyard_metadata::{Address, Topology, TopologyReplies};
+use brickyard_routing::Member;
+use brickyard_types::BrickId;
+
+/// The port for peers that clients are shown; Redis's own convention.
+const PEER_PORT_OFFSET: u16 = 10_000;
+
+impl Brick {
+    pub(super) fn execute_cluster(
+        &mut self,
+        id: ConnectionId,
+        spec: &'static Spec,
+        args: &Args<'_>,
+    ) {
+        let outcome =
+            ClusterCommand::parse(spec.id, *args).and_then(|command| self.cluster(id, &command));
+        if let Err(error) = outcome {
+            self.refuse(id, Some(spec), &error);
+        }
+    }
+
+    fn cluster(
+        &mut self,
+        id: ConnectionId,
+        command: &ClusterCommand<'_>,
+    ) -> Result<(), ErrorReply> {
+        let connection = &self.connections[id.0 as usize];
+        let protocol = connection.session.protocol;
+        let table = connection.session.table;
+        match command {
+            ClusterCommand::Help => self.reply(id, |reply| help("cluster", reply)),
+            ClusterCommand::Slots => self.topology(id, table, |it| it.slots(protocol)),
+            ClusterCommand::Shards => self.topology(id, table, |it| it.shards(protocol)),
+            ClusterCommand::Nodes => self.topology(id, table, |it| it.nodes(protocol)),
+            ClusterCommand::Info => self.topology(id, table, |it| it.info(protocol)),
+            ClusterCommand::MyId => {
+                let name = self.core.name();
+                self.reply(id, |reply| reply.bulk(name.as_bytes()));
+            }
+            ClusterCommand::KeySlot(key) => {
+                let slot = brickyard_routing::slot(key);
+                self.reply(id, |reply| reply.integer(slot.0.into()));
+            }
+            ClusterCommand::CountKeysInSlot(slot) => {
+                let (_, count) = self.core.keys_in_slot(table, *slot, 0);
+                self.reply(id, |reply| reply.integer(count as i64));
+            }
+            ClusterCommand::GetKeysInSlot(slot, max) => {
+                let (keys, _) = self.core.keys_in_slot(table, *slot, *max);
+                self.reply(id, |reply| {
+                    reply.array(keys.len());
+                    for key in &keys {
+                        reply.bulk(key);
+                    }
+                });
+            }
+            ClusterCommand::Links => self.reply(id, |reply| reply.array(0)),
+            ClusterCommand::Replicas(node) => {
+                let is_known = self
+                    .core
+                    .shared
+                    .bricks
+                    .iter()
+                    .any(|it| it.id.as_bytes() == *node);
+                if !is_known {
+                    let node = String::from_utf8_lossy(node).into_owned();
+                    return Err(ErrorReply::new(format!("ERR Unknown node {node}")));
+                }
+                self.reply(id, |reply| reply.array(0));
+            }
+            ClusterCommand::Admin(name) => {
+                let name = String::from_utf8_lossy(name).to_ascii_uppercase();
+                return Err(ErrorReply::new(format!(
+                    "ERR CLUSTER {name} is not for this cluster, which moves slots and replicas by itself; \
+                     see \"brickyard --help\""
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn topology(
+        &mut self,
+        id: ConnectionId,
+        table: usize,
+        choose: impl FnOnce(&TopologyReplies) -> &[u8],
+    ) {
+        let Some(state) = self.core.table_mut(table) else {
+            return self.reply(id, |reply| {
+                reply.error(&crate::keyed::dropped_table().text())
+            });
+        };
+        // Rendered once a map version: thousands of clients may ask for it at the same moment.
+        let version = state.map.version();
+        let is_current = state
+            .topology
+            .as_ref()
+            .is_some_and(|(rendered, _)| *rendered == version);
+        if !is_current {
+            let replies = self.core.render_topology(table);
+            if let Some(state) = self.core.table_mut(table) {
+                state.topology = replies.map(|replies| (version, replies));
+            }
+        }
+        let Some(replies) = self
+            .core
+            .table(table)
+            .and_then(|state| state.topology.as_ref())
+        else {
+            return;
+        };
+        let bytes = choose(&replies.1).to_vec();
+        self.reply(id, |reply| reply.raw(&bytes));
+    }
+}
+
+impl crate::core::Core {
+    /// The brick's id as a node of a Redis cluster.
+    pub(crate) fn name(&self) -> String {
+        self.shared
+            .bricks
+            .get(self.id.0 as usize)
+            .map(|brick| brick.id.clone())
+            .unwrap_or_default()
+    }
+
+    fn render_topology(&self, table: usize) -> Option<TopologyReplies> {
+        let state = self.table(table)?;
+        let addresses: Vec<Address> = self
+            .shared
+            .bricks
+            .iter()
+            .enumerate()
+            .map(|(brick, address)| Address {
+                member: Member {
+                    node: NODE,
+                    brick: BrickId(brick as u32),
+                },
+                host: self.shared.advertise_host.clone(),
+                port: address.port,
+                peer_port: address.port.wrapping_add(PEER_PORT_OFFSET),
+            })
+            .collect();
+        let topology = Topology::of(self.catalog.cluster(), &state.map, &addresses);
+        Some(TopologyReplies::new(&topology, self.id.0 as usize))
+    }
+}

@@ -1,0 +1,169 @@
+//! TABLE: tables made, shown, altered, chosen and dropped.
+
+use super::Then;
+use crate::brick::Brick;
+use crate::connection::ConnectionId;
+use crate::effect::ControlRequest;
+use brickyard_command::request::{TableCommand, TableOptions};
+use brickyard_command::{Args, ErrorReply, Spec, help};
+use brickyard_metadata::{Alteration, Change, NewTable};
+use brickyard_types::TableAttributes;
+use brickyard_wire::Reply;
+
+impl Brick {
+    pub(super) fn execute_table(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
+        let outcome =
+            TableCommand::parse(spec.id, *args).and_then(|command| self.table(id, &command));
+        if let Err(error) = outcome {
+            self.refuse(id, Some(spec), &error);
+        }
+    }
+
+    fn table(&mut self, id: ConnectionId, command: &TableCommand<'_>) -> Result<(), ErrorReply> {
+        match command {
+            TableCommand::Help => self.reply(id, |reply| help("table", reply)),
+            TableCommand::List => self.list_tables(id),
+            TableCommand::Describe(name) => return self.describe_table(id, name),
+            TableCommand::Use(name) => {
+                let database = name
+                    .parse()
+                    .ok()
+                    .filter(|n| (1..16).contains(n))
+                    .unwrap_or(0);
+                if let Err(error) = self.use_table(id, name, database) {
+                    // As after a refused SELECT: nobody must go on in the wrong table.
+                    self.close(id);
+                    return Err(error);
+                }
+                self.reply(id, |reply| reply.ok());
+            }
+            TableCommand::Create(name, options) => self.create_table(id, name, options),
+            TableCommand::Alter(name, options) => {
+                let change = Change::AlterTable {
+                    name: (*name).to_owned(),
+                    alteration: alteration(options)?,
+                };
+                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
+            }
+            TableCommand::Drop(name) => {
+                let change = Change::DropTable {
+                    name: (*name).to_owned(),
+                };
+                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
+            }
+        }
+        Ok(())
+    }
+
+    fn create_table(&mut self, id: ConnectionId, name: &str, options: &TableOptions) {
+        let mut new = NewTable::named(name, self.core.random.next(), self.core.unix);
+        new.attributes = self.default_attributes();
+        options.apply_to(&mut new.attributes);
+        new.partitions = options.partitions;
+        self.ask_control(
+            id,
+            ControlRequest::Change(Change::CreateTable(new)),
+            Then::Ok,
+        );
+    }
+
+    fn list_tables(&mut self, id: ConnectionId) {
+        let names: Vec<String> = self.core.table_by_name.keys().cloned().collect();
+        let user = self.connections[id.0 as usize].session.user.clone();
+        let names: Vec<&String> = names
+            .iter()
+            .filter(|name| {
+                user.as_ref()
+                    .is_some_and(|user| user.rights(name) != crate::users::Rights::default())
+            })
+            .collect();
+        self.reply(id, |reply| {
+            reply.array(names.len());
+            for name in names {
+                reply.bulk(name.as_bytes());
+            }
+        });
+    }
+
+    fn describe_table(&mut self, id: ConnectionId, name: &str) -> Result<(), ErrorReply> {
+        let state = self
+            .core
+            .table_by_name
+            .get(name)
+            .and_then(|index| self.core.table(*index));
+        let Some(state) = state else {
+            return Err(ErrorReply::new(format!(
+                "ERR there is no table '{name}'; TABLE LIST shows those there are"
+            )));
+        };
+        let partitions = state.map.partitions().leaves().len();
+        let (table_id, attributes) = (state.id, state.attributes.clone());
+        // Other bricks' figures are as of their last second.
+        self.publish();
+        let mut keys = 0;
+        let mut memory = 0;
+        for stats in &self.core.shared.stats {
+            if let Some(table) = stats.tables().get(&table_id) {
+                keys += table.keys.value();
+                memory += table.memory.value();
+            }
+        }
+        self.reply(id, |reply| {
+            describe(
+                reply,
+                name,
+                table_id.0,
+                &attributes,
+                partitions,
+                keys,
+                memory,
+            )
+        });
+        Ok(())
+    }
+}
+
+fn describe(
+    reply: &mut Reply<'_>,
+    name: &str,
+    id: u32,
+    attributes: &TableAttributes,
+    partitions: usize,
+    keys: u64,
+    memory: u64,
+) {
+    reply.map(10);
+    let mut text = |field: &str, value: &str| {
+        reply.bulk(field.as_bytes());
+        reply.bulk(value.as_bytes());
+    };
+    text("name", name);
+    text("medium", attributes.medium.word());
+    text("durability", attributes.durability.word());
+    text("evict", attributes.evict.word());
+    let mut number = |field: &str, value: u64| {
+        reply.bulk(field.as_bytes());
+        reply.integer(value as i64);
+    };
+    number("id", id.into());
+    number("replicas", attributes.replicas.into());
+    number("partitions", partitions as u64);
+    number("maxmemory", attributes.maxmemory.unwrap_or(0));
+    number("keys", keys);
+    number("memory", memory);
+}
+
+fn alteration(options: &TableOptions) -> Result<Alteration, ErrorReply> {
+    if options.partitions.is_some() {
+        return Err(ErrorReply::constant(
+            "ERR PARTITIONS is fixed when the table is made; make another table and copy the keys",
+        ));
+    }
+    Ok(Alteration {
+        medium: options.medium,
+        durability: options.durability,
+        replicas: options.replicas,
+        maxmemory: options.maxmemory,
+        evict: options.evict,
+    })
+}

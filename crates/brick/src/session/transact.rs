@@ -1,0 +1,195 @@
+//! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
+//!
+//! A transaction is about the keys of one slot. Its commands are queued here and run where the
+//! slot's partition is, against one view of it: what they write is one record of the log.
+
+use crate::brick::Brick;
+use crate::connection::{Blocked, ConnectionId};
+use crate::effect::Port;
+use crate::forward::{Token, Work};
+use crate::gather::{Gather, Join};
+use crate::keyed::CROSSSLOT;
+use crate::transaction::{Step, Transaction, Watch};
+use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, is_data_command, keys};
+use brickyard_routing::Location;
+use brickyard_types::Op;
+
+impl Brick {
+    pub(super) fn execute_transact(
+        &mut self,
+        id: ConnectionId,
+        spec: &'static Spec,
+        args: &Args<'_>,
+    ) {
+        match spec.id {
+            CommandId::Multi => self.begin_transaction(id),
+            CommandId::Discard => {
+                if self.connections[id.0 as usize]
+                    .session
+                    .queue
+                    .take()
+                    .is_none()
+                {
+                    return self.reply(id, |reply| reply.error("ERR DISCARD without MULTI"));
+                }
+                self.connections[id.0 as usize].session.watches.clear();
+                self.reply(id, |reply| reply.ok());
+            }
+            CommandId::Unwatch => {
+                self.connections[id.0 as usize].session.watches.clear();
+                self.reply(id, |reply| reply.ok());
+            }
+            CommandId::Watch => self.watch(id, spec, args),
+            _ => self.exec(id, spec),
+        }
+    }
+
+    fn watch(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
+        let connection = &self.connections[id.0 as usize];
+        if connection.session.queue.is_some() {
+            return self.reply(id, |reply| {
+                reply.error("ERR WATCH inside MULTI is not allowed")
+            });
+        }
+        let (table, protocol) = (connection.session.table, connection.session.protocol);
+        let Some(location) = self.one_slot(table, args.from(1)) else {
+            return self.refuse(id, Some(spec), &CROSSSLOT);
+        };
+        let Some(state) = self.core.table(table) else {
+            return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
+        };
+        let (table_id, owner) = (state.id, state.owner(location.leaf));
+        if connection.accepted.port == Port::Brick && owner != self.core.id {
+            let moved = self.moved(location, owner);
+            return self.refuse(id, Some(spec), &moved);
+        }
+        // Which op each key has is asked where the keys are; the answer is kept here.
+        let names: Vec<Vec<u8>> = args.from(1).map(<[u8]>::to_vec).collect();
+        let session = &mut self.connections[id.0 as usize].session;
+        session.watches.extend(names.into_iter().map(|key| Watch {
+            table: table_id,
+            key,
+            op: Some(Op(u64::MAX)),
+        }));
+        let token = self.open_gather(id, Gather::new(Join::Watch, protocol, 1));
+        self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
+        let work = Work::Command(spec, args.to_owned());
+        self.place(work, table, protocol, token, Some(args.at(1)));
+    }
+
+    /// The versions of watched keys, as `WATCH`'s share rendered them: one line a key.
+    pub(super) fn on_watched(&mut self, token: Token, lines: &[u8]) -> Vec<u8> {
+        if lines.first() == Some(&b'-') {
+            return lines.to_vec();
+        }
+        let versions = String::from_utf8_lossy(lines).into_owned();
+        let versions: Vec<Option<Op>> = versions
+            .lines()
+            .map(|line| line.parse().ok().map(Op))
+            .collect();
+        let connection = &mut self.connections[token.connection.0 as usize];
+        let first = connection
+            .session
+            .watches
+            .len()
+            .saturating_sub(versions.len());
+        for (watch, op) in connection.session.watches[first..].iter_mut().zip(versions) {
+            watch.op = op;
+        }
+        b"+OK\r\n".to_vec()
+    }
+
+    /// The one slot and partition of all these keys; `None` if they are in several.
+    fn one_slot<'a>(&self, table: usize, keys: impl Iterator<Item = &'a [u8]>) -> Option<Location> {
+        let mut locations = keys.map(|key| self.core.locate(table, key));
+        let first = locations.next()??;
+        locations
+            .all(|it| it.is_some_and(|it| it.slot == first.slot && it.leaf == first.leaf))
+            .then_some(first)
+    }
+
+    fn exec(&mut self, id: ConnectionId, spec: &'static Spec) {
+        let connection = &mut self.connections[id.0 as usize];
+        let Some(queue) = connection.session.queue.take() else {
+            return self.reply(id, |reply| reply.error("ERR EXEC without MULTI"));
+        };
+        let watches = std::mem::take(&mut connection.session.watches);
+        let (table, protocol) = (connection.session.table, connection.session.protocol);
+        let port = connection.accepted.port;
+        if queue.is_refused {
+            let error =
+                ErrorReply::constant("EXECABORT Transaction discarded because of previous errors.");
+            return self.refuse(id, Some(spec), &error);
+        }
+        let Some(state) = self.core.table(table) else {
+            return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
+        };
+        if watches.iter().any(|watch| watch.table != state.id) {
+            // The connection went to another table in between.
+            return self.reply(id, |reply| reply.null_array());
+        }
+        let queued = queue.commands.iter().flat_map(|(spec, args)| {
+            let args = args.as_args();
+            keys(spec, args).map(move |at| args.at(at).to_vec())
+        });
+        let all: Vec<Vec<u8>> = queued
+            .chain(watches.iter().map(|watch| watch.key.clone()))
+            .collect();
+        if all.is_empty() {
+            return self.exec_without_keys(id, queue.commands);
+        }
+        let Some(location) = self.one_slot(table, all.iter().map(Vec::as_slice)) else {
+            return self.refuse(id, Some(spec), &CROSSSLOT);
+        };
+        let owner = self
+            .core
+            .table(table)
+            .map_or(self.core.id, |state| state.owner(location.leaf));
+        if port == Port::Brick && owner != self.core.id {
+            let moved = self.moved(location, owner);
+            return self.refuse(id, Some(spec), &moved);
+        }
+        let steps = self.steps(id, queue.commands);
+        let transaction = Transaction { steps, watches };
+        let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
+        let work = Work::Transaction(Box::new(transaction));
+        self.place(work, table, protocol, token, all.first().map(Vec::as_slice));
+    }
+
+    /// Executes what a transaction has of commands that are about no keys; their replies go along.
+    fn steps(&mut self, id: ConnectionId, commands: Vec<(&'static Spec, OwnedArgs)>) -> Vec<Step> {
+        commands
+            .into_iter()
+            .map(|(spec, args)| {
+                if is_data_command(spec.id) {
+                    Step::Command(spec, args)
+                } else {
+                    Step::Reply(self.reply_of(id, spec, &args.as_args()))
+                }
+            })
+            .collect()
+    }
+
+    /// The reply to a command of the connection, not yet in its output.
+    fn reply_of(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) -> Vec<u8> {
+        let output = std::mem::take(&mut self.connections[id.0 as usize].output);
+        self.execute_session(id, spec, args);
+        let connection = &mut self.connections[id.0 as usize];
+        let reply = connection.output.ready().to_vec();
+        connection.output = output;
+        reply
+    }
+
+    fn exec_without_keys(&mut self, id: ConnectionId, commands: Vec<(&'static Spec, OwnedArgs)>) {
+        let replies: Vec<Vec<u8>> = commands
+            .iter()
+            .map(|(spec, args)| self.reply_of(id, spec, &args.as_args()))
+            .collect();
+        self.reply(id, |reply| {
+            reply.array(replies.len());
+            for bytes in &replies {
+                reply.raw(bytes);
+            }
+        });
+    }
+}

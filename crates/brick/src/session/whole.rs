@@ -1,0 +1,372 @@
+//! Commands on the table as a whole: every brick has its share.
+//!
+//! At the node port the shares of all bricks make the reply; at a brick's own port, as at a node of
+//! a Redis cluster, the reply is that brick's share alone and clients add up.
+
+use crate::brick::Brick;
+use crate::connection::{Blocked, ConnectionId};
+use crate::core::Core;
+use crate::effect::Port;
+use crate::forward::{Origin, Token, Work};
+use crate::gather::{Gather, Join};
+use crate::log::KeyRef;
+use crate::output::Gate;
+use crate::view::PendingClear;
+use brickyard_command::request::{ScanArgs, WaitArgs, parse_flush};
+use brickyard_command::{Args, CommandId, ErrorReply, Spec, glob};
+use brickyard_routing::{Cursor, TableMap};
+use brickyard_table::{Found, KeyHash, ScanPosition};
+use brickyard_types::record::Kind;
+use brickyard_types::{BrickId, Slot, UnixMillis};
+use brickyard_wire::{Protocol, Reply};
+
+impl Brick {
+    pub(super) fn execute_whole(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
+        if let Err(error) = check(spec, *args) {
+            return self.refuse(id, Some(spec), &error);
+        }
+        let connection = &self.connections[id.0 as usize];
+        let (table, protocol) = (connection.session.table, connection.session.protocol);
+        if self.core.table(table).is_none() {
+            return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
+        }
+        // What the client wrote on its way to other bricks must be there before it is counted.
+        let is_everywhere = connection.accepted.port == Port::Node && self.core.bricks > 1;
+        let bricks: Vec<BrickId> = if !is_everywhere {
+            vec![self.core.id]
+        } else if spec.id == CommandId::Scan {
+            vec![self.scanned_brick(table, *args)]
+        } else {
+            (0..self.core.bricks).map(BrickId).collect()
+        };
+        let join = match spec.id {
+            CommandId::Dbsize => Join::Sum,
+            CommandId::Keys => Join::Concat,
+            CommandId::Flushdb | CommandId::Flushall => Join::Ok,
+            CommandId::Randomkey => Join::Any(self.core.random.next()),
+            _ => Join::Only,
+        };
+        let token = self.open_gather(id, Gather::new(join, protocol, bricks.len()));
+        self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
+        for (part, brick) in bricks.into_iter().enumerate() {
+            let token = Token {
+                part: part as u32,
+                ..token
+            };
+            let work = Work::Command(spec, args.to_owned());
+            if brick == self.core.id {
+                let origin = Origin { brick, token };
+                let writer = self.writer(id);
+                self.run_for(work, table, protocol, origin, writer);
+            } else {
+                self.forward(brick, token, table, protocol, work);
+            }
+        }
+    }
+
+    /// The brick on which a scan goes on.
+    fn scanned_brick(&self, table: usize, args: Args<'_>) -> BrickId {
+        let Some(state) = self.core.table(table) else {
+            return self.core.id;
+        };
+        let cursor = ScanArgs::parse(args).map_or(0, |scan| scan.cursor);
+        let point = state.map.partitions().resume(Cursor::decode(cursor));
+        state.owner(point.leaf as u32)
+    }
+
+    /// This brick's share of a command that is not about given keys.
+    pub(crate) fn execute_share(
+        &mut self,
+        spec: &'static Spec,
+        args: Args<'_>,
+        table: usize,
+        protocol: Protocol,
+        out: &mut Vec<u8>,
+    ) -> Gate {
+        let mut reply = Reply::new(out, protocol);
+        match spec.id {
+            CommandId::Dbsize => {
+                reply.integer(self.core.table(table).map_or(0, |it| it.table.len_total()) as i64)
+            }
+            CommandId::Keys => self.core.keys(table, args.at(1), &mut reply),
+            CommandId::Randomkey => return self.core.random_key(table, &mut reply),
+            CommandId::Scan => self.core.scan(table, args, &mut reply),
+            CommandId::Flushdb => return self.core.flush(&[table], &mut reply),
+            CommandId::Flushall => return self.core.flush(&[table], &mut reply),
+            CommandId::Watch => return self.core.versions(table, args, out),
+            CommandId::ClientList | CommandId::ClientKill => {
+                self.client_share(spec, args, &mut reply)
+            }
+            _ => reply.error("ERR this command has no share of a brick"),
+        }
+        Gate::OPEN
+    }
+
+    /// A reply in parts is whole; some mean more than they say.
+    pub(crate) fn on_gathered(&mut self, token: Token, join: Join, whole: Vec<u8>) -> Vec<u8> {
+        match join {
+            Join::Watch => self.on_watched(token, &whole),
+            Join::Killed => Self::old_kill_reply(&whole),
+            _ => whole,
+        }
+    }
+
+    /// `WAIT`: with one replica of everything there is no other to wait for.
+    pub(super) fn wait(&mut self, id: ConnectionId, args: &Args<'_>) {
+        let wait = match WaitArgs::parse(*args) {
+            Ok(wait) => wait,
+            Err(error) => return self.reply(id, |reply| reply.error(&error.text())),
+        };
+        if wait.replicas <= 0 {
+            return self.reply(id, |reply| reply.integer(0));
+        }
+        let connection = &mut self.connections[id.0 as usize];
+        let hole = connection.output.open_hole();
+        let until = (wait.timeout_ms > 0)
+            .then(|| self.core.now + std::time::Duration::from_millis(wait.timeout_ms));
+        connection.blocked = Some(Blocked::Wait { until, hole });
+        self.list(id);
+    }
+}
+
+fn check(spec: &Spec, args: Args<'_>) -> Result<(), ErrorReply> {
+    match spec.id {
+        CommandId::Scan => ScanArgs::parse(args).map(|_| ()),
+        CommandId::Flushdb | CommandId::Flushall => parse_flush(args).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+fn is_there(found: &Found<'_>, now: UnixMillis) -> bool {
+    found.expires_at.is_none_or(|at| at > now)
+}
+
+impl Core {
+    /// Calls `visit` with each key of a table on this brick.
+    fn each_key(
+        &self,
+        table: usize,
+        leaves: impl Iterator<Item = usize>,
+        mut visit: impl FnMut(&TableMap, &[u8]),
+    ) {
+        let Some(state) = self.table(table) else {
+            return;
+        };
+        for leaf in leaves {
+            let Some(Some(partition)) = state.partitions.get(leaf) else {
+                continue;
+            };
+            if partition.clear.is_some() {
+                continue;
+            }
+            state.table.scan(
+                partition.local,
+                ScanPosition::START,
+                usize::MAX,
+                |key, found| {
+                    if is_there(&found, self.unix) {
+                        visit(&state.map, key);
+                    }
+                },
+            );
+        }
+    }
+
+    fn keys(&self, table: usize, pattern: &[u8], reply: &mut Reply<'_>) {
+        let Some(state) = self.table(table) else {
+            return reply.array(0);
+        };
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        self.each_key(table, state.leaves(), |_, key| {
+            if glob::matches(pattern, key, false) {
+                found.push(key.to_vec());
+            }
+        });
+        reply.array(found.len());
+        for key in found {
+            reply.bulk(&key);
+        }
+    }
+
+    fn random_key(&mut self, table: usize, reply: &mut Reply<'_>) -> Gate {
+        const TRIES: usize = 100;
+        for _ in 0..TRIES {
+            let draw = self.random.next();
+            let Some(state) = self.table(table) else {
+                break;
+            };
+            let Some((_, key, found)) = state.table.random(draw) else {
+                break;
+            };
+            if is_there(&found, self.unix) {
+                reply.bulk(key);
+                return Gate::OPEN;
+            }
+        }
+        reply.null();
+        Gate::OPEN
+    }
+
+    fn scan(&self, table: usize, args: Args<'_>, reply: &mut Reply<'_>) {
+        let (Ok(scan), Some(state)) = (ScanArgs::parse(args), self.table(table)) else {
+            return reply.error("ERR the scan cannot go on; begin again at 0");
+        };
+        let partitions = state.map.partitions();
+        let mut cursor = Some(Cursor::decode(scan.cursor));
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        let mut seen = 0;
+        let count = usize::try_from(scan.count).unwrap_or(usize::MAX);
+        while let Some(at) = cursor
+            && seen < count
+        {
+            let point = partitions.resume(at);
+            let Some(Some(partition)) = state.partitions.get(point.leaf) else {
+                if seen == 0 && !state.leaves().any(|leaf| leaf > point.leaf) {
+                    // A brick port scans its own partitions alone.
+                    cursor = None;
+                    break;
+                }
+                if self.bricks > 1 && seen > 0 {
+                    // The rest is another brick's: the next call goes on there.
+                    break;
+                }
+                cursor = partitions.advance(point.leaf, None);
+                continue;
+            };
+            let from = ScanPosition(point.progress);
+            let next = state
+                .table
+                .scan(partition.local, from, count - seen, |key, it| {
+                    seen += 1;
+                    let is_wanted = is_there(&it, self.unix)
+                        && partition.clear.is_none()
+                        && scan.wants(key)
+                        && scan.wants_strings();
+                    if is_wanted {
+                        found.push(key.to_vec());
+                    }
+                });
+            // Empty partitions cost a step too, or a sparse table would be scanned in one call.
+            seen += 1;
+            cursor = partitions.advance(point.leaf, next.map(|position| position.0));
+        }
+        reply.array(2);
+        reply.bulk(cursor.map_or(0, Cursor::encode).to_string().as_bytes());
+        reply.array(found.len());
+        for key in found {
+            reply.bulk(&key);
+        }
+    }
+
+    /// Clears every partition of tables that this brick has.
+    pub(crate) fn flush(&mut self, tables: &[usize], reply: &mut Reply<'_>) -> Gate {
+        let mut gate = Gate::OPEN;
+        for &table in tables {
+            let leaves: Vec<usize> = self
+                .table(table)
+                .map_or(Vec::new(), |it| it.leaves().collect());
+            for leaf in leaves {
+                gate = gate.and(self.clear_partition(table, leaf));
+            }
+        }
+        reply.ok();
+        gate
+    }
+
+    fn clear_partition(&mut self, table: usize, leaf: usize) -> Gate {
+        let Some(Some(state)) = self.tables.get_mut(table) else {
+            return Gate::OPEN;
+        };
+        let (is_logged, fsync) = (state.is_logged(), state.is_fsync());
+        let Some(Some(partition)) = state.partitions.get_mut(leaf) else {
+            return Gate::OPEN;
+        };
+        let is_untouched = partition.op.0 == 0;
+        if is_untouched {
+            return Gate::OPEN;
+        }
+        partition.op = partition.op.next();
+        let (op, local) = (partition.op, partition.local);
+        if !is_logged {
+            state.table.clear(local, op);
+            return Gate::OPEN;
+        }
+        let Some(header) = self.header(table, leaf, Kind::Clear, op) else {
+            return Gate::OPEN;
+        };
+        let key = KeyRef {
+            table: table as u32,
+            partition: local,
+            hash: KeyHash(0),
+        };
+        self.log.prepare_clear(key, &header, fsync);
+        let gate = self.log.gate(fsync);
+        if let Some(Some(state)) = self.tables.get_mut(table)
+            && let Some(Some(partition)) = state.partitions.get_mut(leaf)
+        {
+            // All that was damaged is gone as well.
+            partition.damaged = brickyard_types::Op(0);
+            partition.clear = Some(PendingClear { op, gate });
+        }
+        gate
+    }
+
+    /// The ops of watched keys, one a line; an empty line for a key that is not there.
+    fn versions(&mut self, table: usize, args: Args<'_>, out: &mut Vec<u8>) -> Gate {
+        use crate::log::Writer;
+        use crate::view::{Asker, View};
+        let Some(first) = args.get(1) else {
+            return Gate::OPEN;
+        };
+        let Some(location) = self.locate(table, first) else {
+            return Gate::OPEN;
+        };
+        let asker = Asker {
+            writer: Writer::MANY,
+            reads_only: false,
+            writes_many: false,
+        };
+        let mut view = View::new(self, table, asker, (first, location), &[]);
+        for key in args.from(1) {
+            match view.version(key) {
+                Ok(op) => {
+                    let line = op.map_or(String::new(), |op| op.0.to_string());
+                    out.extend_from_slice(line.as_bytes());
+                    out.push(b'\n');
+                }
+                Err(error) => {
+                    *out = crate::keyed::error_line(&error);
+                    break;
+                }
+            }
+        }
+        view.abandon().gate
+    }
+
+    /// The keys of a slot on this brick, at most `max` of them; and how many there are.
+    pub(crate) fn keys_in_slot(
+        &self,
+        table: usize,
+        slot: Slot,
+        max: usize,
+    ) -> (Vec<Vec<u8>>, usize) {
+        let mut found = Vec::new();
+        let mut count = 0;
+        let Some(state) = self.table(table) else {
+            return (found, 0);
+        };
+        let leaves = state.map.partitions().leaves().iter().enumerate();
+        let leaves = leaves
+            .filter(|(_, leaf)| leaf.prefix.slots().contains(slot))
+            .map(|(at, _)| at);
+        self.each_key(table, leaves, |map, key| {
+            if map.hasher().slot(key) == slot {
+                count += 1;
+                if found.len() < max {
+                    found.push(key.to_vec());
+                }
+            }
+        });
+        (found, count)
+    }
+}

@@ -1,0 +1,39 @@
+//! Settings that may change while the node runs (`CONFIG SET`), shared by all bricks.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+/// Redis clients know these by the names in `CONFIG GET`.
+#[derive(Debug)]
+pub struct Settings {
+    /// Commands slower than this many microseconds go to the slow log; negative: none do.
+    pub slowlog_log_slower_than: AtomicI64,
+    /// Entries that the slow log keeps on each brick.
+    pub slowlog_max_len: AtomicU64,
+    /// Seconds after which an idle client is closed; 0: never.
+    pub timeout: AtomicU64,
+    /// Most clients at a time, over all bricks of the node.
+    pub maxclients: AtomicU64,
+    /// Bytes of replies that a client may leave unread before it is closed.
+    pub output_bytes_max: AtomicU64,
+    /// Bytes of writes that may wait for the disk on each brick before further ones are refused.
+    pub pending_bytes_max: AtomicU64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            slowlog_log_slower_than: AtomicI64::new(10_000),
+            slowlog_max_len: AtomicU64::new(128),
+            timeout: AtomicU64::new(0),
+            maxclients: AtomicU64::new(10_000),
+            output_bytes_max: AtomicU64::new(256 * 1024 * 1024),
+            pending_bytes_max: AtomicU64::new(64 * 1024 * 1024),
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn load(value: &AtomicU64) -> u64 {
+        value.load(Relaxed)
+    }
+}

@@ -1,0 +1,82 @@
+//! What every brick of a node sees: who the node is, its settings, users and statistics.
+
+use crate::settings::Settings;
+use crate::stats::Stats;
+use crate::users::Users;
+use brickyard_types::UnixMillis;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Where clients reach a brick.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrickAddress {
+    /// The brick's id as a cluster node: 40 hexadecimal digits.
+    pub id: String,
+    /// The brick's own port.
+    pub port: u16,
+}
+
+/// The node, as all its bricks see it. Made once at start.
+#[derive(Debug)]
+pub struct Shared {
+    /// 40 hexadecimal digits, drawn at each start.
+    pub run_id: String,
+    /// The node's id, 40 hexadecimal digits, kept in the data directory.
+    pub node_id: String,
+    /// The version that Redis clients are told; they choose commands by it.
+    pub redis_version: &'static str,
+    /// Brickyard's own version.
+    pub version: &'static str,
+    /// When the process started.
+    pub started: UnixMillis,
+    /// Process id, for `INFO`.
+    pub process_id: u32,
+    /// The host name or address that clients are sent to; never empty.
+    pub advertise_host: String,
+    /// The node port.
+    pub port: u16,
+    /// The bricks' ports, by brick id.
+    pub bricks: Vec<BrickAddress>,
+    /// The data directory, for `CONFIG GET dir`.
+    pub directory: String,
+    /// The configuration file, for `INFO`; empty if there is none.
+    pub config_file: String,
+    /// The operating system, for `INFO`.
+    pub os: String,
+    /// Memory of the machine in bytes, for `INFO`.
+    pub memory_total: u64,
+    /// Longest value in bytes.
+    pub value_bytes_max: usize,
+    /// Settings that may change while the node runs.
+    pub settings: Settings,
+    /// Who may do what.
+    pub users: Users,
+    /// Statistics, one a brick; each is written by its brick alone.
+    pub stats: Vec<Stats>,
+    /// Figures of the whole process, refreshed about once a second by the control thread.
+    pub process: ProcessStats,
+    /// The next client's id.
+    pub client_id_next: AtomicU64,
+    /// Clients connected now, over all bricks.
+    pub clients: AtomicU64,
+    /// When the last checkpoint ended, in Unix milliseconds.
+    pub last_save_ms: AtomicU64,
+}
+
+/// What the operating system says of the process.
+#[derive(Debug, Default)]
+pub struct ProcessStats {
+    /// Resident memory in bytes.
+    pub memory_resident: AtomicU64,
+    /// The most that was resident, in bytes.
+    pub memory_resident_max: AtomicU64,
+    /// Processor time in user mode, in microseconds.
+    pub cpu_user_us: AtomicU64,
+    /// Processor time in the kernel, in microseconds.
+    pub cpu_system_us: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn take_client_id(&self) -> u64 {
+        self.client_id_next.fetch_add(1, Relaxed)
+    }
+}

@@ -1,0 +1,151 @@
+//! A brick's counters: plain numbers that one brick writes and anybody may read.
+
+use brickyard_types::TableId;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, RwLock};
+
+/// A number that one thread changes and others read.
+///
+/// The writer is alone, so a load and a store do for an addition and cost no locked instruction.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// The number now.
+    #[must_use]
+    pub fn value(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, more: u64) {
+        self.0
+            .store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+}
+
+/// Upper bounds of [`CommandStats`]' buckets are powers of two of microseconds, from 1 us.
+pub const LATENCY_BUCKETS: usize = 32;
+
+/// Calls of one command.
+#[derive(Debug, Default)]
+pub struct CommandStats {
+    /// How often it was executed.
+    pub calls: Counter,
+    /// How often it was answered with an error while it was executed.
+    pub failed: Counter,
+    /// How often it was refused before it was executed.
+    pub rejected: Counter,
+    /// Time spent, in nanoseconds.
+    pub nanoseconds: Counter,
+    /// Calls by duration: bucket `i` counts those of at most `2^i` microseconds (and more than the
+    /// bucket before). Durations of fast commands are their batch's mean.
+    pub latency: [Counter; LATENCY_BUCKETS],
+}
+
+/// One table's share on a brick.
+#[derive(Debug, Default)]
+pub struct TableStats {
+    /// Keys.
+    pub keys: Counter,
+    /// Keys that expire.
+    pub expires: Counter,
+    /// Mean time to live of those, in milliseconds.
+    pub ttl_mean_ms: Counter,
+    /// Bytes of memory: records, index and space not yet reused.
+    pub memory: Counter,
+    /// Reads that found their key.
+    pub hits: Counter,
+    /// Reads that did not.
+    pub misses: Counter,
+    /// Writes committed.
+    pub writes: Counter,
+    /// Keys removed because their time had come.
+    pub expired: Counter,
+    /// Keys removed (`ram`), or values left to the log alone (`disk`), to stay within `MAXMEMORY`.
+    pub evicted: Counter,
+    /// Values read back from the log.
+    pub cold_reads: Counter,
+}
+
+/// Everything one brick counts.
+#[derive(Debug, Default)]
+pub struct Stats {
+    /// Clients connected now.
+    pub clients: Counter,
+    /// Clients that ever connected.
+    pub connections: Counter,
+    /// Clients refused because there were too many.
+    pub connections_refused: Counter,
+    /// Commands executed.
+    pub commands: Counter,
+    /// Bytes received from clients.
+    pub bytes_in: Counter,
+    /// Bytes sent to clients.
+    pub bytes_out: Counter,
+    /// Error replies.
+    pub errors: Counter,
+    /// Requests refused at once because a queue was full (`-BUSY`).
+    pub refused_busy: Counter,
+    /// Writes refused because a table was full (`-OOM`).
+    pub refused_memory: Counter,
+    /// Writes refused because the log could not take them (full disk).
+    pub refused_disk: Counter,
+    /// Requests refused because what they ask for is known to be damaged.
+    pub refused_damaged: Counter,
+    /// Frames that were no requests; the connection was closed.
+    pub protocol_errors: Counter,
+    /// Requests passed to other bricks of the node.
+    pub forwards: Counter,
+    /// Batches appended to the log.
+    pub log_batches: Counter,
+    /// Bytes appended to the log.
+    pub log_bytes: Counter,
+    /// Bytes of prepared writes that wait for the log.
+    pub log_pending_bytes: Counter,
+    /// Segments of the log.
+    pub log_segments: Counter,
+    /// Bytes of the log that are live.
+    pub log_live_bytes: Counter,
+    /// Bytes of the log's files.
+    pub log_file_bytes: Counter,
+    /// Segments that the cleaner removed.
+    pub segments_cleaned: Counter,
+    /// Bytes that the cleaner moved.
+    pub clean_moved_bytes: Counter,
+    /// Turns of the loop.
+    pub turns: Counter,
+    /// Bytes of memory in connections' buffers.
+    pub buffer_bytes: Counter,
+    /// Calls by command, indexed by `CommandId`.
+    pub commands_by_id: Vec<CommandStats>,
+    /// Tables on this brick. Locked for a new table and by readers, never on a request's path.
+    pub tables: RwLock<BTreeMap<TableId, Arc<TableStats>>>,
+}
+
+impl Stats {
+    /// All zero, with room for every command.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut stats = Self::default();
+        stats
+            .commands_by_id
+            .resize_with(usize::from(u8::MAX) + 1, CommandStats::default);
+        stats
+    }
+
+    /// The statistics of every table on this brick.
+    #[must_use]
+    pub fn tables(&self) -> BTreeMap<TableId, Arc<TableStats>> {
+        self.tables
+            .read()
+            .map(|tables| tables.clone())
+            .unwrap_or_default()
+    }
+}

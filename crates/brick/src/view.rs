@@ -1,0 +1,854 @@
+//! How one command sees and changes one partition: newest state in, prepared operations out.
+//!
+//! In:  a command's reads and writes ([`Keyspace`]). Out: records in the log's batch, and the
+//!      [`Gate`] that the command's reply waits for.
+//!
+//! Invariants:
+//! - A command that may write decides against the newest prepared value, and its answer waits for
+//!   that value to commit, whether it wrote or not (PROTOCOL rule 16).
+//! - A command that only reads is served from committed state, unless its own connection has a
+//!   prepared write on the key: then it sees that write, and waits for it (rule 26).
+//! - What several writes of one command do is one record: all or nothing.
+//! - An expired key is gone only once its removal has committed (rules 18 and 34).
+
+use crate::core::{Core, Partition, TableState};
+use crate::log::{KeyRef, Prepared, Writer};
+use crate::output::Gate;
+use brickyard_command::{Entry, ErrorReply, Failure, Keyspace, Probe, Put as CommandPut};
+use brickyard_routing::Location;
+use brickyard_table::{KeyHash, Put, Value};
+use brickyard_types::record::{self, Header, Kind, flag};
+use brickyard_types::{Eviction, Medium, Op, PartitionId, Position, UnixMillis, limits};
+
+/// A value of a `disk` table that was read back for a parked command.
+#[derive(Debug, Clone)]
+pub(crate) struct ColdValue {
+    pub(crate) key: KeyRef,
+    pub(crate) op: Op,
+    pub(crate) value: Vec<u8>,
+}
+
+/// A value that must be read back before the command can run.
+#[derive(Debug, Clone)]
+pub(crate) struct ColdWanted {
+    pub(crate) place: Place,
+    pub(crate) hash: KeyHash,
+    pub(crate) name: Vec<u8>,
+    pub(crate) op: Op,
+    pub(crate) position: Position,
+    pub(crate) value_len: u32,
+}
+
+/// Writes of a command that may make several, until they become one record. Reused.
+#[derive(Debug, Default)]
+pub(crate) struct Staging {
+    bytes: Vec<u8>,
+    entries: Vec<Staged>,
+    encoded: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Staged {
+    location: Location,
+    kind: Kind,
+    raw: bool,
+    expires_at: Option<UnixMillis>,
+    key_at: usize,
+    key_len: usize,
+    value_len: usize,
+    /// A later write of the same command took its place.
+    is_superseded: bool,
+}
+
+impl Staging {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+        self.encoded.clear();
+        if self.bytes.capacity() > 1 << 20 {
+            *self = Self::default();
+        }
+    }
+
+    fn key(&self, staged: &Staged) -> &[u8] {
+        &self.bytes[staged.key_at..staged.key_at + staged.key_len]
+    }
+
+    fn value(&self, staged: &Staged) -> &[u8] {
+        let at = staged.key_at + staged.key_len;
+        &self.bytes[at..at + staged.value_len]
+    }
+
+    fn find(&self, hash: u64, key: &[u8]) -> Option<&Staged> {
+        self.entries
+            .iter()
+            .rev()
+            .find(|staged| staged.location.key_hash == hash && self.key(staged) == key)
+    }
+
+    fn push(&mut self, location: Location, kind: Kind, key: &[u8], put: &CommandPut<'_>) {
+        let earlier = self.entries.iter().rposition(|staged| {
+            !staged.is_superseded
+                && staged.location.key_hash == location.key_hash
+                && self.key(staged) == key
+        });
+        if let Some(earlier) = earlier {
+            self.entries[earlier].is_superseded = true;
+        }
+        let key_at = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let mut value_len = 0;
+        for piece in put.value {
+            self.bytes.extend_from_slice(piece);
+            value_len += piece.len();
+        }
+        self.entries.push(Staged {
+            location,
+            kind,
+            raw: put.raw,
+            expires_at: put.expires_at,
+            key_at,
+            key_len: key.len(),
+            value_len,
+            is_superseded: false,
+        });
+    }
+}
+
+/// Who is asking, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asker {
+    pub(crate) writer: Writer,
+    /// The command changes nothing, so it may be served from committed state.
+    pub(crate) reads_only: bool,
+    /// The command may write more than once: writes are collected into one record.
+    pub(crate) writes_many: bool,
+}
+
+/// Which partition a command works on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) table: usize,
+    pub(crate) leaf: usize,
+}
+
+/// See the module.
+pub(crate) struct View<'a> {
+    core: &'a mut Core,
+    place: Place,
+    asker: Asker,
+    /// The first key and where it is, so that it is hashed once.
+    known: (&'a [u8], Location),
+    values: &'a [ColdValue],
+    gate: Gate,
+    wanted: Vec<ColdWanted>,
+    expired: Vec<(Location, Vec<u8>)>,
+    has_written: bool,
+    reads: Reads,
+}
+
+/// Keys looked up by a command, for the table's statistics.
+#[derive(Debug, Default)]
+struct Reads {
+    hits: u64,
+    misses: u64,
+}
+
+/// How a command went.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// What its reply waits for.
+    pub(crate) gate: Gate,
+    /// Values that it needs first; then nothing was written.
+    pub(crate) wanted: Vec<ColdWanted>,
+}
+
+/// What a key holds, before its value is looked at.
+enum Newest<'a> {
+    None,
+    Hot {
+        value: &'a [u8],
+        expires_at: Option<UnixMillis>,
+        op: Op,
+        raw: bool,
+    },
+    Cold {
+        op: Op,
+        expires_at: Option<UnixMillis>,
+        raw: bool,
+        len: u32,
+        position: Position,
+    },
+    Expired,
+    /// What the key holds may be among what the log has lost.
+    Damaged {
+        partition: PartitionId,
+        table: &'a str,
+    },
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(
+        core: &'a mut Core,
+        table: usize,
+        asker: Asker,
+        known: (&'a [u8], Location),
+        values: &'a [ColdValue],
+    ) -> Self {
+        core.staging.clear();
+        Self {
+            core,
+            place: Place {
+                table,
+                leaf: known.1.leaf as usize,
+            },
+            asker,
+            known,
+            values,
+            gate: Gate::OPEN,
+            wanted: Vec::new(),
+            expired: Vec::new(),
+            has_written: false,
+            reads: Reads::default(),
+        }
+    }
+
+    #[inline]
+    fn locate(&self, key: &[u8]) -> Location {
+        if std::ptr::eq(key, self.known.0) {
+            return self.known.1;
+        }
+        self.core
+            .locate(self.place.table, key)
+            .unwrap_or(self.known.1)
+    }
+
+    fn state(&self) -> &TableState {
+        self.core
+            .table(self.place.table)
+            .expect("checked before the command ran")
+    }
+
+    fn partition_mut(&mut self) -> &mut Partition {
+        let leaf = self.place.leaf;
+        let state = self
+            .core
+            .table_mut(self.place.table)
+            .expect("checked before the command ran");
+        state.partitions[leaf]
+            .as_mut()
+            .expect("checked before the command ran")
+    }
+
+    fn check_put(&self, key: &[u8], value_len: usize) -> Result<(), Failure> {
+        if key.len() > limits::KEY_BYTES_MAX {
+            return Err(error(format!(
+                "ERR key is {} bytes long and the longest allowed is {}; use a shorter key",
+                key.len(),
+                limits::KEY_BYTES_MAX
+            )));
+        }
+        if value_len > self.core.shared.value_bytes_max {
+            return Err(Failure::Error(ErrorReply::TOO_LONG));
+        }
+        if !self.state().table.has_room(key.len(), value_len) {
+            self.core.stats().refused_memory.add(1);
+            return Err(error(format!(
+                "OOM table '{}' holds as much on brick {} as its index can address; delete keys or use \
+                 more bricks",
+                self.state().name,
+                self.core.id
+            )));
+        }
+        Ok(())
+    }
+
+    /// Prepares one put or delete as a record of its own, or applies it where there is no log.
+    fn write(&mut self, location: Location, kind: Kind, key: &[u8], put: &CommandPut<'_>) {
+        self.has_written = true;
+        let partition = self.partition_mut();
+        let op = partition.op.next();
+        partition.op = op;
+        let local = partition.local;
+        let key_ref = KeyRef {
+            table: self.place.table as u32,
+            partition: local,
+            hash: KeyHash(location.key_hash),
+        };
+        let state = self.core.tables[self.place.table]
+            .as_mut()
+            .expect("checked before the command ran");
+        if !state.is_logged() {
+            apply_unlogged(state, key_ref, kind, op, key, put);
+            return;
+        }
+        let fsync = state.is_fsync();
+        let partition = state.partitions[self.place.leaf]
+            .as_ref()
+            .expect("checked before the command ran");
+        let header = Header {
+            kind,
+            flags: if put.raw { flag::RAW } else { 0 },
+            table: state.id,
+            partition: partition.id,
+            view: partition.view,
+            op,
+            expires_at: put.expires_at,
+            request: None,
+            origin: None,
+        };
+        self.core
+            .log
+            .prepare(key_ref, &header, key, put.value, fsync, self.asker.writer);
+        self.gate = self.gate.and(self.core.log.gate(fsync));
+    }
+
+    /// Removes the key if its record, expired or not, is the one of `op`.
+    pub(crate) fn remove_exactly(&mut self, key: &[u8], location: Location, op: Op) -> bool {
+        let partition = self.partition_mut();
+        let (local, is_cleared) = (partition.local, partition.clear.is_some());
+        let hash = KeyHash(location.key_hash);
+        let found = self.state().table.peek(local, hash, key);
+        let is_it = !is_cleared && found.is_some_and(|found| found.op == op);
+        if is_it {
+            self.write(location, Kind::Delete, key, &NOTHING);
+        }
+        is_it
+    }
+
+    /// The op that wrote the key, for `WATCH`; `None` if it does not exist.
+    pub(crate) fn version(&mut self, key: &[u8]) -> Result<Option<Op>, ErrorReply> {
+        match self.probe(key) {
+            Ok(probe) => Ok(probe.map(|probe| probe.op)),
+            Err(Failure::Error(error)) => Err(error),
+            Err(Failure::Suspend) => unreachable!("a probe never needs a value"),
+        }
+    }
+
+    /// Ends the command: what it staged becomes one record, and what it found expired is removed.
+    pub(crate) fn finish(mut self) -> Finished {
+        if !self.wanted.is_empty() {
+            return Finished {
+                gate: Gate::OPEN,
+                wanted: self.wanted,
+            };
+        }
+        if self.asker.reads_only {
+            let stats = &self.state().stats;
+            stats.hits.add(self.reads.hits);
+            stats.misses.add(self.reads.misses);
+        }
+        if !self.expired.is_empty() {
+            self.remove_expired();
+        }
+        if self.asker.writes_many {
+            self.write_staged();
+        }
+        Finished {
+            gate: self.gate,
+            wanted: Vec::new(),
+        }
+    }
+
+    /// Ends a command that failed: nothing that it staged happens. What it was decided against
+    /// must still commit before the error is told.
+    pub(crate) fn abandon(mut self) -> Finished {
+        self.core.staging.clear();
+        if !self.expired.is_empty() && self.wanted.is_empty() {
+            self.remove_expired();
+        }
+        Finished {
+            gate: self.gate,
+            wanted: self.wanted,
+        }
+    }
+
+    fn remove_expired(&mut self) {
+        // A removal is a write: it is decided against the newest prepared value, or it would eat a
+        // value that was set meanwhile (PROTOCOL rule 18).
+        self.asker.reads_only = false;
+        for (location, key) in std::mem::take(&mut self.expired) {
+            let Self {
+                core,
+                place,
+                asker,
+                values,
+                gate,
+                ..
+            } = self;
+            let is_still_there = matches!(
+                newest(core, *place, *asker, values, &key, location, gate),
+                Newest::Expired
+            );
+            if is_still_there {
+                self.write(location, Kind::Delete, &key, &NOTHING);
+                self.state().stats.expired.add(1);
+            }
+        }
+    }
+
+    fn write_staged(&mut self) {
+        let mut staging = std::mem::take(&mut self.core.staging);
+        let live = staging
+            .entries
+            .iter()
+            .filter(|staged| !staged.is_superseded)
+            .count();
+        if live == 1 {
+            if let Some(staged) = staging.entries.iter().find(|staged| !staged.is_superseded) {
+                let value = [staging.value(staged)];
+                let put = CommandPut {
+                    value: &value,
+                    expires_at: staged.expires_at,
+                    raw: staged.raw,
+                };
+                self.write(staged.location, staged.kind, staging.key(staged), &put);
+            }
+        } else if live > 1 {
+            self.write_batch(&mut staging);
+        }
+        staging.clear();
+        self.core.staging = staging;
+    }
+
+    fn write_batch(&mut self, staging: &mut Staging) {
+        self.has_written = true;
+        let partition = self.partition_mut();
+        let op = partition.op.next();
+        partition.op = op;
+        let local = partition.local;
+        let state = self.core.tables[self.place.table]
+            .as_mut()
+            .expect("checked before the command ran");
+        let mut prepared = Vec::with_capacity(staging.entries.len());
+        let mut encoded = std::mem::take(&mut staging.encoded);
+        for staged in staging
+            .entries
+            .iter()
+            .filter(|staged| !staged.is_superseded)
+        {
+            let key_ref = KeyRef {
+                table: self.place.table as u32,
+                partition: local,
+                hash: KeyHash(staged.location.key_hash),
+            };
+            let value = staging.value(staged);
+            if !state.is_logged() {
+                let put = CommandPut {
+                    value: &[value],
+                    expires_at: staged.expires_at,
+                    raw: staged.raw,
+                };
+                apply_unlogged(state, key_ref, staged.kind, op, staging.key(staged), &put);
+                continue;
+            }
+            record::encode_entry(
+                &mut encoded,
+                &record::Entry {
+                    kind: staged.kind,
+                    flags: if staged.raw { flag::RAW } else { 0 },
+                    key: staging.key(staged),
+                    value,
+                    expires_at: staged.expires_at,
+                },
+            );
+            let end = encoded.len();
+            prepared.push(Prepared {
+                key: key_ref,
+                kind: staged.kind,
+                op,
+                raw: staged.raw,
+                expires_at: staged.expires_at,
+                record_at: 0,
+                key_at: (end - value.len() - staged.key_len) as u32,
+                key_len: staged.key_len as u16,
+                value_at: (end - value.len()) as u32,
+                value_len: value.len() as u32,
+            });
+        }
+        if state.is_logged() {
+            let fsync = state.is_fsync();
+            if let Some(header) =
+                self.core
+                    .header(self.place.table, self.place.leaf, Kind::Batch, op)
+            {
+                let writer = self.asker.writer;
+                self.core
+                    .log
+                    .prepare_batch(&header, &encoded, prepared.into_iter(), fsync, writer);
+                self.gate = self.gate.and(self.core.log.gate(fsync));
+            }
+        }
+        staging.encoded = encoded;
+    }
+}
+
+/// What the key holds for this command; notes in `gate` what the reply must wait for.
+#[inline]
+fn newest<'c>(
+    core: &'c mut Core,
+    place: Place,
+    asker: Asker,
+    values: &'c [ColdValue],
+    key: &[u8],
+    location: Location,
+    gate: &mut Gate,
+) -> Newest<'c> {
+    let Core {
+        tables,
+        log,
+        staging,
+        unix,
+        ..
+    } = core;
+    let unix = *unix;
+    let state = tables[place.table]
+        .as_mut()
+        .expect("checked before the command ran");
+    let partition = state.partitions[place.leaf]
+        .as_ref()
+        .expect("checked before the command ran");
+    let hash = KeyHash(location.key_hash);
+    if asker.writes_many
+        && let Some(staged) = staging.find(location.key_hash, key)
+    {
+        return match staged.kind {
+            Kind::Put if !is_due(staged.expires_at, unix) => Newest::Hot {
+                value: staging.value(staged),
+                expires_at: staged.expires_at,
+                op: partition.op.next(),
+                raw: staged.raw,
+            },
+            _ => Newest::None,
+        };
+    }
+    if !log.has_no_pending() || partition.clear.is_some() {
+        let key_ref = KeyRef {
+            table: place.table as u32,
+            partition: partition.local,
+            hash,
+        };
+        let pending = log.pending(key_ref, key).filter(|pending| {
+            let is_foreign = pending.writer != asker.writer && pending.writer != Writer::MANY;
+            let is_cleared = partition
+                .clear
+                .is_some_and(|clear| clear.op > pending.prepared.op);
+            !(asker.reads_only && is_foreign) && !is_cleared
+        });
+        if let Some(pending) = pending {
+            *gate = gate.and(pending.gate);
+            let prepared = pending.prepared;
+            return match prepared.kind {
+                Kind::Put if is_due(prepared.expires_at, unix) => Newest::Expired,
+                Kind::Put => Newest::Hot {
+                    value: pending.value,
+                    expires_at: prepared.expires_at,
+                    op: prepared.op,
+                    raw: prepared.raw,
+                },
+                _ => Newest::None,
+            };
+        }
+        if let Some(clear) = partition.clear {
+            *gate = gate.and(clear.gate);
+            return Newest::None;
+        }
+    }
+    let Some(found) = state.table.get(partition.local, hash, key) else {
+        return if partition.damaged == Op(0) {
+            Newest::None
+        } else {
+            Newest::Damaged {
+                partition: partition.id,
+                table: &state.name,
+            }
+        };
+    };
+    if found.op <= partition.damaged {
+        return Newest::Damaged {
+            partition: partition.id,
+            table: &state.name,
+        };
+    }
+    if is_due(found.expires_at, unix) {
+        return Newest::Expired;
+    }
+    let (expires_at, op, raw) = (found.expires_at, found.op, found.is_raw);
+    match found.value {
+        Value::Hot(value) => Newest::Hot {
+            value,
+            expires_at,
+            op,
+            raw,
+        },
+        Value::Cold { len } => match values.iter().find(|it| it.op == op && it.key.hash == hash) {
+            Some(it) => Newest::Hot {
+                value: &it.value,
+                expires_at,
+                op,
+                raw,
+            },
+            None => Newest::Cold {
+                op,
+                expires_at,
+                raw,
+                len: len as u32,
+                position: found.position,
+            },
+        },
+    }
+}
+
+#[cold]
+fn damaged(partition: PartitionId, table: &str) -> Failure {
+    error(format!(
+        "DAMAGED partition {partition} of table '{table}' may have lost a write to this key, since its \
+         log is damaged (INFO persistence says where). SET the key anew, or stop the node and run \
+         \"brickyard inspect\""
+    ))
+}
+
+fn error(line: String) -> Failure {
+    Failure::Error(ErrorReply::new(line))
+}
+
+fn note_expired(expired: &mut Vec<(Location, Vec<u8>)>, location: Location, key: &[u8]) {
+    if expired.iter().all(|(_, name)| name != key) {
+        expired.push((location, key.to_vec()));
+    }
+}
+
+const NOTHING: CommandPut<'static> = CommandPut {
+    value: &[],
+    expires_at: None,
+    raw: false,
+};
+
+#[inline]
+fn is_due(expires_at: Option<UnixMillis>, now: UnixMillis) -> bool {
+    expires_at.is_some_and(|at| at <= now)
+}
+
+fn apply_unlogged(
+    state: &mut TableState,
+    key: KeyRef,
+    kind: Kind,
+    op: Op,
+    name: &[u8],
+    put: &CommandPut<'_>,
+) {
+    let KeyRef {
+        partition, hash, ..
+    } = key;
+    if kind == Kind::Put {
+        let joined;
+        let value = match put.value {
+            [whole] => *whole,
+            pieces => {
+                joined = pieces.concat();
+                &joined[..]
+            }
+        };
+        let put = Put {
+            value: Value::Hot(value),
+            expires_at: put.expires_at,
+            op,
+            position: Position::NONE,
+            is_raw: put.raw,
+        };
+        let applied = state.table.put(partition, hash, name, &put);
+        assert!(applied.is_ok(), "admission refuses a put that does not fit");
+    } else {
+        state.table.remove(partition, hash, name, op);
+    }
+    state.stats.writes.add(1);
+}
+
+impl Keyspace for View<'_> {
+    #[inline]
+    fn now(&self) -> UnixMillis {
+        self.core.unix
+    }
+
+    #[inline]
+    fn value_bytes_max(&self) -> usize {
+        self.core.shared.value_bytes_max
+    }
+
+    #[inline]
+    fn read(&mut self, key: &[u8]) -> Result<Option<Entry<'_>>, Failure> {
+        let location = self.locate(key);
+        let Self {
+            core,
+            place,
+            asker,
+            values,
+            gate,
+            wanted,
+            expired,
+            reads,
+            ..
+        } = self;
+        match newest(core, *place, *asker, values, key, location, gate) {
+            Newest::Hot {
+                value,
+                expires_at,
+                op,
+                raw,
+            } => {
+                reads.hits += 1;
+                Ok(Some(Entry {
+                    value,
+                    expires_at,
+                    op,
+                    raw,
+                }))
+            }
+            Newest::None => {
+                reads.misses += 1;
+                Ok(None)
+            }
+            Newest::Expired => {
+                reads.misses += 1;
+                note_expired(expired, location, key);
+                Ok(None)
+            }
+            Newest::Damaged { partition, table } => Err(damaged(partition, table)),
+            Newest::Cold {
+                op, len, position, ..
+            } => {
+                wanted.push(ColdWanted {
+                    place: *place,
+                    hash: KeyHash(location.key_hash),
+                    name: key.to_vec(),
+                    op,
+                    position,
+                    value_len: len,
+                });
+                Err(Failure::Suspend)
+            }
+        }
+    }
+
+    #[inline]
+    fn probe(&mut self, key: &[u8]) -> Result<Option<Probe>, Failure> {
+        let location = self.locate(key);
+        let Self {
+            core,
+            place,
+            asker,
+            values,
+            gate,
+            expired,
+            reads,
+            ..
+        } = self;
+        match newest(core, *place, *asker, values, key, location, gate) {
+            Newest::None => {
+                reads.misses += 1;
+                Ok(None)
+            }
+            Newest::Expired => {
+                reads.misses += 1;
+                note_expired(expired, location, key);
+                Ok(None)
+            }
+            Newest::Damaged { partition, table } => Err(damaged(partition, table)),
+            Newest::Hot {
+                value,
+                expires_at,
+                op,
+                raw,
+            } => {
+                reads.hits += 1;
+                Ok(Some(Probe {
+                    value_len: value.len(),
+                    expires_at,
+                    op,
+                    raw,
+                }))
+            }
+            Newest::Cold {
+                op,
+                expires_at,
+                raw,
+                len,
+                ..
+            } => {
+                reads.hits += 1;
+                Ok(Some(Probe {
+                    value_len: len as usize,
+                    expires_at,
+                    op,
+                    raw,
+                }))
+            }
+        }
+    }
+
+    fn put(&mut self, key: &[u8], put: CommandPut<'_>) -> Result<(), Failure> {
+        let location = self.locate(key);
+        self.check_put(key, put.value.iter().map(|piece| piece.len()).sum())?;
+        if self.asker.writes_many {
+            self.core.staging.push(location, Kind::Put, key, &put);
+        } else {
+            assert!(
+                !self.has_written,
+                "a command that writes more than once must say so"
+            );
+            self.write(location, Kind::Put, key, &put);
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Failure> {
+        if self.probe(key)?.is_none() {
+            return Ok(false);
+        }
+        let location = self.locate(key);
+        if self.asker.writes_many {
+            self.core
+                .staging
+                .push(location, Kind::Delete, key, &NOTHING);
+        } else {
+            self.write(location, Kind::Delete, key, &NOTHING);
+        }
+        Ok(true)
+    }
+
+    fn database(&self) -> Option<u16> {
+        match self.state().name.as_str() {
+            "default" => Some(0),
+            name => name.parse().ok().filter(|number| (1..16).contains(number)),
+        }
+    }
+
+    fn memory_bytes(&mut self, key: &[u8]) -> Result<Option<usize>, Failure> {
+        let Some(probe) = self.probe(key)? else {
+            return Ok(None);
+        };
+        let location = self.locate(key);
+        let local = self.partition_mut().local;
+        let bytes = self
+            .state()
+            .table
+            .record_memory(local, KeyHash(location.key_hash), key);
+        // A value that has not committed has no record yet.
+        Ok(Some(bytes.unwrap_or(key.len() + probe.value_len)))
+    }
+}
+
+/// Whether a write must be refused because the table is at its memory bound; makes room first
+/// where the table says so.
+pub(crate) fn is_out_of_memory(state: &TableState) -> bool {
+    state.is_over_memory()
+        && state.attributes.medium == Medium::Ram
+        && state.attributes.evict == Eviction::None
+}
+
+/// A clear of a partition that has not committed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PendingClear {
+    pub(crate) op: Op,
+    pub(crate) gate: Gate,
+}

@@ -1,0 +1,201 @@
+//! `brickyard bench`: measures a server.
+//!
+//! In:  a server, a workload, a pace. Out: throughput, latency percentiles, refusals.
+//! The work is in `brickyard-bench`.
+
+use crate::target::{ADDRESS_DEFAULT, TargetArguments};
+use brickyard_bench::{
+    Arrivals, Distribution, KeySpace, Options, Pace, Protocol, Report, Target, Until, Workload,
+    grouped,
+};
+use clap::Args;
+use std::{process::ExitCode, time::Duration};
+
+const EXAMPLES: &str = "\
+Examples:
+  brickyard bench --fill --ratio 0.1                  write every key once, then 10 % writes
+  brickyard bench --clients 8 --pipeline 100          as much as the server can do
+  brickyard bench --rate 50000 --arrivals poisson     latency at 50,000 requests a second
+  brickyard bench --ratio 1 --value 50..8000 --json   writes of all sizes, for a program
+
+With --rate the load is an open loop: latency counts from the moment at which a request was due, so
+a server that stalls is charged for every request that had to wait. The client then spins on its
+core; give it one of its own.";
+
+/// What `brickyard bench` takes.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Node to measure, HOST:PORT
+    #[arg(long, value_name = "HOST:PORT", default_value = ADDRESS_DEFAULT)]
+    at: String,
+    #[command(flatten)]
+    target: TargetArguments,
+    /// Measure a server that speaks memcached's text protocol
+    #[arg(long)]
+    memcached: bool,
+    /// Connections
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    clients: usize,
+    /// Requests that a connection sends before it waits for their replies (closed loop)
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "rate")]
+    pipeline: usize,
+    /// Requests a second, whether or not earlier ones are answered (open loop)
+    #[arg(long, value_name = "PER SECOND")]
+    rate: Option<f64>,
+    /// How the requests of an open loop are spaced: constant or poisson
+    #[arg(
+        long,
+        value_name = "KIND",
+        default_value = "poisson",
+        requires = "rate"
+    )]
+    arrivals: Arrivals,
+    /// Requests of an open loop that may wait for replies; more are left out and counted
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "rate")]
+    waiting: usize,
+    /// Share of writes: 0 is only GET, 1 is only SET
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    ratio: f64,
+    /// Number of keys
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    keys: u64,
+    /// Length of a key, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 16)]
+    key_bytes: usize,
+    /// Which keys are asked for: uniform, zipf, zipf:EXPONENT or sequential
+    #[arg(long, value_name = "KIND", default_value = "uniform")]
+    distribution: Distribution,
+    /// Length of a value, in bytes, or a range of lengths such as 50..8000
+    #[arg(long, value_name = "BYTES", default_value = "150", value_parser = parse_sizes)]
+    value: Sizes,
+    /// Life of what is written, in milliseconds [default: for ever]
+    #[arg(long, value_name = "MS")]
+    expire: Option<u64>,
+    /// Write every key once before measuring
+    #[arg(long)]
+    fill: bool,
+    /// Load before measuring, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    warm_up: f64,
+    /// How long to measure, in seconds
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 10.0,
+        conflicts_with = "count"
+    )]
+    duration: f64,
+    /// Measure this many requests instead of a time
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+    /// Threads of the client
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// Seed of keys, values and waiting times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    min: usize,
+    max: usize,
+}
+
+fn parse_sizes(text: &str) -> Result<Sizes, String> {
+    let number = |part: &str| {
+        part.parse().map_err(|_| {
+            format!("'{text}' is no length; use a number of bytes such as 150, or 50..8000")
+        })
+    };
+    match text.split_once("..") {
+        Some((min, max)) => Ok(Sizes {
+            min: number(min)?,
+            max: number(max)?,
+        }),
+        None => number(text).map(|size| Sizes {
+            min: size,
+            max: size,
+        }),
+    }
+}
+
+impl Arguments {
+    fn options(&self, target: Target) -> Options {
+        let pace = match self.rate {
+            Some(per_s) => Pace::Open {
+                per_s,
+                arrivals: self.arrivals,
+                waiting_max: self.waiting,
+            },
+            None => Pace::Closed {
+                pipeline: self.pipeline,
+            },
+        };
+        let until = self.count.map_or_else(
+            || Until::Elapsed(Duration::from_secs_f64(self.duration.clamp(0.0, 1e9))),
+            Until::Count,
+        );
+        Options {
+            target,
+            workload: Workload {
+                set_share: self.ratio,
+                keys: KeySpace {
+                    count: self.keys,
+                    bytes: self.key_bytes,
+                    distribution: self.distribution,
+                },
+                value_bytes_min: self.value.min,
+                value_bytes_max: self.value.max,
+                expire_ms: self.expire,
+            },
+            pace,
+            until,
+            warm_up: Duration::from_secs_f64(self.warm_up.clamp(0.0, 1e9)),
+            connections: self.clients,
+            threads: self.threads,
+            seed: self.seed,
+            drain_limit: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Measures and prints the report.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut target = arguments.target.target(&arguments.at)?;
+    if arguments.memcached {
+        target.protocol = Protocol::Memcached;
+    }
+    let options = arguments.options(target);
+    if arguments.fill {
+        let filled = brickyard_bench::run(&options.filling())?;
+        report_fill(&filled);
+    }
+    let report = brickyard_bench::run(&options)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print!("{report}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report_fill(report: &Report) {
+    eprintln!(
+        "filled {} keys in {:.2} s: {}/s",
+        grouped(report.count),
+        report.elapsed_s,
+        grouped(report.count_per_s as u64)
+    );
+    for (kind, count) in &report.refused {
+        eprintln!("refused by the server, {kind}: {}", grouped(*count));
+    }
+}
+
+#[cfg(test)]
+#[path = "bench_test.rs"]
+mod bench_test;

@@ -1,0 +1,253 @@
+//! `brickyard dump`: a table's records to standard output.
+//!
+//! In:  SCAN over the whole table, GET and PTTL for each key. Out: JSON lines, CSV or keys.
+//!
+//! What is dumped is not one moment: a key that is written, or that expires, while the dump runs
+//! appears as it was before or after. A key that SCAN returns twice is dumped twice.
+
+use crate::{
+    exit::INCOMPLETE,
+    load::dump::DumpLine,
+    target::{ADDRESS_DEFAULT, TargetArguments},
+};
+use anyhow::{Context, bail};
+use brickyard_bench::{Link, grouped};
+use brickyard_wire::{Value, encode_request};
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{
+    io::{self, BufWriter, Write},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+/// Keys asked for at a time. A hint: a server may send more or fewer.
+const SCAN_COUNT: &str = "1000";
+
+/// Requests are sent in pieces of about this size, small enough to fit the socket's buffers: both
+/// sides waiting for the other to read would wait for ever.
+const REQUEST_BYTES: usize = 32 * 1024;
+
+/// What `brickyard dump` takes.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  brickyard dump --table people > people.dump\n  \
+                        brickyard dump --match 'user:*' --format keys\n  \
+                        brickyard dump --from old:6379 | brickyard load - --to new:6379"
+)]
+pub(crate) struct Arguments {
+    /// Node to dump from, HOST:PORT
+    #[arg(long, value_name = "HOST:PORT", default_value = ADDRESS_DEFAULT)]
+    from: String,
+    #[command(flatten)]
+    target: TargetArguments,
+    /// Only keys of this pattern, such as user:*
+    #[arg(long = "match", value_name = "GLOB")]
+    pattern: Option<String>,
+    /// How records are written
+    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One JSON object a line, with time to live; `brickyard load` reads it back
+    Jsonl,
+    /// key,value,ttl_ms with a header line
+    Csv,
+    /// One key a line
+    Keys,
+}
+
+/// Dumps the table.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let target = arguments.target.target(&arguments.from)?;
+    let mut link = Link::open(&target)?;
+    let mut output = Output::new(arguments.format)?;
+    let progress = Progress::new(&mut link)?;
+    let mut cursor = b"0".to_vec();
+    loop {
+        let keys;
+        (cursor, keys) = scan(&mut link, &cursor, arguments.pattern.as_deref())?;
+        match arguments.format {
+            Format::Keys => keys.iter().try_for_each(|key| output.key(key))?,
+            Format::Jsonl | Format::Csv => dump_values(&mut link, &keys, &mut output)?,
+        }
+        progress.show(output.count);
+        if cursor == b"0" {
+            break;
+        }
+    }
+    output.finish()?;
+    progress.finish(&output);
+    Ok(if output.other_types == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(INCOMPLETE)
+    })
+}
+
+/// One step of SCAN: the next cursor and some keys.
+fn scan(
+    link: &mut Link,
+    cursor: &[u8],
+    pattern: Option<&str>,
+) -> anyhow::Result<(Vec<u8>, Vec<Vec<u8>>)> {
+    let mut request = vec![&b"SCAN"[..], cursor, b"COUNT", SCAN_COUNT.as_bytes()];
+    if let Some(pattern) = pattern {
+        request.extend([&b"MATCH"[..], pattern.as_bytes()]);
+    }
+    let reply = link.call(&request)?;
+    if let Some(text) = reply.error() {
+        bail!("the server refused SCAN: {}", String::from_utf8_lossy(text));
+    }
+    let Some([cursor, keys]) = reply.elements() else {
+        bail!("the server answered SCAN with something else than a cursor and keys");
+    };
+    let bytes = |value: &Value| value.bytes().map(<[u8]>::to_vec);
+    cursor
+        .elements()
+        .is_none()
+        .then(|| bytes(cursor))
+        .flatten()
+        .zip(
+            keys.elements()
+                .and_then(|keys| keys.iter().map(bytes).collect()),
+        )
+        .context("the server answered SCAN with something else than a cursor and keys")
+}
+
+/// Fetches and writes the values of `keys`.
+fn dump_values(link: &mut Link, keys: &[Vec<u8>], output: &mut Output) -> anyhow::Result<()> {
+    let mut rest = keys;
+    while !rest.is_empty() {
+        let mut request = Vec::new();
+        let mut count = 0;
+        while count < rest.len() && request.len() < REQUEST_BYTES {
+            encode_request(&mut request, &[b"GET", &rest[count][..]]);
+            encode_request(&mut request, &[b"PTTL", &rest[count][..]]);
+            count += 1;
+        }
+        link.send(&request)?;
+        let (now, later) = rest.split_at(count);
+        for key in now {
+            let value = link.receive_value()?;
+            let ttl_ms = link.receive_value()?;
+            output.record(key, &value, &ttl_ms)?;
+        }
+        rest = later;
+    }
+    Ok(())
+}
+
+/// Where the records go, and how many did.
+struct Output {
+    writer: BufWriter<io::Stdout>,
+    format: Format,
+    count: u64,
+    /// Keys whose values are no strings (of other servers than ours), or could not be read.
+    other_types: u64,
+    first_refusal: Option<String>,
+}
+
+impl Output {
+    fn new(format: Format) -> anyhow::Result<Self> {
+        let mut writer = BufWriter::with_capacity(256 * 1024, io::stdout());
+        if format == Format::Csv {
+            writer.write_all(b"key,value,ttl_ms\n")?;
+        }
+        Ok(Self {
+            writer,
+            format,
+            count: 0,
+            other_types: 0,
+            first_refusal: None,
+        })
+    }
+
+    fn key(&mut self, key: &[u8]) -> io::Result<()> {
+        self.count += 1;
+        self.writer.write_all(key)?;
+        self.writer.write_all(b"\n")
+    }
+
+    fn record(&mut self, key: &[u8], value: &Value, ttl_ms: &Value) -> anyhow::Result<()> {
+        let value = match value {
+            // Gone since SCAN saw it.
+            Value::Null => return Ok(()),
+            Value::Error(text) => {
+                self.other_types += 1;
+                self.first_refusal
+                    .get_or_insert_with(|| String::from_utf8_lossy(text).into_owned());
+                return Ok(());
+            }
+            other => other
+                .bytes()
+                .context("the server answered GET with no string")?,
+        };
+        let ttl_ms = ttl_ms.integer().and_then(|ttl| u64::try_from(ttl).ok());
+        // It was there for GET and is in its last millisecond.
+        let ttl_ms = ttl_ms.map(|ttl| ttl.max(1));
+        self.count += 1;
+        if self.format == Format::Csv {
+            let ttl = ttl_ms.map(|ttl| ttl.to_string()).unwrap_or_default();
+            let mut row = csv::Writer::from_writer(&mut self.writer);
+            row.write_record([key, value, ttl.as_bytes()])?;
+            row.flush()?;
+        } else {
+            serde_json::to_writer(&mut self.writer, &DumpLine::new(key, value, ttl_ms))
+                .map_err(io::Error::from)?;
+            self.writer.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// The bar and the last line, on standard error.
+struct Progress {
+    bar: ProgressBar,
+    begin: Instant,
+}
+
+impl Progress {
+    fn new(link: &mut Link) -> anyhow::Result<Self> {
+        // A hint only: without DBSIZE, or with a pattern, the bar is just less exact.
+        let keys = link
+            .call(&["DBSIZE"])?
+            .integer()
+            .and_then(|keys| u64::try_from(keys).ok());
+        let bar = ProgressBar::new(keys.unwrap_or(0));
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}, {eta} left")
+        {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Ok(Self {
+            bar,
+            begin: Instant::now(),
+        })
+    }
+
+    fn show(&self, count: u64) {
+        self.bar.set_message(format!("{} records", grouped(count)));
+        self.bar.set_position(count);
+    }
+
+    fn finish(&self, output: &Output) {
+        self.bar.finish_and_clear();
+        let seconds = self.begin.elapsed().as_secs_f64();
+        eprintln!(
+            "dumped {} records in {seconds:.2} s: {} records/s",
+            grouped(output.count),
+            grouped((output.count as f64 / seconds.max(1e-6)) as u64)
+        );
+        if let Some(refusal) = &output.first_refusal {
+            eprintln!("left out {}: {refusal}", grouped(output.other_types));
+        }
+    }
+}

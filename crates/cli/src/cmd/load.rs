@@ -1,0 +1,228 @@
+//! `brickyard load`: the records of a file into a table.
+//!
+//! In:  a file, or standard input. Out: SET commands, a progress bar, a summary.
+//! The work is in `crate::load`.
+
+use crate::{
+    exit::INCOMPLETE,
+    load::{
+        format::{Fields, Format},
+        record::{Records, Trouble},
+        source::Source,
+        tally::Tally,
+        writer::{Options, Stopped, Writer},
+    },
+    target::{ADDRESS_DEFAULT, TargetArguments},
+};
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  brickyard load people.csv --key email --table people
+  brickyard load /var/lib/apt/lists/*_Packages.lz4
+  curl --silent https://example.org/events.jsonl | brickyard load - --key id
+
+A record that is already there is overwritten. Bad lines and refused records are counted and left
+out (exit code 3) unless --strict. Compression (gzip, lz4) is recognised.";
+
+/// What `brickyard load` takes.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Files to load, one after the other; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Node to load into, HOST:PORT
+    #[arg(long, value_name = "HOST:PORT", default_value = ADDRESS_DEFAULT)]
+    to: String,
+    #[command(flatten)]
+    target: TargetArguments,
+    /// Field whose text is the key [default: Package for control, else the first field]
+    #[arg(long, value_name = "FIELD")]
+    key: Option<String>,
+    /// Store only this column of a CSV file, instead of all of them as a JSON object
+    #[arg(long, value_name = "FIELD")]
+    value: Option<String>,
+    /// How the file is written
+    #[arg(long, value_enum, default_value_t = FormatArgument::Auto)]
+    format: FormatArgument,
+    /// Stop at the first bad line or refused record
+    #[arg(long)]
+    strict: bool,
+    /// Connections to write over
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
+    connections: u8,
+    /// How long to try again when the server is busy or gone, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    patience: u64,
+}
+
+/// A format, or the wish that it be recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatArgument {
+    /// By the file's name and first bytes
+    Auto,
+    /// Comma-separated values with a header line; stored as JSON objects
+    Csv,
+    /// One JSON object a line; stored as it stands
+    Jsonl,
+    /// Debian control paragraphs, such as a package index; stored as they stand
+    Control,
+    /// One key a line; its line number is the value
+    Words,
+    /// What `brickyard dump` writes
+    Dump,
+}
+
+impl FormatArgument {
+    const fn format(self) -> Option<Format> {
+        match self {
+            Self::Auto => None,
+            Self::Csv => Some(Format::Csv),
+            Self::Jsonl => Some(Format::Jsonl),
+            Self::Control => Some(Format::Control),
+            Self::Words => Some(Format::Words),
+            Self::Dump => Some(Format::Dump),
+        }
+    }
+}
+
+/// Loads the files and prints a summary for each.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let options = Options {
+        target: arguments.target.target(&arguments.to)?,
+        connections: usize::from(arguments.connections),
+        patience: Duration::from_secs(arguments.patience),
+        is_strict: arguments.strict,
+    };
+    let mut is_complete = true;
+    for file in &arguments.files {
+        let name = file.display();
+        is_complete &=
+            load(arguments, &options, file).with_context(|| format!("loading {name}"))?;
+    }
+    Ok(if is_complete {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(INCOMPLETE)
+    })
+}
+
+/// Loads one file; whether every record of it was stored.
+fn load(arguments: &Arguments, options: &Options, file: &Path) -> anyhow::Result<bool> {
+    let mut source = Source::open(file)?;
+    let format = match arguments.format.format() {
+        Some(format) => format,
+        None => Format::detect(file, source.start()?),
+    };
+    let name = source.name.clone();
+    let progress = Progress::new(&source);
+    let fields = Fields {
+        key: arguments.key.clone(),
+        value: arguments.value.clone(),
+    };
+    let records = format.read(source, &fields)?;
+    let mut writer = Writer::open(options)?;
+    let mut tally = Tally::default();
+    let begin = Instant::now();
+    let read = pour(
+        records,
+        &mut writer,
+        &mut tally,
+        arguments.strict,
+        &progress,
+    );
+    // Also after a failed read: what has been read is stored, and the summary says how much.
+    let written = writer.finish(&mut tally);
+    progress.bar.finish_and_clear();
+    println!("{name}: {format}");
+    print!("{}", tally.summary(begin.elapsed()));
+    written?;
+    read?;
+    Ok(tally.is_complete())
+}
+
+/// Moves records from the reader to the writer.
+fn pour(
+    records: Records,
+    writer: &mut Writer,
+    tally: &mut Tally,
+    is_strict: bool,
+    progress: &Progress,
+) -> anyhow::Result<()> {
+    for (count, record) in records.enumerate() {
+        match record {
+            Ok(record) => {
+                if let Err(Stopped) = writer.write(record) {
+                    return Ok(());
+                }
+            }
+            Err(Trouble::BadLine(bad)) if is_strict => {
+                bail!(
+                    "line {}: {}; without --strict it would be left out",
+                    bad.line,
+                    bad.reason
+                )
+            }
+            Err(Trouble::BadLine(bad)) => tally.bad_line(bad),
+            Err(Trouble::Unreadable(error)) => return Err(error).context("cannot read on"),
+        }
+        // Looking at the clock for each record would cost more than parsing some of them.
+        if count % 1024 == 0 {
+            progress.show(writer.stored());
+        }
+    }
+    Ok(())
+}
+
+/// The bar on standard error; invisible unless that is a terminal.
+struct Progress {
+    bar: ProgressBar,
+    position: Arc<AtomicU64>,
+    begin: Instant,
+}
+
+impl Progress {
+    fn new(source: &Source) -> Self {
+        let bar = source
+            .bytes
+            .map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+        let template = if source.bytes.is_some() {
+            "{bar:30} {percent:>3} %  {msg}  {bytes} of {total_bytes}, {eta} left"
+        } else {
+            "{spinner} {msg}  {bytes}"
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            position: Arc::clone(&source.position),
+            begin: Instant::now(),
+        }
+    }
+
+    fn show(&self, stored: u64) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        let rate = stored as f64 / self.begin.elapsed().as_secs_f64().max(1e-6);
+        self.bar.set_message(format!(
+            "{} records, {}/s",
+            brickyard_bench::grouped(stored),
+            brickyard_bench::grouped(rate as u64)
+        ));
+        self.bar.set_position(self.position.load(Ordering::Relaxed));
+    }
+}

@@ -1,0 +1,12 @@
+//! The subcommands, one file each: `Arguments` is what it takes, `run` is what it does.
+
+pub(crate) mod bench;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod dev;
+pub(crate) mod dump;
+pub(crate) mod inspect;
+pub(crate) mod load;
+pub(crate) mod man;
+pub(crate) mod server;
+pub(crate) mod table;

@@ -1,0 +1,152 @@
+//! `brickyard table`: the TABLE commands of a server, from the shell.
+//!
+//! In:  a verb and a table's attributes. Out: the server's reply, as indented text.
+//! Not here: what the attributes mean; the server checks them, and its words are passed on.
+
+use crate::{
+    reply_text::render,
+    target::{ADDRESS_DEFAULT, TargetArguments},
+};
+use anyhow::bail;
+use brickyard_bench::Link;
+use brickyard_wire::Value;
+use clap::{Args, Subcommand};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+/// What `brickyard table` takes.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Node to ask, HOST:PORT
+    #[arg(long, value_name = "HOST:PORT", default_value = ADDRESS_DEFAULT, global = true)]
+    at: String,
+    #[command(flatten)]
+    target: TargetArguments,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List the tables.
+    List,
+    /// Make a table.
+    Create {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        attributes: Attributes,
+    },
+    /// Show a table's attributes and counts.
+    Describe {
+        /// Its name.
+        name: String,
+    },
+    /// Change a table's attributes.
+    Alter {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        attributes: Attributes,
+    },
+    /// Drop a table and everything in it.
+    Drop {
+        /// Its name.
+        name: String,
+        /// The name once more: what is dropped cannot be brought back
+        #[arg(long, value_name = "NAME")]
+        confirm: String,
+    },
+}
+
+/// What a table is asked to be; what is left out keeps its default or its present value.
+#[derive(Args, Debug)]
+struct Attributes {
+    /// Where values live: ram or disk
+    #[arg(long)]
+    medium: Option<String>,
+    /// What an acknowledged write survives: memory, log or fsync
+    #[arg(long)]
+    durability: Option<String>,
+    /// Copies of every partition
+    #[arg(long)]
+    replicas: Option<u32>,
+    /// Partitions to start with
+    #[arg(long)]
+    partitions: Option<u32>,
+    /// Limit on the table's memory, in bytes; 0 means none
+    #[arg(long, value_name = "BYTES")]
+    maxmemory: Option<u64>,
+    /// What to do at the limit: none refuses writes, lru makes room
+    #[arg(long, value_name = "none|lru")]
+    evict: Option<String>,
+}
+
+impl Attributes {
+    fn words(&self) -> Vec<String> {
+        let numbers = [
+            ("REPLICAS", self.replicas.map(|number| number.to_string())),
+            (
+                "PARTITIONS",
+                self.partitions.map(|number| number.to_string()),
+            ),
+            ("MAXMEMORY", self.maxmemory.map(|number| number.to_string())),
+        ];
+        let words = [
+            ("MEDIUM", self.medium.clone()),
+            ("DURABILITY", self.durability.clone()),
+            ("EVICT", self.evict.clone()),
+        ];
+        words
+            .into_iter()
+            .chain(numbers)
+            .filter_map(|(name, value)| value.map(|value| [name.to_owned(), value]))
+            .flatten()
+            .collect()
+    }
+}
+
+impl Verb {
+    /// The command that the server is sent.
+    fn request(&self) -> Vec<String> {
+        let words = |verb: &str, name: &str, rest: Vec<String>| {
+            let start = [verb.to_owned(), name.to_owned()];
+            start.into_iter().chain(rest).collect::<Vec<_>>()
+        };
+        let mut request = vec!["TABLE".to_owned()];
+        request.extend(match self {
+            Self::List => vec!["LIST".to_owned()],
+            Self::Create { name, attributes } => words("CREATE", name, attributes.words()),
+            Self::Describe { name } => words("DESCRIBE", name, Vec::new()),
+            Self::Alter { name, attributes } => words("ALTER", name, attributes.words()),
+            Self::Drop { name, confirm } => {
+                words("DROP", name, vec!["CONFIRM".to_owned(), confirm.clone()])
+            }
+        });
+        request
+    }
+}
+
+/// Sends the command and prints the reply.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let target = arguments.target.target(&arguments.at)?;
+    let mut link = Link::open(&target)?;
+    let request = arguments.verb.request();
+    let reply = link.call(&request)?;
+    if let Value::Error(text) = &reply {
+        bail!(
+            "{} refused {}: {}",
+            target.address,
+            request.join(" "),
+            String::from_utf8_lossy(text)
+        );
+    }
+    io::stdout().write_all(render(&reply).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+#[path = "table_test.rs"]
+mod table_test;

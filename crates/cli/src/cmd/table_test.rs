@@ -1,0 +1,32 @@
+use super::{Attributes, Verb};
+
+fn attributes() -> Attributes {
+    Attributes {
+        medium: None,
+        durability: Some("fsync".into()),
+        replicas: Some(3),
+        partitions: None,
+        maxmemory: Some(0),
+        evict: None,
+    }
+}
+
+#[test]
+fn verbs_become_table_commands() {
+    let request = |verb: Verb| verb.request().join(" ");
+    assert_eq!(request(Verb::List), "TABLE LIST");
+    assert_eq!(
+        request(Verb::Create {
+            name: "t".into(),
+            attributes: attributes()
+        }),
+        "TABLE CREATE t DURABILITY fsync REPLICAS 3 MAXMEMORY 0"
+    );
+    assert_eq!(
+        request(Verb::Drop {
+            name: "t".into(),
+            confirm: "u".into()
+        }),
+        "TABLE DROP t CONFIRM u"
+    );
+}

@@ -1,0 +1,33 @@
+//! Exit codes, and how a failure is told.
+//!
+//! In:  the error that ended a subcommand. Out: a line on standard error and an [`ExitCode`].
+
+use std::{io, process::ExitCode};
+
+/// The failure codes, for the end of `--help` and the manual.
+pub(crate) const HELP: &str = "\
+Exit codes:
+  0  done
+  1  failed; standard error says what, where and what to do
+  2  the command line is wrong
+  3  done, but some records were bad or refused; the summary counts them";
+
+/// The work was done but for some records.
+pub(crate) const INCOMPLETE: u8 = 3;
+
+const FAILED: u8 = 1;
+
+/// Tells the error and chooses the exit code.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    // `brickyard dump | head` ends when head has seen enough: nothing is wrong.
+    let is_closed_pipe = error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    });
+    if is_closed_pipe {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("brickyard: {error:#}");
+    ExitCode::from(FAILED)
+}

@@ -1,0 +1,26 @@
+//! Files to records to a server.
+//!
+//! In:  a file of one of the formats in [`format`], plain or compressed.
+//! Out: one SET for each record, over several connections, and a summary.
+//!
+//! Reading order: `source` (bytes), `format` (which reader), `lines` and the readers (`csv`,
+//! `json_lines`, `control`, `words`, `dump`: bytes to records), `writer` (records to the server),
+//! `tally` (what became of them).
+//!
+//! Invariants:
+//! - Memory is bounded, whatever the file holds: a line or paragraph longer than a value may be is
+//!   a bad line, and readers wait for writers.
+//! - Records of one key are written in the order of the file: each key has its connection.
+//! - Every record is counted once: stored, refused, or a bad line.
+
+pub(crate) mod control;
+pub(crate) mod csv;
+pub(crate) mod dump;
+pub(crate) mod format;
+pub(crate) mod json_lines;
+pub(crate) mod lines;
+pub(crate) mod record;
+pub(crate) mod source;
+pub(crate) mod tally;
+pub(crate) mod words;
+pub(crate) mod writer;

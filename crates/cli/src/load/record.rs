@@ -1,0 +1,65 @@
+//! What readers produce: records, and lines that are none.
+
+use brickyard_types::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use std::io;
+
+/// One record of a file, to be stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Vec<u8>,
+    /// How long it lives, in milliseconds; `None` means for ever.
+    pub(crate) expire_ms: Option<u64>,
+    /// The line on which it starts, from 1.
+    pub(crate) line: u64,
+}
+
+/// Why a reader did not produce a record.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// This piece of the file is no record; the reader goes on behind it.
+    BadLine(BadLine),
+    /// The file cannot be read any further.
+    Unreadable(io::Error),
+}
+
+/// A piece of a file that is no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BadLine {
+    /// The line on which it starts, from 1.
+    pub(crate) line: u64,
+    /// What is wrong with it.
+    pub(crate) reason: String,
+}
+
+impl Trouble {
+    pub(crate) fn bad_line(line: u64, reason: impl Into<String>) -> Self {
+        Self::BadLine(BadLine {
+            line,
+            reason: reason.into(),
+        })
+    }
+}
+
+/// What a reader is: records and troubles, in the order of the file.
+pub(crate) type Records = Box<dyn Iterator<Item = Result<Record, Trouble>>>;
+
+impl Record {
+    /// Passes the record on if a server could store it.
+    pub(crate) fn checked(self) -> Result<Self, Trouble> {
+        let (key, value) = (self.key.len(), self.value.len());
+        if key == 0 {
+            return Err(Trouble::bad_line(self.line, "the key is empty"));
+        }
+        if key > KEY_BYTES_MAX {
+            let reason = format!("the key has {key} bytes, more than the {KEY_BYTES_MAX} allowed");
+            return Err(Trouble::bad_line(self.line, reason));
+        }
+        if value > VALUE_BYTES_MAX {
+            let reason =
+                format!("the value has {value} bytes, more than the {VALUE_BYTES_MAX} allowed");
+            return Err(Trouble::bad_line(self.line, reason));
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,70 @@
+//! The program `brickyard`: one binary that serves, loads, dumps, measures and inspects.
+//!
+//! In:  the command line, the environment, standard input. Out: standard output for what was asked
+//! for, standard error for what people should know, and an exit code (see [`exit`]).
+//!
+//! Each subcommand is a file in `cmd` with `Arguments` (what it takes) and `run` (what it does).
+//! Not here: the server itself (`brickyard-server`), load generation (`brickyard-bench`).
+
+mod cmd;
+mod exit;
+mod load;
+mod reply_text;
+mod settings;
+mod target;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A durable hash table that Redis clients use.
+#[derive(Debug, Parser)]
+#[command(name = "brickyard", version, propagate_version = true, after_help = exit::HELP)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a node.
+    Server(cmd::server::Arguments),
+    /// Run a ready-to-use node on this machine, for trying things out.
+    Dev(cmd::dev::Arguments),
+    /// Write the records of a file into a table.
+    Load(cmd::load::Arguments),
+    /// Write a table's records to standard output.
+    Dump(cmd::dump::Arguments),
+    /// List, create, describe, change or drop tables.
+    Table(cmd::table::Arguments),
+    /// Measure a server: throughput, latency percentiles, refusals.
+    Bench(cmd::bench::Arguments),
+    /// Look into a data directory: list, verify, repair.
+    Inspect(cmd::inspect::Arguments),
+    /// Print or check the configuration.
+    Config(cmd::config::Arguments),
+    /// Print a completion script for a shell.
+    Completions(cmd::completions::Arguments),
+    /// Print the manual, or write one page a subcommand into a directory.
+    Man(cmd::man::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match CommandLine::parse().command {
+        Command::Server(arguments) => cmd::server::run(arguments),
+        Command::Dev(arguments) => cmd::dev::run(arguments),
+        Command::Load(arguments) => cmd::load::run(&arguments),
+        Command::Dump(arguments) => cmd::dump::run(&arguments),
+        Command::Table(arguments) => cmd::table::run(&arguments),
+        Command::Bench(arguments) => cmd::bench::run(&arguments),
+        Command::Inspect(arguments) => cmd::inspect::run(arguments),
+        Command::Config(arguments) => cmd::config::run(arguments),
+        Command::Completions(arguments) => {
+            cmd::completions::run(&arguments, &mut CommandLine::command())
+        }
+        Command::Man(arguments) => cmd::man::run(&arguments, CommandLine::command()),
+    };
+    result.unwrap_or_else(|error| exit::report(&error))
+}

@@ -1,0 +1,224 @@
+//! `brickyard load` and `brickyard dump` against a real server: every format of the samples, bad
+//! input, and the way there and back.
+
+mod support;
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+use support::{brickyard, start_server, text};
+use tempfile::TempDir;
+
+/// A file of the repository's samples.
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../samples")
+        .join(name)
+}
+
+fn load(address: &str, file: &str, more: &[&str]) -> std::process::Output {
+    brickyard(&[&["load", file, "--to", address][..], more].concat())
+}
+
+#[test]
+fn load_stores_every_sample() {
+    let Some(server) = start_server() else { return };
+    for (name, key, count, found, value) in [
+        (
+            "packages.sample",
+            None,
+            40,
+            "bash",
+            "Package: bash\nVersion: 5.2-1\n",
+        ),
+        ("words.sample", None, 117, "brick", ""),
+        (
+            "people.csv",
+            None,
+            10,
+            "ann@example.org",
+            "{\"email\":\"ann@example.org\",\"name\":",
+        ),
+        (
+            "people.csv",
+            Some("name"),
+            10,
+            "Bob \"the kiln\" Baker",
+            "{\"email\":\"bob@example.org\"",
+        ),
+        (
+            "events.jsonl",
+            None,
+            24,
+            "event-0001",
+            "{\"id\": \"event-0001\", ",
+        ),
+    ] {
+        let path = sample(name);
+        let key = key.map_or_else(Vec::new, |key| vec!["--key", key]);
+        let output = load(&server.address, path.to_str().unwrap(), &key);
+        assert!(output.status.success(), "{}", text(&output));
+        assert!(
+            text(&output).contains(&format!("stored {count} records")),
+            "{}",
+            text(&output)
+        );
+        let reply = server.call(&["GET", found]);
+        let stored = String::from_utf8_lossy(reply.bytes().unwrap()).into_owned();
+        assert!(stored.starts_with(value), "{found} is {stored}");
+    }
+}
+
+#[test]
+fn load_counts_bad_lines_and_strict_stops_at_the_first() {
+    let Some(server) = start_server() else { return };
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("mixed.jsonl");
+    fs::write(&path, "{\"id\":1}\nnot json\n{\"id\":2}\n{\"name\":3}\n").unwrap();
+    let path = path.to_str().unwrap();
+
+    let output = load(&server.address, path, &["--key", "id"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+    let said = text(&output);
+    assert!(said.contains("stored 2 records"), "{said}");
+    assert!(
+        said.contains("bad lines, left out: 2\n  line 2: not JSON"),
+        "{said}"
+    );
+    assert!(
+        said.contains("  line 4: the object has no field 'id'\n"),
+        "{said}"
+    );
+
+    let output = load(&server.address, path, &["--key", "id", "--strict"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(
+        text(&output).contains("line 2: not JSON"),
+        "{}",
+        text(&output)
+    );
+}
+
+#[test]
+fn what_is_dumped_loads_back_with_its_time_to_live() {
+    let (Some(source), Some(target)) = (start_server(), start_server()) else {
+        return;
+    };
+    for number in 0..2500 {
+        source.call(&[
+            "SET",
+            &format!("key:{number}"),
+            &format!("value \"{number}\"\n\u{f6}"),
+        ]);
+    }
+    source.call(&["SET", "expiring", "soon", "PX", "100000000"]);
+    // A bitmap is the shortest way to bytes that are no UTF-8.
+    source.call(&["SETBIT", "binary", "0", "1"]);
+
+    let dumped = brickyard(&["dump", "--from", &source.address]);
+    assert!(dumped.status.success(), "{}", text(&dumped));
+    assert!(text(&dumped).contains("dumped 2,502 records"));
+
+    // Through standard input, recognised by its first line.
+    let mut child = std::process::Command::new(support::BRICKYARD)
+        .args(["load", "-", "--to", &target.address])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(&dumped.stdout)
+        .unwrap();
+    let loaded = child.wait_with_output().unwrap();
+    assert!(loaded.status.success(), "{}", text(&loaded));
+    assert!(text(&loaded).contains("standard input: a dump\nstored 2,502 records"));
+
+    assert_eq!(target.call(&["DBSIZE"]).integer(), Some(2502));
+    for key in ["key:0", "key:2499", "expiring", "binary"] {
+        assert_eq!(
+            source.call(&["GET", key]),
+            target.call(&["GET", key]),
+            "{key}"
+        );
+    }
+    assert_eq!(target.call(&["GET", "binary"]).bytes(), Some(&b"\x80"[..]));
+    assert_eq!(target.call(&["PTTL", "key:0"]).integer(), Some(-1));
+    let left = target.call(&["PTTL", "expiring"]).integer().unwrap();
+    assert!((1..=100_000_000).contains(&left), "{left}");
+}
+
+#[test]
+fn dump_filters_keys_and_has_three_formats() {
+    let Some(server) = start_server() else { return };
+    for key in ["user:1", "user:2", "other"] {
+        server.call(&["SET", key, "a,b"]);
+    }
+    let dump = |format: &str| {
+        let arguments = [
+            "dump",
+            "--from",
+            &server.address,
+            "--match",
+            "user:*",
+            "--format",
+            format,
+        ];
+        let output = brickyard(&arguments);
+        assert!(output.status.success(), "{}", text(&output));
+        let mut lines: Vec<String> = String::from_utf8(output.stdout)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(dump("keys"), ["user:1", "user:2"]);
+    assert_eq!(
+        dump("csv"),
+        ["key,value,ttl_ms", "user:1,\"a,b\",", "user:2,\"a,b\","]
+    );
+    assert_eq!(dump("jsonl")[0], "{\"key\":\"user:1\",\"value\":\"a,b\"}");
+}
+
+#[test]
+fn a_missing_file_or_server_is_one_clear_line() {
+    let output = brickyard(&["load", "/nonexistent/file.csv", "--to", "127.0.0.1:1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output).contains("cannot open /nonexistent/file.csv"),
+        "{}",
+        text(&output)
+    );
+
+    let words = sample("words.sample");
+    let output = brickyard(&["load", words.to_str().unwrap(), "--to", "127.0.0.1:1"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output);
+    assert!(said.contains("cannot connect to 127.0.0.1:1"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn a_table_that_is_refused_stops_the_load() {
+    let Some(server) = start_server() else { return };
+    let words = sample("words.sample");
+    let output = load(
+        &server.address,
+        words.to_str().unwrap(),
+        &["--table", "nowhere"],
+    );
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(
+        text(&output).contains("refused TABLE USE nowhere"),
+        "{}",
+        text(&output)
+    );
+    assert_eq!(server.call(&["DBSIZE"]).integer(), Some(0));
+}

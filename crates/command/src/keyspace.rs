@@ -1,0 +1,143 @@
+//! How commands see the data: the newest state of one partition.
+//!
+//! In:  calls of the commands. Out: values and metadata; puts and deletes that the implementor makes
+//!      one operation of.
+//!
+//! Invariants, of commands (an implementor may rely on them):
+//! - Every read of a command comes before its first put or delete, so that a command that fails or
+//!   suspends has changed nothing.
+//! - A command that returns an error has changed nothing that matters: the implementor drops what
+//!   was put.
+//!
+//! Invariants, of implementors (the commands rely on them):
+//! - Expired keys are not there: a key is expired when `now() > expires_at`, as in Redis, and `now`
+//!   does not move while a command runs.
+//! - A read after a put of the same request sees the put (commands of one transaction).
+
+use crate::error::{ErrorReply, Failure};
+use brickyard_types::{Op, UnixMillis};
+
+/// A key's value and what belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The value.
+    pub value: &'a [u8],
+    /// When the key is gone; `None`: never.
+    pub expires_at: Option<UnixMillis>,
+    /// The operation that wrote it: its version.
+    pub op: Op,
+    /// Whether the value was built by a partial write; see [`Put::raw`].
+    pub raw: bool,
+}
+
+/// What is known of a key without its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Length of the value in bytes.
+    pub value_len: usize,
+    /// When the key is gone; `None`: never.
+    pub expires_at: Option<UnixMillis>,
+    /// The operation that wrote it: its version.
+    pub op: Op,
+    /// As [`Entry::raw`].
+    pub raw: bool,
+}
+
+/// What a key is to hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Put<'a> {
+    /// The value in pieces, one after the other.
+    pub value: &'a [&'a [u8]],
+    /// When the key is to go; `None`: never.
+    pub expires_at: Option<UnixMillis>,
+    /// Whether a partial write built the value, which `OBJECT ENCODING` calls `raw` whatever it
+    /// holds.
+    pub raw: bool,
+}
+
+/// One partition's newest state, prepared operations included.
+pub trait Keyspace {
+    /// The time of this request.
+    fn now(&self) -> UnixMillis;
+
+    /// Returns the key's entry, `None` if it does not exist.
+    ///
+    /// # Errors
+    /// [`Failure::Suspend`] while the value is being fetched from disk, or an error reply.
+    fn read(&mut self, key: &[u8]) -> Result<Option<Entry<'_>>, Failure>;
+
+    /// Returns what is known of the key without its value; never waits for a disk.
+    ///
+    /// # Errors
+    /// An error reply, if the partition cannot answer.
+    fn probe(&mut self, key: &[u8]) -> Result<Option<Probe>, Failure>;
+
+    /// Sets the key.
+    ///
+    /// # Errors
+    /// An error reply, if the write is refused (no memory, no disk).
+    fn put(&mut self, key: &[u8], put: Put<'_>) -> Result<(), Failure>;
+
+    /// Removes the key and says whether it was there.
+    ///
+    /// # Errors
+    /// An error reply, if the write is refused.
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Failure>;
+
+    /// Gives an existing key another expiry and leaves its value; says whether the key was there.
+    ///
+    /// The way without a copy is left to the implementor; this one reads and puts.
+    ///
+    /// # Errors
+    /// As [`Self::read`] and [`Self::put`].
+    fn set_expiry(&mut self, key: &[u8], expires_at: Option<UnixMillis>) -> Result<bool, Failure> {
+        let Some(entry) = self.read(key)? else {
+            return Ok(false);
+        };
+        let raw = entry.raw;
+        let value = entry.value.to_vec();
+        self.put(
+            key,
+            Put {
+                value: &[&value],
+                expires_at,
+                raw,
+            },
+        )?;
+        Ok(true)
+    }
+
+    /// Longest value in bytes; what would be longer is refused with Redis's text.
+    fn value_bytes_max(&self) -> usize;
+
+    /// Bytes of memory that a key takes with everything around it, for `MEMORY USAGE`.
+    ///
+    /// # Errors
+    /// As [`Self::probe`].
+    fn memory_bytes(&mut self, key: &[u8]) -> Result<Option<usize>, Failure> {
+        let probe = self.probe(key)?;
+        Ok(probe.map(|probe| key.len() + probe.value_len))
+    }
+
+    /// Seconds since the key was last used, for `OBJECT IDLETIME`, where that is tracked.
+    fn idle_seconds(&mut self, key: &[u8]) -> u64 {
+        let _ = key;
+        0
+    }
+
+    /// The number by which `SELECT` chooses this table, if it has one.
+    ///
+    /// `COPY .. DB n` may name it; other tables are out of its reach.
+    fn database(&self) -> Option<u16> {
+        None
+    }
+}
+
+/// Refuses a value of `len` bytes if it is too long for `keyspace`.
+#[inline]
+pub(crate) fn check_length<K: Keyspace>(keyspace: &K, len: u64) -> Result<(), Failure> {
+    if len > keyspace.value_bytes_max() as u64 {
+        return Err(ErrorReply::TOO_LONG.into());
+    }
+    Ok(())
+}

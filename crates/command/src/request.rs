@@ -1,0 +1,39 @@
+//! Requests that the brick carries out: what they ask for, as types, or Redis's error.
+//!
+//! In:  arguments whose number was checked against the command's arity. Out: one struct or enum a
+//!      command family, which borrows from the arguments.
+//!
+//! Not here: the data commands, each of which parses its own arguments.
+
+mod client;
+mod cluster;
+mod config;
+mod connection;
+mod scan;
+mod server;
+mod table;
+
+pub use client::{
+    ClientCommand, ClientFilter, ClientKind, KillFilter, ReplyMode, check_client_name,
+};
+pub use cluster::ClusterCommand;
+pub use config::ConfigCommand;
+pub use connection::{AuthArgs, HelloArgs, parse_ping, parse_select};
+pub use scan::ScanArgs;
+pub use server::{
+    FlushMode, LatencyCommand, ShutdownArgs, SlowlogCommand, WaitArgs, parse_bgsave, parse_flush,
+};
+pub use table::{TableCommand, TableOptions};
+
+use crate::error::ErrorReply;
+
+/// `ON` or `OFF`.
+fn on_or_off(argument: &[u8]) -> Result<bool, ErrorReply> {
+    if argument.eq_ignore_ascii_case(b"on") {
+        Ok(true)
+    } else if argument.eq_ignore_ascii_case(b"off") {
+        Ok(false)
+    } else {
+        Err(ErrorReply::SYNTAX)
+    }
+}

@@ -1,0 +1,189 @@
+//! The subcommands of TABLE, which are Brickyard's own.
+
+use crate::args::Args;
+use crate::error::ErrorReply;
+use crate::table::CommandId;
+use brickyard_types::{Durability, Eviction, Medium, ParseAttributeError, TableAttributes};
+
+/// What TABLE is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableCommand<'a> {
+    /// Change attributes of a table.
+    Alter(&'a str, TableOptions),
+    /// Make a table.
+    Create(&'a str, TableOptions),
+    /// The attributes and size of a table.
+    Describe(&'a str),
+    /// Remove a table and its keys; the name was given twice.
+    Drop(&'a str),
+    /// The subcommands.
+    Help,
+    /// The names of the tables.
+    List,
+    /// Let this connection work on a table.
+    Use(&'a str),
+}
+
+/// The attributes that a request names; `None` where it says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    /// `MEDIUM ram|disk`
+    pub medium: Option<Medium>,
+    /// `DURABILITY memory|log|fsync`
+    pub durability: Option<Durability>,
+    /// `REPLICAS n`
+    pub replicas: Option<u8>,
+    /// `PARTITIONS n`; only when a table is made.
+    pub partitions: Option<u32>,
+    /// `MAXMEMORY bytes`; `Some(None)` takes the bound away (`MAXMEMORY 0`).
+    pub maxmemory: Option<Option<u64>>,
+    /// `EVICT none|lru`
+    pub evict: Option<Eviction>,
+}
+
+impl<'a> TableCommand<'a> {
+    /// Reads the arguments of a subcommand of TABLE.
+    ///
+    /// Whether a name is a good one, and whether its table is there, is for the catalog to say.
+    ///
+    /// # Errors
+    /// What is wrong and what would be right.
+    ///
+    /// # Panics
+    /// If `id` is no subcommand of TABLE.
+    pub fn parse(id: CommandId, args: Args<'a>) -> Result<Self, ErrorReply> {
+        Ok(match id {
+            CommandId::TableAlter => {
+                let options = TableOptions::parse(args)?;
+                if options.partitions.is_some() {
+                    return Err(ErrorReply::constant(
+                        "ERR PARTITIONS is chosen when a table is made and follows its size later; \
+                         leave it out of TABLE ALTER",
+                    ));
+                }
+                Self::Alter(name(args)?, options)
+            }
+            CommandId::TableCreate => Self::Create(name(args)?, TableOptions::parse(args)?),
+            CommandId::TableDescribe => Self::Describe(name(args)?),
+            CommandId::TableDrop => Self::Drop(confirmed_name(args)?),
+            CommandId::TableHelp => Self::Help,
+            CommandId::TableList => Self::List,
+            CommandId::TableUse => Self::Use(name(args)?),
+            _ => panic!("{id:?} is no subcommand of TABLE"),
+        })
+    }
+}
+
+fn name(args: Args<'_>) -> Result<&str, ErrorReply> {
+    std::str::from_utf8(args.at(2)).map_err(|_| {
+        ErrorReply::constant("ERR the table's name is not text; use letters and digits")
+    })
+}
+
+fn confirmed_name(args: Args<'_>) -> Result<&str, ErrorReply> {
+    let name = name(args)?;
+    let is_confirmed = args.at(3).eq_ignore_ascii_case(b"confirm") && args.at(4) == name.as_bytes();
+    if is_confirmed {
+        Ok(name)
+    } else {
+        Err(ErrorReply::new(format!(
+            "ERR dropping a table removes its keys for ever; to do it, say: TABLE DROP {name} \
+             CONFIRM {name}"
+        )))
+    }
+}
+
+impl TableOptions {
+    fn parse(args: Args<'_>) -> Result<Self, ErrorReply> {
+        let mut parsed = Self::default();
+        let mut options = args.from(3);
+        while let Some(option) = options.next() {
+            let shown = String::from_utf8_lossy(option).into_owned();
+            let value = options.next().map(String::from_utf8_lossy);
+            let value = value.ok_or_else(|| {
+                ErrorReply::new(format!("ERR option '{shown}' has no value after it"))
+            })?;
+            let is = |word: &str| shown.eq_ignore_ascii_case(word);
+            if is("medium") {
+                parsed.medium = Some(value.parse().map_err(refused)?);
+            } else if is("durability") {
+                parsed.durability = Some(value.parse().map_err(refused)?);
+            } else if is("evict") {
+                parsed.evict = Some(value.parse().map_err(refused)?);
+            } else if is("replicas") {
+                parsed.replicas = Some(count("REPLICAS", &value, u64::from(u8::MAX))? as u8);
+            } else if is("partitions") {
+                parsed.partitions = Some(count("PARTITIONS", &value, PARTITIONS_MAX)? as u32);
+            } else if is("maxmemory") {
+                parsed.maxmemory = Some(Some(bytes(&value)?).filter(|bytes| *bytes > 0));
+            } else {
+                return Err(ErrorReply::new(format!(
+                    "ERR unknown option '{shown}'; use MEDIUM, DURABILITY, REPLICAS, PARTITIONS, \
+                     MAXMEMORY or EVICT"
+                )));
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Puts the attributes that the request names in the place of `attributes`' own.
+    pub fn apply_to(&self, attributes: &mut TableAttributes) {
+        attributes.medium = self.medium.unwrap_or(attributes.medium);
+        attributes.durability = self.durability.unwrap_or(attributes.durability);
+        attributes.replicas = self.replicas.unwrap_or(attributes.replicas);
+        attributes.maxmemory = self.maxmemory.unwrap_or(attributes.maxmemory);
+        attributes.evict = self.evict.unwrap_or(attributes.evict);
+    }
+}
+
+/// Leaves of a trie of the greatest depth.
+const PARTITIONS_MAX: u64 = 1 << brickyard_types::limits::PARTITION_DEPTH_MAX;
+
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it so")]
+fn refused(error: ParseAttributeError) -> ErrorReply {
+    ErrorReply::new(format!("ERR {error}"))
+}
+
+fn count(attribute: &str, text: &str, most: u64) -> Result<u64, ErrorReply> {
+    let count = text.parse().ok().filter(|count| (1..=most).contains(count));
+    count.ok_or_else(|| {
+        ErrorReply::new(format!(
+            "ERR {attribute} is '{text}'; use a number from 1 to {most}"
+        ))
+    })
+}
+
+/// Reads a number of bytes in the units of `redis.conf`: `k` is 1000, `kb` is 1024, and so on.
+fn bytes(text: &str) -> Result<u64, ErrorReply> {
+    const UNITS: [(&str, u64); 9] = [
+        ("", 1),
+        ("b", 1),
+        ("k", 1_000),
+        ("kb", 1 << 10),
+        ("m", 1_000_000),
+        ("mb", 1 << 20),
+        ("g", 1_000_000_000),
+        ("gb", 1 << 30),
+        ("tb", 1 << 40),
+    ];
+    let digits = text.find(|letter: char| !letter.is_ascii_digit());
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let factor = UNITS
+        .iter()
+        .find(|(name, _)| unit.eq_ignore_ascii_case(name))
+        .map(|(_, factor)| *factor);
+    let number = number.parse::<u64>().ok();
+    number
+        .zip(factor)
+        .and_then(|(number, factor)| number.checked_mul(factor))
+        .ok_or_else(|| {
+            ErrorReply::new(format!(
+                "ERR MAXMEMORY is '{text}'; use a number of bytes, or one with a unit as in 500mb \
+                 or 2gb (0 for no bound)"
+            ))
+        })
+}
+
+#[cfg(test)]
+#[path = "table_test.rs"]
+mod table_test;

@@ -1,0 +1,93 @@
+use super::*;
+use crate::args::OwnedArgs;
+use crate::resolve::resolve;
+
+fn parsed(request: &OwnedArgs) -> Result<TableCommand<'_>, String> {
+    let args = request.as_args();
+    let spec = resolve(args).map_err(|error| error.to_string())?;
+    TableCommand::parse(spec.id, args).map_err(|error| error.to_string())
+}
+
+#[test]
+fn create_reads_every_attribute() {
+    let line = "TABLE CREATE t MEDIUM disk durability FSYNC REPLICAS 3 PARTITIONS 64 MAXMEMORY 1gb EVICT lru";
+    let request: OwnedArgs = line.split(' ').collect();
+    let Ok(TableCommand::Create("t", options)) = parsed(&request) else {
+        panic!("TABLE CREATE");
+    };
+    let mut attributes = TableAttributes::default();
+    options.apply_to(&mut attributes);
+    assert_eq!(attributes.medium, Medium::Disk);
+    assert_eq!(attributes.durability, Durability::Fsync);
+    assert_eq!(attributes.replicas, 3);
+    assert_eq!(attributes.maxmemory, Some(1 << 30));
+    assert_eq!(attributes.evict, Eviction::Lru);
+    assert_eq!(options.partitions, Some(64));
+}
+
+#[test]
+fn alter_leaves_what_it_does_not_name() {
+    let request: OwnedArgs = "table alter t maxmemory 0".split(' ').collect();
+    let Ok(TableCommand::Alter("t", options)) = parsed(&request) else {
+        panic!("TABLE ALTER");
+    };
+    let mut attributes = TableAttributes {
+        replicas: 2,
+        maxmemory: Some(5),
+        ..TableAttributes::default()
+    };
+    options.apply_to(&mut attributes);
+    assert_eq!((attributes.replicas, attributes.maxmemory), (2, None));
+}
+
+#[test]
+fn bytes_have_the_units_of_redis() {
+    let cases = [
+        ("7", 7),
+        ("7b", 7),
+        ("1k", 1000),
+        ("1KB", 1024),
+        ("2m", 2_000_000),
+        ("1gb", 1 << 30),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(bytes(text), Ok(expected), "{text}");
+    }
+    for text in ["", "gb", "1x", "-1", "1.5gb", "99999999999gb"] {
+        assert!(bytes(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn refusals_say_what_would_be_right() {
+    let cases = [
+        (
+            "table create t medium tape",
+            "ERR MEDIUM is 'tape'; use one of ram, disk",
+        ),
+        (
+            "table create t replicas 0",
+            "ERR REPLICAS is '0'; use a number from 1 to 255",
+        ),
+        (
+            "table create t medium",
+            "ERR option 'medium' has no value after it",
+        ),
+        (
+            "table drop t confirm u",
+            "ERR dropping a table removes its keys for ever; to do it, say: TABLE DROP t CONFIRM t",
+        ),
+        (
+            "table drop t",
+            "ERR wrong number of arguments for 'table|drop' command",
+        ),
+        (
+            "table nosuch",
+            "ERR unknown subcommand 'nosuch'. Try TABLE HELP.",
+        ),
+    ];
+    for (line, error) in cases {
+        let request: OwnedArgs = line.split(' ').collect();
+        assert_eq!(parsed(&request), Err(error.to_owned()), "{line}");
+    }
+}

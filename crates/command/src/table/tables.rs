@@ -1,0 +1,174 @@
+//! Commands about tables, which are Brickyard's own.
+
+use super::{
+    CommandId,
+    spec::{Argument, Group, Spec, category, flag},
+};
+
+pub(super) const COMMANDS: &[Spec] = &[Spec::new(CommandId::Table, "table", -2, 0, 0)
+    .docs(
+        "Commands about tables.",
+        "0.1.0",
+        Group::Server,
+        "Depends on the subcommand",
+    )
+    .subcommands(&[
+        Spec::new(
+            CommandId::TableAlter,
+            "table|alter",
+            -5,
+            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
+            0,
+        )
+        .docs(
+            "Changes the attributes of a table.",
+            "0.1.0",
+            Group::Server,
+            "O(1)",
+        )
+        .arguments(&[
+            Argument::string("name"),
+            Argument::one_of(
+                "medium",
+                &[Argument::word("ram", "RAM"), Argument::word("disk", "DISK")],
+            )
+            .token("MEDIUM")
+            .optional(),
+            Argument::one_of(
+                "durability",
+                &[
+                    Argument::word("memory", "MEMORY"),
+                    Argument::word("log", "LOG"),
+                    Argument::word("fsync", "FSYNC"),
+                ],
+            )
+            .token("DURABILITY")
+            .optional(),
+            Argument::integer("replicas").token("REPLICAS").optional(),
+            Argument::integer("partitions")
+                .token("PARTITIONS")
+                .optional(),
+            Argument::string("bytes").token("MAXMEMORY").optional(),
+            Argument::one_of(
+                "evict",
+                &[Argument::word("none", "NONE"), Argument::word("lru", "LRU")],
+            )
+            .token("EVICT")
+            .optional(),
+        ]),
+        Spec::new(
+            CommandId::TableCreate,
+            "table|create",
+            -3,
+            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
+            0,
+        )
+        .docs(
+            "Makes a table.",
+            "0.1.0",
+            Group::Server,
+            "O(P) for P partitions",
+        )
+        .arguments(&[
+            Argument::string("name"),
+            Argument::one_of(
+                "medium",
+                &[Argument::word("ram", "RAM"), Argument::word("disk", "DISK")],
+            )
+            .token("MEDIUM")
+            .optional(),
+            Argument::one_of(
+                "durability",
+                &[
+                    Argument::word("memory", "MEMORY"),
+                    Argument::word("log", "LOG"),
+                    Argument::word("fsync", "FSYNC"),
+                ],
+            )
+            .token("DURABILITY")
+            .optional(),
+            Argument::integer("replicas").token("REPLICAS").optional(),
+            Argument::integer("partitions")
+                .token("PARTITIONS")
+                .optional(),
+            Argument::string("bytes").token("MAXMEMORY").optional(),
+            Argument::one_of(
+                "evict",
+                &[Argument::word("none", "NONE"), Argument::word("lru", "LRU")],
+            )
+            .token("EVICT")
+            .optional(),
+        ]),
+        Spec::new(
+            CommandId::TableDescribe,
+            "table|describe",
+            3,
+            flag::LOADING | flag::STALE,
+            0,
+        )
+        .docs(
+            "Returns a table's attributes and size.",
+            "0.1.0",
+            Group::Server,
+            "O(P) for P partitions",
+        )
+        .arguments(&[Argument::string("name")]),
+        Spec::new(
+            CommandId::TableDrop,
+            "table|drop",
+            5,
+            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
+            0,
+        )
+        .docs(
+            "Removes a table and its keys; asks for the name twice.",
+            "0.1.0",
+            Group::Server,
+            "O(N) for N keys",
+        )
+        .arguments(&[
+            Argument::string("name"),
+            Argument::string("name").token("CONFIRM"),
+        ]),
+        Spec::new(
+            CommandId::TableHelp,
+            "table|help",
+            2,
+            flag::LOADING | flag::STALE,
+            0,
+        )
+        .docs(
+            "Lists the subcommands of TABLE.",
+            "0.1.0",
+            Group::Server,
+            "O(1)",
+        ),
+        Spec::new(
+            CommandId::TableList,
+            "table|list",
+            2,
+            flag::LOADING | flag::STALE,
+            0,
+        )
+        .tips(&["nondeterministic_output_order"])
+        .docs(
+            "Returns the names of the tables.",
+            "0.1.0",
+            Group::Server,
+            "O(N) for N tables",
+        ),
+        Spec::new(
+            CommandId::TableUse,
+            "table|use",
+            3,
+            flag::NOSCRIPT | flag::LOADING | flag::STALE | flag::FAST | flag::NO_MULTI,
+            category::CONNECTION,
+        )
+        .docs(
+            "Lets this connection work on a table.",
+            "0.1.0",
+            Group::Connection,
+            "O(1)",
+        )
+        .arguments(&[Argument::string("name")]),
+    ])];

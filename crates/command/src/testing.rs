@@ -1,0 +1,176 @@
+//! A keyspace in memory, for tests: of the commands here, and of what is built on them.
+
+use crate::args::{Args, OwnedArgs};
+use crate::error::Failure;
+use crate::execute::execute;
+use crate::keyspace::{Entry, Keyspace, Probe, Put};
+use crate::resolve::resolve;
+use brickyard_types::{Op, UnixMillis};
+use brickyard_wire::{Protocol, Reply};
+use std::collections::BTreeMap;
+
+/// What a key holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Held {
+    value: Vec<u8>,
+    expires_at: Option<UnixMillis>,
+    op: Op,
+    raw: bool,
+}
+
+/// Keys and values in memory, with a clock that stands still until it is set.
+#[derive(Clone, Debug)]
+pub struct MemoryKeyspace {
+    /// The time that commands see.
+    pub now: UnixMillis,
+    /// Longest value in bytes.
+    pub value_bytes_max: usize,
+    /// Keys whose values are "on disk": reading one suspends the command.
+    pub cold: Vec<Vec<u8>>,
+    held: BTreeMap<Vec<u8>, Held>,
+    op: Op,
+    /// What the running request has overwritten, in order.
+    overwritten: Vec<(Vec<u8>, Option<Held>)>,
+}
+
+impl Default for MemoryKeyspace {
+    fn default() -> Self {
+        Self {
+            now: UnixMillis(1_000_000),
+            value_bytes_max: 64 * 1024 * 1024,
+            cold: Vec::new(),
+            held: BTreeMap::new(),
+            op: Op(0),
+            overwritten: Vec::new(),
+        }
+    }
+}
+
+impl MemoryKeyspace {
+    fn find(&self, key: &[u8]) -> Option<&Held> {
+        self.held
+            .get(key)
+            .filter(|held| held.expires_at.is_none_or(|at| at >= self.now))
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn value(&self, key: &[u8]) -> Option<&[u8]> {
+        self.find(key).map(|held| held.value.as_slice())
+    }
+
+    /// When a key expires.
+    #[must_use]
+    pub fn expires_at(&self, key: &[u8]) -> Option<UnixMillis> {
+        self.find(key).and_then(|held| held.expires_at)
+    }
+
+    /// Removes every key.
+    pub fn clear(&mut self) {
+        self.held.clear();
+    }
+
+    /// Runs a request and returns its reply, errors rendered; what a failed one put is dropped.
+    ///
+    /// # Panics
+    /// If the request suspends.
+    pub fn run(&mut self, protocol: Protocol, request: &OwnedArgs) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut reply = Reply::new(&mut out, protocol);
+        match self.try_run(request.as_args(), &mut reply) {
+            Ok(()) => {}
+            Err(Failure::Error(error)) => reply.error(&error.text()),
+            Err(Failure::Suspend) => panic!("the request reads a value that is on disk"),
+        }
+        out
+    }
+
+    /// Runs a request of words separated by spaces and returns its RESP2 reply as text.
+    ///
+    /// # Panics
+    /// As [`Self::run`].
+    pub fn run_line(&mut self, line: &str) -> String {
+        let request: OwnedArgs = line.split(' ').collect();
+        let reply = self.run(Protocol::Resp2, &request);
+        String::from_utf8_lossy(&reply).into_owned()
+    }
+
+    /// Runs a request as a brick does: with nothing changed if it fails.
+    ///
+    /// # Errors
+    /// Those of [`resolve`] and [`execute`].
+    pub fn try_run(&mut self, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Failure> {
+        let spec = resolve(args)?;
+        self.overwritten.clear();
+        let outcome = execute(spec.id, args, self, reply);
+        if outcome == Err(Failure::Suspend) {
+            let changes = self.overwritten.len();
+            assert!(changes == 0, "{} suspended after a put", spec.name);
+        }
+        if outcome.is_err() {
+            while let Some((key, held)) = self.overwritten.pop() {
+                match held {
+                    Some(held) => self.held.insert(key, held),
+                    None => self.held.remove(&key),
+                };
+            }
+        }
+        outcome
+    }
+}
+
+impl Keyspace for MemoryKeyspace {
+    fn now(&self) -> UnixMillis {
+        self.now
+    }
+
+    fn read(&mut self, key: &[u8]) -> Result<Option<Entry<'_>>, Failure> {
+        if self.cold.iter().any(|cold| cold == key) {
+            return Err(Failure::Suspend);
+        }
+        Ok(self.find(key).map(|held| Entry {
+            value: &held.value,
+            expires_at: held.expires_at,
+            op: held.op,
+            raw: held.raw,
+        }))
+    }
+
+    fn probe(&mut self, key: &[u8]) -> Result<Option<Probe>, Failure> {
+        Ok(self.find(key).map(|held| Probe {
+            value_len: held.value.len(),
+            expires_at: held.expires_at,
+            op: held.op,
+            raw: held.raw,
+        }))
+    }
+
+    fn put(&mut self, key: &[u8], put: Put<'_>) -> Result<(), Failure> {
+        self.op = self.op.next();
+        let held = Held {
+            value: put.value.concat(),
+            expires_at: put.expires_at,
+            op: self.op,
+            raw: put.raw,
+        };
+        let before = self.held.insert(key.to_vec(), held);
+        self.overwritten.push((key.to_vec(), before));
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Failure> {
+        self.op = self.op.next();
+        let was_there = self.find(key).is_some();
+        let before = self.held.remove(key);
+        self.overwritten.push((key.to_vec(), before));
+        Ok(was_there)
+    }
+
+    fn value_bytes_max(&self) -> usize {
+        self.value_bytes_max
+    }
+
+    fn database(&self) -> Option<u16> {
+        Some(0)
+    }
+}

@@ -1,0 +1,614 @@
+//! Random requests, made of the arguments at which implementations differ.
+//!
+//! Left out, because the two are known to differ there (docs/commands.md): `OBJECT ENCODING` of
+//! values that INCRBYFLOAT, or a SETBIT or BITFIELD that changed nothing, has touched; `OBJECT
+//! REFCOUNT` of copies. A sequence has either those commands or `OBJECT`, never both.
+
+use super::random::Random;
+use brickyard_command::OwnedArgs;
+
+pub(crate) fn sequence(random: &mut Random, length: u64) -> Vec<OwnedArgs> {
+    let is_about_floats = random.once_in(8);
+    let looks_inside = random.once_in(4);
+    (0..length)
+        .map(|_| {
+            let words = if is_about_floats {
+                incrbyfloat(random)
+            } else {
+                request(random, looks_inside)
+            };
+            words.into_iter().collect()
+        })
+        .collect()
+}
+
+type Words = Vec<Vec<u8>>;
+
+fn request(random: &mut Random, looks_inside: bool) -> Words {
+    let mut words = match random.below(if looks_inside { 80 } else { 105 }) {
+        0..8 => set(random),
+        8..12 => keyed(random, "get"),
+        12..14 => with_value(random, "setnx"),
+        14..16 => with_value(random, "getset"),
+        16..19 => timed_value(random, "setex"),
+        19..21 => timed_value(random, "psetex"),
+        21..24 => getex(random),
+        24..26 => keyed(random, "getdel"),
+        26..28 => many_keys(random, "mget"),
+        28..30 => pairs(random, "mset"),
+        30..32 => pairs(random, "msetnx"),
+        32..36 => with_value(random, "append"),
+        36..38 => keyed(random, "strlen"),
+        38..41 => ranged(random),
+        41..44 => setrange(random),
+        44..47 => keyed_any(random, &["incr", "decr"]),
+        47..50 => with_integer(random, &["incrby", "decrby"]),
+        50..55 => many_keys_any(random, &["del", "unlink", "exists", "touch"]),
+        55..61 => expire(random),
+        61..65 => keyed_any(random, &["ttl", "pttl", "expiretime", "pexpiretime"]),
+        65..67 => keyed_any(random, &["persist", "type"]),
+        67..71 => rename(random),
+        71..73 => malformed(random),
+        73..75 => bit_reads(random),
+        75..77 => bitop(random),
+        77..80 if looks_inside => object(random),
+        77..80 => lcs(random),
+        80..84 => copy(random),
+        84..90 => incrbyfloat(random),
+        90..95 => setbit(random),
+        _ => bitfield(random),
+    };
+    // Names are found in any case.
+    if random.once_in(8) {
+        words[0].make_ascii_uppercase();
+    }
+    if random.once_in(60) {
+        words.pop();
+    }
+    if random.once_in(60) {
+        words.push(value(random));
+    }
+    if words.is_empty() {
+        words.push(b"get".to_vec());
+    }
+    words
+}
+
+fn word(text: &str) -> Vec<u8> {
+    text.as_bytes().to_vec()
+}
+
+/// In any case, most often as documented.
+fn option(random: &mut Random, text: &str) -> Vec<u8> {
+    let mut option = word(text);
+    if random.once_in(3) {
+        option.make_ascii_lowercase();
+    }
+    option
+}
+
+fn key(random: &mut Random) -> Vec<u8> {
+    const KEYS: [&[u8]; 6] = [b"a", b"b", b"c", b"", b"k\0\xff\r\n", b"{tag}d"];
+    // Few keys, so that requests meet one another.
+    let count = if random.once_in(4) { KEYS.len() } else { 2 };
+    KEYS[random.below(count as u64) as usize].to_vec()
+}
+
+fn integer(random: &mut Random) -> Vec<u8> {
+    const EDGES: [&str; 24] = [
+        "0",
+        "1",
+        "-1",
+        "2",
+        "10",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "9223372036854775808",
+        "-9223372036854775809",
+        "18446744073709551616",
+        "99999999999999999999999",
+        "+1",
+        "-0",
+        "00",
+        "01",
+        " 1",
+        "1 ",
+        "1.0",
+        "0x1",
+        "1e3",
+        "",
+        "-",
+        "abc",
+        "1\0",
+    ];
+    match random.below(4) {
+        0 => word(EDGES[random.below(EDGES.len() as u64) as usize]),
+        1 => (random.below(200) as i64 - 100).to_string().into_bytes(),
+        2 => (random.next() as i64).to_string().into_bytes(),
+        _ => random.below(50).to_string().into_bytes(),
+    }
+}
+
+fn float(random: &mut Random) -> Vec<u8> {
+    const EDGES: [&str; 52] = [
+        "0.1",
+        "0.2",
+        "3.0e3",
+        "-1.5",
+        "1e400",
+        "1e4932",
+        "1e4933",
+        "-1e4932",
+        "1.18973149535723176502e4932",
+        "1.18973149535723176509e4932",
+        "1e-400",
+        "1e-4950",
+        "3.6e-4951",
+        "1.8e-4951",
+        "1e-4960",
+        "nan",
+        "inf",
+        "-inf",
+        "+inf",
+        "infinity",
+        "Infinity",
+        "0x1",
+        "0x1.8p1",
+        "0x.8",
+        "0x",
+        "0x1p",
+        "0x1p-16445",
+        "0x1p-16446",
+        "0x1p16383",
+        "0x1p16384",
+        "0x1.fffffffffffffffep0",
+        "0x1.ffffffffffffffffp0",
+        "+1",
+        "-0",
+        "-0.0",
+        ".5",
+        "5.",
+        ".",
+        "",
+        " 1",
+        "1 ",
+        "1e",
+        "1e+",
+        "1e+5",
+        "1E-5",
+        "12345678901234567890.123456789",
+        "0.00000000000000000499999",
+        "0.000000000000000005",
+        "9223372036854775807",
+        "1e19",
+        "nan(1)",
+        "1,5",
+    ];
+    match random.below(8) {
+        0 | 1 => word(EDGES[random.below(EDGES.len() as u64) as usize]),
+        2 => integer(random),
+        3 => {
+            let bits = random.below(40);
+            let whole = random.below(1 << bits);
+            let sign = random.pick(&["", "-", "+"]);
+            let digits = random.below(25) as usize;
+            let fraction: String = (0..digits)
+                .map(|_| char::from(b'0' + random.below(10) as u8))
+                .collect();
+            format!("{sign}{whole}.{fraction}").into_bytes()
+        }
+        4 | 5 => {
+            let mantissa = random.next() as i64;
+            let exponent = random.below(60) as i64 - 30;
+            format!("{mantissa}e{exponent}").into_bytes()
+        }
+        6 => {
+            let mantissa = random.next();
+            let fraction = random.next();
+            let exponent = random.below(10_200) as i64 - 5_100;
+            format!("{mantissa}.{fraction}e{exponent}").into_bytes()
+        }
+        _ => {
+            let (whole, fraction) = (random.next(), random.next());
+            let exponent = random.below(200) as i64 - 100;
+            format!("0x{whole:x}.{fraction:x}p{exponent}").into_bytes()
+        }
+    }
+}
+
+fn value(random: &mut Random) -> Vec<u8> {
+    match random.below(10) {
+        0 => Vec::new(),
+        1..4 => integer(random),
+        4 => float(random),
+        5 => vec![b'x'; 40 + random.below(10) as usize],
+        6 => (0..random.below(20)).map(|_| random.next() as u8).collect(),
+        7 => vec![random.pick(&[&0_u8, &0xff]).to_owned(); random.below(40) as usize],
+        _ => word(random.pick(&["hello", "world", "foobar", "mynewtext", "ohmytext"])),
+    }
+}
+
+fn keyed(random: &mut Random, name: &str) -> Words {
+    vec![word(name), key(random)]
+}
+
+fn keyed_any(random: &mut Random, names: &[&str]) -> Words {
+    let name = random.pick(names);
+    keyed(random, name)
+}
+
+fn with_value(random: &mut Random, name: &str) -> Words {
+    vec![word(name), key(random), value(random)]
+}
+
+fn with_integer(random: &mut Random, names: &[&str]) -> Words {
+    vec![word(random.pick(names)), key(random), integer(random)]
+}
+
+fn many_keys(random: &mut Random, name: &str) -> Words {
+    let mut words = vec![word(name)];
+    words.extend((0..1 + random.below(4)).map(|_| key(random)));
+    words
+}
+
+fn many_keys_any(random: &mut Random, names: &[&str]) -> Words {
+    let name = random.pick(names);
+    many_keys(random, name)
+}
+
+fn pairs(random: &mut Random, name: &str) -> Words {
+    let mut words = vec![word(name)];
+    for _ in 0..1 + random.below(3) {
+        words.push(key(random));
+        words.push(value(random));
+    }
+    words
+}
+
+/// A time to live: never one that would run out while a sequence runs.
+fn seconds(random: &mut Random) -> Vec<u8> {
+    match random.below(8) {
+        0 => integer_without_short_times(random),
+        1 => word(random.pick(&[
+            "9223372036854775",
+            "9223372036854776",
+            "-9223372036854775",
+            "-9223372036854776",
+        ])),
+        _ => (100_000 + random.below(1_000_000_000))
+            .to_string()
+            .into_bytes(),
+    }
+}
+
+fn milliseconds(random: &mut Random) -> Vec<u8> {
+    match random.below(8) {
+        0 => integer_without_short_times(random),
+        1 => word("9223372036854775807"),
+        _ => (100_000_000 + random.below(1_000_000_000_000))
+            .to_string()
+            .into_bytes(),
+    }
+}
+
+fn integer_without_short_times(random: &mut Random) -> Vec<u8> {
+    loop {
+        let text = integer(random);
+        let is_short = std::str::from_utf8(&text)
+            .ok()
+            .and_then(|text| text.parse::<i64>().ok())
+            .is_some_and(|number| (1..100_000_000).contains(&number));
+        if !is_short {
+            return text;
+        }
+    }
+}
+
+/// A Unix time, past or far off.
+fn unix_seconds(random: &mut Random) -> Vec<u8> {
+    match random.below(6) {
+        0 => integer(random),
+        1 => word(random.pick(&["1", "1000000000", "9223372036854775", "9223372036854776"])),
+        _ => (10_000_000_000 + random.below(1_000_000_000))
+            .to_string()
+            .into_bytes(),
+    }
+}
+
+fn unix_milliseconds(random: &mut Random) -> Vec<u8> {
+    match random.below(6) {
+        0 => integer(random),
+        1 => word(random.pick(&["1", "1000000000000", "9223372036854775807"])),
+        _ => (10_000_000_000_000 + random.below(1_000_000_000_000))
+            .to_string()
+            .into_bytes(),
+    }
+}
+
+fn expiry(random: &mut Random, words: &mut Words) {
+    let (name, text) = match random.below(4) {
+        0 => ("EX", seconds(random)),
+        1 => ("PX", milliseconds(random)),
+        2 => ("EXAT", unix_seconds(random)),
+        _ => ("PXAT", unix_milliseconds(random)),
+    };
+    words.push(option(random, name));
+    if !random.once_in(30) {
+        words.push(text);
+    }
+}
+
+fn set(random: &mut Random) -> Words {
+    let mut words = with_value(random, "set");
+    if random.once_in(5000) {
+        words[2] = vec![b'v'; 1 << 20];
+    }
+    for _ in 0..random.below(4) {
+        match random.below(8) {
+            0 => words.push(option(random, "NX")),
+            1 => words.push(option(random, "XX")),
+            2 | 3 => words.push(option(random, "GET")),
+            4 => words.push(option(random, "KEEPTTL")),
+            5 if random.once_in(4) => words.push(option(random, "PERSIST")),
+            6 if random.once_in(8) => words.push(value(random)),
+            _ => expiry(random, &mut words),
+        }
+    }
+    words
+}
+
+fn timed_value(random: &mut Random, name: &str) -> Words {
+    let time = if name == "setex" {
+        seconds(random)
+    } else {
+        milliseconds(random)
+    };
+    vec![word(name), key(random), time, value(random)]
+}
+
+fn getex(random: &mut Random) -> Words {
+    let mut words = keyed(random, "getex");
+    for _ in 0..random.below(3) {
+        match random.below(6) {
+            0 => words.push(option(random, "PERSIST")),
+            1 if random.once_in(3) => words.push(option(random, "KEEPTTL")),
+            _ => expiry(random, &mut words),
+        }
+    }
+    words
+}
+
+fn ranged(random: &mut Random) -> Words {
+    let name = random.pick(&["getrange", "substr"]);
+    vec![word(name), key(random), integer(random), integer(random)]
+}
+
+fn setrange(random: &mut Random) -> Words {
+    let offset = match random.below(8) {
+        0 => integer(random),
+        1 if random.once_in(40) => word("67108863"),
+        1 => word(random.pick(&["67108864", "67108865", "536870912"])),
+        _ => random.below(60).to_string().into_bytes(),
+    };
+    vec![word("setrange"), key(random), offset, value(random)]
+}
+
+fn expire(random: &mut Random) -> Words {
+    let (name, time) = match random.below(4) {
+        0 => ("expire", seconds(random)),
+        1 => ("pexpire", milliseconds(random)),
+        2 => ("expireat", unix_seconds(random)),
+        _ => ("pexpireat", unix_milliseconds(random)),
+    };
+    let mut words = vec![word(name), key(random), time];
+    for _ in 0..random.below(3) {
+        let name = random.pick(&["NX", "XX", "GT", "LT", "gt", "AB"]);
+        words.push(option(random, name));
+    }
+    words
+}
+
+fn rename(random: &mut Random) -> Words {
+    vec![
+        word(random.pick(&["rename", "renamenx"])),
+        key(random),
+        key(random),
+    ]
+}
+
+fn copy(random: &mut Random) -> Words {
+    let mut words = vec![word("copy"), key(random), key(random)];
+    for _ in 0..random.below(3) {
+        match random.below(4) {
+            0 => {
+                words.push(option(random, "DB"));
+                words.push(word(random.pick(&[
+                    "0",
+                    "0",
+                    "0",
+                    "16",
+                    "-1",
+                    "x",
+                    "4294967296",
+                ])));
+            }
+            1 if random.once_in(4) => words.push(value(random)),
+            _ => words.push(option(random, "REPLACE")),
+        }
+    }
+    words
+}
+
+fn incrbyfloat(random: &mut Random) -> Words {
+    if random.once_in(3) {
+        return vec![word("set"), key(random), float(random)];
+    }
+    vec![word("incrbyfloat"), key(random), float(random)]
+}
+
+fn bit_offset(random: &mut Random) -> Vec<u8> {
+    match random.below(8) {
+        0 => integer_below_a_kilobyte(random),
+        1 => word(random.pick(&[
+            "536870912",
+            "4294967295",
+            "#1",
+            "-1",
+            "18446744073709551615",
+        ])),
+        _ => random.below(200).to_string().into_bytes(),
+    }
+}
+
+/// Edges of integers, but none that would make a value of many megabytes.
+fn integer_below_a_kilobyte(random: &mut Random) -> Vec<u8> {
+    loop {
+        let text = integer(random);
+        let is_large = std::str::from_utf8(&text)
+            .ok()
+            .and_then(|text| text.parse::<u64>().ok())
+            .is_some_and(|number| (8_192..1 << 29).contains(&number));
+        if !is_large {
+            return text;
+        }
+    }
+}
+
+fn setbit(random: &mut Random) -> Words {
+    let bit = match random.below(6) {
+        0 => integer(random),
+        _ => word(random.pick(&["0", "1"])),
+    };
+    vec![word("setbit"), key(random), bit_offset(random), bit]
+}
+
+fn bit_reads(random: &mut Random) -> Words {
+    let mut words = match random.below(3) {
+        0 => return vec![word("getbit"), key(random), bit_offset(random)],
+        1 => keyed(random, "bitcount"),
+        _ => {
+            let mut words = keyed(random, "bitpos");
+            words.push(if random.once_in(10) {
+                integer(random)
+            } else {
+                word(random.pick(&["0", "1"]))
+            });
+            words
+        }
+    };
+    let numbers = random.below(4);
+    for _ in 0..numbers {
+        words.push(if random.once_in(6) {
+            integer(random)
+        } else {
+            (random.below(400) as i64 - 200).to_string().into_bytes()
+        });
+    }
+    if random.once_in(2) {
+        let unit = random.pick(&["BIT", "BYTE", "bit", "byte", "bits"]);
+        words.push(option(random, unit));
+    }
+    words
+}
+
+fn bitop(random: &mut Random) -> Words {
+    let name = random.pick(&["AND", "OR", "XOR", "NOT", "NAND"]);
+    let mut words = vec![word("bitop"), option(random, name), key(random)];
+    words.extend((0..1 + random.below(3)).map(|_| key(random)));
+    words
+}
+
+fn bitfield(random: &mut Random) -> Words {
+    let name = random.pick(&["bitfield", "bitfield", "bitfield", "bitfield_ro"]);
+    let mut words = vec![word(name), key(random)];
+    for _ in 0..random.below(4) {
+        if random.once_in(3) {
+            words.push(option(random, "OVERFLOW"));
+            let overflow = random.pick(&["WRAP", "SAT", "FAIL", "wrap", "sat", "fail", "FALL"]);
+            words.push(word(overflow));
+        }
+        let action = random.pick(&["GET", "SET", "INCRBY", "INCRBY"]);
+        words.push(option(random, action));
+        let encoding = if random.once_in(12) {
+            word(random.pick(&[
+                "u64", "i65", "u0", "i0", "i", "u", "x8", "u08", "i-1", "", "i8x",
+            ]))
+        } else {
+            let bits = 1 + random.below(63);
+            let sign = random.pick(&["i", "u"]);
+            let bits = random.pick(&[&8, &64, &63, &1, &bits]);
+            format!(
+                "{sign}{}",
+                if sign == "u" { (*bits).min(63) } else { *bits }
+            )
+            .into_bytes()
+        };
+        words.push(encoding);
+        let offset = match random.below(10) {
+            0 => bit_offset(random),
+            1..4 => format!("#{}", random.below(6)).into_bytes(),
+            4 if random.once_in(4) => word(random.pick(&[
+                "#",
+                "#-1",
+                "#4611686018427387904",
+                "#9223372036854775807",
+                "##1",
+            ])),
+            _ => random.below(100).to_string().into_bytes(),
+        };
+        words.push(offset);
+        if action != "GET" {
+            words.push(integer(random));
+        }
+    }
+    words
+}
+
+fn lcs(random: &mut Random) -> Words {
+    let mut words = vec![word("lcs"), key(random), key(random)];
+    for _ in 0..random.below(4) {
+        match random.below(5) {
+            0 => words.push(option(random, "LEN")),
+            1 => words.push(option(random, "IDX")),
+            2 => words.push(option(random, "WITHMATCHLEN")),
+            3 => {
+                words.push(option(random, "MINMATCHLEN"));
+                words.push(integer(random));
+            }
+            _ if random.once_in(4) => words.push(value(random)),
+            _ => {}
+        }
+    }
+    words
+}
+
+fn object(random: &mut Random) -> Words {
+    let name = random.pick(&[
+        "ENCODING", "ENCODING", "ENCODING", "REFCOUNT", "IDLETIME", "FREQ", "OTHER",
+    ]);
+    vec![word("object"), option(random, name), key(random)]
+}
+
+fn malformed(random: &mut Random) -> Words {
+    let name = random.pick(&[
+        "nosuchcommand",
+        "gett",
+        "",
+        "get\r\nset",
+        "a name that is longer than sixteen bytes",
+        "ge\0t",
+        "client",
+        "object",
+        "memory",
+    ]);
+    let mut words = vec![word(name)];
+    for _ in 0..random.below(5) {
+        words.push(match random.below(4) {
+            0 => vec![b'y'; random.below(200) as usize],
+            1 => word("line\r\nend\0hidden"),
+            2 => word("help me"),
+            _ => word(random.pick(&["a", "", "nosuchsubcommand"])),
+        });
+    }
+    words
+}

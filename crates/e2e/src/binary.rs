@@ -1,0 +1,71 @@
+//! Where the programs under test and beside it are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The `brickyard` program of this checkout, built if need be.
+///
+/// This package does not contain the program, so Cargo does not promise that it has been built. We ask
+/// Cargo for it once a process, with the profile and into the folder of the running test; where it is up
+/// to date that costs a fraction of a second. `BRICKYARD_BINARY` names another one instead.
+///
+/// # Panics
+/// If it does not build; Cargo's own output is in the message.
+pub fn brickyard() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| match std::env::var_os("BRICKYARD_BINARY") {
+        Some(path) => PathBuf::from(path),
+        None => build(),
+    })
+}
+
+fn build() -> PathBuf {
+    // <target>/<profile>/deps/<this test>, wherever the target folder was configured to be.
+    let test = std::env::current_exe().expect("the path of the running test");
+    let profile_folder = test
+        .ancestors()
+        .find(|folder| folder.file_name().is_some_and(|name| name == "deps"))
+        .and_then(Path::parent)
+        .expect("tests run from <target>/<profile>/deps");
+    let target_folder = profile_folder
+        .parent()
+        .expect("a profile's folder is in the target folder");
+    let profile = match profile_folder.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let output = Command::new(cargo)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "brickyard",
+            "--bin",
+            "brickyard",
+        ])
+        .args(["--profile", profile])
+        .arg("--target-dir")
+        .arg(target_folder)
+        .output()
+        .expect("cargo can be started");
+    assert!(
+        output.status.success(),
+        "the brickyard program does not build:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let binary = profile_folder.join("brickyard");
+    assert!(binary.exists(), "cargo built no {}", binary.display());
+    binary
+}
+
+/// A program of the machine, such as `redis-server`, if it is installed.
+#[must_use]
+pub fn installed(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|candidate| candidate.is_file())
+}

@@ -1,0 +1,24 @@
+//! What the end-to-end tests are made of: processes, ports, a raw client, recorded loads.
+//!
+//! The tests themselves are in `tests/node/`. They start the real `brickyard` program, talk to it over
+//! real sockets and compare it with a real `redis-server` where there is one.
+//!
+//! Invariants:
+//! - Nothing of ours is shared with what is tested: requests are encoded and replies decoded by this
+//!   crate's own few lines, so that a mistake in `wire` cannot hide itself.
+//! - State is waited for by polling with a deadline, never by sleeping; no test asserts a time.
+//! - Every process is ended by the value that started it, by its id, also when a test panics.
+//! - A part that cannot run here (no Redis, no Python, not root) is announced in one line ([`skip`]).
+
+pub mod binary;
+pub mod client;
+pub mod deadline;
+pub mod differential;
+pub mod ledger;
+pub mod load;
+pub mod port;
+pub mod process;
+pub mod random;
+pub mod server;
+pub mod skip;
+pub mod value;

@@ -1,0 +1,20 @@
+//! End-to-end tests of one node: the real program, real sockets, real clients.
+//!
+//! One binary, so that the tests share the machine as the test runner sees fit. Longer runs are asked
+//! for by the environment: `BRICKYARD_E2E_SEQUENCES`, `BRICKYARD_E2E_CRASHES`, `BRICKYARD_E2E_GARBAGE`,
+//! `BRICKYARD_E2E_SEED`.
+
+mod bad_input;
+mod bricks;
+mod clients;
+mod crash;
+mod damage;
+mod differential;
+mod disk_full;
+mod operations;
+mod overload;
+mod protocol;
+mod scripted;
+mod startup;
+mod tables;
+mod users;

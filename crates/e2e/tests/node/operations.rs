@@ -1,0 +1,184 @@
+//! What an operator relies on: health, metrics, a graceful stop, checkpoints.
+
+use brickyard_e2e::client::Client;
+use brickyard_e2e::deadline::{PATIENCE, wait_for};
+use brickyard_e2e::server::Setup;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// Status and body of a `GET`.
+fn get(port: u16, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("HTTP is served");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream
+        .write_all(request.as_bytes())
+        .expect("the request is sent");
+    let mut text = String::new();
+    stream
+        .read_to_string(&mut text)
+        .expect("the answer is text");
+    let status = text
+        .split(' ')
+        .nth(1)
+        .and_then(|code| code.parse().ok())
+        .expect("a status line");
+    let body = text
+        .split_once("\r\n\r\n")
+        .map(|(_, body)| body.to_owned())
+        .unwrap_or_default();
+    (status, body)
+}
+
+#[test]
+fn health_and_metrics_are_served() {
+    let server = Setup::brickyard(2).start();
+    let port = server.http_port();
+    assert_eq!(get(port, "/livez").0, 200);
+    assert_eq!(get(port, "/readyz").0, 200);
+    assert_eq!(get(port, "/nowhere").0, 404);
+    let mut client = server.connect();
+    for number in 0..100 {
+        client.must(&["SET", &format!("k{number}"), "v"]);
+    }
+    let metrics = wait_for("the metrics to count the keys", || {
+        let (status, body) = get(port, "/metrics");
+        assert_eq!(status, 200);
+        let keys: f64 = body
+            .lines()
+            .filter(|line| line.contains("keys") && !line.starts_with('#'))
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+            .sum();
+        (keys >= 100.0).then_some(body)
+    });
+    for line in metrics
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+    {
+        let value = line.rsplit(' ').next().unwrap_or_default();
+        assert!(value.parse::<f64>().is_ok(), "no sample: {line}");
+        assert!(
+            line.starts_with(|letter: char| letter.is_ascii_lowercase()),
+            "no name: {line}"
+        );
+    }
+}
+
+/// A stopping server finishes what it has begun, says so with its status, and keeps everything.
+#[test]
+fn sigterm_stops_gracefully_and_loses_nothing() {
+    let mut server = Setup::brickyard(2).start();
+    let mut client = server.connect();
+    for number in 0..1_000 {
+        client.must(&["SET", &format!("k{number}"), &number.to_string()]);
+    }
+    server.stop();
+    assert!(
+        Client::try_connect(server.port()).is_err(),
+        "a stopped server still listens"
+    );
+    server.restart();
+    let mut client = server.connect();
+    for number in 0..1_000 {
+        assert_eq!(
+            client.call(&["GET", &format!("k{number}")]).text(),
+            number.to_string()
+        );
+    }
+}
+
+#[test]
+fn shutdown_stops_as_sigterm_does() {
+    for request in [
+        &["SHUTDOWN"][..],
+        &["SHUTDOWN", "SAVE"],
+        &["SHUTDOWN", "NOSAVE"],
+    ] {
+        let mut server = Setup::brickyard(2).start();
+        let mut client = server.connect();
+        client.must(&["SET", "k", "v"]);
+        client.send(request).expect("the request is sent");
+        let rest = client.receive_to_end().expect("the connection is closed");
+        assert!(
+            rest.is_empty(),
+            "SHUTDOWN was answered with {}",
+            rest.escape_ascii()
+        );
+        assert!(server.process().wait().success(), "{}", server.log());
+        server.restart();
+        assert_eq!(server.connect().line("GET k").text(), "v");
+    }
+}
+
+#[test]
+fn checkpoints_answer_as_saving_does() {
+    let server = Setup::brickyard(2).start();
+    let mut client = server.connect();
+    client.must(&["SET", "k", "v"]);
+    assert!(client.line("SAVE").is_ok());
+    let reply = client.line("BGSAVE");
+    assert!(reply.text().starts_with("Background saving"), "{reply}");
+    let saved = client.line("LASTSAVE").as_integer().expect("a time");
+    assert!(saved > 1_500_000_000, "{saved}");
+    assert_eq!(client.line("GET k").text(), "v");
+}
+
+#[test]
+fn info_has_the_fields_that_exporters_read() {
+    let server = Setup::brickyard(2).start();
+    let mut client = server.connect();
+    client.must(&["SET", "k", "v"]);
+    client.line("GET k");
+    client.line("GET nosuch");
+    let text = wait_for("the counters to be published", || {
+        let text = client.line("INFO").text();
+        text.contains("keyspace_hits:1").then_some(text)
+    });
+    for field in [
+        "redis_version:",
+        "redis_mode:",
+        "os:",
+        "tcp_port:",
+        "uptime_in_seconds:",
+        "run_id:",
+        "loading:0",
+        "connected_clients:",
+        "used_memory:",
+        "used_memory_human:",
+        "maxmemory:",
+        "total_commands_processed:",
+        "total_connections_received:",
+        "keyspace_hits:1",
+        "keyspace_misses:1",
+        "expired_keys:",
+        "role:master",
+        "master_repl_offset:",
+        "connected_slaves:0",
+        "cluster_enabled:0",
+        "db0:keys=1,",
+    ] {
+        assert!(
+            text.lines().any(|line| line.starts_with(field)),
+            "no {field} in\n{text}"
+        );
+    }
+    let mut brick = server.connect_brick(0);
+    assert!(brick.line("INFO").text().contains("cluster_enabled:1"));
+    let section = client.line("INFO replication").text();
+    assert!(
+        section.contains("role:master") && !section.contains("used_memory:"),
+        "{section}"
+    );
+}
+
+#[test]
+fn one_slow_start_is_never_half_a_server() {
+    // Every port answers as soon as the node port does.
+    for _ in 0..3 {
+        let server = Setup::brickyard(3).start();
+        for brick in 0..3 {
+            assert_eq!(server.connect_brick(brick).line("PING").text(), "PONG");
+        }
+        assert_eq!(get(server.http_port(), "/readyz").0, 200);
+    }
+}

@@ -1,0 +1,32 @@
+//! The catalog: which tables there are, how they are made, and where their partitions are.
+//!
+//! In: [`Change`]s, in one order that all nodes agree on. Out: [`Applied`] or a [`Refusal`], and the
+//! new state, which every brick routes by; its stored form; what cluster clients are told of it.
+//!
+//! Invariants:
+//! - Applying a change is a function of the state and the change alone: no clock, no random number,
+//!   no order of arrival. The same changes give the same bytes on every node.
+//! - A refused change changes nothing.
+//! - Ids of tables and partitions are never used again, so a record in a log that is older than a
+//!   table's drop is known to be dead.
+//! - There is always a table [`DEFAULT_TABLE`].
+//!
+//! Not here: agreeing on the order of changes (one node decides alone; a Raft log will), writing
+//! the stored form to a disk (`server`).
+
+mod apply;
+mod catalog;
+mod change;
+mod name;
+mod refusal;
+mod stored;
+mod topology;
+mod topology_reply;
+
+pub use catalog::{Catalog, CatalogVersion, ClusterId, Genesis, Table};
+pub use change::{Alteration, Applied, Change, NewTable};
+pub use name::{DATABASES, DEFAULT_TABLE, database_table};
+pub use refusal::Refusal;
+pub use stored::{FORMAT_VERSION, StoredError};
+pub use topology::{Address, Topology, TopologyNode, TopologyRange, brick_name};
+pub use topology_reply::TopologyReplies;

@@ -1,0 +1,264 @@
+//! The catalog as bytes, for a disk, a snapshot or a peer.
+//!
+//! In: a [`Catalog`], or bytes that claim to be one. Out: the other of the two.
+//!
+//! Layout, little-endian:
+//! ```text
+//!  0  [u8; 8] magic      "BRKCATLG"
+//!  8  u32     version    of the format; 1
+//! 12  u32     body_len   bytes after the header
+//! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
+//! 20  body               `postcard` of the fields of `Body`, in their order
+//! ```
+//!
+//! Invariants:
+//! - Equal catalogs have equal bytes (tables are in the order of their names).
+//! - What is read is checked as if nobody had ever written it: a catalog that its own rules could
+//!   not have made is refused, whatever its checksum says.
+//!
+//! A file of `testdata/v1` is read by every later version. Whoever changes a field of `Body`, or of
+//! anything in it, raises [`FORMAT_VERSION`] and keeps reading the older one.
+
+use crate::{
+    catalog::{Catalog, CatalogVersion, ClusterId, Table, check_bricks},
+    name::{self, DEFAULT_TABLE},
+    refusal::Refusal,
+};
+use brickyard_routing::{Candidate, Group, Member};
+use serde::{Deserialize, Serialize};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::Arc,
+};
+use thiserror::Error;
+
+const MAGIC: [u8; 8] = *b"BRKCATLG";
+const HEADER_BYTES: usize = 20;
+
+/// The format that [`Catalog::encode`] writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Why bytes are not a catalog.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum StoredError {
+    /// They do not start as a catalog does.
+    #[error(
+        "not a catalog: it does not begin with {:?}; is this another file?",
+        "BRKCATLG"
+    )]
+    Magic,
+    /// A later version of the program wrote them.
+    #[error(
+        "the catalog is in format {found}, and this version knows formats up to {FORMAT_VERSION}; use the version that wrote it, or a later one"
+    )]
+    Newer {
+        /// Their format.
+        found: u32,
+    },
+    /// There are fewer or more than the header says.
+    #[error(
+        "the catalog has {got} bytes and should have {expected}; it was cut off or added to, restore it from a copy"
+    )]
+    Length {
+        /// What the header says.
+        expected: usize,
+        /// What there is.
+        got: usize,
+    },
+    /// Some of them changed since they were written.
+    #[error(
+        "catalog checksum is {got:#010x}, expected {expected:#010x}; it was damaged, restore it from a copy"
+    )]
+    Checksum {
+        /// What the header says.
+        expected: u32,
+        /// What the bytes add up to.
+        got: u32,
+    },
+    /// The checksum is right, and no catalog can look like that.
+    #[error("the catalog contradicts itself: {what}; report this, and restore it from a copy")]
+    Contradiction {
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// The body, field by field.
+#[derive(Serialize, Deserialize)]
+struct Body<'a> {
+    version: CatalogVersion,
+    cluster: ClusterId,
+    next_table: u32,
+    next_partition: u32,
+    /// Node, brick and weight of each brick.
+    bricks: Vec<(Member, u32)>,
+    tables: Vec<Cow<'a, Table>>,
+}
+
+impl Catalog {
+    /// The catalog as bytes; equal catalogs give equal bytes.
+    ///
+    /// # Panics
+    /// If the catalog takes more than 4 GiB (it cannot: tables and partitions are bounded).
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let body = Body {
+            version: self.version,
+            cluster: self.cluster,
+            next_table: self.next_table,
+            next_partition: self.next_partition,
+            bricks: self
+                .bricks
+                .iter()
+                .map(|brick| (brick.member, brick.weight))
+                .collect(),
+            tables: self.tables().map(Cow::Borrowed).collect(),
+        };
+        let body =
+            postcard::to_allocvec(&body).expect("a catalog has nothing that cannot be written");
+        let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&body_len.to_le_bytes());
+        let crc = checksum(&bytes, &body);
+        bytes.extend_from_slice(&crc.to_le_bytes());
+        bytes.extend_from_slice(&body);
+        bytes
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`StoredError`]; the bytes may be anything.
+    pub fn decode(bytes: &[u8]) -> Result<Self, StoredError> {
+        if !bytes.starts_with(&MAGIC) {
+            return Err(StoredError::Magic);
+        }
+        let Some((header, body)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+            return Err(StoredError::Length {
+                expected: HEADER_BYTES,
+                got: bytes.len(),
+            });
+        };
+        let field = |at: usize| {
+            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        // The version comes first: a newer format may keep its checksum elsewhere.
+        let found = field(8);
+        if found != FORMAT_VERSION {
+            return Err(StoredError::Newer { found });
+        }
+        let expected_len = HEADER_BYTES + field(12) as usize;
+        if bytes.len() != expected_len {
+            return Err(StoredError::Length {
+                expected: expected_len,
+                got: bytes.len(),
+            });
+        }
+        let (expected, got) = (field(16), checksum(&header[..16], body));
+        if got != expected {
+            return Err(StoredError::Checksum { expected, got });
+        }
+        let (body, rest) = postcard::take_from_bytes::<Body<'_>>(body)
+            .map_err(|error| contradiction(format!("its fields cannot be read ({error})")))?;
+        if !rest.is_empty() {
+            let what = format!("{} bytes follow its last field", rest.len());
+            return Err(contradiction(what));
+        }
+        body.check()
+    }
+}
+
+impl Body<'_> {
+    /// The catalog, if its own rules could have made it.
+    fn check(self) -> Result<Catalog, StoredError> {
+        let bricks = self.bricks.into_iter();
+        let bricks: Vec<Candidate> = bricks
+            .map(|(member, weight)| Candidate { member, weight })
+            .collect();
+        check_bricks(&bricks).map_err(refused)?;
+        let mut check = TableCheck {
+            members: bricks.iter().map(|brick| brick.member).collect(),
+            table_ids: (1..self.next_table, BTreeSet::new()),
+            partition_ids: (1..self.next_partition, BTreeSet::new()),
+        };
+        let mut tables = BTreeMap::new();
+        for table in self.tables {
+            let table = Arc::new(table.into_owned());
+            name::check(&table.name).map_err(refused)?;
+            check
+                .check(&table)
+                .map_err(|what| contradiction(format!("table '{}' {what}", table.name)))?;
+            if let Some(twin) = tables.insert(table.name.clone(), table) {
+                let what = format!("there are two tables '{}'", twin.name);
+                return Err(contradiction(what));
+            }
+        }
+        if !tables.contains_key(DEFAULT_TABLE) {
+            return Err(contradiction(format!(
+                "there is no table '{DEFAULT_TABLE}'"
+            )));
+        }
+        Ok(Catalog {
+            version: self.version,
+            cluster: self.cluster,
+            next_table: self.next_table,
+            next_partition: self.next_partition,
+            bricks,
+            tables,
+        })
+    }
+}
+
+/// What is known of the tables looked at so far: ids that were given out, and those met.
+struct TableCheck {
+    members: BTreeSet<Member>,
+    table_ids: (Range<u32>, BTreeSet<u32>),
+    partition_ids: (Range<u32>, BTreeSet<u32>),
+}
+
+impl TableCheck {
+    fn check(&mut self, table: &Table) -> Result<(), &'static str> {
+        let (given, met) = &mut self.table_ids;
+        if table.map.table() != table.id {
+            return Err("has the maps of another table");
+        }
+        if !given.contains(&table.id.0) || !met.insert(table.id.0) {
+            return Err("has an id that is not its own");
+        }
+        let (given, met) = &mut self.partition_ids;
+        for leaf in table.map.partitions().leaves() {
+            if !given.contains(&leaf.partition.0) || !met.insert(leaf.partition.0) {
+                return Err("has a partition that is not its own");
+            }
+        }
+        let mut members = table.map.groups().iter().flat_map(Group::members);
+        if !members.all(|member| self.members.contains(&member)) {
+            return Err("is on a brick that is not in the cluster");
+        }
+        Ok(())
+    }
+}
+
+fn checksum(header: &[u8], body: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(header);
+    hasher.update(body);
+    hasher.finalize()
+}
+
+const fn contradiction(what: String) -> StoredError {
+    StoredError::Contradiction { what }
+}
+
+fn refused(refusal: Refusal) -> StoredError {
+    contradiction(refusal.to_string())
+}
+
+#[cfg(test)]
+#[path = "stored_test.rs"]
+mod stored_test;

@@ -1,0 +1,219 @@
+use super::*;
+use crate::{
+    catalog::Genesis,
+    change::{Alteration, Change, NewTable},
+};
+use brickyard_routing::{Hasher, NodeId};
+use brickyard_types::{BrickId, Durability, Eviction, Medium, TableAttributes, UnixMillis};
+use proptest::prelude::*;
+
+/// A catalog with something in every field; what `testdata/v1/catalog` holds.
+fn sample() -> Catalog {
+    let brick = |node, brick, weight| Candidate {
+        member: Member {
+            node: NodeId(node),
+            brick: BrickId(brick),
+        },
+        weight,
+    };
+    let mut catalog = Catalog::found(Genesis {
+        cluster: ClusterId(0x0123_4567_89ab_cdef_0011_2233_4455_6677),
+        bricks: vec![brick(0, 0, 1), brick(0, 1, 2), brick(1, 0, 3)],
+        attributes: TableAttributes::default(),
+        partitions: None,
+        seed: 0xfeed_beef,
+        created: UnixMillis(1_700_000_000_000),
+    })
+    .unwrap();
+    let changes = [
+        Change::CreateTable(NewTable {
+            attributes: TableAttributes {
+                medium: Medium::Disk,
+                durability: Durability::Fsync,
+                replicas: 2,
+                maxmemory: Some(1 << 30),
+                evict: Eviction::None,
+            },
+            partitions: Some(16),
+            hasher: Hasher::Key64,
+            ..NewTable::named("orders", 3, UnixMillis(1_700_000_000_001))
+        }),
+        Change::CreateTable(NewTable::named("1", 4, UnixMillis(1_700_000_000_002))),
+        Change::CreateTable(NewTable::named("gone", 5, UnixMillis(1_700_000_000_003))),
+        Change::DropTable {
+            name: "gone".to_owned(),
+        },
+        Change::AlterTable {
+            name: "1".to_owned(),
+            alteration: Alteration {
+                maxmemory: Some(Some(1 << 20)),
+                evict: Some(Eviction::Lru),
+                ..Alteration::default()
+            },
+        },
+    ];
+    for change in changes {
+        catalog.apply(change).unwrap();
+    }
+    catalog
+}
+
+/// Bytes with this body, and everything around it as it should be.
+fn around(body: &[u8]) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+    bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&checksum(&bytes, body).to_le_bytes());
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// The sample's body, changed.
+fn changed(change: impl FnOnce(&mut Body<'_>)) -> Vec<u8> {
+    let bytes = sample().encode();
+    let mut body: Body<'_> = postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
+    change(&mut body);
+    around(&postcard::to_allocvec(&body).unwrap())
+}
+
+/// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v2`, and keep
+/// reading what is here.
+#[test]
+fn v1_catalog_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v1/catalog");
+    assert_eq!(Catalog::decode(stored).unwrap(), sample());
+    assert_eq!(sample().encode(), stored);
+}
+
+#[test]
+fn catalog_of_many_tables_is_small() {
+    let mut catalog = sample();
+    let before = catalog.encode().len();
+    for name in 0..100 {
+        let table = NewTable::named(format!("t{name}"), u64::MAX, UnixMillis(1 << 41));
+        catalog.apply(Change::CreateTable(table)).unwrap();
+    }
+    let each = (catalog.encode().len() - before) / 100;
+    assert!(each < 100, "{each} bytes a table of 1,200 partitions");
+}
+
+#[test]
+fn newer_format_is_refused_by_its_number() {
+    let mut bytes = sample().encode();
+    bytes[8] = 2;
+    let error = Catalog::decode(&bytes).unwrap_err();
+    assert_eq!(error, StoredError::Newer { found: 2 });
+    assert!(
+        error
+            .to_string()
+            .starts_with("the catalog is in format 2, and this version knows")
+    );
+}
+
+#[test]
+fn other_files_and_cut_ones_are_refused() {
+    let bytes = sample().encode();
+    assert_eq!(Catalog::decode(b""), Err(StoredError::Magic));
+    assert_eq!(Catalog::decode(b"[table]"), Err(StoredError::Magic));
+    for len in 8..bytes.len() {
+        let error = Catalog::decode(&bytes[..len]).unwrap_err();
+        assert!(
+            matches!(error, StoredError::Length { .. }),
+            "{len}: {error}"
+        );
+    }
+    let mut longer = bytes;
+    longer.push(0);
+    assert!(matches!(
+        Catalog::decode(&longer),
+        Err(StoredError::Length { .. })
+    ));
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let bytes = sample().encode();
+    for bit in 0..bytes.len() * 8 {
+        let mut bytes = bytes.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        assert!(Catalog::decode(&bytes).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn catalogs_that_no_rule_makes_are_refused() {
+    let table = |name: &str| Cow::Owned(sample().table(name).unwrap().clone());
+    let cases: [(Vec<u8>, &str); 9] = [
+        (changed(|body| body.bricks.clear()), "bricks: none"),
+        (
+            changed(|body| {
+                body.tables.remove(1);
+            }),
+            "there is no table 'default'",
+        ),
+        (
+            changed(|body| body.tables.push(table("orders"))),
+            "table 'orders' has an id that is not its own",
+        ),
+        (
+            changed(|body| body.next_table = 3),
+            "table '1' has an id that is not its own",
+        ),
+        (
+            changed(|body| body.next_partition = 100),
+            "has a partition that is not its own",
+        ),
+        (
+            changed(|body| {
+                body.bricks.pop();
+            }),
+            "is on a brick that is not in the cluster",
+        ),
+        (
+            changed(|body| body.tables[0].to_mut().id.0 = 2),
+            "table '1' has the maps of another table",
+        ),
+        (
+            changed(|body| body.tables[0].to_mut().name = "a b".to_owned()),
+            "table name 'a b' is not",
+        ),
+        (around(&[0xff; 40]), "its fields cannot be read"),
+    ];
+    for (bytes, text) in cases {
+        let error = Catalog::decode(&bytes).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the catalog contradicts itself: "),
+            "{error}"
+        );
+        assert!(error.contains(text), "{error}");
+    }
+    let mut body = sample().encode().split_off(HEADER_BYTES);
+    body.push(0);
+    let error = Catalog::decode(&around(&body)).unwrap_err().to_string();
+    assert!(error.contains("1 bytes follow its last field"), "{error}");
+}
+
+proptest! {
+    /// The checksum keeps accidents out; behind it anything may stand and nothing panics.
+    #[test]
+    fn decode_never_panics(body in prop::collection::vec(any::<u8>(), 0..300), bare: bool) {
+        let bytes = if bare { body } else { around(&body) };
+        let _ = Catalog::decode(&bytes);
+    }
+
+    #[test]
+    fn decode_of_a_damaged_body_never_panics(
+        at in any::<prop::sample::Index>(), byte: u8, cut in any::<prop::sample::Index>(), cuts: bool,
+    ) {
+        let mut body = sample().encode().split_off(HEADER_BYTES);
+        let at = at.index(body.len());
+        body[at] = byte;
+        if cuts {
+            body.truncate(cut.index(body.len()));
+        }
+        if let Ok(catalog) = Catalog::decode(&around(&body)) {
+            // What passes is a catalog that writes itself back.
+            prop_assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The cluster as Redis Cluster clients picture it: nodes with slots.
+//!
+//! In: a table's map and the address of each brick. Out: a [`Topology`], ready to be rendered
+//! (`topology_reply`).
+//!
+//! A brick is a node here, as a Redis process is: one core, one event loop, one port. Redis knows
+//! one primary a node and makes a replica follow a whole one; a brick is primary for some slots and
+//! backup for others. `CLUSTER SLOTS`, which clients route by, can say that; `CLUSTER NODES` cannot,
+//! and calls a brick a `slave` only if it is primary for none.
+
+use crate::catalog::ClusterId;
+use brickyard_routing::{Hasher, KeyHasher, Member, SlotRange, TableMap};
+
+/// Where clients reach a brick.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The brick.
+    pub member: Member,
+    /// Host name or IP address; never empty, since clients differ in what they make of that.
+    pub host: String,
+    /// The brick's port.
+    pub port: u16,
+    /// The port for other bricks; only shown.
+    pub peer_port: u16,
+}
+
+/// A node as clients see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopologyNode {
+    /// 40 hexadecimal digits, another for each node.
+    pub id: String,
+    /// Host name or IP address.
+    pub host: String,
+    /// Its port for clients.
+    pub port: u16,
+    /// Its port for other nodes.
+    pub peer_port: u16,
+}
+
+/// A run of slots and the nodes that hold it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopologyRange {
+    /// The slots.
+    pub slots: SlotRange,
+    /// Index of the primary among the nodes.
+    pub primary: usize,
+    /// Indexes of the replicas that may serve reads.
+    pub replicas: Vec<usize>,
+}
+
+/// Nodes and slots at one version of a map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// What clients compare to tell an older picture from a newer one: the map's version.
+    pub epoch: u64,
+    /// The nodes, in the order in which they are listed.
+    pub nodes: Vec<TopologyNode>,
+    /// The slots, in order, in runs as wide as can be.
+    pub ranges: Vec<TopologyRange>,
+}
+
+impl Topology {
+    /// The topology of one table; `addresses` in the order in which nodes are to be listed.
+    ///
+    /// A member without an address is left out of its ranges; a range whose primary has none is left
+    /// out as a whole, and clients are told that the cluster is not complete.
+    #[must_use]
+    pub fn of(cluster: ClusterId, map: &TableMap, addresses: &[Address]) -> Self {
+        let nodes = addresses.iter().map(|address| TopologyNode {
+            id: brick_name(cluster, address.member),
+            host: address.host.clone(),
+            port: address.port,
+            peer_port: address.peer_port,
+        });
+        let index_of = |member| addresses.iter().position(|it| it.member == member);
+        let mut ranges: Vec<TopologyRange> = Vec::new();
+        for (slots, group) in map.slot_runs() {
+            let Some(primary) = index_of(group.primary) else {
+                continue;
+            };
+            let backups = group.backups.iter().copied();
+            ranges.push(TopologyRange {
+                slots,
+                primary,
+                replicas: backups.filter_map(index_of).collect(),
+            });
+        }
+        Self {
+            epoch: map.version().0,
+            nodes: nodes.collect(),
+            ranges,
+        }
+    }
+
+    /// The ranges of which the node with that index is primary.
+    pub(crate) fn owned(&self, node: usize) -> impl Iterator<Item = &TopologyRange> {
+        self.ranges
+            .iter()
+            .filter(move |range| range.primary == node)
+    }
+
+    /// The nodes that hold a replica of something of `primary`'s, in the order of the nodes.
+    pub(crate) fn replicas_of(&self, primary: usize) -> Vec<usize> {
+        let holds = |node| {
+            self.owned(primary)
+                .any(|range| range.replicas.contains(&node))
+        };
+        (0..self.nodes.len()).filter(|&node| holds(node)).collect()
+    }
+
+    /// How many slots have a primary.
+    pub(crate) fn slots_assigned(&self) -> u32 {
+        self.ranges
+            .iter()
+            .map(|range| u32::from(range.slots.len()))
+            .sum()
+    }
+}
+
+/// The id under which Redis Cluster clients know a brick: 40 hexadecimal digits, the same at every
+/// start, another for each brick of each cluster.
+#[must_use]
+pub fn brick_name(cluster: ClusterId, brick: Member) -> String {
+    let mut key = cluster.0.to_be_bytes().to_vec();
+    key.extend_from_slice(&brick.node.0.to_be_bytes());
+    key.extend_from_slice(&brick.brick.0.to_be_bytes());
+    let word = |seed| KeyHasher::new(Hasher::Slot, seed).key_hash(&key);
+    format!("{:016x}{:016x}{:08x}", word(0), word(1), word(2) >> 32)
+}
+
+#[cfg(test)]
+#[path = "topology_test.rs"]
+mod topology_test;

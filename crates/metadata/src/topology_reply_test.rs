@@ -1,0 +1,124 @@
+//! The shapes are compared with what redis-server 7.0.15 sent (`testdata/redis-7.0.15`): `two` of two
+//! primaries, the first with a replica; `gaps` of one node without slots 6 and 8. In those files
+//! the times of ping and pong, the epochs and the replication offsets are set to 0, and the node's
+//! health to online.
+
+use super::*;
+use crate::topology::TopologyRange;
+use brickyard_routing::SlotRange;
+
+fn node(id: &str, host: &str, port: u16) -> TopologyNode {
+    TopologyNode {
+        id: id.to_owned(),
+        host: host.to_owned(),
+        port,
+        peer_port: port + 10_000,
+    }
+}
+
+fn range(begin: u16, end: u16, primary: usize, replicas: &[usize]) -> TopologyRange {
+    TopologyRange {
+        slots: SlotRange { begin, end },
+        primary,
+        replicas: replicas.to_vec(),
+    }
+}
+
+fn two() -> Topology {
+    Topology {
+        epoch: 0,
+        nodes: vec![
+            node(REPLICA, "127.0.0.1", 17_723),
+            node(FIRST, "127.0.0.1", 17_721),
+            node(SECOND, "127.0.0.1", 17_722),
+        ],
+        ranges: vec![range(0, 8_192, 1, &[0]), range(8_192, 16_384, 2, &[])],
+    }
+}
+
+const REPLICA: &str = "4d444f1ba5e8d980190dad8cc72ecf9748d0faf6";
+const FIRST: &str = "e05b00912bae1e65ff1d1b4e153d7f6eb67389fb";
+const SECOND: &str = "e6130915af4da447ab36259645155842ea03808f";
+const ALONE: &str = "1c0f10d6cba35ac2bd473ddbfa219f5fb5a23915";
+
+fn gaps() -> Topology {
+    Topology {
+        epoch: 0,
+        nodes: vec![node(ALONE, "", 17_724)],
+        ranges: vec![
+            range(0, 6, 0, &[]),
+            range(7, 8, 0, &[]),
+            range(9, 16_384, 0, &[]),
+        ],
+    }
+}
+
+macro_rules! redis {
+    ($name:literal) => {
+        include_bytes!(concat!("../testdata/redis-7.0.15/", $name)).as_slice()
+    };
+}
+
+#[track_caller]
+fn assert_same(ours: &[u8], redis: &[u8]) {
+    // As text, so that a difference can be read.
+    assert_eq!(
+        String::from_utf8_lossy(ours),
+        String::from_utf8_lossy(redis)
+    );
+}
+
+#[test]
+fn slots_are_as_from_redis() {
+    let replies = TopologyReplies::new(&two(), 1);
+    assert_same(replies.slots(Protocol::Resp2), redis!("two_slots_resp2"));
+    assert_same(replies.slots(Protocol::Resp3), redis!("two_slots_resp3"));
+    let replies = TopologyReplies::new(&gaps(), 0);
+    assert_same(replies.slots(Protocol::Resp2), redis!("gaps_slots_resp2"));
+    assert_same(replies.slots(Protocol::Resp3), redis!("gaps_slots_resp3"));
+}
+
+#[test]
+fn shards_are_as_from_redis() {
+    let replies = TopologyReplies::new(&two(), 1);
+    assert_same(replies.shards(Protocol::Resp2), redis!("two_shards_resp2"));
+    assert_same(replies.shards(Protocol::Resp3), redis!("two_shards_resp3"));
+    let replies = TopologyReplies::new(&gaps(), 0);
+    assert_same(replies.shards(Protocol::Resp2), redis!("gaps_shards_resp2"));
+    assert_same(replies.shards(Protocol::Resp3), redis!("gaps_shards_resp3"));
+}
+
+#[test]
+fn nodes_are_as_from_redis() {
+    let replies = TopologyReplies::new(&two(), 1);
+    assert_same(replies.nodes(Protocol::Resp2), redis!("two_nodes_resp2"));
+    assert_same(replies.nodes(Protocol::Resp3), redis!("two_nodes_resp3"));
+    let replies = TopologyReplies::new(&gaps(), 0);
+    assert_same(replies.nodes(Protocol::Resp2), redis!("gaps_nodes_resp2"));
+    assert_same(replies.nodes(Protocol::Resp3), redis!("gaps_nodes_resp3"));
+}
+
+#[test]
+fn info_is_as_from_redis() {
+    let replies = TopologyReplies::new(&gaps(), 0);
+    assert_same(replies.info(Protocol::Resp2), redis!("gaps_info_resp2"));
+    assert_same(replies.info(Protocol::Resp3), redis!("gaps_info_resp3"));
+    let replies = TopologyReplies::new(&two(), 1);
+    let info = String::from_utf8_lossy(replies.info(Protocol::Resp2)).into_owned();
+    assert!(info.contains("cluster_state:ok\r\n"), "{info}");
+    assert!(
+        info.contains("cluster_known_nodes:3\r\ncluster_size:2\r\n"),
+        "{info}"
+    );
+}
+
+#[test]
+fn myself_is_who_answers() {
+    let topology = two();
+    for (index, node) in topology.nodes.iter().enumerate() {
+        let replies = TopologyReplies::new(&topology, index);
+        let text = String::from_utf8_lossy(replies.nodes(Protocol::Resp2)).into_owned();
+        let line = text.lines().find(|line| line.contains("myself,"));
+        assert!(line.unwrap().starts_with(&node.id), "{text}");
+    }
+}

@@ -1,0 +1,182 @@
+//! Every field of the configuration, each declared once: its name, unit, reason, default.
+//!
+//! A field has one name everywhere: `sync_interval` in the file, `BRICKYARD_SYNC_INTERVAL` in the
+//! environment, `--sync-interval` as a flag.
+
+use super::text::{ByteSize, HttpListen, LogFormat, Value};
+use brickyard_types::{Durability, Eviction, Medium, limits};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// One field as the sources of configuration see it: text in, TOML out.
+#[derive(Debug)]
+pub struct Field {
+    /// Its name in the file.
+    pub name: &'static str,
+    /// Under which heading it is shown.
+    pub section: &'static str,
+    /// What its value counts or is.
+    pub unit: &'static str,
+    /// What it does, and why it has its default.
+    pub reason: &'static str,
+    /// Whether the flag may stand alone and then means `true`.
+    pub is_switch: bool,
+    write: fn(&mut Fields, &str) -> Result<(), String>,
+    read: fn(&Fields) -> String,
+}
+
+impl Field {
+    /// The field called `name`.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        FIELDS.iter().find(|field| field.name == name)
+    }
+
+    /// The name of its flag, without the dashes in front.
+    #[must_use]
+    pub fn flag(&self) -> String {
+        self.name.replace('_', "-")
+    }
+
+    /// The name of its environment variable.
+    #[must_use]
+    pub fn environment(&self) -> String {
+        format!("BRICKYARD_{}", self.name.to_ascii_uppercase())
+    }
+
+    /// Sets the field from text.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn set(&self, fields: &mut Fields, text: &str) -> Result<(), String> {
+        (self.write)(fields, text)
+    }
+
+    /// The field's value as TOML.
+    #[must_use]
+    pub fn toml(&self, fields: &Fields) -> String {
+        (self.read)(fields)
+    }
+}
+
+macro_rules! fields {
+    ($($section:literal: $(
+        $name:ident: $type:ty = $default:expr, $unit:literal, $reason:literal;
+    )+)+) => {
+        /// The typed values; [`Fields::default`] has the defaults.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Fields {
+            $($(#[doc = $reason] pub $name: $type,)+)+
+        }
+
+        impl Default for Fields {
+            fn default() -> Self {
+                Self { $($($name: $default,)+)+ }
+            }
+        }
+
+        /// Every field, in the order in which they are shown.
+        pub static FIELDS: &[Field] = &[
+            $($(Field {
+                name: stringify!($name),
+                section: $section,
+                unit: $unit,
+                reason: $reason,
+                is_switch: is_switch(stringify!($type)),
+                write: |fields, text| {
+                    fields.$name = <$type as Value>::parse(text)?;
+                    Ok(())
+                },
+                read: |fields| fields.$name.toml(),
+            },)+)+
+        ];
+    };
+}
+
+const fn is_switch(type_name: &str) -> bool {
+    matches!(type_name.as_bytes(), b"bool")
+}
+
+const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 6379);
+
+fields! {
+    "Network":
+        listen: SocketAddr = LISTEN, "host:port",
+            "Node port, where any client may ask for any key. Loopback by default: a server without \
+             users must not be reachable from outside. Redis's port, so that clients need no \
+             option. Port 0 takes free ports for everything.";
+        brick_port: u16 = 0, "port",
+            "Port of brick 0; brick n has the n-th port after it. Cluster clients talk to these \
+             directly. 0: the port after the node port.";
+        http: HttpListen = HttpListen::Auto, "auto, off or host:port",
+            "Health, metrics and status over HTTP, without a password. auto: listen's host, 1000 \
+             ports above it, or off when users are configured and listen is not a loopback address.";
+        advertise: String = String::new(), "host name or IP address",
+            "What cluster clients are told to connect to. Empty: listen's address. Must be set when \
+             listen is 0.0.0.0 or [::], which nobody can connect to.";
+        insecure: bool = false, "true or false",
+            "Allow a listen address that is not loopback without users. Whoever reaches the port \
+             may then read, write and drop every table.";
+        maxclients: u32 = 10_000, "connections",
+            "Most client connections at once; one more is told so and closed. Redis's default; each \
+             needs a file descriptor.";
+        idle_timeout: Duration = Duration::ZERO, "time",
+            "Close a connection that sent nothing for so long. 0: never, as in Redis: pools keep \
+             idle connections on purpose.";
+        tcp_keepalive: Duration = Duration::from_secs(300), "time",
+            "Probe a silent client after so long, so that dead peers are noticed. 0: never. Redis's \
+             default.";
+    "Limits":
+        value_bytes_max: ByteSize = ByteSize(limits::VALUE_BYTES_MAX as u64), "bytes",
+            "Longest value. A longer one would hold up its partition's log for too long.";
+        request_bytes_max: ByteSize = ByteSize::mebibytes(256), "bytes",
+            "Longest request, all arguments together; the connection of a longer one is closed. \
+             Must hold the longest value.";
+        output_bytes_max: ByteSize = ByteSize::mebibytes(256), "bytes",
+            "Most reply bytes kept for a client that does not read; then it is closed. Its requests \
+             wait long before that. Must hold the longest value.";
+        pending_append_bytes_max: ByteSize = ByteSize::mebibytes(64), "bytes a brick",
+            "Most bytes waiting for the disk; further writes are refused with a retryable error, so \
+             that a slow disk cannot fill the memory.";
+    "Storage":
+        data: String = "./brickyard-data".to_owned(), "path",
+            "The data directory. Made when missing; one server at a time may use it.";
+        temporary: bool = false, "true or false",
+            "Use a new directory under the system's temporary one and remove it at the end. For \
+             trying things out; data is then ignored.";
+        bricks: u32 = 0, "bricks",
+            "How many event loops, each with its own log and port. Fixed by the data directory at \
+             its first start. 0: one for each core, or what the directory has.";
+        segment_bytes: ByteSize = ByteSize::mebibytes(64), "bytes",
+            "Size at which a log file is sealed and the next one begun. Smaller files give space \
+             back sooner; larger ones make fewer files. An open file of this size is the most that \
+             a restart has to read in full.";
+        sync_interval: Duration = Duration::from_secs(1), "time",
+            "How often the logs of tables with durability `log` are synced: what a power cut may \
+             cost. One second, as in Redis's `appendfsync everysec`.";
+    "Default table":
+        default_durability: Durability = Durability::Log, "memory, log or fsync",
+            "Durability of the table `default` when it is made at the first start. log: acknowledged \
+             once the operating system has it, so a killed process loses nothing.";
+        default_medium: Medium = Medium::Ram, "ram or disk",
+            "Medium of the table `default`: values in memory, or in the log with the hot ones cached.";
+        default_maxmemory: ByteSize = ByteSize(0), "bytes",
+            "Most memory of the table `default`. 0: no bound.";
+        default_evict: Eviction = Eviction::None, "none or lru",
+            "What a write past that bound does. none: it is refused, since a database must not \
+             forget by itself; lru suits a cache.";
+    "Slow log":
+        slowlog_slower_than: Duration = Duration::from_millis(10), "time",
+            "Commands that take longer are kept for SLOWLOG GET. Redis's default. 0: all are.";
+        slowlog_entries_max: u32 = 128, "entries a brick",
+            "How many of them are kept. Redis's default. 0: none are.";
+    "Operation":
+        stop_timeout: Duration = Duration::from_secs(10), "time",
+            "How long a stopping server waits for requests in flight before it closes their \
+             connections. Well below the 90 s after which systemd kills.";
+        log_format: LogFormat = LogFormat::Auto, "auto, text or json",
+            "Look of the log lines on standard error. auto: text on a terminal, JSON otherwise.";
+        log_level: String = "info".to_owned(), "level",
+            "error, warn, info, debug or trace; also by module, as in `info,brickyard_store=debug`. \
+             Keys and values never appear above debug.";
+}

@@ -1,0 +1,256 @@
+//! What must hold between the fields; everything that does not is told at once.
+
+use super::fields::{Field, Fields};
+use super::source::{Origin, Problem};
+use super::text::{ByteSize, HttpListen};
+use super::users::{self, UserEntry};
+use brickyard_types::{Durability, Eviction, limits};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Most bricks of one node. Each has four threads and a queue to every other; a machine with more cores
+/// runs two nodes.
+pub(crate) const BRICKS_MAX: u32 = 128;
+
+/// Smallest segment: below that, files' headers and handles cost more than what is in them.
+const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+
+/// Largest segment: positions have 32 bits for the offset, and a record may start just below it.
+const SEGMENT_BYTES_MAX: u64 = 2 << 30;
+
+/// What a request needs besides its longest value: its key and other arguments.
+const REQUEST_BYTES_BESIDES_VALUE: u64 = 1 << 20;
+
+pub(super) struct Checker<'a> {
+    pub(super) fields: &'a Fields,
+    pub(super) users: &'a [UserEntry],
+    pub(super) origins: &'a BTreeMap<&'static str, Origin>,
+    pub(super) problems: &'a mut Vec<Problem>,
+}
+
+impl Checker<'_> {
+    pub(super) fn check(mut self) {
+        self.check_network();
+        self.check_limits();
+        self.check_storage();
+        self.check_table();
+        users::validate(self.users, self.problems);
+    }
+
+    fn check_network(&mut self) {
+        let fields = self.fields;
+        let is_public = !fields.listen.ip().is_loopback();
+        if is_public && self.users.is_empty() && !fields.insecure {
+            self.refuse(
+                "listen",
+                "that address can be reached from outside and there are no users",
+                "add a [[user]] to the configuration file (`brickyard config hash-password` helps), \
+                 listen on 127.0.0.1, or accept it with insecure = true",
+            );
+        }
+        if fields.advertise.is_empty() {
+            if fields.listen.ip().is_unspecified() {
+                self.refuse(
+                    "listen",
+                    "nobody can connect to that address, and cluster clients would be told to",
+                    "set advertise to the host name or address by which clients reach this machine",
+                );
+            }
+        } else if fields
+            .advertise
+            .trim_matches(['[', ']'])
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_unspecified())
+        {
+            self.refuse(
+                "advertise",
+                "nobody can connect to that address",
+                "set it to the host name or address by which clients reach this machine",
+            );
+        } else if fields.advertise.contains([' ', '/', '\r', '\n']) || has_port(&fields.advertise) {
+            self.refuse(
+                "advertise",
+                "it is not a host name or IP address",
+                "give the host alone, without port or scheme",
+            );
+        }
+        if let HttpListen::At(http) = fields.http {
+            self.check_http(http);
+        }
+        self.check_ports();
+        self.at_least("maxclients", fields.maxclients, 1);
+    }
+
+    fn check_http(&mut self, http: SocketAddr) {
+        let fields = self.fields;
+        if http.port() != 0 && http.port() == fields.listen.port() {
+            self.refuse("http", "the node port is the same", "choose another port");
+        }
+        // Status and metrics show names of tables and clients' counts, not keys or values.
+        if !http.ip().is_loopback() && fields.listen.ip().is_loopback() && !fields.insecure {
+            self.refuse(
+                "http",
+                "it can be reached from outside while listen cannot, and it asks for no password",
+                "listen on 127.0.0.1, or accept it with insecure = true",
+            );
+        }
+    }
+
+    fn check_ports(&mut self) {
+        let fields = self.fields;
+        let node = fields.listen.port();
+        if node == 0 {
+            return;
+        }
+        let first = u32::from(fields.first_brick_port());
+        let bricks = fields.bricks.clamp(1, BRICKS_MAX);
+        let ports = first..first + bricks;
+        if ports.end > 1 << 16 {
+            self.refuse(
+                "brick_port",
+                "the last brick's port would be above 65535",
+                "choose lower ports or fewer bricks",
+            );
+        }
+        if ports.contains(&u32::from(node)) {
+            self.refuse(
+                "brick_port",
+                "the node port is among the bricks' ports",
+                "move brick_port or listen",
+            );
+        }
+        match fields.http_address(!self.users.is_empty()) {
+            Ok(Some(http)) if ports.contains(&u32::from(http.port())) && http.port() != 0 => self
+                .refuse(
+                    "http",
+                    "it is among the bricks' ports",
+                    "choose another port",
+                ),
+            Ok(_) => {}
+            Err(()) => self.refuse(
+                "http",
+                "the node port plus 1000 is above 65535",
+                "give http an address of its own, or off",
+            ),
+        }
+    }
+
+    fn check_limits(&mut self) {
+        let fields = self.fields;
+        if fields.value_bytes_max.0 > limits::VALUE_BYTES_MAX as u64
+            || fields.value_bytes_max.0 == 0
+        {
+            self.refuse(
+                "value_bytes_max",
+                "it is not between 1 byte and 64MiB, the most the log takes",
+                "lower it, and keep larger things elsewhere",
+            );
+        }
+        let least = fields
+            .value_bytes_max
+            .0
+            .saturating_add(REQUEST_BYTES_BESIDES_VALUE);
+        let bounds = [
+            ("request_bytes_max", fields.request_bytes_max),
+            ("output_bytes_max", fields.output_bytes_max),
+        ];
+        for (name, bound) in bounds {
+            if bound.0 < least {
+                self.refuse(
+                    name,
+                    "it has no room for the longest value (value_bytes_max and 1MiB beside it)",
+                    &format!("raise it to {} or lower value_bytes_max", ByteSize(least)),
+                );
+            }
+        }
+        if fields.pending_append_bytes_max.0 < SEGMENT_BYTES_MIN {
+            self.refuse(
+                "pending_append_bytes_max",
+                "it is under 1MiB, so that a few writes would fill it",
+                "raise it to 1MiB or more",
+            );
+        }
+    }
+
+    fn check_storage(&mut self) {
+        let fields = self.fields;
+        if fields.data.is_empty() && !fields.temporary {
+            self.refuse(
+                "data",
+                "it is empty",
+                "give a path, or set temporary = true",
+            );
+        }
+        if fields.bricks > BRICKS_MAX {
+            self.refuse(
+                "bricks",
+                "a node has at most 128",
+                "use one for each core, which is what 0 does",
+            );
+        }
+        if !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&fields.segment_bytes.0) {
+            self.refuse(
+                "segment_bytes",
+                "it is not between 1MiB and 2GiB",
+                "choose between them; 64MiB suits most disks",
+            );
+        }
+        let interval = Duration::from_millis(1)..=Duration::from_secs(3600);
+        if !interval.contains(&fields.sync_interval) {
+            self.refuse(
+                "sync_interval",
+                "it is not between 1ms and 1h",
+                "choose between them; for a sync before each answer use durability fsync",
+            );
+        }
+    }
+
+    fn check_table(&mut self) {
+        let fields = self.fields;
+        if fields.default_evict == Eviction::Lru && fields.default_maxmemory.0 == 0 {
+            self.refuse(
+                "default_evict",
+                "nothing would ever be evicted, since default_maxmemory is 0 (no bound)",
+                "set default_maxmemory",
+            );
+        }
+        if fields.default_medium == brickyard_types::Medium::Disk
+            && fields.default_durability == Durability::Memory
+        {
+            self.refuse(
+                "default_medium",
+                "a disk table's values are in the log, and durability memory keeps no log",
+                "use default_durability log or fsync, or default_medium ram",
+            );
+        }
+    }
+
+    fn at_least(&mut self, name: &str, value: u32, least: u32) {
+        if value < least {
+            self.refuse(
+                name,
+                "that is too few",
+                &format!("set it to {least} or more"),
+            );
+        }
+    }
+
+    fn refuse(&mut self, name: &str, why: &str, remedy: &str) {
+        self.problems.push(Problem {
+            field: name.to_owned(),
+            value: Field::find(name).map(|field| field.toml(self.fields)),
+            origin: self.origins.get(name).cloned(),
+            why: why.to_owned(),
+            remedy: remedy.to_owned(),
+        });
+    }
+}
+
+/// `host:port` and `[v6]:port`, but not a bare IPv6 address.
+fn has_port(host: &str) -> bool {
+    host.parse::<std::net::IpAddr>().is_err()
+        && host
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+}

@@ -1,0 +1,70 @@
+//! Health, metrics and status over HTTP.
+//!
+//! | Path | Answer |
+//! |---|---|
+//! | `/livez` | 200 as long as the control thread runs |
+//! | `/readyz` | 200 while requests are served; 503 while starting or stopping |
+//! | `/health` | the same as JSON, with the bricks' state |
+//! | `/metrics` | OpenMetrics text for Prometheus |
+//! | `/status` | JSON: version, addresses, tables, bricks |
+//!
+//! Everything is answered from atomics and copies: no request here waits for a brick.
+
+use super::metrics;
+use super::status::{self, Phase, View};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use std::sync::Arc;
+
+/// The media type of OpenMetrics.
+const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The routes over what the node shows of itself.
+pub(crate) fn router(view: Arc<View>) -> Router {
+    Router::new()
+        .route("/", get(index))
+        .route("/livez", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .route("/health", get(health))
+        .route("/metrics", get(metrics_text))
+        .route("/status", get(status_json))
+        .with_state(view)
+}
+
+async fn index() -> &'static str {
+    "brickyard\n/livez /readyz /health /metrics /status\n"
+}
+
+async fn ready(State(view): State<Arc<View>>) -> Response {
+    let phase = view.phase();
+    (status_of(phase), format!("{}\n", phase.word())).into_response()
+}
+
+async fn health(State(view): State<Arc<View>>) -> Response {
+    let phase = view.phase();
+    (status_of(phase), axum::Json(status::health(&view))).into_response()
+}
+
+async fn metrics_text(State(view): State<Arc<View>>) -> Response {
+    match metrics::text(&view) {
+        Ok(text) => ([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response(),
+        Err(error) => {
+            let text = format!("the metrics cannot be written: {error}\n");
+            (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
+        }
+    }
+}
+
+async fn status_json(State(view): State<Arc<View>>) -> Response {
+    axum::Json(status::status(&view)).into_response()
+}
+
+fn status_of(phase: Phase) -> StatusCode {
+    match phase {
+        Phase::Ready => StatusCode::OK,
+        Phase::Starting | Phase::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}

@@ -1,0 +1,128 @@
+//! Between a brick's loop and the control thread: requests, answers, and the way to the end.
+
+use crate::wake::Waker;
+use brickyard_brick::{ControlReply, ControlRequest};
+use brickyard_metadata::Catalog;
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tokio::sync::Notify;
+
+/// Messages that may wait for a loop.
+const TO_LOOP_MAX: usize = 256;
+
+/// What the control thread tells a loop.
+#[derive(Debug)]
+pub(crate) enum ToLoop {
+    /// The answer to a request.
+    Reply(u64, ControlReply),
+    /// The catalog changed.
+    Catalog(Arc<Catalog>),
+    /// Take no more work; say when what there is is done.
+    Drain,
+    /// End.
+    Exit,
+}
+
+/// What a loop asks the control thread.
+#[derive(Debug)]
+pub(crate) struct ToControl {
+    pub(crate) brick: usize,
+    pub(crate) token: u64,
+    pub(crate) request: ControlRequest,
+}
+
+/// What a loop has come to; it stores, the control thread reads.
+#[derive(Debug, Default)]
+pub(crate) struct LoopState {
+    /// The version of the catalog that it works by.
+    pub(crate) catalog: AtomicU64,
+    /// After [`ToLoop::Drain`]: nothing is in flight any more.
+    pub(crate) is_drained: AtomicBool,
+}
+
+/// Tells that some loop's [`LoopState`] changed. Each has one waiter, so that none takes another's.
+#[derive(Debug, Default)]
+pub(crate) struct Notices {
+    pub(crate) adopted: Notify,
+    pub(crate) drained: Notify,
+}
+
+/// A loop's end.
+#[derive(Debug)]
+pub(crate) struct ControlLink {
+    pub(crate) from_control: Consumer<ToLoop>,
+    pub(crate) to_control: tokio::sync::mpsc::Sender<ToControl>,
+    pub(crate) state: Arc<LoopState>,
+    pub(crate) notices: Arc<Notices>,
+}
+
+impl ControlLink {
+    /// Stores the catalog's version if it is new.
+    pub(crate) fn publish_catalog(&self, version: u64) {
+        if self.state.catalog.load(Ordering::Relaxed) != version {
+            self.state.catalog.store(version, Ordering::Release);
+            self.notices.adopted.notify_one();
+        }
+    }
+
+    /// Says that nothing is in flight.
+    pub(crate) fn publish_drained(&self) {
+        if !self.state.is_drained.swap(true, Ordering::AcqRel) {
+            self.notices.drained.notify_one();
+        }
+    }
+}
+
+/// The control thread's end of one loop.
+#[derive(Debug)]
+pub(crate) struct LoopLink {
+    ring: Producer<ToLoop>,
+    /// Bounded: answers by the requests in flight, the rest by what the control thread sends.
+    waiting: VecDeque<ToLoop>,
+    wakers: Arc<[Waker]>,
+    brick: usize,
+    pub(crate) state: Arc<LoopState>,
+}
+
+/// Both ends of the link of brick `brick`.
+pub(crate) fn new(
+    brick: usize,
+    wakers: &Arc<[Waker]>,
+    to_control: tokio::sync::mpsc::Sender<ToControl>,
+    notices: &Arc<Notices>,
+) -> (LoopLink, ControlLink) {
+    let (ring, from_control) = RingBuffer::new(TO_LOOP_MAX);
+    let state = Arc::new(LoopState::default());
+    let control = ControlLink {
+        from_control,
+        to_control,
+        state: Arc::clone(&state),
+        notices: Arc::clone(notices),
+    };
+    let wakers = Arc::clone(wakers);
+    (LoopLink { ring, waiting: VecDeque::new(), wakers, brick, state }, control)
+}
+
+impl LoopLink {
+    /// Sends a message, or keeps it until [`LoopLink::flush`] finds room.
+    pub(crate) fn send(&mut self, message: ToLoop) {
+        self.waiting.push_back(message);
+        self.flush();
+    }
+
+    /// Moves what waits into the ring; whether all of it fitted.
+    pub(crate) fn flush(&mut self) -> bool {
+        while let Some(message) = self.waiting.pop_front() {
+            if let Err(PushError::Full(message)) = self.ring.push(message) {
+                self.waiting.push_front(message);
+                break;
+            }
+        }
+        if let Some(waker) = self.wakers.get(self.brick) {
+            waker.wake();
+        }
+        self.waiting.is_empty()
+    }
+}

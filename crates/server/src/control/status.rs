@@ -1,0 +1,125 @@
+//! What the node shows of itself: its phase, its statistics, its tables.
+
+use crate::disk::DiskStats;
+use crate::node::Addresses;
+use brickyard_brick::shared::Shared;
+use brickyard_brick::stats::TableStats;
+use brickyard_metadata::{Catalog, Table};
+use serde_json::{Value, json};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::watch;
+
+/// Where the node is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Reading its log.
+    Starting,
+    /// Serving.
+    Ready,
+    /// Finishing what it has.
+    Stopping,
+}
+
+impl Phase {
+    /// The word for it.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+/// What is known once the node has opened its data directory.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) disks: Vec<Arc<DiskStats>>,
+    pub(crate) catalog: watch::Receiver<Arc<Catalog>>,
+    pub(crate) addresses: Addresses,
+    /// What recovery found damaged, in words.
+    pub(crate) damages: Vec<String>,
+}
+
+/// Everything that HTTP may show.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) phase: watch::Receiver<Phase>,
+    pub(crate) opened: OnceLock<Opened>,
+}
+
+impl View {
+    /// Where the node is in its life.
+    pub(crate) fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+}
+
+/// A table's statistics of all bricks.
+pub(crate) fn table_stats(shared: &Shared, table: &Table) -> Vec<(usize, Arc<TableStats>)> {
+    let bricks = shared.stats.iter().enumerate();
+    bricks.filter_map(|(brick, stats)| Some((brick, stats.tables().get(&table.id)?.clone()))).collect()
+}
+
+/// The answer of `/health`.
+pub(crate) fn health(view: &View) -> Value {
+    let damages = view.opened.get().map(|opened| opened.damages.len());
+    json!({
+        "status": view.phase().word(),
+        "ready": view.phase() == Phase::Ready,
+        "damaged_ranges": damages.unwrap_or(0),
+    })
+}
+
+/// The answer of `/status`.
+pub(crate) fn status(view: &View) -> Value {
+    let phase = view.phase().word();
+    let Some(opened) = view.opened.get() else {
+        return json!({ "phase": phase, "version": env!("CARGO_PKG_VERSION") });
+    };
+    let shared = &opened.shared;
+    let catalog = opened.catalog.borrow().clone();
+    json!({
+        "phase": phase,
+        "version": shared.version,
+        "node": shared.node_id,
+        "cluster": catalog.cluster().to_string(),
+        "catalog_version": catalog.version().0,
+        "started_ms": shared.started.0,
+        "directory": shared.directory,
+        "addresses": {
+            "node": opened.addresses.node.to_string(),
+            "bricks": opened.addresses.bricks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "http": opened.addresses.http.map(|http| http.to_string()),
+            "advertised": shared.advertise_host,
+        },
+        "bricks": shared.stats.iter().enumerate().map(|(brick, stats)| json!({
+            "brick": brick,
+            "connections": stats.clients.value(),
+            "commands": stats.commands.value(),
+            "log_file_bytes": stats.log_file_bytes.value(),
+            "log_live_bytes": stats.log_live_bytes.value(),
+            "log_pending_bytes": stats.log_pending_bytes.value(),
+        })).collect::<Vec<_>>(),
+        "tables": catalog.tables().map(|table| table_json(shared, table)).collect::<Vec<_>>(),
+        "damages": opened.damages,
+    })
+}
+
+fn table_json(shared: &Shared, table: &Table) -> Value {
+    let stats = table_stats(shared, table);
+    let sum = |count: fn(&TableStats) -> u64| stats.iter().map(|(_, stats)| count(stats)).sum::<u64>();
+    json!({
+        "name": table.name,
+        "id": table.id.0,
+        "medium": table.attributes.medium.word(),
+        "durability": table.attributes.durability.word(),
+        "replicas": table.attributes.replicas,
+        "partitions": table.map.partitions().leaves().len(),
+        "maxmemory": table.attributes.maxmemory,
+        "evict": table.attributes.evict.word(),
+        "keys": sum(|stats| stats.keys.value()),
+        "memory_bytes": sum(|stats| stats.memory.value()),
+    })
+}

@@ -1,0 +1,200 @@
+//! A brick's three disk threads, as its loop sees them.
+//!
+//! In:  what the brick wants appended, read, deleted, synced. Out: [`Event`]s for the brick.
+//!
+//! The loop never waits for a disk. `append` writes batches in order, `sync` makes them durable in
+//! groups and seals and deletes segments, `read` reads cold values and feeds the cleaner. They are
+//! three because they must not wait for one another: a sync may take seconds on a busy disk while
+//! writes with durability `log` and reads go on. All three sleep when there is nothing to do.
+//!
+//! Invariants:
+//! - A batch is reported appended before it is reported synced.
+//! - After a failed batch every other batch of its epoch fails too, in order (`append`).
+
+mod append;
+mod hint;
+mod read;
+mod sync;
+mod timing;
+
+pub(crate) use hint::HintThread;
+pub(crate) use timing::{BUCKETS, DiskStats, Timing};
+
+use crate::fatal;
+use crate::queue::{self, Orders};
+use crate::wake::Waker;
+use append::{AppendOrder, AppendReport, AppendThread};
+use brickyard_brick::{Append, BatchId, ColdRead, Event};
+use brickyard_store::{Disk, HintJob, Opened};
+use brickyard_types::SegmentId;
+use read::{ReadOrder, ReadReport, ReadThread};
+use rtrb::Consumer;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use sync::{Progress, SyncReport, SyncThread};
+
+/// The loop's end of its disk threads.
+#[derive(Debug)]
+pub(crate) struct DiskLink {
+    append: Orders<AppendOrder>,
+    append_reports: Consumer<AppendReport>,
+    deletes: Orders<SegmentId>,
+    sync_reports: Consumer<SyncReport>,
+    synced: Arc<AtomicU64>,
+    synced_seen: u64,
+    read: Orders<ReadOrder>,
+    read_reports: Consumer<ReadReport>,
+}
+
+/// How the threads are set up.
+#[derive(Debug)]
+pub(crate) struct DiskSetup<'a> {
+    pub(crate) brick: u32,
+    pub(crate) wakers: &'a Arc<[Waker]>,
+    pub(crate) sync_interval: Duration,
+    pub(crate) stats: Arc<DiskStats>,
+}
+
+/// Starts the disk threads over an open log.
+///
+/// # Errors
+/// The operating system has no room for another thread.
+pub(crate) fn start<D: Disk>(
+    opened: Opened<D>,
+    hints: SyncSender<HintJob<D>>,
+    setup: DiskSetup<'_>,
+) -> io::Result<(DiskLink, Vec<JoinHandle<()>>)> {
+    let DiskSetup { brick, wakers, sync_interval, stats } = setup;
+    let index = brick as usize;
+    let (mut append, append_orders) = queue::orders(append::ORDERS_MAX);
+    let (append_to_loop, append_reports) = queue::reports(2 * append::ORDERS_MAX, wakers, index);
+    let (mut deletes, delete_orders) = queue::orders(sync::ORDERS_MAX);
+    let (sync_to_loop, sync_reports) = queue::reports(sync::ORDERS_MAX, wakers, index);
+    let (mut read, read_orders) = queue::orders(read::ORDERS_MAX);
+    let (read_to_loop, read_reports) = queue::reports(read::ORDERS_MAX, wakers, index);
+    let synced = Arc::new(AtomicU64::new(0));
+    let progress = Arc::new(Progress::new(opened.appender.end(), Arc::clone(&synced)));
+    let sync_thread = SyncThread {
+        syncer: opened.syncer,
+        progress: Arc::clone(&progress),
+        deletes: delete_orders,
+        reports: sync_to_loop,
+        hints,
+        interval: sync_interval,
+        stats: Arc::clone(&stats),
+        unsealed: opened.report.resealed.iter().copied().collect(),
+        postponed: Vec::new(),
+    };
+    let append_thread = AppendThread {
+        appender: opened.appender,
+        orders: append_orders,
+        reports: append_to_loop,
+        progress: Arc::clone(&progress),
+        stats: Arc::clone(&stats),
+        refused_epoch: None,
+    };
+    let read_thread =
+        ReadThread { reader: opened.reader, orders: read_orders, reports: read_to_loop, stats };
+    // The sync thread must be known before the append thread may want to wake it.
+    let sync_handle = fatal::spawn(format!("brick{brick}-sync"), || sync_thread.run())?;
+    progress.attach(sync_handle.thread().clone());
+    deletes.attach(sync_handle.thread().clone());
+    let append_handle = fatal::spawn(format!("brick{brick}-append"), || append_thread.run())?;
+    append.attach(append_handle.thread().clone());
+    let read_handle = fatal::spawn(format!("brick{brick}-read"), || read_thread.run())?;
+    read.attach(read_handle.thread().clone());
+    let link = DiskLink {
+        append,
+        append_reports,
+        deletes,
+        sync_reports,
+        synced,
+        synced_seen: 0,
+        read,
+        read_reports,
+    };
+    Ok((link, vec![append_handle, read_handle, sync_handle]))
+}
+
+impl DiskLink {
+    /// Sends a batch to the log.
+    pub(crate) fn append(&mut self, append: Append) {
+        self.append.give(AppendOrder::Batch(append));
+    }
+
+    /// Asks for everything so far to be synced.
+    pub(crate) fn checkpoint(&mut self, token: u64) {
+        self.append.give(AppendOrder::Checkpoint(token));
+    }
+
+    /// Asks for a value.
+    pub(crate) fn read(&mut self, read: ColdRead) {
+        self.read.give(ReadOrder::Value(read));
+    }
+
+    /// Asks for records of a segment.
+    pub(crate) fn read_segment(&mut self, segment: SegmentId, from: u32, bytes_max: u32) {
+        self.read.give(ReadOrder::Chunk { segment, from, bytes_max });
+    }
+
+    /// Has a segment deleted.
+    pub(crate) fn delete_segment(&mut self, segment: SegmentId) {
+        self.read.give(ReadOrder::Forget(segment));
+        self.deletes.give(segment);
+    }
+
+    /// Passes the orders on and wakes the threads that have new ones.
+    pub(crate) fn flush(&mut self) {
+        self.append.flush();
+        self.deletes.flush();
+        self.read.flush();
+    }
+
+    /// Whether an order waits for room in its ring.
+    pub(crate) fn is_backed_up(&self) -> bool {
+        self.append.is_backed_up() || self.deletes.is_backed_up() || self.read.is_backed_up()
+    }
+
+    /// Whether a thread reported something.
+    pub(crate) fn has_reports(&self) -> bool {
+        !self.append_reports.is_empty()
+            || self.synced.load(Ordering::Acquire) != self.synced_seen
+            || !self.sync_reports.is_empty()
+            || !self.read_reports.is_empty()
+    }
+
+    /// Passes what the threads reported to `handle`.
+    pub(crate) fn deliver(&mut self, mut handle: impl FnMut(Event<'_>)) {
+        // Read before the appends are taken: what is synced by now was reported appended before.
+        let synced = self.synced.load(Ordering::Acquire);
+        while let Ok(report) = self.append_reports.pop() {
+            handle(match report {
+                AppendReport::Appended { id, position } => Event::Appended { id, position },
+                AppendReport::Rolled { sealed, bytes } => Event::Rolled { sealed, bytes },
+                AppendReport::Poisoned(reason) => Event::Poisoned(reason),
+                AppendReport::Failed { id, reason } => Event::AppendFailed { id, reason },
+            });
+        }
+        if synced > self.synced_seen {
+            self.synced_seen = synced;
+            handle(Event::Synced(BatchId(synced)));
+        }
+        while let Ok(report) = self.sync_reports.pop() {
+            handle(match report {
+                SyncReport::Checkpointed(token) => Event::Checkpointed(token, Ok(())),
+                SyncReport::Poisoned(reason) => Event::Poisoned(reason),
+            });
+        }
+        while let Ok(report) = self.read_reports.pop() {
+            read::deliver(&report, &mut handle);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "disk_test.rs"]
+mod disk_test;

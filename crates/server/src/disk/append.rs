@@ -1,0 +1,107 @@
+//! The append thread: writes batches in order, and after a failure refuses what was sent behind it.
+//!
+//! In:  [`AppendOrder`]s from the loop. Out: [`AppendReport`]s to the loop, in order; positions and
+//!      full segments to the sync thread.
+//!
+//! Invariant: after a batch failed, no batch that the brick made before it heard of the failure is
+//! written: its operations may have been decided against the failed ones. The brick stamps every
+//! batch with its epoch and begins a new one when it hears of a failure; this thread refuses the
+//! rest of an epoch.
+
+use super::sync::Progress;
+use super::timing::DiskStats;
+use crate::queue::{self, Reports};
+use brickyard_brick::{Append, BatchId};
+use brickyard_store::{AppendError, Appender, Disk, Purpose};
+use brickyard_types::{Position, SegmentId};
+use rtrb::Consumer;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// Batches that the ring of orders holds; the brick bounds their bytes.
+pub(super) const ORDERS_MAX: usize = 1024;
+
+/// What the loop asks of the append thread.
+#[derive(Debug)]
+pub(super) enum AppendOrder {
+    /// Write this.
+    Batch(Append),
+    /// Have everything that was ordered before synced.
+    Checkpoint(u64),
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(super) enum AppendReport {
+    Appended { id: BatchId, position: Position },
+    Failed { id: BatchId, reason: String },
+    Rolled { sealed: SegmentId, bytes: u64 },
+    Poisoned(String),
+}
+
+pub(super) struct AppendThread<D: Disk> {
+    pub(super) appender: Appender<D>,
+    pub(super) orders: Consumer<AppendOrder>,
+    pub(super) reports: Reports<AppendReport>,
+    pub(super) progress: Arc<Progress<D>>,
+    pub(super) stats: Arc<DiskStats>,
+    /// Epochs up to this one are refused, for this reason.
+    pub(super) refused_epoch: Option<(u64, String)>,
+}
+
+impl<D: Disk> AppendThread<D> {
+    /// Carries out orders until the loop ends, then lets the sync thread end.
+    pub(super) fn run(mut self) {
+        while let Some(order) = queue::wait(&mut self.orders) {
+            match order {
+                AppendOrder::Batch(append) => self.append(&append),
+                AppendOrder::Checkpoint(token) => {
+                    self.progress.on_checkpoint(token, self.appender.end());
+                }
+            }
+        }
+        self.progress.close(self.appender.end());
+        self.progress.wait_until_synced();
+        // Best effort: without the mark, only the next start's judgement of a torn tail is coarser.
+        if let Err(error) = self.appender.mark_synced() {
+            tracing::debug!(%error, "the log ends without a mark");
+        }
+    }
+
+    fn append(&mut self, append: &Append) {
+        if let Some((refused, reason)) = &self.refused_epoch
+            && append.epoch <= *refused
+        {
+            let reason = reason.clone();
+            self.reports.give(AppendReport::Failed { id: append.id, reason });
+            return;
+        }
+        let purpose = if append.frees_space { Purpose::Reclaim } else { Purpose::Store };
+        let started = Instant::now();
+        let result = self.appender.append(&append.bytes, purpose);
+        self.stats.append.add(started.elapsed());
+        while let Some(rolled) = self.appender.take_rolled() {
+            let (sealed, bytes) = (rolled.segment(), u64::from(rolled.bytes()));
+            self.progress.on_rolled(rolled);
+            self.reports.give(AppendReport::Rolled { sealed, bytes });
+        }
+        match result {
+            Ok(appended) => {
+                let (id, position) = (append.id, appended.start);
+                self.reports.give(AppendReport::Appended { id, position });
+                self.progress.on_written(id, appended.end, append.sync);
+            }
+            Err(AppendError::Poisoned(poisoned)) => {
+                self.reports.give(AppendReport::Poisoned(poisoned.to_string()));
+            }
+            Err(error) => {
+                self.stats.append_failures.fetch_add(1, Relaxed);
+                let reason = error.to_string();
+                tracing::error!(%error, "a batch was refused by the log");
+                self.refused_epoch = Some((append.epoch, reason.clone()));
+                self.reports.give(AppendReport::Failed { id: append.id, reason });
+            }
+        }
+    }
+}

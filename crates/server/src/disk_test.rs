@@ -1,0 +1,252 @@
+//! The disk threads over a disk in memory that fails on request.
+
+use super::*;
+use brickyard_store::{Config, Fault, MemDisk, open};
+use brickyard_types::record::{Header, Kind, encode};
+use brickyard_types::{BrickId, Op, PartitionId, Position, TableId, View};
+use mio::{Events, Poll};
+
+/// A loop that only collects what its disk threads report.
+struct Bench {
+    disk: MemDisk,
+    poll: Poll,
+    wakers: Arc<[Waker]>,
+    link: Option<DiskLink>,
+    threads: Vec<JoinHandle<()>>,
+    hints: Option<HintThread<MemDisk>>,
+    op: u64,
+}
+
+/// What a report said, in words.
+type Said = String;
+
+impl Bench {
+    fn new(disk: MemDisk, sync_interval: Duration) -> Self {
+        let mut config = Config::new(BrickId(0), brickyard_store::DirectoryId([7; 16]));
+        config.segment_bytes = 4096;
+        config.reserve_bytes = 0;
+        let opened = open(disk.clone(), config, &|_| true, &mut |_| {}).expect("the log opens");
+        let poll = Poll::new().expect("a poll");
+        let waker = Waker::new(poll.registry(), mio::Token(0)).expect("a waker");
+        let wakers: Arc<[Waker]> = Arc::new([waker]);
+        let hints = HintThread::start().expect("a thread");
+        let setup = DiskSetup {
+            brick: 0,
+            wakers: &wakers,
+            sync_interval,
+            stats: Arc::new(DiskStats::default()),
+        };
+        let (link, threads) = start(opened, hints.sender(), setup).expect("threads");
+        Self { disk, poll, wakers, link: Some(link), threads, hints: Some(hints), op: 0 }
+    }
+
+    fn link(&mut self) -> &mut DiskLink {
+        self.link.as_mut().expect("not ended")
+    }
+
+    fn append(&mut self, id: u64, epoch: u64, sync: bool, value_len: usize) {
+        let mut bytes = Vec::new();
+        self.op += 1;
+        encode(&mut bytes, &header(self.op), b"key", &[&vec![b'v'; value_len]]);
+        let bytes = Arc::new(bytes);
+        let id = BatchId(id);
+        self.link().append(Append { id, bytes, epoch, sync, frees_space: false });
+        self.link().flush();
+    }
+
+    /// Takes reports until `is_done` of all that was said, sleeping as a loop does.
+    fn wait(&mut self, is_done: impl Fn(&[Said]) -> bool) -> Vec<Said> {
+        let mut said = Vec::new();
+        let mut events = Events::with_capacity(4);
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
+        while !is_done(&said) {
+            assert!(std::time::Instant::now() < deadline, "only this was said: {said:?}");
+            self.wakers[0].fall_asleep();
+            if !self.link().has_reports() {
+                self.poll.poll(&mut events, Some(Duration::from_secs(1))).expect("polled");
+            }
+            self.wakers[0].wake_up();
+            self.link().deliver(|event| said.push(say(&event)));
+        }
+        said
+    }
+
+    /// Ends the threads and gives back the disk.
+    fn end(mut self) -> MemDisk {
+        drop(self.link.take());
+        for thread in self.threads.drain(..) {
+            thread.join().expect("the thread ends");
+        }
+        let hints = self.hints.take().expect("not ended").finish();
+        hints.join().expect("the thread ends");
+        self.disk.clone()
+    }
+}
+
+fn header(op: u64) -> Header {
+    Header {
+        kind: Kind::Put,
+        flags: 0,
+        table: TableId(1),
+        partition: PartitionId(1),
+        view: View(1),
+        op: Op(op),
+        expires_at: None,
+        request: None,
+        origin: None,
+    }
+}
+
+fn say(event: &Event<'_>) -> Said {
+    match event {
+        Event::Appended { id, .. } => format!("appended {}", id.0),
+        Event::AppendFailed { id, .. } => format!("failed {}", id.0),
+        Event::Synced(id) => format!("synced {}", id.0),
+        Event::Poisoned(_) => "poisoned".to_owned(),
+        Event::Rolled { sealed, .. } => format!("rolled {}", sealed.0),
+        Event::Checkpointed(token, Ok(())) => format!("checkpointed {token}"),
+        Event::Read { token, value: Ok(value) } => format!("read {token}: {} bytes", value.len()),
+        Event::Read { token, value: Err(_) } => format!("read {token}: no"),
+        Event::SegmentChunk { bytes, next, damaged, .. } => {
+            format!("chunk of {} bytes, next {next:?}, damaged {damaged}", bytes.len())
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn has(said: &[Said], wanted: &str) -> bool {
+    said.iter().any(|said| said == wanted)
+}
+
+const NEVER: Duration = Duration::from_secs(3600);
+
+#[test]
+fn batch_is_appended_and_then_synced_when_it_asks() {
+    let mut bench = Bench::new(MemDisk::new(1), NEVER);
+    bench.append(1, 0, false, 10);
+    bench.append(2, 0, true, 10);
+    let said = bench.wait(|said| has(said, "synced 2"));
+    assert_eq!(said, ["appended 1", "appended 2", "synced 2"]);
+    bench.end();
+}
+
+#[test]
+fn idle_log_is_synced_after_the_interval() {
+    let mut bench = Bench::new(MemDisk::new(1), Duration::from_millis(1));
+    bench.append(1, 0, false, 10);
+    bench.wait(|said| has(said, "synced 1"));
+    bench.append(2, 0, false, 10);
+    bench.wait(|said| has(said, "synced 2"));
+    bench.end();
+}
+
+#[test]
+fn full_disk_fails_the_rest_of_the_epoch_and_the_next_one_goes_on() {
+    let disk = MemDisk::new(1);
+    let mut bench = Bench::new(disk.clone(), NEVER);
+    bench.append(1, 0, false, 10);
+    bench.wait(|said| has(said, "appended 1"));
+    disk.inject(Fault::Full { capacity: 0 });
+    bench.append(2, 0, false, 10);
+    bench.wait(|said| has(said, "failed 2"));
+    disk.heal();
+    // Sent before the brick heard of the failure: refused although there is room again.
+    bench.append(3, 0, false, 10);
+    bench.append(4, 0, false, 10);
+    bench.append(5, 1, false, 10);
+    let said = bench.wait(|said| has(said, "appended 5"));
+    assert_eq!(said, ["failed 3", "failed 4", "appended 5"]);
+    let disk = bench.end();
+    assert_eq!(ops(&disk), [1, 5]);
+}
+
+#[test]
+fn failed_sync_poisons() {
+    let disk = MemDisk::new(1);
+    let mut bench = Bench::new(disk.clone(), NEVER);
+    disk.inject(Fault::SyncFails { after: 0 });
+    bench.append(1, 0, true, 10);
+    let said = bench.wait(|said| has(said, "poisoned"));
+    assert!(!said.iter().any(|said| said.starts_with("synced")), "{said:?}");
+    bench.append(2, 0, false, 10);
+    let said = bench.wait(|said| has(said, "poisoned"));
+    assert!(!has(&said, "appended 2"), "{said:?}");
+    bench.end();
+}
+
+#[test]
+fn everything_is_synced_at_the_end_and_survives_a_power_cut() {
+    let mut bench = Bench::new(MemDisk::new(3), NEVER);
+    for id in 1..=20 {
+        bench.append(id, 0, false, 100);
+    }
+    let disk = bench.end();
+    disk.power_cut();
+    assert_eq!(ops(&disk), (1..=20).collect::<Vec<_>>());
+}
+
+#[test]
+fn checkpoint_is_told_after_all_before_it_are_synced() {
+    let mut bench = Bench::new(MemDisk::new(1), NEVER);
+    bench.append(1, 0, false, 10);
+    bench.link().checkpoint(77);
+    bench.link().flush();
+    let said = bench.wait(|said| has(said, "checkpointed 77") && has(said, "synced 1"));
+    let at = |wanted: &str| said.iter().position(|said| said == wanted);
+    assert!(at("appended 1") < at("checkpointed 77"), "{said:?}");
+    bench.end();
+}
+
+#[test]
+fn full_segments_are_rolled_read_in_chunks_and_deleted() {
+    let disk = MemDisk::new(1);
+    let mut bench = Bench::new(disk.clone(), NEVER);
+    for id in 1..=5 {
+        bench.append(id, 0, true, 1500);
+    }
+    let said = bench.wait(|said| has(said, "synced 5"));
+    let rolled = said.iter().position(|said| said == "rolled 1").expect("a roll");
+    assert!(rolled < said.iter().position(|said| said == "appended 3").expect("appended"));
+    bench.link().read_segment(SegmentId(1), 0, 1 << 20);
+    bench.link().flush();
+    let said = bench.wait(|said| said.iter().any(|said| said.starts_with("chunk")));
+    assert_eq!(said, ["chunk of 3102 bytes, next None, damaged false"]);
+    bench.link().delete_segment(SegmentId(1));
+    bench.link().flush();
+    let disk = bench.end();
+    assert_eq!(ops(&disk), [3, 4, 5]);
+}
+
+#[test]
+fn value_is_read_back_and_a_wrong_one_is_not() {
+    let mut bench = Bench::new(MemDisk::new(1), NEVER);
+    bench.append(1, 0, true, 42);
+    bench.wait(|said| has(said, "synced 1"));
+    for (token, op) in [(1, 1), (2, 9)] {
+        bench.link().read(ColdRead {
+            token,
+            position: Position { segment: SegmentId(1), offset: 64 },
+            partition: PartitionId(1),
+            op: Op(op),
+            key: b"key".to_vec(),
+            value_len: 42,
+        });
+    }
+    bench.link().flush();
+    let said = bench.wait(|said| said.len() == 2);
+    assert_eq!(said, ["read 1: 42 bytes", "read 2: no"]);
+    bench.end();
+}
+
+/// The ops that a start would find.
+fn ops(disk: &MemDisk) -> Vec<u64> {
+    let config = Config::new(BrickId(0), brickyard_store::DirectoryId([7; 16]));
+    let mut ops = Vec::new();
+    open(disk.clone(), config, &|_| true, &mut |found| {
+        if let brickyard_store::Recovered::Record { record, .. } = found {
+            ops.push(record.header.op.0);
+        }
+    })
+    .expect("the log opens");
+    ops
+}

@@ -1,0 +1,36 @@
+//! A node: the only room that meets the operating system.
+//!
+//! In:  configuration, sockets, files, signals. Out: replies, a durable log, health and metrics.
+//!
+//! ```text
+//!                 ┌─ brick 0's loop ─┐  append, sync, read threads
+//! node port ──────┤  (driver)        ├──── disk ──▶ log
+//! brick ports ────┤ brick 1's loop   │
+//!                 └────── mesh ──────┘
+//! HTTP, signals ──── control thread ──── catalog, passwords
+//! ```
+//! Every arrow between threads is a bounded queue; a loop waits for nothing but its poll.
+//!
+//! Not here: what requests mean (`brick` and below), the file formats (`store`).
+
+mod clock;
+pub mod config;
+mod control;
+mod descriptors;
+mod disk;
+mod driver;
+mod fatal;
+mod handout;
+mod listener;
+pub mod log;
+mod mesh;
+mod node;
+mod notify;
+mod queue;
+mod recovery;
+mod sockets;
+mod wake;
+
+pub use control::{Signals, Stopper};
+pub use fatal::EXIT_DISK;
+pub use node::{Addresses, Node, StartError};

@@ -1,0 +1,114 @@
+//! One brick's thread: read the log, say so, wait for the ports, serve, sync, end.
+//!
+//! The log is read on the thread that will serve, so that the tables' memory is its own.
+
+use crate::control::ControlLink;
+use crate::disk::{self, DiskSetup, DiskStats};
+use crate::driver::Driver;
+use crate::handout::{self, Handout};
+use crate::listener::Listener;
+use crate::mesh::Endpoint;
+use crate::recovery::{self, RecoveredBrick};
+use crate::wake::Waker;
+use brickyard_brick::shared::Shared;
+use brickyard_brick::{Config as BrickConfig, Forward};
+use brickyard_metadata::Catalog;
+use brickyard_store::{self as store, HintJob, OsDisk};
+use brickyard_types::BrickId;
+use mio::Poll;
+use rtrb::Consumer;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
+use std::time::Duration;
+
+/// What a brick gets once all bricks have read their logs.
+pub(super) struct Ports {
+    pub(super) node: Option<(Listener, Handout)>,
+    pub(super) brick: Listener,
+}
+
+/// Everything a brick's thread starts with.
+pub(super) struct BrickThread {
+    pub(super) index: usize,
+    pub(super) disk: OsDisk,
+    pub(super) store: store::Config,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) poll: Poll,
+    pub(super) wakers: Arc<[Waker]>,
+    pub(super) mesh: Endpoint<Vec<Forward>>,
+    pub(super) control: ControlLink,
+    pub(super) handed: Option<Consumer<handout::Accepted>>,
+    pub(super) hints: SyncSender<HintJob<OsDisk>>,
+    pub(super) stats: Arc<DiskStats>,
+    pub(super) sync_interval: Duration,
+    pub(super) request_bytes_max: usize,
+    /// Told what was damaged once the log is read.
+    pub(super) recovered: Sender<Result<Vec<String>, store::Error>>,
+    /// Gone when the start failed elsewhere.
+    pub(super) ports: Receiver<Ports>,
+}
+
+impl BrickThread {
+    pub(super) fn run(self) {
+        let bricks = self.shared.bricks.len() as u32;
+        let make = || BrickConfig {
+            id: BrickId(self.index as u32),
+            bricks,
+            shared: Arc::clone(&self.shared),
+            catalog: Arc::clone(&self.catalog),
+            seed: seed(),
+        };
+        let recovered = recovery::recover(&self.disk, &self.store, &self.catalog, make);
+        let RecoveredBrick { brick, opened } = match recovered {
+            Ok(recovered) => {
+                let damages = recovered.opened.report.damages.iter();
+                let damages = damages.map(|damage| format!("brick {}: {damage}", self.index));
+                // Nobody listens any more if another brick's log could not be read.
+                drop(self.recovered.send(Ok(damages.collect())));
+                recovered
+            }
+            Err(error) => {
+                drop(self.recovered.send(Err(error)));
+                return;
+            }
+        };
+        // The node counts the bricks that are done by their senders.
+        drop(self.recovered);
+        let Ok(ports) = self.ports.recv() else { return };
+        let setup = DiskSetup {
+            brick: self.index as u32,
+            wakers: &self.wakers,
+            sync_interval: self.sync_interval,
+            stats: self.stats,
+        };
+        let started = disk::start(opened, self.hints, setup);
+        #[expect(clippy::expect_used, reason = "without its disk threads a brick cannot serve")]
+        let (disk, disk_threads) = started.expect("the system has no room for three threads");
+        let driver = Driver {
+            brick,
+            poll: self.poll,
+            wakers: self.wakers,
+            index: self.index,
+            disk,
+            mesh: self.mesh,
+            control: self.control,
+            node_port: ports.node,
+            brick_port: Some(ports.brick),
+            handed: self.handed,
+            request_bytes_max: self.request_bytes_max,
+        };
+        // The driver is dropped when it returns, and with it the disk threads' orders: they finish.
+        #[expect(clippy::expect_used, reason = "a loop that cannot poll cannot serve")]
+        driver.run().expect("the operating system refused to poll");
+        for thread in disk_threads {
+            // A panic there ends the process.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Random bits for eviction and RANDOMKEY; the clock does where the system has none.
+fn seed() -> u64 {
+    super::data::random().map_or_else(|_| crate::clock::now().0, u64::from_le_bytes)
+}

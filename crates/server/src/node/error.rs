@@ -1,0 +1,131 @@
+//! Why a node cannot start.
+
+use crate::control::CatalogError;
+use brickyard_metadata::Refusal;
+use brickyard_store::DataDirError;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+/// Why a node cannot start. Nothing is left running.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] DataDirError),
+    /// A log cannot be opened.
+    #[error(transparent)]
+    Log(#[from] brickyard_store::Error),
+    /// The catalog cannot be read.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// The catalog is gone and the logs are not.
+    #[error(
+        "{file} is missing and there are logs of {bricks} bricks beside it: restore the file from a \
+         copy of the directory; without it nobody knows which tables the logs hold"
+    )]
+    CatalogMissing {
+        /// Where it should be.
+        file: String,
+        /// Bricks that have a log.
+        bricks: usize,
+    },
+    /// The first catalog cannot be made or written.
+    #[error("cannot write {file}: {source}")]
+    CatalogWrite {
+        /// Where.
+        file: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The default table cannot be as configured.
+    #[error("the default table cannot be made: {0}")]
+    DefaultTable(#[from] Refusal),
+    /// Another number of bricks than the directory has.
+    #[error(
+        "bricks = {asked}, but data directory {directory} was made with {have}: leave the setting \
+         out or set it to {have}; to change it, dump the tables and load them into a new directory"
+    )]
+    Bricks {
+        /// What was configured.
+        asked: u32,
+        /// What the directory has.
+        have: usize,
+        /// The directory.
+        directory: String,
+    },
+    /// An address cannot be used.
+    #[error("cannot listen at {} for {kind}: {source}; {}", show(*address), remedy(*kind, source))]
+    Listen {
+        /// For what.
+        kind: Address,
+        /// The address.
+        address: Option<SocketAddr>,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A temporary directory cannot be made.
+    #[error("cannot make a temporary directory: {0}; set TMPDIR, or give data a path")]
+    Temporary(io::Error),
+    /// The system has no randomness.
+    #[error("cannot get random bytes: {0}")]
+    Random(io::Error),
+    /// The system has no room for a thread or a poll.
+    #[error("cannot start a thread: {0}; raise the limits of the process (`ulimit -u`, `ulimit -n`)")]
+    Thread(io::Error),
+}
+
+/// What an address is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// The node port.
+    Node,
+    /// A brick's port.
+    Brick,
+    /// HTTP.
+    Http,
+}
+
+impl Address {
+    pub(super) fn failed(
+        self,
+        address: Option<SocketAddr>,
+    ) -> impl Fn(io::Error) -> StartError {
+        move |source| StartError::Listen { kind: self, address, source }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Node => "the node port",
+            Self::Brick => "a brick's port",
+            Self::Http => "HTTP",
+        })
+    }
+}
+
+fn show(address: Option<SocketAddr>) -> String {
+    address.map_or_else(|| "its address".to_owned(), |address| address.to_string())
+}
+
+fn remedy(kind: Address, error: &io::Error) -> String {
+    let setting = match kind {
+        Address::Node => "listen",
+        Address::Brick => "brick_port",
+        Address::Http => "http",
+    };
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("stop the program that has the port, or change {setting}")
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            format!("that is no address of this machine; change {setting}")
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!("ports below 1024 need a privilege; change {setting}")
+        }
+        _ => format!("change {setting}"),
+    }
+}

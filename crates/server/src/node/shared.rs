@@ -1,0 +1,87 @@
+//! What all bricks of the node see, made from the configuration.
+
+use super::data::{self, Data};
+use super::{Addresses, StartError};
+use crate::config::{Config, UserEntry};
+use crate::{clock, control};
+use brickyard_brick::settings::Settings;
+use brickyard_brick::shared::{BrickAddress, ProcessStats, Shared};
+use brickyard_brick::stats::Stats;
+use brickyard_brick::users::{Grant, Rights, User, Users};
+use brickyard_metadata::brick_name;
+use std::sync::atomic::{AtomicI64, AtomicU64};
+
+/// What Redis clients are told. Below 8, since clients then expect commands that came with it.
+const REDIS_VERSION: &str = "7.2.7";
+
+/// Makes the shared part of a node.
+pub(super) fn shared(
+    config: &Config,
+    data: &Data,
+    addresses: &Addresses,
+    maxclients: u32,
+) -> Result<Shared, StartError> {
+    let members = data.catalog.bricks().iter().map(|brick| brick.member);
+    let bricks = members.zip(&addresses.bricks).map(|(member, address)| BrickAddress {
+        id: brick_name(data.catalog.cluster(), member),
+        port: address.port(),
+    });
+    let run_id: [u8; 20] = data::random()?;
+    Ok(Shared {
+        run_id: run_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        node_id: data.directory.node().to_string(),
+        redis_version: REDIS_VERSION,
+        version: env!("CARGO_PKG_VERSION"),
+        started: clock::unix(),
+        process_id: std::process::id(),
+        advertise_host: config.advertised_host(),
+        port: addresses.node.port(),
+        bricks: bricks.collect(),
+        directory: data.directory.path().display().to_string(),
+        config_file: config.file.clone().unwrap_or_default(),
+        os: control::os(),
+        memory_total: control::memory_total(),
+        value_bytes_max: config.value_bytes_max.to_usize(),
+        settings: settings(config, maxclients),
+        users: Users::new(users(config)),
+        stats: addresses.bricks.iter().map(|_| Stats::new()).collect(),
+        process: ProcessStats::default(),
+        client_id_next: AtomicU64::new(1),
+        clients: AtomicU64::new(0),
+        last_save_ms: AtomicU64::new(clock::unix().0),
+    })
+}
+
+fn settings(config: &Config, maxclients: u32) -> Settings {
+    let slow_us = i64::try_from(config.slowlog_slower_than.as_micros()).unwrap_or(i64::MAX);
+    Settings {
+        slowlog_log_slower_than: AtomicI64::new(slow_us),
+        slowlog_max_len: AtomicU64::new(u64::from(config.slowlog_entries_max)),
+        timeout: AtomicU64::new(config.idle_timeout.as_secs()),
+        maxclients: AtomicU64::new(u64::from(maxclients)),
+        output_bytes_max: AtomicU64::new(config.output_bytes_max.0),
+        pending_bytes_max: AtomicU64::new(config.pending_append_bytes_max.0),
+    }
+}
+
+/// The configured users as bricks know them.
+pub(super) fn users(config: &Config) -> Vec<User> {
+    config.users.iter().map(user).collect()
+}
+
+fn user(entry: &UserEntry) -> User {
+    let kinds = [
+        (&entry.read, Rights { read: true, ..Rights::default() }),
+        (&entry.write, Rights { write: true, ..Rights::default() }),
+        (&entry.admin, Rights { admin: true, ..Rights::default() }),
+    ];
+    let grants = kinds.into_iter().flat_map(|(tables, rights)| {
+        tables.iter().map(move |tables| Grant { tables: tables.clone(), rights })
+    });
+    User {
+        name: entry.name.clone(),
+        password_hashes: entry.password_hash.iter().cloned().collect(),
+        grants: grants.collect(),
+        table: entry.table.clone(),
+    }
+}

@@ -1,0 +1,124 @@
+//! Bounded queues between a loop and a thread of its own: orders one way, reports the other.
+//!
+//! The loop never waits: what a full ring refuses stays with it ([`Orders`]). The thread may wait,
+//! and does so for a full ring of reports ([`Reports`]): then it is ahead of the loop anyway.
+
+use crate::wake::Waker;
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+/// How long a thread waits before it looks again whether the loop made room.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
+
+/// The loop's end of its orders to a thread.
+#[derive(Debug)]
+pub(crate) struct Orders<T> {
+    ring: Producer<T>,
+    /// Bounded by what the brick asks for: its pending bytes, its reads in flight.
+    waiting: VecDeque<T>,
+    thread: Option<Thread>,
+}
+
+/// A ring of orders: the loop's end and the thread's.
+pub(crate) fn orders<T>(capacity: usize) -> (Orders<T>, Consumer<T>) {
+    let (ring, consumer) = RingBuffer::new(capacity);
+    (Orders { ring, waiting: VecDeque::new(), thread: None }, consumer)
+}
+
+impl<T> Orders<T> {
+    /// Names the thread that is to be woken for orders.
+    pub(crate) fn attach(&mut self, thread: Thread) {
+        self.thread = Some(thread);
+    }
+
+    /// Gives an order; the thread is woken by [`Orders::flush`].
+    pub(crate) fn give(&mut self, order: T) {
+        self.waiting.push_back(order);
+    }
+
+    /// Moves what waits into the ring and wakes the thread if there is something new.
+    pub(crate) fn flush(&mut self) {
+        let mut is_new = false;
+        while let Some(order) = self.waiting.pop_front() {
+            match self.ring.push(order) {
+                Ok(()) => is_new = true,
+                Err(PushError::Full(order)) => {
+                    self.waiting.push_front(order);
+                    break;
+                }
+            }
+        }
+        // Unparking a thread that is not parked is one atomic exchange, no system call.
+        if is_new && let Some(thread) = &self.thread {
+            thread.unpark();
+        }
+    }
+
+    /// Whether an order waits because the ring is full.
+    pub(crate) fn is_backed_up(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
+/// A thread's end of its reports to a loop.
+#[derive(Debug)]
+pub(crate) struct Reports<T> {
+    ring: Producer<T>,
+    wakers: Arc<[Waker]>,
+    brick: usize,
+}
+
+/// A ring of reports to the loop of brick `brick`.
+pub(crate) fn reports<T>(
+    capacity: usize,
+    wakers: &Arc<[Waker]>,
+    brick: usize,
+) -> (Reports<T>, Consumer<T>) {
+    let (ring, consumer) = RingBuffer::new(capacity);
+    (Reports { ring, wakers: Arc::clone(wakers), brick }, consumer)
+}
+
+impl<T> Reports<T> {
+    /// Reports to the loop, waiting for room if need be; to a loop that has ended, nothing.
+    pub(crate) fn give(&mut self, report: T) {
+        let mut report = report;
+        loop {
+            match self.ring.push(report) {
+                Ok(()) => break self.wake(),
+                Err(PushError::Full(refused)) => {
+                    if self.ring.is_abandoned() {
+                        break;
+                    }
+                    report = refused;
+                    self.wake();
+                    thread::park_timeout(FULL_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// Wakes the loop if it sleeps.
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = self.wakers.get(self.brick) {
+            waker.wake();
+        }
+    }
+}
+
+/// Takes the next order, sleeping until there is one; `None` when the loop has ended.
+pub(crate) fn wait<T>(orders: &mut Consumer<T>) -> Option<T> {
+    loop {
+        if let Ok(order) = orders.pop() {
+            return Some(order);
+        }
+        // The ring is looked at once more after it was found abandoned: the last order may have
+        // been pushed in between.
+        if orders.is_abandoned() {
+            return orders.pop().ok();
+        }
+        thread::park();
+    }
+}

@@ -1,0 +1,159 @@
+//! From a brick's log on disk to a brick that can serve.
+//!
+//! In:  the brick's directory and the catalog. Out: the brick, and its log open for writing.
+//!
+//! The store reports damage when it has read everything; the brick wants to hear of it between the
+//! records before and behind, which tell it what can be missing. So a damaged log is read twice. That
+//! is rare, and takes no longer than reading the file once more by hand would.
+
+use brickyard_brick::{Brick, Config as BrickConfig, Damage as BrickDamage, Recovered};
+use brickyard_metadata::Catalog;
+use brickyard_store::{self as store, Damage, HintRecord, Opened, OsDisk, Tainted};
+use brickyard_types::record::{Header, Kind};
+use brickyard_types::{BrickId, Op, PartitionId, Position};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::clock;
+
+/// A brick and its log.
+pub(crate) struct RecoveredBrick {
+    pub(crate) brick: Brick,
+    pub(crate) opened: Opened<OsDisk>,
+}
+
+/// Reads the log and makes the brick; `make` gives what the brick is made of.
+pub(crate) fn recover(
+    disk: &OsDisk,
+    config: &store::Config,
+    catalog: &Arc<Catalog>,
+    make: impl Fn() -> BrickConfig,
+) -> Result<RecoveredBrick, store::Error> {
+    let started = Instant::now();
+    let id = config.brick;
+    let mut recovered = replay(disk, config, make(), VecDeque::new())?;
+    if recovered.opened.report.damages.iter().any(Damage::is_loss) {
+        let damages = recovered.opened.report.damages.iter();
+        let damages = damages.map(|damage| translate(damage, id, catalog)).collect();
+        drop(recovered);
+        recovered = replay(disk, config, make(), damages)?;
+    }
+    report(id, &recovered.opened.report, started);
+    Ok(recovered)
+}
+
+fn replay(
+    disk: &OsDisk,
+    config: &store::Config,
+    make: BrickConfig,
+    damages: VecDeque<BrickDamage>,
+) -> Result<RecoveredBrick, store::Error> {
+    let mut brick = Brick::new(make);
+    brick.begin_turn(clock::now(), clock::unix());
+    // The store asks which values are needed while it hands out records; it does never both at once.
+    let brick = RefCell::new(brick);
+    let mut damages = damages;
+    let needs_values = |partition| brick.borrow().needs_values(partition);
+    let mut visit = |record: store::Recovered<'_>| {
+        let position = match record {
+            store::Recovered::Record { position, .. } | store::Recovered::Hint { position, .. } => {
+                position
+            }
+        };
+        let mut brick = brick.borrow_mut();
+        while let Some(damage) = damages.pop_front_if(|damage| damage.position < position) {
+            brick.on_damage(damage);
+        }
+        match record {
+            store::Recovered::Record { record, position } => {
+                brick.recover(Recovered::Record { record, position });
+            }
+            store::Recovered::Hint { record, position } => recover_hint(&mut brick, &record, position),
+        }
+    };
+    let opened = store::open(disk.clone(), config.clone(), &needs_values, &mut visit)?;
+    let mut brick = brick.into_inner();
+    for damage in damages {
+        brick.on_damage(damage);
+    }
+    let active = opened.report.end.segment;
+    let sealed: Vec<_> = opened
+        .report
+        .segments
+        .iter()
+        .filter(|summary| summary.segment != active)
+        .map(|summary| (summary.segment, summary.record_bytes))
+        .collect();
+    brick.finish_recovery(&sealed);
+    Ok(RecoveredBrick { brick, opened })
+}
+
+fn recover_hint(brick: &mut Brick, hint: &HintRecord<'_>, position: Position) {
+    let mut put_back = |header: Header, key: &[u8], value_len: usize| {
+        let value_len = u32::try_from(value_len).unwrap_or(u32::MAX);
+        brick.recover(Recovered::Hint { header, key, value_len, position });
+    };
+    if hint.header.kind != Kind::Batch {
+        return put_back(hint.header, hint.key, hint.value_len);
+    }
+    for entry in hint.entries() {
+        let header = Header {
+            kind: entry.kind,
+            flags: hint.header.flags | entry.flags,
+            expires_at: entry.expires_at,
+            ..hint.header
+        };
+        put_back(header, entry.key, entry.value_len);
+    }
+}
+
+fn translate(damage: &Damage, brick: BrickId, catalog: &Catalog) -> BrickDamage {
+    let partitions: Vec<(PartitionId, Option<Op>)> = match &damage.tainted {
+        Tainted::Nothing => Vec::new(),
+        Tainted::Op(partition, op) => vec![(*partition, Some(*op))],
+        Tainted::Partitions(partitions) => partitions.iter().map(|id| (*id, None)).collect(),
+        Tainted::All => partitions_of(brick, catalog).map(|id| (id, None)).collect(),
+    };
+    BrickDamage {
+        position: Position { segment: damage.segment, offset: damage.offset },
+        len: u64::from(damage.len),
+        partitions,
+        text: damage.to_string(),
+    }
+}
+
+fn partitions_of(brick: BrickId, catalog: &Catalog) -> impl Iterator<Item = PartitionId> {
+    catalog.tables().flat_map(move |table| {
+        let leaves = table.map.partitions().leaves().iter().zip(table.map.groups());
+        leaves
+            .filter(move |(_, group)| group.members().any(|member| member.brick == brick))
+            .map(|(leaf, _)| leaf.partition)
+    })
+}
+
+fn report(brick: BrickId, report: &store::RecoveryReport, started: Instant) {
+    for damage in &report.damages {
+        tracing::error!(
+            brick = brick.0,
+            segment = damage.segment.0,
+            offset = damage.offset,
+            len = damage.len,
+            %damage,
+            "the log is damaged; keys that it may concern are not served until they are written \
+             again. `brickyard inspect` shows and repairs it"
+        );
+    }
+    if let Some(cut) = &report.torn {
+        tracing::warn!(brick = brick.0, %cut, "the last stop was a crash");
+    }
+    tracing::info!(
+        brick = brick.0,
+        records = report.records,
+        from_hints = report.records_from_hints,
+        segments = report.segments.len(),
+        milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "log read"
+    );
+}

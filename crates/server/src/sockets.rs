@@ -1,0 +1,226 @@
+//! The clients' sockets of one loop: one receive and one send a turn each, edge-triggered.
+//!
+//! In:  readiness from the poll, spare room of a connection's input, bytes of its output.
+//! Out: how much went through, or why not.
+//!
+//! Invariants:
+//! - Each socket is registered once, for both directions, with edges; interest never changes, so a
+//!   turn makes no `epoll_ctl` call.
+//! - A socket that may still have bytes is latched as readable: an edge is never forgotten.
+
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use std::io;
+
+/// Room that a receive is given at first. One request of an interactive client is far below it.
+const RECEIVE_BYTES_MIN: usize = 16 << 10;
+
+/// Room that a receive is given when the client keeps filling what it has.
+const RECEIVE_BYTES_MAX: usize = 256 << 10;
+
+/// What a receive came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// So many bytes; the rest, if any, comes with the next turn.
+    Bytes,
+    /// Nothing now.
+    Nothing,
+    /// The client will send no more.
+    End,
+    /// The connection is broken.
+    Broken(Errno),
+}
+
+/// What a send came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// So many bytes went out.
+    Bytes(usize),
+    /// The client does not read; it becomes writable again.
+    Blocked,
+    /// The connection is broken.
+    Broken(Errno),
+}
+
+#[derive(Debug)]
+struct Socket {
+    stream: TcpStream,
+    /// There may be bytes to receive.
+    is_readable: bool,
+    /// The other side closed: read until the end, since no further edge will come.
+    is_ending: bool,
+    /// It is in the list of sockets to receive from.
+    is_listed: bool,
+    /// The last send did not take everything.
+    is_blocked: bool,
+    /// Room that the next receive is given.
+    appetite: usize,
+}
+
+/// The sockets of one loop, by connection.
+#[derive(Debug, Default)]
+pub(crate) struct Sockets {
+    sockets: Vec<Option<Socket>>,
+    /// Connections to receive from in the next turn.
+    readable: Vec<u32>,
+}
+
+impl Sockets {
+    /// Takes over an accepted stream as connection `id`.
+    pub(crate) fn insert(
+        &mut self,
+        registry: &Registry,
+        id: u32,
+        mut stream: TcpStream,
+    ) -> io::Result<()> {
+        let token = Token(id as usize);
+        registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
+        let index = id as usize;
+        if self.sockets.len() <= index {
+            self.sockets.resize_with(index + 1, || None);
+        }
+        self.sockets[index] = Some(Socket {
+            stream,
+            is_readable: false,
+            is_ending: false,
+            is_listed: false,
+            is_blocked: false,
+            appetite: RECEIVE_BYTES_MIN,
+        });
+        Ok(())
+    }
+
+    /// Closes a connection's socket.
+    pub(crate) fn remove(&mut self, registry: &Registry, id: u32) {
+        if let Some(mut socket) = self.sockets.get_mut(id as usize).and_then(Option::take) {
+            // Closing the descriptor removes it from the poll too; this only keeps mio's books.
+            drop(registry.deregister(&mut socket.stream));
+        }
+    }
+
+    /// Takes note of an edge.
+    pub(crate) fn on_readable(&mut self, id: u32, is_ending: bool) {
+        if let Some(socket) = self.get(id) {
+            socket.is_readable = true;
+            socket.is_ending |= is_ending;
+            self.list(id);
+        }
+    }
+
+    /// Takes note of an edge; whether a send waited for it.
+    pub(crate) fn on_writable(&mut self, id: u32) -> bool {
+        self.get(id).is_some_and(|socket| std::mem::take(&mut socket.is_blocked))
+    }
+
+    /// The brick wants input of this connection again.
+    pub(crate) fn on_resumed(&mut self, id: u32) {
+        if self.get(id).is_some_and(|socket| socket.is_readable) {
+            self.list(id);
+        }
+    }
+
+    /// Whether some socket is known to have bytes: the loop must not sleep.
+    pub(crate) fn has_readable(&self) -> bool {
+        !self.readable.is_empty()
+    }
+
+    /// Moves the connections to receive from now into `out`.
+    pub(crate) fn take_readable(&mut self, out: &mut Vec<u32>) {
+        std::mem::swap(&mut self.readable, out);
+        for id in out {
+            if let Some(Some(socket)) = self.sockets.get_mut(*id as usize) {
+                socket.is_listed = false;
+            }
+        }
+    }
+
+    /// Receives once, appending to `input`.
+    pub(crate) fn receive(&mut self, id: u32, input: &mut Vec<u8>) -> Received {
+        let Some(socket) = self.get(id) else {
+            return Received::Nothing;
+        };
+        if input.capacity() - input.len() < socket.appetite {
+            input.reserve(socket.appetite);
+        }
+        let room = input.capacity() - input.len();
+        let result = loop {
+            let spare = rustix::buffer::spare_capacity(input);
+            match rustix::net::recv(&socket.stream, spare, RecvFlags::empty()) {
+                Err(Errno::INTR) => {}
+                result => break result.map(|(got, _)| got),
+            }
+        };
+        match result {
+            Ok(0) => {
+                socket.is_readable = false;
+                Received::End
+            }
+            Ok(got) => {
+                // Fewer bytes than there was room for: the socket is drained (epoll(7)), unless
+                // the end of the stream stands behind them, for which there is no second edge.
+                let is_full = got == room;
+                socket.is_readable = is_full || socket.is_ending;
+                if is_full {
+                    socket.appetite = (socket.appetite * 4).min(RECEIVE_BYTES_MAX);
+                } else if got < socket.appetite / 4 {
+                    socket.appetite = (socket.appetite / 2).max(RECEIVE_BYTES_MIN);
+                }
+                if socket.is_readable {
+                    self.list(id);
+                }
+                Received::Bytes
+            }
+            Err(Errno::AGAIN) => {
+                socket.is_readable = false;
+                Received::Nothing
+            }
+            Err(error) => {
+                socket.is_readable = false;
+                Received::Broken(error)
+            }
+        }
+    }
+
+    /// Sends once.
+    pub(crate) fn send(&mut self, id: u32, bytes: &[u8]) -> Sent {
+        let Some(socket) = self.get(id) else {
+            return Sent::Blocked;
+        };
+        if socket.is_blocked {
+            return Sent::Blocked;
+        }
+        loop {
+            match rustix::net::send(&socket.stream, bytes, SendFlags::NOSIGNAL) {
+                Ok(sent) => {
+                    socket.is_blocked = sent < bytes.len();
+                    return Sent::Bytes(sent);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    socket.is_blocked = true;
+                    return Sent::Blocked;
+                }
+                Err(error) => return Sent::Broken(error),
+            }
+        }
+    }
+
+    fn get(&mut self, id: u32) -> Option<&mut Socket> {
+        self.sockets.get_mut(id as usize)?.as_mut()
+    }
+
+    fn list(&mut self, id: u32) {
+        if let Some(Some(socket)) = self.sockets.get_mut(id as usize)
+            && !socket.is_listed
+        {
+            socket.is_listed = true;
+            self.readable.push(id);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sockets_test.rs"]
+mod sockets_test;

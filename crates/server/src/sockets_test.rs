@@ -1,0 +1,115 @@
+//! Edges over real loopback sockets: nothing is forgotten, nothing is read twice.
+
+use super::*;
+use mio::{Events, Poll};
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::time::Duration;
+
+struct Pair {
+    poll: Poll,
+    sockets: Sockets,
+    client: std::net::TcpStream,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let poll = Poll::new().expect("a poll");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let client = std::net::TcpStream::connect(listener.local_addr().expect("bound"));
+        let (server, _) = listener.accept().expect("a connection");
+        server.set_nonblocking(true).expect("non-blocking");
+        let mut sockets = Sockets::default();
+        sockets.insert(poll.registry(), 0, TcpStream::from_std(server)).expect("registered");
+        Self { poll, sockets, client: client.expect("connected") }
+    }
+
+    /// Waits for edges until one says that the socket is readable.
+    fn wait_readable(&mut self) {
+        let mut events = Events::with_capacity(8);
+        while !self.sockets.has_readable() {
+            self.poll.poll(&mut events, Some(Duration::from_secs(10))).expect("polled");
+            assert!(!events.is_empty(), "no edge came");
+            for event in &events {
+                if event.is_readable() {
+                    self.sockets.on_readable(0, event.is_read_closed());
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, input: &mut Vec<u8>) -> Received {
+        let mut ready = Vec::new();
+        self.sockets.take_readable(&mut ready);
+        assert_eq!(ready, [0]);
+        self.sockets.receive(0, input)
+    }
+}
+
+#[test]
+fn short_read_drains_and_end_is_seen_behind_it() {
+    let mut pair = Pair::new();
+    pair.client.write_all(b"PING\r\n").expect("written");
+    pair.client.shutdown(Shutdown::Write).expect("shut down");
+    let mut input = Vec::new();
+    let mut ended = false;
+    while !ended {
+        pair.wait_readable();
+        ended = pair.receive(&mut input) == Received::End;
+    }
+    assert_eq!(input, b"PING\r\n");
+}
+
+#[test]
+fn full_read_stays_listed_without_another_edge() {
+    let mut pair = Pair::new();
+    let sent = vec![7_u8; 3 * RECEIVE_BYTES_MIN];
+    let mut client = pair.client.try_clone().expect("cloned");
+    let writer = std::thread::spawn(move || client.write_all(&sent));
+    let mut input = Vec::with_capacity(RECEIVE_BYTES_MIN);
+    while input.len() < 3 * RECEIVE_BYTES_MIN {
+        pair.wait_readable();
+        assert_eq!(pair.receive(&mut input), Received::Bytes);
+    }
+    writer.join().expect("the writer ends").expect("written");
+    assert_eq!(input.len(), 3 * RECEIVE_BYTES_MIN);
+}
+
+#[test]
+fn blocked_send_waits_for_its_edge() {
+    let mut pair = Pair::new();
+    let bytes = vec![1_u8; 1 << 20];
+    let mut total = 0;
+    loop {
+        match pair.sockets.send(0, &bytes) {
+            Sent::Bytes(sent) => total += sent,
+            Sent::Blocked => break,
+            Sent::Broken(error) => panic!("broken: {error}"),
+        }
+    }
+    let mut client = pair.client.try_clone().expect("cloned");
+    let reader = std::thread::spawn(move || {
+        let mut sink = vec![0; total];
+        client.read_exact(&mut sink)
+    });
+    let mut events = Events::with_capacity(8);
+    let mut is_unblocked = false;
+    while !is_unblocked {
+        pair.poll.poll(&mut events, Some(Duration::from_secs(10))).expect("polled");
+        for event in &events {
+            is_unblocked |= event.is_writable() && pair.sockets.on_writable(0);
+        }
+    }
+    reader.join().expect("the reader ends").expect("read");
+    assert!(matches!(pair.sockets.send(0, b"x"), Sent::Bytes(1)));
+}
+
+#[test]
+fn removed_socket_is_left_alone() {
+    let mut pair = Pair::new();
+    pair.sockets.remove(pair.poll.registry(), 0);
+    pair.sockets.on_readable(0, false);
+    assert!(!pair.sockets.has_readable());
+    assert_eq!(pair.sockets.send(0, b"x"), Sent::Blocked);
+    assert_eq!(pair.sockets.receive(0, &mut Vec::new()), Received::Nothing);
+}

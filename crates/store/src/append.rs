@@ -1,0 +1,429 @@
+//! The writing end of a brick's log. Used from the append thread.
+//!
+//! In:  batches of encoded records. Out: where each batch starts; [`Rolled`] for the [`Syncer`].
+//!
+//! Invariants:
+//! - A batch is in one segment, as a whole, or nothing of it ever was: after an error no crash
+//!   brings any of it back.
+//! - Ids and offsets grow in the order of the calls.
+//! - Nothing is written after the log was poisoned.
+//!
+//! Not here: making it durable, sealing and deleting segments (`sync.rs`).
+//!
+//! [`Syncer`]: crate::Syncer
+
+use crate::config::{Config, SEGMENT_BYTES_MAX};
+use crate::disk::{Disk, DiskFile, Space};
+use crate::error::{AppendError, Poisoned};
+use crate::file_name;
+use crate::segment::footer::TRAILER_BYTES;
+use crate::segment::header::{SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::segment::mark::{MARK_BYTES, Mark};
+use crate::segment::range::{PartitionRange, RangeTable};
+use crate::shared::Shared;
+use brickyard_types::record::{self, HEADER_BYTES, Header};
+use brickyard_types::{Position, SegmentId};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+/// Room kept behind the records for a footer of up to a million partitions.
+const FOOTER_ROOM: u64 = 64 << 20;
+
+/// Smallest size that a segment shrinks to on a small file system.
+const SEGMENT_BYTES_FLOOR: u64 = 1 << 20;
+
+/// Bytes appended between two looks at the free space, while there is plenty.
+const SPACE_CHECK_BYTES: u64 = 4 << 20;
+
+/// What a batch is for; decides whether it may use the reserve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It stores something. Refused while only the reserve is left.
+    Store,
+    /// It gives back space in the end: deletes, horizons, records that the cleaner moves.
+    Reclaim,
+}
+
+/// Where a batch landed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Position of the batch's first byte; a record's is this plus its offset in the batch.
+    pub start: Position,
+    /// Position behind its last byte; hand it to [`crate::Syncer::sync`] to make the batch durable.
+    pub end: Position,
+}
+
+/// The segment that is being written.
+pub(crate) struct Active<F> {
+    pub(crate) id: SegmentId,
+    pub(crate) file: Arc<F>,
+    pub(crate) len: u32,
+    pub(crate) ranges: RangeTable,
+    /// It has its end mark: nothing more may be appended.
+    pub(crate) is_ended: bool,
+}
+
+impl<F> Active<F> {
+    /// Whether the log is as young as it can be.
+    fn is_first_use(&self) -> bool {
+        self.id == SegmentId(1) && self.len as usize == SEGMENT_HEADER_BYTES
+    }
+}
+
+/// A segment is full and the next one has been started. Give it to [`crate::Syncer::add_rolled`].
+pub struct Rolled<D: Disk> {
+    pub(crate) full: Full<D::File>,
+    pub(crate) next: (SegmentId, Arc<D::File>),
+}
+
+/// A segment that takes no more records and is not sealed yet.
+pub(crate) struct Full<F> {
+    pub(crate) id: SegmentId,
+    pub(crate) file: Arc<F>,
+    pub(crate) records_end: u32,
+    pub(crate) ranges: Vec<PartitionRange>,
+    /// Recovery found unreadable records in it.
+    pub(crate) is_damaged: bool,
+}
+
+impl<D: Disk> Rolled<D> {
+    /// The segment that is full.
+    #[must_use]
+    pub fn segment(&self) -> SegmentId {
+        self.full.id
+    }
+
+    /// Its size in bytes without the footer.
+    #[must_use]
+    pub fn bytes(&self) -> u32 {
+        self.full.records_end
+    }
+}
+
+/// See the module.
+pub struct Appender<D: Disk> {
+    disk: D,
+    config: Config,
+    active: Active<D::File>,
+    shared: Arc<Shared>,
+    rolled: VecDeque<Rolled<D>>,
+    /// The position in the newest mark.
+    marked: Position,
+    segment_bytes: u64,
+    space: SpaceGuard,
+    /// Headers and lengths of the batch under way.
+    batch: Vec<(Header, usize)>,
+}
+
+impl<D: Disk> Appender<D> {
+    pub(crate) fn new(
+        disk: D,
+        config: Config,
+        active: Active<D::File>,
+        shared: Arc<Shared>,
+    ) -> io::Result<Self> {
+        let space = disk.space()?;
+        let segment_bytes = effective_segment_bytes(&config, space);
+        Ok(Self {
+            // An empty log has nothing worth a mark.
+            marked: if active.is_first_use() {
+                shared.synced()
+            } else {
+                Position::NONE
+            },
+            batch: Vec::new(),
+            space: SpaceGuard::new(&config, space),
+            rolled: VecDeque::new(),
+            disk,
+            config,
+            active,
+            shared,
+            segment_bytes,
+        })
+    }
+
+    /// Appends a batch of encoded records and returns where it landed.
+    ///
+    /// The batch can be read at once, and is durable after [`crate::Syncer::sync`] of its end.
+    ///
+    /// - Sizes: one or more whole records; up to 2 GiB together. A batch that is larger than
+    ///   `segment_bytes` gets a segment of its own.
+    /// - Time: one `pwrite`; when the segment is full also one file is created. No sync.
+    /// - Order: in the order of the calls.
+    ///
+    /// Call [`Self::take_rolled`] after every append, failed ones too.
+    ///
+    /// # Errors
+    /// - [`AppendError::DiskFull`]: nothing of the batch is in the log; later appends may succeed.
+    /// - [`AppendError::TooLarge`]: the same; the batch is never possible.
+    /// - [`AppendError::Poisoned`]: the batch's fate is unknown; stop the brick.
+    ///
+    /// # Panics
+    /// If `batch` is empty or not a run of whole records (a caller bug).
+    pub fn append(&mut self, batch: &[u8], purpose: Purpose) -> Result<Appended, AppendError> {
+        self.shared.check().map_err(AppendError::Poisoned)?;
+        assert!(!batch.is_empty(), "an append of nothing");
+        let bytes = batch.len() as u64;
+        let max = u64::from(SEGMENT_BYTES_MAX) - FOOTER_ROOM;
+        if bytes > max {
+            return Err(AppendError::TooLarge { bytes, max });
+        }
+        self.parse(batch);
+        self.space.admit(&self.disk, bytes, purpose)?;
+        let has_records = self.active.len as usize > SEGMENT_HEADER_BYTES;
+        let full_len = u64::from(self.active.len) + bytes + 2 * MARK_BYTES as u64;
+        if self.active.is_ended || (has_records && full_len > self.segment_bytes) {
+            self.roll(bytes)?;
+        }
+        self.mark_synced()?;
+        let offset = self.active.len;
+        self.write(batch)?;
+        for (header, len) in self.batch.drain(..) {
+            self.active.ranges.add(&header, len);
+        }
+        let segment = self.active.id;
+        Ok(Appended {
+            start: Position { segment, offset },
+            end: self.end(),
+        })
+    }
+
+    /// Where the next batch would start.
+    #[must_use]
+    pub fn end(&self) -> Position {
+        Position {
+            segment: self.active.id,
+            offset: self.active.len,
+        }
+    }
+
+    /// The segments that filled up since the last call, oldest first, each once.
+    ///
+    /// They must reach the [`crate::Syncer`] before any position in a later segment does.
+    pub fn take_rolled(&mut self) -> Option<Rolled<D>> {
+        self.rolled.pop_front()
+    }
+
+    /// Notes in the log how far it was synced, if that is further than the last note.
+    ///
+    /// Appends do this by themselves; call it before the process ends, between two syncs, so that
+    /// the next start can tell rot from a torn tail down to the last byte.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub fn mark_synced(&mut self) -> Result<(), AppendError> {
+        let synced = self.shared.synced();
+        if synced <= self.marked || self.active.is_ended {
+            return Ok(());
+        }
+        self.write(&Mark::Synced(synced).encode())?;
+        self.marked = synced;
+        Ok(())
+    }
+
+    /// Bytes at which a segment is full; less than configured on a small file system.
+    #[must_use]
+    pub fn segment_bytes(&self) -> u64 {
+        self.segment_bytes
+    }
+
+    /// Writes `bytes` at the end of the active segment, or takes back what was written of them.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), AppendError> {
+        let offset = u64::from(self.active.len);
+        let Err(error) = self.active.file.write_all_at(bytes, offset) else {
+            self.active.len += bytes.len() as u32;
+            return Ok(());
+        };
+        if !is_full(&error) {
+            return Err(self.poison("write to", &error));
+        }
+        // The cut must be durable before the error is: a power cut could bring the old length back,
+        // and with it those records of the batch that were written whole.
+        let undone = self
+            .active
+            .file
+            .set_len(offset)
+            .and_then(|()| self.active.file.sync_data());
+        match undone {
+            Ok(()) => Err(self.space.full(&self.disk, bytes.len() as u64)),
+            Err(error) => Err(self.poison("take back a failed write from", &error)),
+        }
+    }
+
+    /// Starts the next segment. The full one is sealed by the syncer.
+    fn roll(&mut self, needed: u64) -> Result<(), AppendError> {
+        if !self.active.is_ended {
+            self.write(&Mark::End(self.active.id).encode())?;
+            self.active.is_ended = true;
+        }
+        let id = SegmentId(self.active.id.0 + 1);
+        match create_segment(&self.disk, &self.config, id) {
+            Ok(active) => {
+                let full = std::mem::replace(&mut self.active, active);
+                self.rolled.push_back(Rolled {
+                    full: Full {
+                        id: full.id,
+                        file: full.file,
+                        records_end: full.len,
+                        ranges: full.ranges.sorted(),
+                        is_damaged: false,
+                    },
+                    next: (id, Arc::clone(&self.active.file)),
+                });
+                Ok(())
+            }
+            Err(error) if is_full(&error) => Err(self.space.full(&self.disk, needed)),
+            Err(error) => Err(self.poison_file("create", &file_name::segment(id), &error)),
+        }
+    }
+
+    /// Reads the headers of a batch; what would be unreadable later must not be written now.
+    #[inline]
+    fn parse(&mut self, batch: &[u8]) {
+        self.batch.clear();
+        let mut rest = batch;
+        while !rest.is_empty() {
+            let head = record::decode_header(rest);
+            let Some(head) = head.ok().filter(|head| head.len <= rest.len()) else {
+                panic!(
+                    "an append of {} bytes is no run of records: offset {} holds {head:?}",
+                    batch.len(),
+                    batch.len() - rest.len(),
+                );
+            };
+            self.batch.push((head.header, head.len));
+            rest = &rest[head.len..];
+        }
+    }
+
+    fn poison(&self, doing: &'static str, error: &io::Error) -> AppendError {
+        self.poison_file(doing, &file_name::segment(self.active.id), error)
+    }
+
+    fn poison_file(&self, doing: &'static str, name: &str, error: &io::Error) -> AppendError {
+        AppendError::Poisoned(self.shared.poison(Poisoned {
+            doing,
+            file: self.disk.describe(name),
+            cause: error.to_string(),
+        }))
+    }
+}
+
+/// Creates a segment with its header.
+pub(crate) fn create_segment<D: Disk>(
+    disk: &D,
+    config: &Config,
+    id: SegmentId,
+) -> io::Result<Active<D::File>> {
+    let name = file_name::segment(id);
+    let file = match disk.create(&name) {
+        // Left by an attempt that found the disk full: the id has never been in use.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            disk.remove(&name)?;
+            disk.create(&name)?
+        }
+        other => other?,
+    };
+    let header = SegmentHeader {
+        segment: id,
+        brick: config.brick,
+        directory: config.directory,
+        created: disk.unix_millis(),
+    };
+    if let Err(error) = file.write_all_at(&header.encode(), 0) {
+        // Best effort: a leftover is cleared by the next attempt, or by the next start.
+        let _ = disk.remove(&name);
+        return Err(error);
+    }
+    Ok(Active {
+        id,
+        file: Arc::new(file),
+        len: SEGMENT_HEADER_BYTES as u32,
+        ranges: RangeTable::default(),
+        is_ended: false,
+    })
+}
+
+/// Whether the error says that there is no room, rather than that the disk is ill.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
+/// A thirty-second of the file system, so that a nearly full one still has segments to clean.
+fn effective_segment_bytes(config: &Config, space: Space) -> u64 {
+    let configured = u64::from(config.segment_bytes.min(SEGMENT_BYTES_MAX));
+    let smallest = configured.min(SEGMENT_BYTES_FLOOR);
+    let fitting = (space.total / 32).clamp(smallest, configured);
+    fitting.max((SEGMENT_HEADER_BYTES + HEADER_BYTES + TRAILER_BYTES) as u64)
+}
+
+/// Keeps the reserve free without asking the operating system at every append.
+struct SpaceGuard {
+    reserve: u64,
+    /// Bytes that may be appended before the next look.
+    budget: u64,
+}
+
+impl SpaceGuard {
+    fn new(config: &Config, space: Space) -> Self {
+        Self {
+            reserve: config.reserve_bytes.min(space.total / 16),
+            budget: 0,
+        }
+    }
+
+    #[inline]
+    fn admit<D: Disk>(
+        &mut self,
+        disk: &D,
+        bytes: u64,
+        purpose: Purpose,
+    ) -> Result<(), AppendError> {
+        if bytes <= self.budget {
+            self.budget -= bytes;
+            return Ok(());
+        }
+        self.look(disk, bytes, purpose)
+    }
+
+    #[cold]
+    fn look<D: Disk>(&mut self, disk: &D, bytes: u64, purpose: Purpose) -> Result<(), AppendError> {
+        self.budget = 0;
+        // If the operating system does not know, the write itself will find out.
+        let Ok(Space { free, .. }) = disk.space() else {
+            return Ok(());
+        };
+        let spare = free.saturating_sub(self.reserve);
+        if spare < bytes {
+            return match purpose {
+                Purpose::Store => Err(AppendError::DiskFull {
+                    needed: bytes,
+                    free,
+                    reserve: self.reserve,
+                }),
+                Purpose::Reclaim => Ok(()),
+            };
+        }
+        // Others use the disk too: never spend more than a quarter of what is spare unseen.
+        self.budget = ((spare - bytes) / 4).min(SPACE_CHECK_BYTES);
+        Ok(())
+    }
+
+    #[cold]
+    fn full<D: Disk>(&mut self, disk: &D, needed: u64) -> AppendError {
+        self.budget = 0;
+        AppendError::DiskFull {
+            needed,
+            free: disk.space().map_or(0, |space| space.free),
+            reserve: self.reserve,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "append_test.rs"]
+mod append_test;

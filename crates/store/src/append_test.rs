@@ -1,0 +1,199 @@
+use super::*;
+use crate::fixture::{Log, config, put};
+use crate::mem_disk::{Fault, MemDisk};
+
+fn big_segments() -> Config {
+    Config {
+        segment_bytes: 1 << 20,
+        ..config()
+    }
+}
+
+#[test]
+fn batch_starts_behind_the_last_one() {
+    let mut log = Log::open(&MemDisk::new(1), big_segments());
+    let batch = [put(1, 1, b"a", b"one"), put(2, 1, b"b", b"two")].concat();
+    let first = log.append(&batch).unwrap();
+    let second = log.append(&put(1, 2, b"a", b"three")).unwrap();
+    assert_eq!(first.start.offset as usize, SEGMENT_HEADER_BYTES);
+    assert_eq!(
+        first.end.offset as usize,
+        SEGMENT_HEADER_BYTES + batch.len()
+    );
+    assert_eq!(second.start, first.end);
+    assert_eq!(log.ends.appender.end(), second.end);
+}
+
+#[test]
+fn batch_never_spans_segments() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    let batch = [put(1, 1, b"a", &[1; 700]), put(1, 2, b"b", &[2; 700])].concat();
+    let first = log.append(&batch).unwrap();
+    let second = log.append(&batch).unwrap();
+    assert_eq!(first.end.segment, SegmentId(1));
+    assert_eq!(
+        (second.start.segment, second.start.offset),
+        (SegmentId(2), 64)
+    );
+    let file = disk.content("000001.seg").unwrap();
+    assert_eq!(
+        file.len(),
+        first.end.offset as usize + MARK_BYTES,
+        "records, then the end mark"
+    );
+}
+
+#[test]
+fn batch_larger_than_a_segment_gets_its_own() {
+    let mut log = Log::open(&MemDisk::new(1), config());
+    log.append(&put(1, 1, b"a", b"small")).unwrap();
+    let large = log.append(&put(1, 2, b"b", &[2; 10_000])).unwrap();
+    let after = log.append(&put(1, 3, b"c", b"small")).unwrap();
+    assert_eq!(
+        (large.start.segment, large.start.offset),
+        (SegmentId(2), 64)
+    );
+    assert_eq!(after.start.segment, SegmentId(3));
+}
+
+#[test]
+fn first_batch_after_a_sync_is_preceded_by_a_mark() {
+    let mut log = Log::open(&MemDisk::new(1), big_segments());
+    let first = log.append(&put(1, 1, b"a", b"")).unwrap();
+    log.sync();
+    let second = log.append(&put(1, 2, b"a", b"")).unwrap();
+    let third = log.append(&put(1, 3, b"a", b"")).unwrap();
+    assert_eq!(
+        second.start.offset as usize,
+        first.end.offset as usize + MARK_BYTES
+    );
+    assert_eq!(third.start, second.end);
+}
+
+#[test]
+fn full_disk_takes_back_what_was_written_and_goes_on_when_there_is_room() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, big_segments());
+    let first = log.append(&put(1, 1, b"a", b"kept")).unwrap();
+    // Room for the first record of the batch and a part of the second.
+    disk.inject(Fault::Full {
+        capacity: u64::from(first.end.offset) + 150,
+    });
+    let batch = [put(1, 2, b"a", b"refused"), put(1, 3, b"a", &[0; 200])].concat();
+    // The guard would refuse before the write does; it is not asked while it has a budget.
+    let error = log.append(&batch).unwrap_err();
+    assert!(matches!(error, AppendError::DiskFull { .. }), "{error}");
+    log.ends.appender.space.budget = u64::MAX;
+    let error = log.append(&batch).unwrap_err();
+    let message = error.to_string();
+    assert!(
+        message.starts_with("disk full: 305 bytes were needed and 150 are free"),
+        "{message}"
+    );
+    assert_eq!(
+        disk.content("000001.seg").unwrap().len(),
+        first.end.offset as usize
+    );
+
+    // Not even a power cut brings the first record of the batch back.
+    disk.power_cut();
+    assert_eq!(Log::open(&disk.fork(2), big_segments()).ops(), [1]);
+    disk.heal();
+    let again = log.append(&put(1, 2, b"a", b"written")).unwrap();
+    assert_eq!(again.start, first.end);
+}
+
+#[test]
+fn full_disk_at_a_roll_is_survived() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    let batch = put(1, 1, b"a", &[1; 1500]);
+    let first = log.append(&batch).unwrap();
+    for room in [
+        0,
+        20,
+        MARK_BYTES,
+        MARK_BYTES + 30,
+        MARK_BYTES + SEGMENT_HEADER_BYTES,
+    ] {
+        disk.inject(Fault::Full {
+            capacity: u64::from(first.end.offset) + room as u64,
+        });
+        log.ends.appender.space.budget = u64::MAX;
+        let error = log.append(&batch).unwrap_err();
+        assert!(matches!(error, AppendError::DiskFull { .. }), "{error}");
+    }
+    disk.heal();
+    let second = log.append(&put(1, 2, b"a", &[1; 1500])).unwrap();
+    assert_eq!(
+        (second.start.segment, second.start.offset),
+        (SegmentId(2), 64)
+    );
+    log.sync();
+    let reopened = Log::open(&disk, config());
+    assert_eq!(reopened.ops(), [1, 2]);
+    assert!(reopened.report().damages.is_empty());
+}
+
+#[test]
+fn failed_write_that_cannot_be_taken_back_poisons() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, big_segments());
+    let first = log.append(&put(1, 1, b"a", b"kept")).unwrap();
+    disk.inject(Fault::Full {
+        capacity: u64::from(first.end.offset) + 10,
+    });
+    disk.inject(Fault::SetLenFails);
+    log.ends.appender.space.budget = u64::MAX;
+    let error = log.append(&put(1, 2, b"a", b"lost")).unwrap_err();
+    assert!(matches!(error, AppendError::Poisoned(_)), "{error}");
+    disk.heal();
+    let error = log.append(&put(1, 2, b"a", b"lost")).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("take back a failed write from 000001.seg"),
+        "{error}"
+    );
+    assert!(
+        log.ends.syncer.sync(first.end).is_err(),
+        "the syncer hears of it"
+    );
+}
+
+#[test]
+fn batch_that_no_segment_can_hold_is_refused() {
+    let mut log = Log::open(&MemDisk::new(1), big_segments());
+    let max = (SEGMENT_BYTES_MAX as u64 - FOOTER_ROOM) as usize;
+    // Refused by its length alone: zeros are no record.
+    let error = log.append(&vec![0; max + 1]).unwrap_err();
+    assert!(matches!(error, AppendError::TooLarge { .. }), "{error}");
+}
+
+#[test]
+#[should_panic(expected = "is no run of records: offset 50 holds")]
+fn batch_that_could_not_be_read_is_not_written() {
+    let mut log = Log::open(&MemDisk::new(1), big_segments());
+    let mut batch = put(1, 1, b"a", b"b");
+    batch.extend_from_slice(&[7; 60]);
+    let _ = log.append(&batch);
+}
+
+#[test]
+fn small_file_system_gets_small_segments_and_a_small_reserve() {
+    let mib = |mib: u64| mib << 20;
+    let defaults = Config::new(config().brick, config().directory);
+    let space = |total| Space { free: total, total };
+    assert_eq!(
+        effective_segment_bytes(&defaults, space(mib(1 << 20))),
+        mib(64)
+    );
+    assert_eq!(effective_segment_bytes(&defaults, space(mib(64))), mib(2));
+    assert_eq!(effective_segment_bytes(&defaults, space(mib(8))), mib(1));
+    assert_eq!(
+        SpaceGuard::new(&defaults, space(mib(1 << 20))).reserve,
+        mib(128)
+    );
+    assert_eq!(SpaceGuard::new(&defaults, space(mib(64))).reserve, mib(4));
+}

@@ -1,0 +1,58 @@
+//! How a brick's log is kept; validated by the server's configuration.
+
+use crate::segment::header::DirectoryId;
+use brickyard_types::BrickId;
+
+/// Largest size of a segment: offsets are 32 bits, and the footer needs room behind the records.
+pub const SEGMENT_BYTES_MAX: u32 = 1 << 31;
+
+/// How a brick's log is kept.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Whose log it is.
+    pub brick: BrickId,
+    /// The data directory's id, written into every file.
+    pub directory: DirectoryId,
+    /// Size in bytes at which a segment is sealed and the next one started. Default 64 MiB: long
+    /// enough that headers and seals cost nothing, short enough that cleaning one takes under a second.
+    ///
+    /// On a small file system less is used, so that there are always segments to clean.
+    pub segment_bytes: u32,
+    /// Bytes of the file system that only deletes, horizons and the cleaner may use; a full disk
+    /// could otherwise not even be emptied. Default 128 MiB: two segments.
+    ///
+    /// On a small file system at most a sixteenth of it is kept.
+    pub reserve_bytes: u64,
+    /// Whether the operating system may have lost writes since the log was last open.
+    pub page_cache: PageCache,
+    /// Segment files that a [`crate::Reader`] keeps open. Default 64.
+    pub files_open_max: usize,
+}
+
+impl Config {
+    /// The defaults.
+    #[must_use]
+    pub const fn new(brick: BrickId, directory: DirectoryId) -> Self {
+        Self {
+            brick,
+            directory,
+            segment_bytes: 64 << 20,
+            reserve_bytes: 128 << 20,
+            page_cache: PageCache::MaybeLost,
+            files_open_max: 64,
+        }
+    }
+}
+
+/// Whether writes that were not synced can have been lost since the log was last open.
+///
+/// It decides what unreadable bytes in an unsealed segment are. If nothing can have been lost, only a
+/// record that the file ends in the middle of is a torn tail. Otherwise everything from the first
+/// unreadable byte on that no mark says was synced is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageCache {
+    /// The machine has not rebooted: whatever was written is there.
+    Intact,
+    /// It has, or nobody knows.
+    MaybeLost,
+}

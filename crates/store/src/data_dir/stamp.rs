@@ -1,0 +1,112 @@
+//! The `FORMAT` file: a few lines of text, so that people can read it too.
+//!
+//! ```text
+//! brickyard data directory
+//! format 1
+//! node 0f3c...         40 hexadecimal digits
+//! directory 9b1e...    32 hexadecimal digits
+//! crc 1a2b3c4d         CRC-32 of the lines before this one
+//! ```
+//! The first two lines keep their places in every later version.
+
+use super::{DataDirError, NodeId};
+use crate::FORMAT_VERSION;
+use crate::segment::header::DirectoryId;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+const TITLE: &str = "brickyard data directory";
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) node: NodeId,
+    pub(super) directory: DirectoryId,
+}
+
+/// Why it says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StampError {
+    Newer(u32),
+    Damaged(&'static str),
+}
+
+impl StampError {
+    pub(super) fn at(self, path: PathBuf) -> DataDirError {
+        match self {
+            Self::Newer(found) => DataDirError::NewerFormat {
+                path,
+                found,
+                supported: FORMAT_VERSION,
+            },
+            Self::Damaged(what) => DataDirError::Damaged { path, what },
+        }
+    }
+}
+
+impl Stamp {
+    /// New ids.
+    pub(super) fn draw() -> io::Result<Self> {
+        let mut random = [0; 36];
+        File::open("/dev/urandom")?.read_exact(&mut random)?;
+        let mut stamp = Self {
+            node: NodeId([0; 20]),
+            directory: DirectoryId([0; 16]),
+        };
+        stamp.node.0.copy_from_slice(&random[..20]);
+        stamp.directory.0.copy_from_slice(&random[20..]);
+        Ok(stamp)
+    }
+
+    pub(super) fn encode(&self) -> String {
+        let Self { node, directory } = self;
+        let lines =
+            format!("{TITLE}\nformat {FORMAT_VERSION}\nnode {node}\ndirectory {directory}\n");
+        format!("{lines}crc {:08x}\n", crc32fast::hash(lines.as_bytes()))
+    }
+
+    pub(super) fn decode(text: &str) -> Result<Self, StampError> {
+        let mut lines = text.lines();
+        if lines.next() != Some(TITLE) {
+            return Err(StampError::Damaged("its first line is not ours"));
+        }
+        let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
+        let version: u32 = field("format")
+            .and_then(|version| version.parse().ok())
+            .ok_or(StampError::Damaged("there is no format line"))?;
+        if version > FORMAT_VERSION {
+            return Err(StampError::Newer(version));
+        }
+        let node = field("node").and_then(parse_hex);
+        let directory = field("directory").and_then(parse_hex);
+        let (Some(node), Some(directory)) = (node, directory) else {
+            return Err(StampError::Damaged("an id is missing"));
+        };
+        let stamp = Self {
+            node: NodeId(node),
+            directory: DirectoryId(directory),
+        };
+        // The encoding is canonical, so comparing checks the checksum and everything else.
+        if stamp.encode() == text {
+            Ok(stamp)
+        } else {
+            Err(StampError::Damaged("its checksum does not match"))
+        }
+    }
+}
+
+fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    if text.len() != 2 * N || !text.is_ascii() {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+#[path = "stamp_test.rs"]
+mod stamp_test;

@@ -1,0 +1,67 @@
+//! A brick's log on disk: append, sync, read, recover, clean, inspect.
+//!
+//! In:  batches of encoded records. Out: positions, durability, values, and after a restart every
+//! record again, in order.
+//!
+//! ```text
+//!  brick loop ──batch──▶ Appender ──positions──▶ brick loop          append thread
+//!                           │ rolled segments
+//!             ──position──▶ Syncer ──durable──▶ brick loop           sync thread
+//!             ──position──▶ Reader ──value, chunk──▶ brick loop      read thread
+//! ```
+//! Each of the three is `Send` and belongs to one thread. They share files, an atomic position and
+//! the first fatal error; there are no locks.
+//!
+//! Invariants:
+//! - What [`Syncer::sync`] covered survives a power cut; what [`Appender::append`] refused never
+//!   comes back.
+//! - Nothing that fails a checksum is ever yielded, and nothing that was synced is silently dropped:
+//!   unreadable bytes are a torn tail only where a crash can have torn.
+//! - A failed sync ends the use of the log until it is opened again.
+//!
+//! Not here: which records are live (`brick`, which has the index), threads (`server`).
+//! The format is told byte by byte in docs/data-file.md.
+//! Source: Bitcask (Sheehy & Smith, 2010); The Log-Structured File System (Rosenblum & Ousterhout,
+//! 1992); Protocol-Aware Recovery (Alagappan et al., FAST 2018).
+
+mod append;
+mod bytes;
+pub mod compaction;
+mod config;
+mod damage;
+pub mod data_dir;
+mod disk;
+mod envelope;
+mod error;
+mod file_name;
+#[cfg(test)]
+mod fixture;
+mod hint;
+pub mod inspect;
+mod mem_disk;
+mod os_disk;
+mod read;
+mod recovery;
+mod segment;
+mod shared;
+mod sync;
+
+pub use append::{Appended, Appender, Purpose, Rolled};
+pub use config::{Config, PageCache, SEGMENT_BYTES_MAX};
+pub use damage::{Damage, Part, Tainted};
+pub use data_dir::{Create, DataDir, DataDirError, NodeId};
+pub use disk::{Access, Disk, DiskFile, Space, read_file, replace_file};
+pub use envelope::{EnvelopeError, open_envelope, seal_envelope};
+pub use error::{AppendError, Error, Poisoned, ReadError};
+pub use hint::{HintEntry, HintJob, HintRecord, read_hints};
+pub use mem_disk::{Fault, MemDisk, MemFile};
+pub use os_disk::OsDisk;
+pub use read::{Chunk, ReadRequest, ReadValue, Reader};
+pub use recovery::{Cut, Opened, Recovered, RecoveryReport, SegmentSummary, open};
+pub use segment::header::DirectoryId;
+pub use segment::range::PartitionRange;
+pub use segment::scan_bytes;
+pub use sync::Syncer;
+
+/// Version of every file format of this crate; a file of a higher one is refused untouched.
+pub const FORMAT_VERSION: u32 = 1;

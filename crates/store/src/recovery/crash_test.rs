@@ -1,0 +1,258 @@
+//! Goal: whatever the moment of a crash, every record that was synced (power cut) or acknowledged (killed
+//! process) is there afterwards, nothing that was refused is, and what is there is a prefix of what
+//! was written. Method: thousands of seeded runs on a disk that dies at a random call, several
+//! crashes one after the other on the same log.
+
+use crate::config::PageCache;
+use crate::damage::Part;
+use crate::disk::Disk;
+use crate::fixture::{Log, config, header};
+use crate::mem_disk::{Fault, MemDisk};
+use crate::{AppendError, Config, Purpose};
+use brickyard_types::record::{self, Kind};
+use brickyard_types::{PartitionId, Position, View};
+use std::collections::BTreeSet;
+
+/// SplitMix64, seeded by the run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// A record as the oracle knows it.
+type Written = (PartitionId, View, u64, Vec<u8>);
+
+#[derive(Default)]
+struct Oracle {
+    /// In log order: everything that was appended and not refused.
+    written: Vec<Written>,
+    /// How many of them were synced.
+    synced: usize,
+    /// The batch under way when the process died.
+    unknown: Vec<Written>,
+    /// Never to be seen again: identified by its content.
+    refused: BTreeSet<Vec<u8>>,
+    serial: u64,
+    view: u32,
+}
+
+impl Oracle {
+    fn batch(&mut self, random: &mut Random) -> (Vec<u8>, Vec<Written>) {
+        let mut bytes = Vec::new();
+        let mut records = Vec::new();
+        for _ in 0..=random.below(4) {
+            self.serial += 1;
+            let partition = random.below(3) as u32;
+            let op = 1 + self.last_op(partition, &records);
+            let mut header = header(Kind::Put, partition, op);
+            header.view = View(self.view);
+            let len = match random.below(10) {
+                0 => random.below(3000),
+                _ => random.below(200),
+            };
+            let value = format!("{}-{}", self.serial, "v".repeat(len as usize)).into_bytes();
+            record::encode(&mut bytes, &header, b"key", &[&value]);
+            records.push((header.partition, header.view, op, value));
+        }
+        (bytes, records)
+    }
+
+    fn last_op(&self, partition: u32, batch: &[Written]) -> u64 {
+        let newest = self.written.iter().chain(batch).rev();
+        let mut of_partition = newest.filter(|record| record.0.0 == partition);
+        of_partition.next().map_or(0, |record| record.2)
+    }
+
+    /// Compares what was recovered with what must and may be there, and goes on from it.
+    fn check(&mut self, log: &Log, is_power_cut: bool, seed: u64) {
+        let seen = log.seen.iter().map(|seen| {
+            let value = seen.value.clone().unwrap();
+            let header = &seen.header;
+            (header.partition, header.view, header.op.0, value)
+        });
+        let seen: Vec<Written> = seen.collect();
+        let mut may = std::mem::take(&mut self.written);
+        let must = if is_power_cut { self.synced } else { may.len() };
+        may.append(&mut self.unknown);
+        let count = seen.len();
+        assert!(
+            count >= must,
+            "seed {seed}: {count} records of {must} are there"
+        );
+        assert!(count <= may.len(), "seed {seed}: more than was written");
+        assert!(
+            seen == may[..count],
+            "seed {seed}: no prefix of what was written"
+        );
+        let is_back = seen.iter().any(|record| self.refused.contains(&record.3));
+        assert!(!is_back, "seed {seed}: a refused record is back");
+        let mut positions = log.seen.iter().map(|seen| seen.position);
+        let mut last = Position::NONE;
+        assert!(
+            positions.all(|position| std::mem::replace(&mut last, position) < position),
+            "seed {seed}: out of order"
+        );
+        for damage in &log.report().damages {
+            let is_harmless = is_power_cut && damage.part == Part::Footer;
+            assert!(is_harmless, "seed {seed}: a crash was taken for {damage}");
+        }
+        // A refused record that was cut may be written again under the same op, never itself.
+        self.refused
+            .extend(may.drain(seen.len()..).map(|record| record.3));
+        self.written = seen;
+        self.synced = self.written.len();
+        self.view += 1;
+    }
+}
+
+fn small(page_cache: PageCache) -> Config {
+    Config {
+        segment_bytes: 4096,
+        page_cache,
+        ..config()
+    }
+}
+
+/// Works on the log until the disk dies or enough was done.
+fn work(log: &mut Log, oracle: &mut Oracle, random: &mut Random) -> Result<(), String> {
+    for _ in 0..60 {
+        match random.below(10) {
+            0..6 => {
+                let (bytes, records) = oracle.batch(random);
+                match log.append(&bytes) {
+                    Ok(_) => oracle.written.extend(records),
+                    Err(AppendError::DiskFull { .. }) => {
+                        oracle
+                            .refused
+                            .extend(records.into_iter().map(|record| record.3));
+                    }
+                    Err(error) => {
+                        oracle.unknown = records;
+                        return Err(error.to_string());
+                    }
+                }
+            }
+            6..9 => {
+                let written = oracle.written.len();
+                let end = log.ends.appender.end();
+                log.ends
+                    .syncer
+                    .sync(end)
+                    .map_err(|error| error.to_string())?;
+                oracle.synced = written;
+            }
+            _ => {
+                if let Some(job) = log.ends.syncer.take_hint_job() {
+                    let _ = job.run();
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run(seed: u64) {
+    let mut random = Random(seed);
+    let mut disk = MemDisk::new(seed);
+    let mut oracle = Oracle {
+        view: 1,
+        ..Oracle::default()
+    };
+    let mut page_cache = PageCache::Intact;
+    for _ in 0..6 {
+        // Opening may be interrupted too, as often as it likes.
+        let mut log = loop {
+            let is_interrupted = random.below(3) == 0;
+            if is_interrupted {
+                disk.inject(Fault::Dies {
+                    after: random.below(12),
+                });
+            }
+            let opened = Log::try_open(&disk, small(page_cache));
+            disk.heal();
+            match opened {
+                Ok(log) => break log,
+                Err(error) => {
+                    assert!(is_interrupted, "seed {seed}: {error}");
+                    if page_cache == PageCache::MaybeLost && random.below(2) == 0 {
+                        disk.power_cut();
+                    }
+                }
+            }
+        };
+        oracle.check(&log, page_cache == PageCache::MaybeLost, seed);
+        if random.below(4) == 0 {
+            let used: usize = (disk.list().unwrap().iter())
+                .map(|name| disk.content(name).unwrap().len())
+                .sum();
+            disk.inject(Fault::Full {
+                capacity: used as u64 + random.below(12_000),
+            });
+        }
+        disk.inject(Fault::Dies {
+            after: random.below(150),
+        });
+        let _ = work(&mut log, &mut oracle, &mut random);
+        drop(log);
+        disk.heal();
+        page_cache = if random.below(2) == 0 {
+            PageCache::Intact
+        } else {
+            disk.power_cut();
+            PageCache::MaybeLost
+        };
+        if page_cache == PageCache::Intact && random.below(3) == 0 {
+            // The same, for a reader of whatever is on the disk.
+            disk = disk.fork(seed + 1);
+        }
+    }
+    let log = Log::open(&disk, small(page_cache));
+    oracle.check(&log, page_cache == PageCache::MaybeLost, seed);
+}
+
+#[test]
+fn every_synced_record_survives_and_no_refused_one_does() {
+    let seeds = std::env::var("STORE_CRASH_SEEDS").map_or(300, |seeds| seeds.parse().unwrap());
+    // STORE_CRASH_FIRST reproduces the one that a message names.
+    let first = std::env::var("STORE_CRASH_FIRST").map_or(0, |first| first.parse().unwrap());
+    for seed in first..first + seeds {
+        run(seed);
+    }
+}
+
+#[test]
+fn delete_is_not_refused_for_want_of_the_reserve() {
+    let disk = MemDisk::new(1);
+    disk.inject(Fault::Full { capacity: 1 << 20 });
+    let mut config = small(PageCache::Intact);
+    config.reserve_bytes = 1 << 30;
+    let mut log = Log::open(&disk, config);
+    let put = crate::fixture::put(1, 1, b"k", &[0; 3000]);
+    let mut refused = 0;
+    for _ in 0..400 {
+        match log.append(&put) {
+            Ok(_) => assert_eq!(refused, 0, "room came back by itself"),
+            Err(AppendError::DiskFull { reserve, .. }) => {
+                // A sixteenth of so small a disk.
+                assert_eq!(reserve, 1 << 16);
+                refused += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(refused > 0);
+    let mut delete = Vec::new();
+    record::encode(&mut delete, &header(Kind::Delete, 1, 2), b"k", &[]);
+    log.ends.appender.append(&delete, Purpose::Reclaim).unwrap();
+}

@@ -1,0 +1,285 @@
+//! Opens a brick's log: finds what is in it, cuts what a crash tore, and hands out the three ends.
+//!
+//! In:  a directory. Out: every record in the order in which it was written, through `visit`; then
+//! [`Appender`], [`Syncer`], [`Reader`] and a [`RecoveryReport`].
+//!
+//! Invariants:
+//! - What is visited verified. What did not verify and is no torn tail is a [`Damage`] in the report.
+//! - Nothing is changed before every segment's version and owner were checked.
+//! - When `open` returns, everything visited is durable and nothing that was cut can come back.
+//!
+//! # Torn tail or damage
+//!
+//! A sealed segment was synced before it was sealed, so whatever is unreadable in it is damage. In the
+//! segments after the last sealed one it depends on what can have happened:
+//!
+//! - *Page cache intact* (the process died, the machine did not): bytes were written in order, so
+//!   only a record that the last file ends in the middle of is torn. The rest is damage.
+//! - *Page cache maybe lost* (power cut, reboot): any page that was not synced may be missing, also
+//!   before others that are there. The newest mark says how far the log had been synced. What is
+//!   unreadable before that is damage. The first unreadable byte behind it is where the log was
+//!   torn, and everything from there on is cut, readable or not: no write of it was acknowledged as
+//!   synced, and keeping later writes without earlier ones would be a state that never was. What was
+//!   readable is kept aside in a `.cut` file.
+//!
+//! Not here: what the records mean (`brick`), repairing on request (`inspect`).
+//! Source: Protocol-Aware Recovery (Alagappan et al., FAST 2018), sections 3.3 and 4.
+
+mod plan;
+mod report;
+mod visit;
+
+pub use report::{Cut, RecoveryReport, SegmentSummary};
+
+use crate::append::{Active, Appender, Full, create_segment};
+use crate::config::{Config, PageCache};
+use crate::damage::Damage;
+use crate::disk::{Access, Disk, DiskFile};
+use crate::error::Error;
+use crate::file_name;
+use crate::hint::{HintJob, HintRecord};
+use crate::read::Reader;
+use crate::segment::mark::Mark;
+use crate::shared::Shared;
+use crate::sync::Syncer;
+use brickyard_types::record::Record;
+use brickyard_types::{PartitionId, Position, SegmentId};
+pub(crate) use plan::{Plan, Planned};
+use std::io;
+use std::sync::Arc;
+pub(crate) use visit::{Counts, header_damage, record_damage, taint};
+use visit::{Ending, Unsealed, Visitor};
+
+/// One record, as recovery finds it.
+#[derive(Clone, Copy, Debug)]
+pub enum Recovered<'a> {
+    /// From a segment, with its value.
+    Record {
+        /// The record; its checksums matched.
+        record: Record<'a>,
+        /// Where it is.
+        position: Position,
+    },
+    /// From a hint file, without its value.
+    Hint {
+        /// The record but for its value.
+        record: HintRecord<'a>,
+        /// Where it is.
+        position: Position,
+    },
+}
+
+/// A log that is open.
+pub struct Opened<D: Disk> {
+    /// For the append thread.
+    pub appender: Appender<D>,
+    /// For the sync thread.
+    pub syncer: Syncer<D>,
+    /// For the read thread.
+    pub reader: Reader<D>,
+    /// What was found.
+    pub report: RecoveryReport,
+}
+
+/// Opens the log in `disk`, which must be this process's alone (the data directory's lock).
+///
+/// Calls `visit` with every record in log order: ascending by position, each once. A segment none
+/// of whose partitions needs values (`needs_values`) is read from its hint file if there is a sound one.
+///
+/// - Time: reads every segment that is not read from a hint file once; three syncs.
+///
+/// # Errors
+/// [`Error`]: a file could not be read or written, or belongs to a newer program or to another log.
+/// Damaged records are no error; they are in the report.
+pub fn open<D: Disk>(
+    disk: D,
+    config: Config,
+    needs_values: &dyn Fn(PartitionId) -> bool,
+    visit: &mut dyn FnMut(Recovered<'_>),
+) -> Result<Opened<D>, Error> {
+    let plan = Plan::read(&disk, Some(&config))?;
+    let mut config = config;
+    let page_cache = if plan.is_unsure {
+        PageCache::MaybeLost
+    } else {
+        config.page_cache
+    };
+    config.page_cache = page_cache;
+    let mut report = RecoveryReport::default();
+    clear_leftovers(&disk, &plan, &mut report)?;
+
+    let mut visitor = Visitor::new(&disk, page_cache, needs_values, visit);
+    let mut full: Vec<Full<D::File>> = Vec::new();
+    let mut active: Option<Active<D::File>> = None;
+    let mut hints: Vec<HintJob<D>> = Vec::new();
+    for (index, planned) in plan.segments.iter().enumerate() {
+        let later = &plan.segments[index + 1..];
+        match visitor.segment(planned, later, &mut report)? {
+            Ending::Sealed { without_hint } => {
+                if let Some((records_end, ranges)) = without_hint {
+                    hints.push(HintJob::new(disk.clone(), planned.id, records_end, ranges));
+                }
+            }
+            Ending::Unsealed(unsealed) => {
+                let is_cut = unsealed.is_cut;
+                // A segment with damage takes no more records: the next scan would have to find its
+                // way past the damage to them.
+                let is_last = later.is_empty() || is_cut;
+                if is_last && unsealed.is_open {
+                    active = Some(Active {
+                        id: planned.id,
+                        file: Arc::new(unsealed.file),
+                        len: unsealed.end,
+                        ranges: unsealed.ranges,
+                        is_ended: false,
+                    });
+                } else {
+                    report.resealed.push(planned.id);
+                    full.push(end_segment(&disk, planned.id, unsealed)?);
+                }
+                if is_cut {
+                    break;
+                }
+            }
+            Ending::Empty => remove(&disk, &file_name::segment(planned.id), &mut report)?,
+            Ending::Gone => break,
+        }
+    }
+
+    // A process that died between writing the newest footer and syncing it left one that is sound only
+    // in the page cache. Those before it were synced: seals are made one after the other.
+    if let Some(newest) = plan.segments.iter().rev().find(|planned| planned.is_sealed) {
+        let (file, _) = open_segment(&disk, newest.id, Access::ReadWrite)?;
+        file.sync_data().map_err(Error::io(
+            "sync",
+            disk.describe(&file_name::segment(newest.id)),
+        ))?;
+    }
+
+    let active = match active {
+        Some(active) => active,
+        None => {
+            let last = plan.segments.last().map_or(0, |planned| planned.id.0);
+            // After a cut the ids behind it are free again, but a new one costs nothing.
+            let id = SegmentId(last + 1);
+            create_segment(&disk, &config, id)
+                .map_err(Error::io("create", disk.describe(&file_name::segment(id))))?
+        }
+    };
+    let end = Position {
+        segment: active.id,
+        offset: active.len,
+    };
+    report.end = end;
+    report.finish();
+
+    let shared = Arc::new(Shared::default());
+    let mut syncer = Syncer::new(
+        disk.clone(),
+        Arc::clone(&shared),
+        (active.id, Arc::clone(&active.file)),
+    );
+    full.into_iter().for_each(|full| syncer.add_full(full));
+    syncer.sync(end).map_err(|poisoned| Error::Io {
+        doing: poisoned.doing,
+        file: poisoned.file,
+        source: io::Error::other(poisoned.cause),
+    })?;
+    hints.into_iter().for_each(|job| syncer.add_hint(job));
+    if plan.is_unsure {
+        // Everything that was visited is synced now, so the page cache is a witness again.
+        remove(&disk, file_name::UNSURE, &mut report)?;
+    }
+    let reader = Reader::new(disk.clone(), &config);
+    let appender = Appender::new(disk.clone(), config, active, shared)
+        .map_err(Error::io("ask for the space of", disk.describe("")))?;
+    Ok(Opened {
+        appender,
+        syncer,
+        reader,
+        report,
+    })
+}
+
+/// Makes sure that a segment has its end mark, so that it can be sealed.
+fn end_segment<D: Disk>(
+    disk: &D,
+    id: SegmentId,
+    unsealed: Unsealed<D::File>,
+) -> Result<Full<D::File>, Error> {
+    let mut records_end = unsealed.end;
+    if !unsealed.is_ended {
+        let mark = Mark::End(id).encode();
+        unsealed
+            .file
+            .write_all_at(&mark, u64::from(records_end))
+            .map_err(Error::io(
+                "write to",
+                disk.describe(&file_name::segment(id)),
+            ))?;
+        records_end += mark.len() as u32;
+    }
+    Ok(Full {
+        id,
+        file: Arc::new(unsealed.file),
+        records_end,
+        ranges: unsealed.ranges.sorted(),
+        is_damaged: unsealed.is_damaged,
+    })
+}
+
+/// Removes half-written files, and hint files whose segment is gone.
+fn clear_leftovers<D: Disk>(
+    disk: &D,
+    plan: &Plan,
+    report: &mut RecoveryReport,
+) -> Result<(), Error> {
+    plan.leftovers
+        .iter()
+        .try_for_each(|name| remove(disk, name, report))
+}
+
+fn remove<D: Disk>(disk: &D, name: &str, report: &mut RecoveryReport) -> Result<(), Error> {
+    disk.remove(name)
+        .map_err(Error::io("remove", disk.describe(name)))?;
+    report.removed.push(name.to_owned());
+    Ok(())
+}
+
+/// Opens a segment's file, for messages that name it.
+pub(crate) fn open_segment<D: Disk>(
+    disk: &D,
+    id: SegmentId,
+    access: Access,
+) -> Result<(D::File, u64), Error> {
+    let name = file_name::segment(id);
+    let file = disk
+        .open(&name, access)
+        .map_err(Error::io("open", disk.describe(&name)))?;
+    let len = file
+        .byte_len()
+        .map_err(Error::io("ask for the length of", disk.describe(&name)))?;
+    Ok((file, len))
+}
+
+/// Joins damages that touch, so that a torn page is one line in the report.
+pub(crate) fn push_damage(damages: &mut Vec<Damage>, damage: Damage) {
+    if let Some(last) = damages.last_mut()
+        && last.segment == damage.segment
+        && last.part == damage.part
+        && last.tainted == damage.tainted
+        && last.offset + last.len == damage.offset
+    {
+        last.len += damage.len;
+        return;
+    }
+    damages.push(damage);
+}
+
+#[cfg(test)]
+#[path = "recovery_test.rs"]
+mod recovery_test;
+
+#[cfg(test)]
+#[path = "crash_test.rs"]
+mod crash_test;

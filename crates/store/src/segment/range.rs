@@ -1,0 +1,105 @@
+//! Which partitions a segment has records of, and which of their ops (PROTOCOL rule 30).
+//!
+//! Kept for the active segment while it is written, stored in the footer when it is sealed.
+
+use brickyard_types::record::{Header, Kind};
+use brickyard_types::{Op, PartitionId, TableId, View};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// The records of one partition in one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionRange {
+    /// The partition's table.
+    pub table: TableId,
+    /// The partition.
+    pub partition: PartitionId,
+    /// Highest view among the records.
+    pub view_max: View,
+    /// Lowest op among the records, moved ones included.
+    pub op_min: Op,
+    /// Highest op among the records.
+    pub op_max: Op,
+    /// How many records.
+    pub records: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+    /// Whether any may be a tombstone: a delete, a clear, or a batch (which may hold deletes).
+    pub has_tombstones: bool,
+}
+
+impl PartitionRange {
+    fn first(header: &Header, len: usize) -> Self {
+        Self {
+            table: header.table,
+            partition: header.partition,
+            view_max: header.view,
+            op_min: header.op,
+            op_max: header.op,
+            records: 1,
+            bytes: len as u64,
+            has_tombstones: may_hold_tombstone(header.kind),
+        }
+    }
+
+    fn add(&mut self, header: &Header, len: usize) {
+        self.view_max = self.view_max.max(header.view);
+        self.op_min = self.op_min.min(header.op);
+        self.op_max = self.op_max.max(header.op);
+        self.records += 1;
+        self.bytes += len as u64;
+        self.has_tombstones |= may_hold_tombstone(header.kind);
+    }
+}
+
+const fn may_hold_tombstone(kind: Kind) -> bool {
+    matches!(kind, Kind::Delete | Kind::Clear | Kind::Batch)
+}
+
+/// The ranges of one segment, by partition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RangeTable {
+    /// Only looked up, never iterated as it lies: [`Self::sorted`] orders.
+    ranges: HashMap<PartitionId, PartitionRange, BuildHasherDefault<PartitionHasher>>,
+}
+
+impl RangeTable {
+    #[inline]
+    pub(crate) fn add(&mut self, header: &Header, len: usize) {
+        self.ranges
+            .entry(header.partition)
+            .and_modify(|range| range.add(header, len))
+            .or_insert_with(|| PartitionRange::first(header, len));
+    }
+
+    pub(crate) fn records_of(&self, partition: PartitionId) -> u64 {
+        self.ranges.get(&partition).map_or(0, |range| range.records)
+    }
+
+    /// The ranges in order of their partitions.
+    pub(crate) fn sorted(&self) -> Vec<PartitionRange> {
+        let mut ranges: Vec<_> = self.ranges.values().copied().collect();
+        ranges.sort_by_key(|range| range.partition);
+        ranges
+    }
+}
+
+/// Spreads partition ids, which are small and dense, over the table: one multiplication.
+#[derive(Default)]
+struct PartitionHasher(u64);
+
+impl Hasher for PartitionHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(u32::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.0 = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}

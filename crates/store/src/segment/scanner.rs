@@ -1,0 +1,338 @@
+//! Reads a segment's records one after the other and finds its way past damage.
+//!
+//! In:  a file and where its records end. Out: [`Found`], in order of offset.
+//!
+//! Invariants:
+//! - Every byte between start and end is in exactly one `Found`.
+//! - A record or a mark is yielded only if each of its checksums matched.
+//!
+//! Past damage the next record starts where a sound header says, or else at the next offset at which
+//! header and body verify. In a sealed segment it must also belong to a partition of the footer, so
+//! that a value that happens to contain a log record is not taken for one of ours.
+//!
+//! Not here: what damage means for a partition, and when a tail may be cut (`recovery`).
+
+use super::footer::FOOTER_MAGIC;
+use super::mark::{MARK_BYTES, MARK_KIND_MIN, Mark};
+use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::disk::DiskFile;
+use brickyard_types::record::{self, DecodeError, HEADER_BYTES, Header, Record, flag};
+use brickyard_types::{Op, PartitionId, Position};
+use std::io;
+
+/// Bytes asked of the disk at once: large enough that the calls cost nothing beside the checksums,
+/// small enough to stay in the cache of one core.
+const CHUNK_BYTES: usize = 512 * 1024;
+
+/// One stretch of a segment.
+#[derive(Debug)]
+pub(crate) enum Found<'a> {
+    /// A sound record.
+    Record {
+        offset: u32,
+        record: Record<'a>,
+        /// The record's bytes as they are in the file.
+        raw: &'a [u8],
+    },
+    /// A sound mark: the log was synced up to here.
+    Synced(Position),
+    /// A sound mark: the records end behind it. The scan ends.
+    End { records_end: u32 },
+    /// Unreadable bytes, with something readable (or the known end of the records) behind them.
+    Damage(Unreadable),
+    /// Unreadable bytes up to the end of the file.
+    Tail(Unreadable),
+    /// A footer starts here, but there is no sound trailer. The scan ends.
+    Footer { offset: u32 },
+}
+
+/// A stretch of bytes that are not records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unreadable {
+    pub(crate) offset: u32,
+    pub(crate) len: u32,
+    pub(crate) cause: DecodeError,
+    /// Whose outcome is lost, if the header is sound.
+    pub(crate) known: Option<(PartitionId, Op)>,
+}
+
+/// What stands at an offset, without the bytes.
+enum Verdict {
+    Record {
+        header: Header,
+        key_len: usize,
+        value_len: usize,
+        len: usize,
+    },
+    Mark(Mark),
+    Footer,
+    Bad {
+        cause: DecodeError,
+        /// Length of the whole record, if its header is sound.
+        len: Option<u64>,
+        known: Option<(PartitionId, Op)>,
+    },
+}
+
+/// See the module.
+pub(crate) struct Scanner<'f, F> {
+    file: &'f F,
+    offset: u64,
+    end: u64,
+    /// Partitions that the footer names, ascending; `None`: there is no footer to believe.
+    partitions: Option<Vec<PartitionId>>,
+    is_sealed: bool,
+    /// File bytes `buffer_start..buffer_start + filled`.
+    buffer: Vec<u8>,
+    buffer_start: u64,
+    filled: usize,
+}
+
+impl<'f, F: DiskFile> Scanner<'f, F> {
+    /// Scans `start..end` of an active segment; `end` is the end of the file.
+    pub(crate) fn active(file: &'f F, start: u64, end: u64) -> Self {
+        Self {
+            file,
+            offset: start,
+            end,
+            partitions: None,
+            is_sealed: false,
+            buffer: Vec::new(),
+            buffer_start: 0,
+            filled: 0,
+        }
+    }
+
+    /// Scans `start..end` of a sealed segment; `end` is where its footer starts.
+    pub(crate) fn sealed(
+        file: &'f F,
+        start: u64,
+        end: u64,
+        partitions: Option<Vec<PartitionId>>,
+    ) -> Self {
+        Self {
+            partitions,
+            is_sealed: true,
+            ..Self::active(file, start, end)
+        }
+    }
+
+    /// Lends the buffer of an earlier scanner, so that scanning many segments allocates once.
+    pub(crate) fn with_buffer(mut self, buffer: Vec<u8>) -> Self {
+        self.buffer = buffer;
+        self
+    }
+
+    /// Gives the buffer back.
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
+    /// Where the next stretch starts.
+    pub(crate) fn offset(&self) -> u32 {
+        self.offset as u32
+    }
+
+    /// The next stretch; `None` at the end.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Found<'_>>> {
+        if self.offset >= self.end {
+            return Ok(None);
+        }
+        let start = self.offset;
+        let offset = start as u32;
+        match self.judge(start)? {
+            Verdict::Record {
+                header,
+                key_len,
+                value_len,
+                len,
+            } => {
+                self.offset += len as u64;
+                let at = (start - self.buffer_start) as usize;
+                let bytes = &self.buffer[at..at + len];
+                let (rest, value) = bytes.split_at(len - value_len);
+                let key = &rest[rest.len() - key_len..];
+                let record = Record {
+                    header,
+                    key,
+                    value,
+                    len,
+                };
+                Ok(Some(Found::Record {
+                    offset,
+                    record,
+                    raw: bytes,
+                }))
+            }
+            Verdict::Mark(Mark::Synced(position)) => {
+                self.offset += MARK_BYTES as u64;
+                Ok(Some(Found::Synced(position)))
+            }
+            Verdict::Mark(Mark::End(_)) => {
+                self.offset = self.end;
+                Ok(Some(Found::End {
+                    records_end: offset + MARK_BYTES as u32,
+                }))
+            }
+            Verdict::Footer => {
+                self.offset = self.end;
+                Ok(Some(Found::Footer { offset }))
+            }
+            Verdict::Bad { cause, len, known } => {
+                let next = match len {
+                    Some(len) => Some(start + len).filter(|next| *next <= self.end),
+                    None => self.search(start + 1)?,
+                };
+                self.offset = next.unwrap_or(self.end);
+                let unreadable = Unreadable {
+                    offset,
+                    len: (self.offset - start) as u32,
+                    cause,
+                    known,
+                };
+                Ok(Some(if next.is_some() || self.is_sealed {
+                    Found::Damage(unreadable)
+                } else {
+                    Found::Tail(unreadable)
+                }))
+            }
+        }
+    }
+
+    /// What stands at `offset`; leaves all of it in the buffer if it is a record.
+    fn judge(&mut self, offset: u64) -> io::Result<Verdict> {
+        let mut need = HEADER_BYTES;
+        loop {
+            let available = self.fill(offset, need)?;
+            let at = (offset - self.buffer_start) as usize;
+            let bytes = &self.buffer[at..at + available];
+            let cause = match record::decode(bytes) {
+                Ok(record) => {
+                    return Ok(Verdict::Record {
+                        header: record.header,
+                        key_len: record.key.len(),
+                        value_len: record.value.len(),
+                        len: record.len,
+                    });
+                }
+                Err(DecodeError::Short { need: more }) if more > available => {
+                    if offset + more as u64 <= self.end {
+                        need = more;
+                        continue;
+                    }
+                    DecodeError::Short { need: more }
+                }
+                Err(cause) => cause,
+            };
+            if let Some(mark) = Mark::decode(bytes) {
+                return Ok(Verdict::Mark(mark));
+            }
+            if !self.is_sealed && bytes.starts_with(&FOOTER_MAGIC) {
+                return Ok(Verdict::Footer);
+            }
+            let is_header_sound = match cause {
+                DecodeError::Short { need } => need > HEADER_BYTES,
+                DecodeError::Header { .. } => false,
+                DecodeError::Body { .. } | DecodeError::Field { .. } => true,
+            };
+            let (len, known) = if is_header_sound {
+                let len = HEADER_BYTES as u64 + u64::from(u32_at(bytes, 8));
+                let known = (PartitionId(u32_at(bytes, 24)), Op(u64_at(bytes, 32)));
+                (Some(len), (bytes[12] < MARK_KIND_MIN).then_some(known))
+            } else {
+                (None, None)
+            };
+            return Ok(Verdict::Bad { cause, len, known });
+        }
+    }
+
+    /// The next offset from `from` on at which something of ours verifies.
+    fn search(&mut self, from: u64) -> io::Result<Option<u64>> {
+        let mut offset = from;
+        while offset + HEADER_BYTES as u64 <= self.end {
+            let available = self.fill(offset, HEADER_BYTES)?;
+            let at = (offset - self.buffer_start) as usize;
+            let window = &self.buffer[at..at + available];
+            let limit = self.end - offset;
+            let candidate = window
+                .windows(HEADER_BYTES)
+                .enumerate()
+                .find(|(skip, bytes)| {
+                    (!self.is_sealed && bytes.starts_with(&FOOTER_MAGIC))
+                        || is_plausible(bytes, limit - *skip as u64)
+                })
+                .map(|(skip, _)| skip as u64);
+            let Some(skip) = candidate else {
+                offset += (available - HEADER_BYTES + 1) as u64;
+                continue;
+            };
+            offset += skip;
+            match self.judge(offset)? {
+                Verdict::Record { header, .. } if self.may_have(header.partition) => {
+                    return Ok(Some(offset));
+                }
+                Verdict::Mark(_) | Verdict::Footer => return Ok(Some(offset)),
+                Verdict::Record { .. } | Verdict::Bad { .. } => offset += 1,
+            }
+        }
+        Ok(None)
+    }
+
+    fn may_have(&self, partition: PartitionId) -> bool {
+        self.partitions
+            .as_ref()
+            .is_none_or(|known| known.binary_search(&partition).is_ok())
+    }
+
+    /// Has at least `need` bytes from `offset` in the buffer, fewer only at the end, and returns
+    /// how many there are.
+    fn fill(&mut self, offset: u64, need: usize) -> io::Result<usize> {
+        let buffered = self.buffer_start..self.buffer_start + self.filled as u64;
+        let skip = if buffered.contains(&offset) {
+            (offset - self.buffer_start) as usize
+        } else {
+            self.filled
+        };
+        let kept = self.filled - skip;
+        let remaining = self.end - offset;
+        if kept >= need || kept as u64 >= remaining {
+            return Ok(kept);
+        }
+        self.buffer.copy_within(skip..self.filled, 0);
+        self.buffer_start = offset;
+        let want = need
+            .max(CHUNK_BYTES)
+            .min(usize::try_from(remaining).unwrap_or(usize::MAX));
+        if self.buffer.len() < want {
+            self.buffer.resize(want, 0);
+        }
+        let got = self
+            .file
+            .read_full_at(&mut self.buffer[kept..want], offset + kept as u64)?;
+        self.filled = kept + got;
+        if self.filled < want {
+            // The file became shorter since its length was asked: the records end here.
+            self.end = offset + self.filled as u64;
+        }
+        Ok(self.filled)
+    }
+}
+
+/// Whether `bytes` could be a record's or a mark's header with `limit` bytes from its start to the
+/// end; says no to nearly everything at the price of a few comparisons.
+fn is_plausible(bytes: &[u8], limit: u64) -> bool {
+    let kind = bytes[12];
+    let flags = bytes[13];
+    if !((1..=5).contains(&kind) || kind >= MARK_KIND_MIN) || flags & !flag::ALL != 0 {
+        return false;
+    }
+    let request_bytes = if flags & flag::REQUEST_ID != 0 { 16 } else { 0 };
+    let origin_bytes = if flags & flag::ORIGIN != 0 { 4 } else { 0 };
+    let body_len = u64::from(u32_at(bytes, 8));
+    let parts = u64::from(u16_at(bytes, 14)) + u64::from(u32_at(bytes, 16));
+    body_len == parts + request_bytes + origin_bytes && HEADER_BYTES as u64 + body_len <= limit
+}
+
+#[cfg(test)]
+#[path = "scanner_test.rs"]
+mod scanner_test;

@@ -1,0 +1,131 @@
+use super::*;
+use crate::disk::{Access, Disk};
+use crate::fixture::put;
+use crate::mem_disk::MemDisk;
+
+/// What a scan found, in short.
+fn scan(bytes: &[u8], partitions: Option<Vec<PartitionId>>) -> Vec<String> {
+    let disk = MemDisk::new(1);
+    disk.put("f", bytes);
+    let file = disk.open("f", Access::Read).unwrap();
+    let end = bytes.len() as u64;
+    let mut scanner = match partitions {
+        Some(partitions) => Scanner::sealed(&file, 0, end, Some(partitions)),
+        None => Scanner::active(&file, 0, end),
+    };
+    let mut found = Vec::new();
+    while let Some(next) = scanner.next().unwrap() {
+        found.push(match next {
+            Found::Record { offset, record, .. } => format!("op {} at {offset}", record.header.op),
+            Found::Synced(position) => format!("synced {position}"),
+            Found::End { records_end } => format!("end {records_end}"),
+            Found::Damage(bad) => format!("damage {}+{} {:?}", bad.offset, bad.len, bad.known),
+            Found::Tail(bad) => format!("tail {}+{}", bad.offset, bad.len),
+            Found::Footer { offset } => format!("footer {offset}"),
+        });
+    }
+    found
+}
+
+#[test]
+fn records_and_marks_come_in_order() {
+    let synced = Mark::Synced(Position {
+        segment: brickyard_types::SegmentId(1),
+        offset: 51,
+    });
+    let bytes = [
+        put(1, 1, b"a", b"bc"),
+        synced.encode().to_vec(),
+        put(1, 2, b"a", b""),
+        Mark::End(brickyard_types::SegmentId(1)).encode().to_vec(),
+        b"whatever a torn footer is".to_vec(),
+    ]
+    .concat();
+    let expected = [
+        "op 1 at 0",
+        "synced segment 1 offset 51",
+        "op 2 at 99",
+        "end 196",
+    ];
+    assert_eq!(scan(&bytes, None), expected);
+}
+
+#[test]
+fn sound_header_leads_past_a_damaged_body() {
+    let mut bytes = [put(1, 1, b"a", &[1; 100]), put(1, 2, b"a", b"")].concat();
+    bytes[60] ^= 1;
+    let expected = ["damage 0+149 Some((PartitionId(1), Op(1)))", "op 2 at 149"];
+    assert_eq!(scan(&bytes, None), expected);
+}
+
+#[test]
+fn next_record_is_searched_past_a_damaged_header() {
+    let mut bytes = [put(1, 1, b"a", &[1; 100]), put(1, 2, b"a", b"")].concat();
+    bytes[20] ^= 1;
+    assert_eq!(scan(&bytes, None), ["damage 0+149 None", "op 2 at 149"]);
+}
+
+#[test]
+fn tail_is_what_nothing_follows() {
+    let bytes = [put(1, 1, b"a", b"b"), put(1, 2, b"a", &[0; 100])].concat();
+    for cut in 51..bytes.len() {
+        assert_eq!(
+            scan(&bytes[..cut], None),
+            ["op 1 at 0".to_owned(), format!("tail 50+{}", cut - 50)]
+        );
+    }
+    assert_eq!(scan(&[0; 3000], None), ["tail 0+3000"]);
+}
+
+#[test]
+fn record_inside_a_value_is_not_taken_for_one_of_the_log() {
+    // Somebody stored a log in a value, and that value's own header is damaged.
+    let stored = put(77, 1, b"not", b"ours");
+    let mut bytes = [put(1, 1, b"backup", &stored), put(1, 2, b"a", b"")].concat();
+    bytes[0] ^= 1;
+    let end = bytes.len() - 49;
+    let found = scan(&bytes, Some(vec![PartitionId(1)]));
+    assert_eq!(
+        found,
+        [format!("damage 0+{end} None"), format!("op 2 at {end}")]
+    );
+}
+
+#[test]
+fn record_larger_than_the_buffer_is_read_whole() {
+    let bytes = [
+        put(1, 1, b"a", &vec![1; 3 * CHUNK_BYTES]),
+        put(1, 2, b"a", &vec![1; CHUNK_BYTES - 40]),
+        put(1, 3, b"a", b""),
+    ]
+    .concat();
+    let ops: Vec<_> = scan(&bytes, None);
+    assert_eq!(ops.len(), 3);
+    // Damaged, so that the search slides over all of it.
+    let mut damaged = bytes.clone();
+    damaged[3] ^= 1;
+    let first = 49 + 3 * CHUNK_BYTES;
+    assert_eq!(scan(&damaged, None)[0], format!("damage 0+{first} None"));
+}
+
+#[test]
+fn every_byte_is_in_exactly_one_stretch() {
+    let bytes = [
+        put(1, 1, b"a", &[1; 30]),
+        put(1, 2, b"b", &[2; 30]),
+        put(1, 3, b"c", b""),
+    ]
+    .concat();
+    for at in 0..bytes.len() {
+        for mask in [1, 0x80] {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= mask;
+            let mut ends = 0;
+            let covered = crate::segment::scan_bytes(&flipped, &mut |offset, record| {
+                assert!(offset as usize >= ends);
+                ends = offset as usize + record.len;
+            });
+            assert!(covered > 0, "byte {at}");
+        }
+    }
+}

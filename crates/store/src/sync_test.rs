@@ -1,0 +1,120 @@
+use super::*;
+use crate::fixture::{Log, config, put};
+use crate::mem_disk::{Fault, MemDisk};
+
+fn exists(disk: &MemDisk, name: &str) -> bool {
+    disk.content(name).is_some()
+}
+
+#[test]
+fn full_segments_are_sealed_at_the_next_sync() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    log.fill(1, 40);
+    let before = disk.content("000001.seg").unwrap().len();
+    log.sync();
+    let after = disk.content("000001.seg").unwrap();
+    assert!(after.len() > before);
+    assert!(after.ends_with(b"BRKYSEAL"));
+    assert_eq!(log.ends.syncer.synced(), log.ends.appender.end());
+}
+
+#[test]
+fn failed_sync_poisons_all_ends_and_leaves_word_for_the_next_start() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    log.fill(1, 3);
+    disk.inject(Fault::SyncFails { after: 0 });
+    let end = log.ends.appender.end();
+    let poisoned = log.ends.syncer.sync(end).unwrap_err();
+    assert!(
+        poisoned.to_string().contains("cannot sync 000001.seg"),
+        "{poisoned}"
+    );
+    disk.heal();
+    // The next sync would succeed and prove nothing.
+    assert_eq!(log.ends.syncer.sync(end), Err(poisoned.clone()));
+    assert_eq!(log.ends.syncer.delete_segment(SegmentId(9)), Err(poisoned));
+    assert!(log.append(&put(1, 9, b"k", b"v")).is_err());
+
+    assert!(exists(&disk, file_name::UNSURE));
+    drop(log);
+    let log = Log::open(&disk, config());
+    assert_eq!(log.ops(), [1, 2, 3]);
+    assert!(
+        !exists(&disk, file_name::UNSURE),
+        "all that was found is synced now"
+    );
+}
+
+#[test]
+fn full_disk_only_delays_a_seal() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    log.fill(1, 40);
+    let used: usize = disk
+        .list()
+        .unwrap()
+        .iter()
+        .map(|name| disk.content(name).unwrap().len())
+        .sum();
+    disk.inject(Fault::Full {
+        capacity: used as u64 + 20,
+    });
+    log.sync();
+    assert!(!disk.content("000001.seg").unwrap().ends_with(b"BRKYSEAL"));
+    disk.heal();
+    log.sync();
+    assert!(disk.content("000001.seg").unwrap().ends_with(b"BRKYSEAL"));
+    drop(log);
+    let log = Log::open(&disk, config());
+    assert_eq!(log.ops(), (1..=40).collect::<Vec<_>>());
+    assert!(log.report().damages.is_empty());
+}
+
+#[test]
+fn deleted_segment_is_gone_for_good() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    let positions = log.fill(1, 40);
+    log.sync();
+    log.write_hints();
+    assert!(exists(&disk, "000001.hint"));
+    log.ends.syncer.delete_segment(SegmentId(1)).unwrap();
+    disk.power_cut();
+    assert!(!exists(&disk, "000001.seg") && !exists(&disk, "000001.hint"));
+    let left = positions
+        .iter()
+        .filter(|position| position.segment > SegmentId(1));
+    assert_eq!(Log::open(&disk, config()).ops().len(), left.count());
+}
+
+#[test]
+#[should_panic(expected = "deleted before it is sealed")]
+fn active_segment_cannot_be_deleted() {
+    let mut log = Log::open(&MemDisk::new(1), config());
+    let _ = log.ends.syncer.delete_segment(SegmentId(1));
+}
+
+#[test]
+#[should_panic(expected = "before segment 2 was handed over")]
+fn position_ahead_of_its_segment_is_a_bug() {
+    let mut log = Log::open(&MemDisk::new(1), config());
+    let _ = log.ends.syncer.sync(Position {
+        segment: SegmentId(2),
+        offset: 64,
+    });
+}
+
+#[test]
+fn hint_job_of_a_deleted_segment_leaves_nothing_behind() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    log.fill(1, 40);
+    log.sync();
+    let job = log.ends.syncer.take_hint_job().unwrap();
+    assert_eq!(job.ranges().len(), 1);
+    log.ends.syncer.delete_segment(job.segment()).unwrap();
+    assert!(job.run().is_err());
+    assert!(!exists(&disk, "000001.hint"));
+}

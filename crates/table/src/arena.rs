@@ -1,0 +1,405 @@
+//! The arena: where the records of a table lie, one behind the other, in chunks.
+//!
+//! In:  sizes, [`RecordRef`]s. Out: bytes at a `RecordRef`.
+//!
+//! Invariants:
+//! - Every chunk is, from its start to `used`, a run of records and dead space without gaps, so that it
+//!   can be walked.
+//! - `live` of a chunk is the bytes of its records, and a chunk other than the current one with none
+//!   is given back.
+//! - A [`Walk`] stands at the start of a record or of dead space, whatever happens around it.
+//!
+//! Not here: what a record says (`record`), who refers to it (`index`), which chunk is cleaned when
+//! (`compact`).
+
+use crate::block::Block;
+use crate::full::Full;
+use crate::prefetch::prefetch;
+use crate::record::{self, Occupant, UNIT_BYTES};
+
+/// Bytes of a chunk: a huge page.
+pub(crate) const CHUNK_BYTES: usize = 1 << 21;
+
+/// From so many chunks on, new ones are huge pages. A huge page takes memory as a whole when it is first
+/// touched: that is an eighth of such an arena at most, but would be all of a small one.
+const HUGE_FROM_CHUNKS: usize = 8;
+
+/// Records larger than this get a chunk of their own. A fourth, so that at most a fourth of a shared
+/// chunk stays unused at its end (unused, so untouched), and that a record alone in its chunk does
+/// not use up more than four times its length of what a [`RecordRef`] can tell apart.
+const SHARED_RECORD_BYTES_MAX: usize = CHUNK_BYTES / 4;
+
+const UNITS_PER_CHUNK_BITS: u32 = (CHUNK_BYTES / UNIT_BYTES).trailing_zeros();
+
+/// Most chunks that a [`RecordRef`] can tell apart: 32 GiB of records.
+const CHUNKS_MAX: usize = 1 << (32 - UNITS_PER_CHUNK_BITS);
+
+/// Emptied chunks that are kept for the next records, so that a table which is overwritten does not
+/// ask the operating system for each.
+const SPARE_CHUNKS_MAX: usize = 1;
+
+/// Where a record starts: chunk and offset, in units of 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RecordRef(pub(crate) u32);
+
+impl RecordRef {
+    #[inline]
+    fn new(chunk: usize, offset: usize) -> Self {
+        Self((chunk as u32) << UNITS_PER_CHUNK_BITS | (offset / UNIT_BYTES) as u32)
+    }
+
+    #[inline]
+    pub(crate) const fn chunk(self) -> usize {
+        (self.0 >> UNITS_PER_CHUNK_BITS) as usize
+    }
+
+    #[inline]
+    pub(crate) const fn offset(self) -> usize {
+        (self.0 as usize & ((1 << UNITS_PER_CHUNK_BITS) - 1)) * UNIT_BYTES
+    }
+}
+
+/// Who is walking the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Walker {
+    /// Compaction, which moves a chunk's records elsewhere.
+    Compaction = 0,
+    /// The clock hand of eviction.
+    Clock = 1,
+}
+
+/// How far a walker has come: chunk and offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Walk {
+    pub(crate) chunk: usize,
+    pub(crate) offset: usize,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    /// `None`: the chunk's number is free.
+    block: Option<Block>,
+    /// Whether it is for many records.
+    is_shared: bool,
+    used: usize,
+    live: usize,
+}
+
+impl Chunk {
+    const FREE: Self = Self {
+        block: None,
+        is_shared: false,
+        used: 0,
+        live: 0,
+    };
+}
+
+/// All records of a table.
+#[derive(Debug, Default)]
+pub(crate) struct Arena {
+    chunks: Vec<Chunk>,
+    /// The chunk that new records go to.
+    current: Option<usize>,
+    free_numbers: Vec<u32>,
+    spare: Vec<Block>,
+    walks: [Option<Walk>; 2],
+    /// Sums over all chunks.
+    used: usize,
+    live: usize,
+}
+
+impl Arena {
+    /// Bytes of records.
+    pub(crate) fn live(&self) -> usize {
+        self.live
+    }
+
+    /// Bytes of records and of dead space.
+    #[cfg(test)]
+    pub(crate) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Bytes of memory that the chunks have touched or keep to touch again.
+    pub(crate) fn memory(&self) -> usize {
+        self.used + self.spare.len() * CHUNK_BYTES + self.chunks.capacity() * size_of::<Chunk>()
+    }
+
+    /// Bytes from the record's start to the end of its chunk.
+    #[inline]
+    pub(crate) fn at(&self, reference: RecordRef) -> &[u8] {
+        match &self.chunks[reference.chunk()].block {
+            Some(block) => &block[reference.offset()..],
+            None => no_chunk(reference),
+        }
+    }
+
+    /// As [`Self::at`], to write.
+    #[inline]
+    pub(crate) fn at_mut(&mut self, reference: RecordRef) -> &mut [u8] {
+        match &mut self.chunks[reference.chunk()].block {
+            Some(block) => &mut block[reference.offset()..],
+            None => no_chunk(reference),
+        }
+    }
+
+    /// Asks the processor for the first cache lines of a record.
+    #[inline]
+    pub(crate) fn prefetch(&self, reference: RecordRef) {
+        let bytes = self.at(reference);
+        prefetch(bytes, 0);
+        prefetch(bytes, 64);
+        prefetch(bytes, 128);
+    }
+
+    /// Asks the processor for the cache line of a record's header.
+    #[inline]
+    pub(crate) fn prefetch_header(&self, reference: RecordRef) {
+        prefetch(self.at(reference), 0);
+    }
+
+    /// Takes `size` bytes (a multiple of 8) for a record, which the caller writes at once.
+    ///
+    /// # Errors
+    /// [`Full`]; nothing changed then.
+    pub(crate) fn allocate(&mut self, size: usize) -> Result<RecordRef, Full> {
+        debug_assert!(size.is_multiple_of(UNIT_BYTES));
+        let (chunk, offset) = if size > SHARED_RECORD_BYTES_MAX {
+            (self.add_chunk(size, false)?, 0)
+        } else {
+            match self.current {
+                Some(current) if self.chunks[current].used + size <= CHUNK_BYTES => {
+                    (current, self.chunks[current].used)
+                }
+                _ => {
+                    let next = self.add_chunk(CHUNK_BYTES, true)?;
+                    if let Some(last) = self.current.replace(next) {
+                        self.release_if_empty(last);
+                    }
+                    (next, 0)
+                }
+            }
+        };
+        self.chunks[chunk].used += size;
+        self.chunks[chunk].live += size;
+        self.used += size;
+        self.live += size;
+        Ok(RecordRef::new(chunk, offset))
+    }
+
+    /// Gives back the `size` bytes of the record at `reference`.
+    pub(crate) fn free(&mut self, reference: RecordRef, size: usize) {
+        record::write_dead(self.at_mut(reference), size);
+        self.chunks[reference.chunk()].live -= size;
+        self.live -= size;
+        self.release_if_empty(reference.chunk());
+    }
+
+    /// Whether the record at `reference` can take `size` bytes instead of `size_before` where it is.
+    #[inline]
+    pub(crate) fn fits(&self, reference: RecordRef, size_before: usize, size: usize) -> bool {
+        if size == size_before {
+            return true;
+        }
+        // What a record alone in its chunk would leave free there, nothing could win back.
+        let is_shared = self.chunks[reference.chunk()].is_shared;
+        is_shared && (size < size_before || self.room(reference, size_before, size).is_some())
+    }
+
+    /// Makes the record at `reference`, which fits, take `size` bytes instead of `size_before`; the
+    /// bytes that it loses are dead, and those that it gains were dead or unused.
+    pub(crate) fn resize(&mut self, reference: RecordRef, size_before: usize, size: usize) {
+        if size == size_before {
+            return;
+        }
+        let number = reference.chunk();
+        let end = reference.offset() + size;
+        let room_end = if size < size_before {
+            Some(reference.offset() + size_before)
+        } else {
+            self.room(reference, size_before, size)
+        };
+        let Some(room_end) = room_end else {
+            panic!(
+                "record {} does not fit in {size} bytes where it is",
+                reference.0
+            )
+        };
+        let chunk = &mut self.chunks[number];
+        if room_end > chunk.used {
+            self.used += room_end - chunk.used;
+            chunk.used = room_end;
+        }
+        chunk.live = chunk.live - size_before + size;
+        self.live = self.live - size_before + size;
+        if room_end > end {
+            record::write_dead(self.at_mut(RecordRef::new(number, end)), room_end - end);
+        }
+        for walk in self.walks.iter_mut().flatten() {
+            // What the walker was about to read is inside the record now.
+            if walk.chunk == number && walk.offset > reference.offset() && walk.offset < end {
+                walk.offset = end;
+            }
+        }
+    }
+
+    /// Where the dead space behind a record ends that is needed to grow it to `size` bytes, or what the
+    /// current chunk has not used; `None` if there is not so much.
+    fn room(&self, reference: RecordRef, size_before: usize, size: usize) -> Option<usize> {
+        let number = reference.chunk();
+        let wanted = reference.offset() + size;
+        let used = self.chunks[number].used;
+        let mut end = reference.offset() + size_before;
+        while end < wanted && end < used {
+            match record::read(self.at(RecordRef::new(number, end))) {
+                Occupant::Dead(bytes) => end += bytes,
+                Occupant::Record(_) => return None,
+            }
+        }
+        if end >= wanted {
+            return Some(end);
+        }
+        (self.current == Some(number) && wanted <= CHUNK_BYTES).then_some(wanted)
+    }
+
+    /// Copies the first `len` bytes of one record's space to another's.
+    pub(crate) fn copy(&mut self, from: RecordRef, to: RecordRef, len: usize) {
+        let (start, target) = (from.offset(), to.offset());
+        match self.chunks.get_disjoint_mut([from.chunk(), to.chunk()]) {
+            Ok(
+                [
+                    Chunk {
+                        block: Some(from), ..
+                    },
+                    Chunk {
+                        block: Some(to), ..
+                    },
+                ],
+            ) => {
+                to[target..target + len].copy_from_slice(&from[start..start + len]);
+            }
+            _ => {
+                if let Some(block) = &mut self.chunks[from.chunk()].block {
+                    block.copy_within(start..start + len, target);
+                }
+            }
+        }
+    }
+
+    /// Where `walker` is; `None` if it has to begin somewhere.
+    pub(crate) fn walk(&self, walker: Walker) -> Option<Walk> {
+        self.walks[walker as usize]
+    }
+
+    /// Puts `walker` somewhere, or nowhere.
+    pub(crate) fn set_walk(&mut self, walker: Walker, walk: Option<Walk>) {
+        self.walks[walker as usize] = walk;
+    }
+
+    /// What stands where `walk` is, and its place; `None` at the end of the chunk.
+    #[inline]
+    pub(crate) fn occupant(&self, walk: Walk) -> Option<(RecordRef, Occupant)> {
+        if walk.offset >= self.chunks.get(walk.chunk)?.used {
+            return None;
+        }
+        let reference = RecordRef::new(walk.chunk, walk.offset);
+        Some((reference, record::read(self.at(reference))))
+    }
+
+    /// The first chunk in use at or after number `from`.
+    pub(crate) fn chunk_from(&self, from: usize) -> Option<usize> {
+        (from..self.chunks.len()).find(|&number| self.chunks[number].used > 0)
+    }
+
+    /// The chunk with the fewest live bytes, of those that are shared and not being filled.
+    pub(crate) fn emptiest_chunk(&self) -> Option<usize> {
+        let chunks = self.chunks.iter().enumerate();
+        chunks
+            .filter(|(number, chunk)| chunk.is_shared && self.current != Some(*number))
+            .min_by_key(|(_, chunk)| chunk.live)
+            .map(|(number, _)| number)
+    }
+
+    /// Dead bytes that compaction could win back.
+    pub(crate) fn dead(&self) -> usize {
+        self.used - self.live
+    }
+
+    /// Panics unless a walk that has come to a chunk's end counted what the chunk says.
+    #[cfg(test)]
+    pub(crate) fn check_chunk(&self, end: Walk, live: usize) {
+        let chunk = &self.chunks[end.chunk];
+        assert_eq!(
+            (chunk.used, chunk.live),
+            (end.offset, live),
+            "chunk {}",
+            end.chunk
+        );
+        assert!(
+            live > 0,
+            "chunk {} is empty and was not given back",
+            end.chunk
+        );
+    }
+
+    fn add_chunk(&mut self, size: usize, is_shared: bool) -> Result<usize, Full> {
+        let number = match self.free_numbers.last() {
+            Some(&number) => number as usize,
+            None if self.chunks.len() < CHUNKS_MAX => self.chunks.len(),
+            None => return Err(Full::Arena),
+        };
+        let spare = if is_shared { self.spare.pop() } else { None };
+        let block = match spare {
+            Some(block) => block,
+            None => {
+                let is_huge = is_shared && self.chunks.len() >= HUGE_FROM_CHUNKS;
+                Block::new(size, is_huge).ok_or(Full::Memory)?
+            }
+        };
+        let chunk = Chunk {
+            block: Some(block),
+            is_shared,
+            used: 0,
+            live: 0,
+        };
+        if number == self.chunks.len() {
+            self.chunks.push(chunk);
+        } else {
+            self.free_numbers.pop();
+            self.chunks[number] = chunk;
+        }
+        Ok(number)
+    }
+
+    fn release_if_empty(&mut self, number: usize) {
+        let chunk = &mut self.chunks[number];
+        if chunk.live > 0 || chunk.block.is_none() {
+            return;
+        }
+        self.used -= chunk.used;
+        if self.current == Some(number) {
+            chunk.used = 0;
+        } else {
+            let is_shared = chunk.is_shared;
+            let block = std::mem::replace(chunk, Chunk::FREE).block;
+            self.free_numbers.push(number as u32);
+            if is_shared && self.spare.len() < SPARE_CHUNKS_MAX {
+                self.spare.extend(block);
+            }
+        }
+        for walk in &mut self.walks {
+            if walk.is_some_and(|walk| walk.chunk == number) {
+                *walk = None;
+            }
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn no_chunk(reference: RecordRef) -> ! {
+    panic!(
+        "the index leads to record {}, in a chunk that was given back",
+        reference.0
+    )
+}

@@ -1,0 +1,151 @@
+//! Clearing and dropping a partition at once, and counting its records out later.
+//!
+//! In:  [`Table::clear`], [`Table::drop_partition`]. Out: [`Replaced`] sums, polled.
+//!
+//! A partition's index is set aside (*buried*), so that its keys are gone with one step; its records
+//! are then visited a few with each write, to mark their space dead and to add up what the log loses.
+//! Until that is done nothing is moved in the arena, since a buried index would not learn of it.
+
+use crate::arena::RecordRef;
+use crate::hash::KeyHash;
+use crate::record::{self, Header, State};
+use crate::table::{LocalPartition, Partition, Replaced, Table};
+use brickyard_types::Op;
+
+impl Table {
+    /// Removes every record and tombstone of `partition` with op `op` or below, now and whenever one
+    /// comes later.
+    ///
+    /// What the log loses by it comes out of [`Self::poll_replaced`], sooner or later.
+    pub fn clear(&mut self, partition: LocalPartition, op: Op) {
+        let share = &mut self.partitions[partition.index()];
+        if share.op_max <= op {
+            let cleared = Partition {
+                cleared: op,
+                op_max: op,
+                ..Partition::default()
+            };
+            let share = std::mem::replace(share, cleared);
+            self.bury(share);
+        } else {
+            // Replay may bring an old clear after newer records.
+            share.cleared = share.cleared.max(op);
+            self.remove_below(partition, op);
+        }
+    }
+
+    /// Removes `partition` with all that it has; its number may be given to another.
+    ///
+    /// What the log loses by it comes out of [`Self::poll_replaced`], sooner or later.
+    pub fn drop_partition(&mut self, partition: LocalPartition) {
+        let share = std::mem::take(&mut self.partitions[partition.index()]);
+        self.free_partitions.push(partition);
+        self.bury(share);
+    }
+
+    /// Takes a sum of what the log has lost by clearing: bytes that are no longer live, by segment.
+    pub fn poll_replaced(&mut self) -> Option<Replaced> {
+        self.replaced.pop()
+    }
+
+    /// Removes all tombstones: there is nothing left that they could keep from applying.
+    pub fn purge_tombstones(&mut self) {
+        for number in 0..self.partitions.len() {
+            if self.partitions[number].tombstones > 0 {
+                let partition = LocalPartition(number as u32);
+                let purged = self.select(partition, |header| header.state() == State::Tombstone);
+                for reference in purged {
+                    self.discard(partition, reference);
+                }
+            }
+        }
+    }
+
+    fn bury(&mut self, share: Partition) {
+        self.keys -= share.keys as usize;
+        self.tombstones -= share.tombstones as usize;
+        self.expiring -= share.expiring as usize;
+        self.expires_at_sum -= share.expires_at_sum;
+        if share.index.entries() > 0 {
+            self.buried.push(share.index);
+        }
+    }
+
+    /// Counts about `references` of buried indexes out.
+    pub(crate) fn count_out(&mut self, references: usize) {
+        let mut counted = 0;
+        let mut bucket = Vec::new();
+        while counted < references
+            && let Some(mut index) = self.buried.pop()
+        {
+            let is_more = index.take_bucket(&mut self.pool, |reference| {
+                self.arena.prefetch_header(reference);
+                bucket.push(reference);
+            });
+            if is_more {
+                self.buried.push(index);
+            }
+            counted += bucket.len() + 1;
+            for reference in bucket.drain(..) {
+                self.count_out_record(reference);
+            }
+        }
+        if self.buried.is_empty() && self.keys == 0 && self.tombstones == 0 {
+            self.timers.clear();
+        }
+    }
+
+    fn count_out_record(&mut self, reference: RecordRef) {
+        let header = record::header(self.arena.at(reference));
+        let lost = self.lose(header);
+        self.arena.free(reference, self.layout.size(header));
+        self.note_lost(lost);
+    }
+
+    fn note_lost(&mut self, lost: Replaced) {
+        match self
+            .replaced
+            .iter_mut()
+            .rev()
+            .find(|sum| sum.segment == lost.segment)
+        {
+            Some(sum) => sum.log_len += lost.log_len,
+            None => self.replaced.push(lost),
+        }
+    }
+
+    fn remove_below(&mut self, partition: LocalPartition, op: Op) {
+        for reference in self.select(partition, |header| header.op() <= op) {
+            if let Some(lost) = self.discard(partition, reference) {
+                self.note_lost(lost);
+            }
+        }
+    }
+
+    /// The records of `partition` that are wanted, going by their headers.
+    fn select(
+        &self,
+        partition: LocalPartition,
+        mut is_wanted: impl FnMut(Header) -> bool,
+    ) -> Vec<RecordRef> {
+        let index = &self.partitions[partition.index()].index;
+        let mut bucket = Vec::new();
+        let mut selected = Vec::new();
+        let mut next = Some(KeyHash(0));
+        while let Some(position) = next {
+            next = index.visit_bucket(&self.pool, position, |reference| {
+                self.arena.prefetch_header(reference);
+                bucket.push(reference);
+            });
+            let wanted =
+                |reference: &RecordRef| is_wanted(record::header(self.arena.at(*reference)));
+            bucket.retain(wanted);
+            selected.append(&mut bucket);
+        }
+        selected
+    }
+}
+
+#[cfg(test)]
+#[path = "clear_test.rs"]
+mod clear_test;

@@ -1,0 +1,150 @@
+//! Compaction: winning back dead space in the arena, a few records at a time.
+//!
+//! In:  a budget in bytes. Out: moved records, and sooner or later a chunk given back.
+//!
+//! The chunk with the fewest live bytes is emptied by moving its records to the current chunk. With
+//! deaths spread at random that chunk has at least the average share of dead bytes, so that walking
+//! [`WALKED_PER_WRITTEN`] bytes for each byte written keeps up with a dead share of one in eight.
+//!
+//! Source: the cleaner of log-structured file systems (Rosenblum & Ousterhout, 1992), greedy variant.
+
+use crate::arena::{CHUNK_BYTES, RecordRef, Walk, Walker};
+use crate::hash::KeyHash;
+use crate::record::{Header, Occupant};
+use crate::table::{LocalPartition, Table};
+
+/// Dead bytes are worth compacting when they are more than this share of the live ones, and half a chunk.
+const DEAD_SHARE: usize = 10;
+
+/// Bytes that are walked for each byte that a write needs.
+const WALKED_PER_WRITTEN: usize = 9;
+
+/// Records whose buckets are asked for before the first of them is moved.
+const RECORDS_AHEAD: usize = 8;
+
+/// References of buried indexes that are counted out with each write.
+const BURIED_PER_WRITE: usize = 32;
+
+/// Entries that a sweep of the timers takes with each write.
+const SWEPT_PER_WRITE: usize = 16;
+
+impl Table {
+    /// What every write does for the table besides: its share of the work that would otherwise pile up.
+    #[inline]
+    pub(crate) fn tend(&mut self, written: usize) {
+        if !self.buried.is_empty() {
+            self.count_out(BURIED_PER_WRITE);
+        } else if self.wants_compaction() {
+            self.compact(written * WALKED_PER_WRITTEN);
+        }
+        if self.timers.wants_sweep(self.expiring) {
+            self.sweep_timers(SWEPT_PER_WRITE);
+        }
+    }
+
+    /// Walks about `budget_bytes` of the arena to win dead space back, if there is enough of it, and
+    /// returns whether there is more to do. For when the brick has nothing better to do; writes do
+    /// enough of it by themselves to keep memory bounded.
+    pub fn compact(&mut self, budget_bytes: usize) -> bool {
+        if !self.buried.is_empty() {
+            // Their records cannot be moved, since no index says where they are.
+            self.count_out(budget_bytes.div_ceil(256));
+            return true;
+        }
+        let mut walked = 0;
+        while walked < budget_bytes {
+            let Some(walk) = self.compaction_walk() else {
+                return false;
+            };
+            match self.compact_some(walk) {
+                Some(bytes) => walked += bytes,
+                None => return false,
+            }
+        }
+        self.wants_compaction()
+    }
+
+    fn wants_compaction(&self) -> bool {
+        self.arena.dead() > self.arena.live() / DEAD_SHARE + CHUNK_BYTES / 2
+    }
+
+    /// Where compaction is, or begins; `None` if it is not worth while.
+    fn compaction_walk(&mut self) -> Option<Walk> {
+        if let Some(walk) = self.arena.walk(Walker::Compaction) {
+            return Some(walk);
+        }
+        if !self.wants_compaction() {
+            return None;
+        }
+        let walk = Walk {
+            chunk: self.arena.emptiest_chunk()?,
+            offset: 0,
+        };
+        self.arena.set_walk(Walker::Compaction, Some(walk));
+        Some(walk)
+    }
+
+    /// Moves the next records; returns how many bytes were walked, or `None` if there is no room to
+    /// move them to.
+    fn compact_some(&mut self, mut walk: Walk) -> Option<usize> {
+        let mut moving: [Option<(RecordRef, Header, KeyHash)>; RECORDS_AHEAD] =
+            [None; RECORDS_AHEAD];
+        let begin = walk.offset;
+        for slot in &mut moving {
+            // Dead space first, so that no slot is spent on it.
+            let record = loop {
+                match self.arena.occupant(walk) {
+                    Some((_, Occupant::Dead(bytes))) => walk.offset += bytes,
+                    Some((reference, Occupant::Record(header))) => break Some((reference, header)),
+                    None => break None,
+                }
+            };
+            let Some((reference, header)) = record else {
+                break;
+            };
+            walk.offset += self.layout.size(header);
+            let hash = self
+                .hasher
+                .hash(self.layout.key(header, self.arena.at(reference)));
+            self.prefetch_bucket(LocalPartition(u32::from(header.partition())), hash);
+            *slot = Some((reference, header, hash));
+        }
+        let is_end = moving.last().is_some_and(Option::is_none);
+        // Before the moves, the last of which gives the chunk back and ends the walk.
+        self.arena.set_walk(Walker::Compaction, Some(walk));
+        for (reference, header, hash) in moving.into_iter().flatten() {
+            if self.move_record(reference, header, hash).is_none() {
+                let walk = Walk {
+                    offset: reference.offset(),
+                    ..walk
+                };
+                self.arena.set_walk(Walker::Compaction, Some(walk));
+                return None;
+            }
+        }
+        if is_end {
+            debug_assert_eq!(
+                self.arena.walk(Walker::Compaction),
+                None,
+                "a record was left behind"
+            );
+            self.arena.set_walk(Walker::Compaction, None);
+        }
+        Some(walk.offset - begin)
+    }
+
+    fn move_record(&mut self, from: RecordRef, header: Header, hash: KeyHash) -> Option<()> {
+        let partition = LocalPartition(u32::from(header.partition()));
+        let size = self.layout.size(header);
+        let place = self.find_reference(partition, hash, from);
+        debug_assert!(place.is_some(), "a record that no index refers to");
+        if let Some(place) = place {
+            let to = self.arena.allocate(size).ok()?;
+            self.arena.copy(from, to, size);
+            let index = &mut self.partitions[partition.index()].index;
+            index.replace(&mut self.pool, place, to);
+        }
+        self.arena.free(from, size);
+        Some(())
+    }
+}

@@ -1,0 +1,49 @@
+//! Committed state of one table on one brick: pure, batched, no I/O.
+//!
+//! In:  committed operations ([`Table::put`], [`Table::remove`], [`Table::clear`]), reads, the time.
+//! Out: records ([`Found`]), keys to remove ([`Expired`], [`Victim`]), and what the log has lost
+//!      ([`Replaced`]).
+//!
+//! The parts, from the outside in:
+//! ```text
+//! table     reads and writes of single keys      scan  clear  evict  due  compact
+//!   index     one a partition: hash -> reference   (lines in pool, of the shapes in bucket)
+//!   arena     reference -> bytes                   (in chunks; record says what they mean)
+//!   segments  live bytes of the log                expiry  timers
+//! ```
+//!
+//! Invariants:
+//! - A record applies only over one with a lower op; what is in the table does not depend on the order.
+//! - No call does work in proportion to the table: it grows, shrinks, compacts and forgets a few
+//!   records at a time, along with the writes. (But for [`Table::purge_tombstones`], and clears that
+//!   replay brings late.)
+//!
+//! Not here: prepared operations that have not committed, which key belongs to which partition, the
+//! log, and the decision to remove a key: replicas must agree on that.
+
+mod arena;
+mod block;
+mod bucket;
+#[cfg(test)]
+mod check;
+mod clear;
+mod compact;
+mod due;
+mod evict;
+mod expiry;
+mod full;
+mod hash;
+mod index;
+mod pool;
+mod prefetch;
+mod record;
+mod scan;
+mod segments;
+mod table;
+
+pub use due::Expired;
+pub use evict::Victim;
+pub use full::Full;
+pub use hash::{KeyHash, key_hash};
+pub use scan::ScanPosition;
+pub use table::{Applied, Config, Found, LocalPartition, Put, Replaced, Table, Value};

@@ -1,0 +1,118 @@
+//! What a table is asked to be: medium, durability, replicas, partitions, memory.
+
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// A word that is not one of an attribute's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseAttributeError {
+    attribute: &'static str,
+    got: String,
+    expected: &'static str,
+}
+
+impl fmt::Display for ParseAttributeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} is '{}'; use one of {}",
+            self.attribute, self.got, self.expected
+        )
+    }
+}
+
+impl std::error::Error for ParseAttributeError {}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident, $attribute:literal, $expected:literal,
+     $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)?) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum $name { $($(#[$variant_doc])* $variant),+ }
+
+        impl $name {
+            /// The word for this value in commands, configuration and files.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.word())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseAttributeError;
+
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                $(if word.eq_ignore_ascii_case($word) { return Ok(Self::$variant); })+
+                Err(ParseAttributeError {
+                    attribute: $attribute,
+                    got: word.to_owned(),
+                    expected: $expected,
+                })
+            }
+        }
+    };
+}
+
+words!(
+    /// Where a table's values live.
+    Medium, "MEDIUM", "ram, disk",
+    /// Values in memory; the log makes them durable.
+    Ram = "ram",
+    /// Keys in memory, values in the log; hot values are cached within the table's `MAXMEMORY`.
+    Disk = "disk",
+);
+
+words!(
+    /// What must have happened to a write before it is acknowledged.
+    Durability, "DURABILITY", "memory, log, fsync",
+    /// Held in memory by every in-sync replica; no log. Lost when all of them stop.
+    Memory = "memory",
+    /// Handed to the operating system on every in-sync replica; survives a killed process, and
+    /// a power cut but for the last second (fsync runs every second).
+    Log = "log",
+    /// Synced to the disk of every in-sync replica; survives a power cut.
+    Fsync = "fsync",
+);
+
+words!(
+    /// What happens to a write that would take a `ram` table past its `MAXMEMORY`.
+    Eviction, "EVICT", "none, lru",
+    /// It is refused with `-OOM`; reads and deletes go on.
+    None = "none",
+    /// Keys that were not used lately are removed to make room.
+    Lru = "lru",
+);
+
+/// A table's attributes, as `TABLE CREATE` takes and `TABLE DESCRIBE` shows them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableAttributes {
+    /// Where values live.
+    pub medium: Medium,
+    /// What an acknowledgement promises.
+    pub durability: Durability,
+    /// Copies of each partition, on different nodes.
+    pub replicas: u8,
+    /// Bytes of memory that the table's records may take on each brick-owning node; `None`: no bound.
+    pub maxmemory: Option<u64>,
+    /// What happens at that bound.
+    pub evict: Eviction,
+}
+
+impl Default for TableAttributes {
+    fn default() -> Self {
+        Self {
+            medium: Medium::Ram,
+            durability: Durability::Log,
+            replicas: 1,
+            maxmemory: None,
+            evict: Eviction::None,
+        }
+    }
+}

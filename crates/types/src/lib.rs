@@ -1,0 +1,14 @@
+//! The words every room shares: ids, bounds, time, table attributes and the log record.
+//!
+//! Nothing here does I/O, reads a clock or draws a random number; every other crate may use this
+//! one, and this one uses no other room.
+
+mod attributes;
+mod id;
+pub mod limits;
+pub mod record;
+mod time;
+
+pub use attributes::{Durability, Eviction, Medium, ParseAttributeError, TableAttributes};
+pub use id::{BrickId, Op, PartitionId, Position, SegmentId, Slot, TableId, View};
+pub use time::{Instant, UnixMillis};

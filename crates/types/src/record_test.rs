@@ -1,0 +1,110 @@
+use super::*;
+
+fn header() -> Header {
+    Header {
+        kind: Kind::Put,
+        flags: flag::RAW,
+        table: TableId(3),
+        partition: PartitionId(77),
+        view: View(2),
+        op: Op(1 << 40),
+        expires_at: Some(UnixMillis(1_700_000_000_000)),
+        request: Some(RequestId {
+            client: 9,
+            sequence: 10,
+        }),
+        origin: Some(SegmentId(4)),
+    }
+}
+
+#[test]
+fn record_reads_back_as_written() {
+    let mut out = b"before".to_vec();
+    let len = encode(&mut out, &header(), b"key", &[b"va", b"lue"]);
+    let record = decode(&out[6..]).unwrap();
+    assert_eq!(record.len, len);
+    assert_eq!((record.key, record.value), (&b"key"[..], &b"value"[..]));
+    let flags = flag::RAW | flag::REQUEST_ID | flag::ORIGIN;
+    assert_eq!(record.header, Header { flags, ..header() });
+}
+
+#[test]
+fn record_layout_is_as_documented() {
+    let mut out = Vec::new();
+    let plain = Header {
+        flags: 0,
+        request: None,
+        origin: None,
+        expires_at: None,
+        ..header()
+    };
+    encode(&mut out, &plain, b"k", &[b"v"]);
+    assert_eq!(out.len(), encoded_len(1, 1));
+    assert_eq!(&out[8..20], [2, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0]);
+    assert_eq!(&out[20..32], [3, 0, 0, 0, 77, 0, 0, 0, 2, 0, 0, 0]);
+    assert_eq!(
+        &out[32..48],
+        [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    );
+    assert_eq!(&out[48..], b"kv");
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let mut out = Vec::new();
+    encode(&mut out, &header(), b"key", &[b"value"]);
+    for bit in 0..out.len() * 8 {
+        let mut bytes = out.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        assert!(decode(&bytes).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn every_shorter_prefix_is_short() {
+    let mut out = Vec::new();
+    encode(&mut out, &header(), b"key", &[b"value"]);
+    for len in 0..out.len() {
+        assert!(
+            matches!(decode(&out[..len]), Err(DecodeError::Short { .. })),
+            "{len} bytes"
+        );
+    }
+}
+
+#[test]
+fn damaged_body_still_names_its_partition_and_op() {
+    let mut out = Vec::new();
+    encode(&mut out, &header(), b"key", &[b"value"]);
+    *out.last_mut().unwrap() ^= 1;
+    let error = decode(&out).unwrap_err();
+    assert!(
+        matches!(error, DecodeError::Body { partition: PartitionId(77), len, .. } if len == out.len()),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn batch_entries_read_back_and_a_cut_one_is_an_error() {
+    let put = Entry {
+        kind: Kind::Put,
+        flags: 0,
+        key: b"a",
+        value: b"1",
+        expires_at: Some(UnixMillis(5)),
+    };
+    let delete = Entry {
+        kind: Kind::Delete,
+        flags: 0,
+        key: b"b",
+        value: b"",
+        expires_at: None,
+    };
+    let mut value = Vec::new();
+    encode_entry(&mut value, &put);
+    encode_entry(&mut value, &delete);
+    let read: Result<Vec<_>, _> = entries(&value).collect();
+    assert_eq!(read.unwrap(), [put, delete]);
+    value.pop();
+    assert!(entries(&value).any(|entry| entry.is_err()));
+}
