@@ -294,6 +294,7 @@ impl Generator {
     }
 
     fn wait(&mut self, events: &mut Events, timeout: Option<Duration>) -> Result<(), Error> {
+        self.must_be_connected()?;
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 events.clear();
@@ -301,6 +302,21 @@ impl Generator {
             }
             other => other.map_err(Error::io("cannot wait for sockets")),
         }
+    }
+
+    /// A run without a connection would wait for ever.
+    fn must_be_connected(&mut self) -> Result<(), Error> {
+        let Some(source) = self.last_loss.take() else {
+            return Ok(());
+        };
+        if self.connections.iter().any(|connection| connection.is_open) {
+            return Ok(());
+        }
+        Err(Error::ConnectionsLost {
+            address: self.address.clone(),
+            connections: self.connections.len(),
+            source,
+        })
     }
 
     /// Reads and writes what the socket of `token` is ready for.
@@ -328,17 +344,7 @@ impl Generator {
                 Err(Lost::Protocol(error)) => return Err(error),
             }
         }
-        match self
-            .last_loss
-            .take_if(|_| self.connections.iter().all(|one| !one.is_open))
-        {
-            Some(source) => Err(Error::ConnectionsLost {
-                address: self.address.clone(),
-                connections: self.connections.len(),
-                source,
-            }),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn flush(&mut self, token: usize) {

@@ -7,7 +7,12 @@ use crate::{
     options::{Arrivals, Options, Pace, Until},
     workload::Workload,
 };
-use std::{net::SocketAddr, sync::mpsc, thread, time::Duration};
+use std::{
+    net::{SocketAddr, TcpListener},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
 
 /// Starts a server in this process that answers every GET of [`options`] with `reply`.
 fn start_echo(reply: &[u8]) -> SocketAddr {
@@ -125,6 +130,23 @@ fn error_replies_are_counted_by_kind_and_not_as_success() {
 fn a_peer_that_speaks_something_else_ends_the_run() {
     let address = start_echo(b"HTTP/1.1 400 Bad Request\r\n");
     assert!(matches!(run(&options(address)), Err(Error::Reply(_))));
+}
+
+#[test]
+fn a_server_that_goes_away_ends_the_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        for _ in 0..5 {
+            drop(listener.accept().unwrap());
+        }
+    });
+    let result = run(&options(address));
+    server.join().unwrap();
+    assert!(
+        matches!(&result, Err(Error::ConnectionsLost { connections: 5, .. })),
+        "{result:?}"
+    );
 }
 
 #[test]

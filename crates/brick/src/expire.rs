@@ -11,7 +11,7 @@ use crate::core::Core;
 use crate::log::{KeyRef, Writer};
 use crate::view::{Asker, View};
 use brickyard_table::KeyHash;
-use brickyard_types::{Eviction, Medium, Op};
+use brickyard_types::{Eviction, Medium, Op, UnixMillis};
 
 /// Removals a table and tick.
 const REMOVALS_MAX: usize = 2_000;
@@ -31,7 +31,8 @@ struct Leaving {
 impl Brick {
     /// Removes keys whose time has come.
     pub(crate) fn expire_due(&mut self) {
-        let now = self.core.unix;
+        // A key lives through the millisecond that it expires at.
+        let now = UnixMillis(self.core.unix.0.saturating_sub(1));
         for table in 0..self.core.tables.len() {
             let mut leaving = Vec::new();
             if let Some(state) = self.core.table_mut(table) {

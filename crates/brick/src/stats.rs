@@ -136,7 +136,7 @@ impl Stats {
         let mut stats = Self::default();
         stats
             .commands_by_id
-            .resize_with(usize::from(u8::MAX) + 1, CommandStats::default);
+            .resize_with(brickyard_command::CommandId::COUNT, CommandStats::default);
         stats
     }
 

@@ -626,7 +626,7 @@ const NOTHING: CommandPut<'static> = CommandPut {
 
 #[inline]
 fn is_due(expires_at: Option<UnixMillis>, now: UnixMillis) -> bool {
-    expires_at.is_some_and(|at| at <= now)
+    expires_at.is_some_and(|at| at < now)
 }
 
 fn apply_unlogged(

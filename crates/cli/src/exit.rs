@@ -19,15 +19,27 @@ const FAILED: u8 = 1;
 
 /// Tells the error and chooses the exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    // `brickyard dump | head` ends when head has seen enough: nothing is wrong.
-    let is_closed_pipe = error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    });
-    if is_closed_pipe {
+    if is_closed_output(error) {
         return ExitCode::SUCCESS;
     }
     eprintln!("brickyard: {error:#}");
     ExitCode::from(FAILED)
 }
+
+/// `brickyard dump | head` ends when head has seen enough: nothing is wrong. A server that went away
+/// breaks a pipe too, but that is an error of the connection.
+fn is_closed_output(error: &anyhow::Error) -> bool {
+    let is_of_connection = error
+        .chain()
+        .any(|cause| cause.is::<brickyard_bench::Error>());
+    let is_broken_pipe = error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    });
+    is_broken_pipe && !is_of_connection
+}
+
+#[cfg(test)]
+#[path = "exit_test.rs"]
+mod exit_test;

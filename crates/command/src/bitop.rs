@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::{Keyspace, Put};
+use crate::keyspace::{Keyspace, Put, read_all};
 use brickyard_wire::Reply;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,15 +60,14 @@ pub(crate) fn bitop<K: Keyspace>(
     let operation = Operation::parse(args)?;
     let target = args.at(2);
     let mut result = Vec::new();
-    for (at, source) in args.from(3).enumerate() {
-        let entry = keyspace.read(source)?;
+    read_all(args.from(3), keyspace, |at, entry| {
         let value = entry.map_or(&[][..], |entry| entry.value);
         if at == 0 && operation != Operation::Not {
             result.extend_from_slice(value);
         } else {
             operation.combine(&mut result, value);
         }
-    }
+    })?;
     if result.is_empty() {
         keyspace.delete(target)?;
     } else {

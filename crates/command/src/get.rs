@@ -3,7 +3,7 @@
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::expiry::ExpiryOption;
-use crate::keyspace::Keyspace;
+use crate::keyspace::{Keyspace, read_all};
 use crate::number::integer;
 use brickyard_wire::Reply;
 
@@ -39,10 +39,10 @@ pub(crate) fn mget<K: Keyspace>(
 ) -> Result<(), Failure> {
     let keys = args.from(1);
     reply.array(keys.len());
-    for key in keys {
-        get_key(key, keyspace, reply)?;
-    }
-    Ok(())
+    read_all(keys, keyspace, |_, entry| match entry {
+        Some(entry) => reply.bulk(entry.value),
+        None => reply.null(),
+    })
 }
 
 pub(crate) fn getdel<K: Keyspace>(

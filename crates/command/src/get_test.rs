@@ -1,5 +1,8 @@
 use super::range_of;
+use crate::args::OwnedArgs;
+use crate::error::Failure;
 use crate::testing::MemoryKeyspace;
+use brickyard_wire::{Protocol, Reply};
 
 #[test]
 fn getex_changes_the_expiry_only_if_asked() {
@@ -50,4 +53,18 @@ fn getrange_of_a_missing_key_is_empty() {
     assert_eq!(keyspace.run_line("getrange a 0 -1"), "$0\r\n\r\n");
     keyspace.run_line("set a hello");
     assert_eq!(keyspace.run_line("substr a 1 -2"), "$3\r\nell\r\n");
+}
+
+#[test]
+fn mget_looks_at_every_key_before_it_suspends() {
+    let mut keyspace = MemoryKeyspace::default();
+    keyspace.run_line("mset a 1 b 2 c 3");
+    keyspace.cold = vec![b"a".to_vec(), b"c".to_vec()];
+    let request: OwnedArgs = "mget a b c".split(' ').collect();
+    let mut out = Vec::new();
+    let mut reply = Reply::new(&mut out, Protocol::Resp2);
+    let outcome = keyspace.try_run(request.as_args(), &mut reply);
+    assert_eq!(outcome, Err(Failure::Suspend));
+    assert_eq!(keyspace.suspended, [b"a", b"c"]);
+    assert!(out.is_empty());
 }

@@ -6,6 +6,8 @@
 //! Invariants, of commands (an implementor may rely on them):
 //! - Every read of a command comes before its first put or delete, so that a command that fails or
 //!   suspends has changed nothing.
+//! - A command whose read was suspended may go on to read other keys before it returns
+//!   [`Failure::Suspend`], so that everything it needs can be fetched at once.
 //! - A command that returns an error has changed nothing that matters: the implementor drops what
 //!   was put.
 //!
@@ -131,6 +133,27 @@ pub trait Keyspace {
     fn database(&self) -> Option<u16> {
         None
     }
+}
+
+/// Reads every key before it gives up on those whose values are on disk: `use_entry` gets what is
+/// there, by position, and is not to be believed if the result is [`Failure::Suspend`].
+pub(crate) fn read_all<'a, K: Keyspace>(
+    keys: impl Iterator<Item = &'a [u8]>,
+    keyspace: &mut K,
+    mut use_entry: impl FnMut(usize, Option<Entry<'_>>),
+) -> Result<(), Failure> {
+    let mut is_suspended = false;
+    for (at, key) in keys.enumerate() {
+        match keyspace.read(key) {
+            Ok(entry) => use_entry(at, entry),
+            Err(Failure::Suspend) => is_suspended = true,
+            Err(error) => return Err(error),
+        }
+    }
+    if is_suspended {
+        return Err(Failure::Suspend);
+    }
+    Ok(())
 }
 
 /// Refuses a value of `len` bytes if it is too long for `keyspace`.

@@ -6,7 +6,7 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::Keyspace;
+use crate::keyspace::{Keyspace, read_all};
 use crate::number::integer;
 use brickyard_wire::Reply;
 
@@ -54,9 +54,13 @@ pub(crate) fn lcs<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let first = copied(args.at(1), keyspace)?;
-    let second = copied(args.at(2), keyspace)?;
     let options = LcsOptions::parse(args)?;
+    let mut values = [Vec::new(), Vec::new()];
+    read_all(args.from(1).take(2), keyspace, |at, entry| {
+        let value = entry.map_or(&[][..], |entry| entry.value);
+        values[at].extend_from_slice(value);
+    })?;
+    let [first, second] = values;
     let cells = (first.len() as u64 + 1) * (second.len() as u64 + 1);
     if cells * size_of::<u32>() as u64 > keyspace.value_bytes_max() as u64 {
         return Err(ErrorReply::constant(
@@ -82,11 +86,6 @@ pub(crate) fn lcs<K: Keyspace>(
         reply.bulk_parts(&parts);
     }
     Ok(())
-}
-
-fn copied<K: Keyspace>(key: &[u8], keyspace: &mut K) -> Result<Vec<u8>, Failure> {
-    let entry = keyspace.read(key)?;
-    Ok(entry.map_or_else(Vec::new, |entry| entry.value.to_vec()))
 }
 
 fn reply_matches(matches: &[Match], length: i64, options: LcsOptions, reply: &mut Reply<'_>) {

@@ -8,12 +8,33 @@
 //! any command's own file.
 //!
 //! Invariants:
-//! - Replies and error texts are those of Redis 7.0, byte for byte; `tests/differential.rs` compares
-//!   them with a real one. Where they differ on purpose, docs/commands.md says so.
+//! - Replies and error texts are those of Redis 7.0, byte for byte; `tests/differential` compares
+//!   them with a real one.
 //! - Nothing here does I/O, reads a clock or draws a random number.
 //!
 //! Not here: bytes on the wire (`brickyard-wire`), which partition a key is in (`routing`), and
 //! carrying out what is not about single keys (`brick`).
+//!
+//! # Where replies differ from those of Redis 7.0
+//! On purpose:
+//! - `SET key value IFEQ old` and `DELIFEQ key value` are known, as in Valkey, and `TABLE`.
+//! - `COPY .. DB n` to another table is refused with the text of a Redis cluster: no operation is on
+//!   two tables at once.
+//! - A SETBIT or BITFIELD that changes no bit writes nothing. Redis writes nothing to its log
+//!   either, but `OBJECT ENCODING` says `raw` there from then on.
+//! - BITFIELD refuses to make a value longer than the bound; Redis lets it grow 8 bytes past it.
+//! - A key that SET gives an expiry in the past is gone at once; Redis counts it in DBSIZE until it
+//!   is touched.
+//! - `COMMAND DOCS` and the HELP of containers are in words of our own; `COMMAND DOCS` has no
+//!   history.
+//! - An option is compared as a whole; in Redis it ends at a zero byte.
+//!
+//! Because a value here has no form but its bytes and one bit, `raw`:
+//! - `OBJECT ENCODING` of an integer that INCRBYFLOAT wrote is `int`; in Redis `embstr`.
+//! - `OBJECT REFCOUNT` of a copy of a small integer is that of shared integers; in Redis 1.
+//! - `OBJECT IDLETIME` and `MEMORY USAGE` give our own figures.
+//!
+//! Because an error is text: bytes of a quoted argument that are no UTF-8 are shown as U+FFFD.
 
 mod append;
 mod args;

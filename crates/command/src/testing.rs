@@ -27,6 +27,8 @@ pub struct MemoryKeyspace {
     pub value_bytes_max: usize,
     /// Keys whose values are "on disk": reading one suspends the command.
     pub cold: Vec<Vec<u8>>,
+    /// The cold keys that were read, in order.
+    pub suspended: Vec<Vec<u8>>,
     held: BTreeMap<Vec<u8>, Held>,
     op: Op,
     /// What the running request has overwritten, in order.
@@ -39,6 +41,7 @@ impl Default for MemoryKeyspace {
             now: UnixMillis(1_000_000),
             value_bytes_max: 64 * 1024 * 1024,
             cold: Vec::new(),
+            suspended: Vec::new(),
             held: BTreeMap::new(),
             op: Op(0),
             overwritten: Vec::new(),
@@ -126,6 +129,7 @@ impl Keyspace for MemoryKeyspace {
 
     fn read(&mut self, key: &[u8]) -> Result<Option<Entry<'_>>, Failure> {
         if self.cold.iter().any(|cold| cold == key) {
+            self.suspended.push(key.to_vec());
             return Err(Failure::Suspend);
         }
         Ok(self.find(key).map(|held| Entry {

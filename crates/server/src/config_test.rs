@@ -218,7 +218,7 @@ fn ports_must_not_meet() {
 fn printed_configuration_reads_back_the_same() {
     let text = format!(
         "listen = \"127.0.0.1:7000\"\nidle_timeout = \"90s\"\nvalue_bytes_max = 12345\n\
-         default_durability = \"fsync\"\nhttp = \"off\"\nlog_level = 'info,\"x\"'\n\
+         default_durability = \"fsync\"\nhttp = \"off\"\nlog_level = 'info,brickyard_store=debug'\n\
          [[user]]\nname = \"a\"\npassword_hash = \"{HASH}\"\nwrite = [\"t*\"]\ntable = \"t1\"\n"
     );
     let first = load(&text, &[], &[]).expect("valid");

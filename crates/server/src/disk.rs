@@ -18,7 +18,7 @@ mod sync;
 mod timing;
 
 pub(crate) use hint::HintThread;
-pub(crate) use timing::{BUCKETS, DiskStats, Timing};
+pub(crate) use timing::{DiskStats, Timing};
 
 use crate::fatal;
 use crate::queue::{self, Orders};

@@ -31,6 +31,6 @@ mod recovery;
 mod sockets;
 mod wake;
 
-pub use control::{Signals, Stopper};
+pub use control::{CatalogError, Signals, Stopper};
 pub use fatal::EXIT_DISK;
-pub use node::{Addresses, Node, StartError};
+pub use node::{Address, Addresses, Node, StartError};

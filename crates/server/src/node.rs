@@ -15,7 +15,7 @@ mod data;
 mod error;
 mod shared;
 
-pub use error::StartError;
+pub use error::{Address, StartError};
 
 use crate::config::Config;
 use crate::control::{
@@ -32,7 +32,6 @@ use crate::{descriptors, fatal};
 use brick_thread::{BrickThread, Ports};
 use brickyard_store::OsDisk;
 use data::Data;
-use error::Address;
 use mio::Poll;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc as std_mpsc};

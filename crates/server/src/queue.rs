@@ -19,19 +19,39 @@ pub(crate) struct Orders<T> {
     ring: Producer<T>,
     /// Bounded by what the brick asks for: its pending bytes, its reads in flight.
     waiting: VecDeque<T>,
-    thread: Option<Thread>,
+    /// Dropped after `ring` (fields are dropped in order), so that the thread sees that it ended.
+    sleeper: Sleeper,
+}
+
+/// A thread that may sleep for want of orders; woken a last time when its loop has ended.
+#[derive(Debug, Default)]
+struct Sleeper(Option<Thread>);
+
+impl Sleeper {
+    fn wake(&self) {
+        // Unparking a thread that is not parked is one atomic exchange, no system call.
+        if let Some(thread) = &self.0 {
+            thread.unpark();
+        }
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.wake();
+    }
 }
 
 /// A ring of orders: the loop's end and the thread's.
 pub(crate) fn orders<T>(capacity: usize) -> (Orders<T>, Consumer<T>) {
     let (ring, consumer) = RingBuffer::new(capacity);
-    (Orders { ring, waiting: VecDeque::new(), thread: None }, consumer)
+    (Orders { ring, waiting: VecDeque::new(), sleeper: Sleeper::default() }, consumer)
 }
 
 impl<T> Orders<T> {
     /// Names the thread that is to be woken for orders.
     pub(crate) fn attach(&mut self, thread: Thread) {
-        self.thread = Some(thread);
+        self.sleeper.0 = Some(thread);
     }
 
     /// Gives an order; the thread is woken by [`Orders::flush`].
@@ -51,9 +71,8 @@ impl<T> Orders<T> {
                 }
             }
         }
-        // Unparking a thread that is not parked is one atomic exchange, no system call.
-        if is_new && let Some(thread) = &self.thread {
-            thread.unpark();
+        if is_new {
+            self.sleeper.wake();
         }
     }
 

@@ -8,7 +8,7 @@ use crate::recovery::{Opened, Recovered, RecoveryReport, open};
 use crate::segment::header::DirectoryId;
 use crate::{AppendError, Appended, Purpose};
 use brickyard_types::record::{self, Header, Kind};
-use brickyard_types::{BrickId, Op, PartitionId, Position, TableId, View};
+use brickyard_types::{BrickId, Op, PartitionId, Position, SegmentId, TableId, View};
 
 pub(crate) const TABLE: TableId = TableId(7);
 
@@ -80,6 +80,22 @@ impl Seen {
 pub(crate) struct Log<D: Disk = MemDisk> {
     pub(crate) ends: Opened<D>,
     pub(crate) seen: Vec<Seen>,
+}
+
+impl Log<MemDisk> {
+    /// A log of three sealed segments with hint files and an active one, all synced: the disk, and
+    /// where the ops 1 to 40 are.
+    pub(crate) fn sealed() -> (MemDisk, Vec<Position>) {
+        let disk = MemDisk::new(1);
+        let mut log = Self::open(&disk, config());
+        let mut positions = log.fill(1, 20);
+        log.sync();
+        positions.extend(log.fill(21, 20));
+        log.sync();
+        log.write_hints();
+        assert_eq!(positions[39].segment, SegmentId(4));
+        (disk, positions)
+    }
 }
 
 impl<D: Disk> Log<D> {

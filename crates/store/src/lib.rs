@@ -65,3 +65,6 @@ pub use sync::Syncer;
 
 /// Version of every file format of this crate; a file of a higher one is refused untouched.
 pub const FORMAT_VERSION: u32 = 1;
+
+#[cfg(test)]
+mod format_test;

@@ -84,6 +84,12 @@ impl Chunk {
         })
     }
 
+    /// The records' bytes, back to back as a batch is; nothing else is between them.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// How many records there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -14,6 +14,7 @@
 
 use crate::block::Block;
 use crate::full::Full;
+use crate::holes::Holes;
 use crate::prefetch::prefetch;
 use crate::record::{self, Occupant, UNIT_BYTES};
 
@@ -28,6 +29,11 @@ const HUGE_FROM_CHUNKS: usize = 8;
 /// chunk stays unused at its end (unused, so untouched), and that a record alone in its chunk does
 /// not use up more than four times its length of what a [`RecordRef`] can tell apart.
 const SHARED_RECORD_BYTES_MAX: usize = CHUNK_BYTES / 4;
+
+const CACHE_LINE_BYTES: usize = 64;
+
+/// The average size of records is that of about the last 2^7.
+const AVERAGE_BITS: u32 = 7;
 
 const UNITS_PER_CHUNK_BITS: u32 = (CHUNK_BYTES / UNIT_BYTES).trailing_zeros();
 
@@ -95,13 +101,16 @@ impl Chunk {
 }
 
 /// All records of a table.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Arena {
     chunks: Vec<Chunk>,
     /// The chunk that new records go to.
     current: Option<usize>,
     free_numbers: Vec<u32>,
     spare: Vec<Block>,
+    holes: Holes,
+    /// A running average of the sizes asked for, in 2^-[`AVERAGE_BITS`] bytes.
+    size_average: usize,
     walks: [Option<Walk>; 2],
     /// Sums over all chunks.
     used: usize,
@@ -109,6 +118,20 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
+    pub(crate) const fn new() -> Self {
+        Self {
+            chunks: Vec::new(),
+            current: None,
+            free_numbers: Vec::new(),
+            spare: Vec::new(),
+            holes: Holes::new(),
+            size_average: 0,
+            walks: [None; 2],
+            used: 0,
+            live: 0,
+        }
+    }
+
     /// Bytes of records.
     pub(crate) fn live(&self) -> usize {
         self.live
@@ -122,7 +145,10 @@ impl Arena {
 
     /// Bytes of memory that the chunks have touched or keep to touch again.
     pub(crate) fn memory(&self) -> usize {
-        self.used + self.spare.len() * CHUNK_BYTES + self.chunks.capacity() * size_of::<Chunk>()
+        self.used
+            + self.spare.len() * CHUNK_BYTES
+            + self.chunks.capacity() * size_of::<Chunk>()
+            + self.holes.memory()
     }
 
     /// Bytes from the record's start to the end of its chunk.
@@ -143,13 +169,16 @@ impl Arena {
         }
     }
 
-    /// Asks the processor for the first cache lines of a record.
+    /// Asks the processor for the cache lines that a record of average size takes, up to four: it
+    /// fetches those that follow by itself.
     #[inline]
     pub(crate) fn prefetch(&self, reference: RecordRef) {
         let bytes = self.at(reference);
-        prefetch(bytes, 0);
-        prefetch(bytes, 64);
-        prefetch(bytes, 128);
+        // A record starts anywhere in its first line.
+        let end = (self.size_average >> AVERAGE_BITS) + CACHE_LINE_BYTES - UNIT_BYTES;
+        for line in 0..(end / CACHE_LINE_BYTES).clamp(1, 4) {
+            prefetch(bytes, line * CACHE_LINE_BYTES);
+        }
     }
 
     /// Asks the processor for the cache line of a record's header.
@@ -164,6 +193,14 @@ impl Arena {
     /// [`Full`]; nothing changed then.
     pub(crate) fn allocate(&mut self, size: usize) -> Result<RecordRef, Full> {
         debug_assert!(size.is_multiple_of(UNIT_BYTES));
+        self.size_average += size;
+        self.size_average -= self.size_average >> AVERAGE_BITS;
+        if let Some(hole) = self.holes.take(size) {
+            debug_assert_eq!(record::read(self.at(hole)), Occupant::Dead(size));
+            self.chunks[hole.chunk()].live += size;
+            self.live += size;
+            return Ok(hole);
+        }
         let (chunk, offset) = if size > SHARED_RECORD_BYTES_MAX {
             (self.add_chunk(size, false)?, 0)
         } else {
@@ -173,8 +210,10 @@ impl Arena {
                 }
                 _ => {
                     let next = self.add_chunk(CHUNK_BYTES, true)?;
-                    if let Some(last) = self.current.replace(next) {
-                        self.release_if_empty(last);
+                    if let Some(last) = self.current.replace(next)
+                        && self.chunks[last].live == 0
+                    {
+                        self.release(last);
                     }
                     (next, 0)
                 }
@@ -192,7 +231,19 @@ impl Arena {
         record::write_dead(self.at_mut(reference), size);
         self.chunks[reference.chunk()].live -= size;
         self.live -= size;
-        self.release_if_empty(reference.chunk());
+        if self.chunks[reference.chunk()].live == 0 {
+            self.release(reference.chunk());
+        } else {
+            self.note_hole(reference, size);
+        }
+    }
+
+    /// Remembers dead space for records of its size, unless it is about to go away with its chunk.
+    fn note_hole(&mut self, place: RecordRef, size: usize) {
+        let compacted = self.walk(Walker::Compaction).map(|walk| walk.chunk);
+        if compacted != Some(place.chunk()) {
+            self.holes.push(place, size);
+        }
     }
 
     /// Whether the record at `reference` can take `size` bytes instead of `size_before` where it is.
@@ -225,6 +276,7 @@ impl Arena {
                 reference.0
             )
         };
+        self.forget_holes(reference, size_before, room_end);
         let chunk = &mut self.chunks[number];
         if room_end > chunk.used {
             self.used += room_end - chunk.used;
@@ -233,7 +285,9 @@ impl Arena {
         chunk.live = chunk.live - size_before + size;
         self.live = self.live - size_before + size;
         if room_end > end {
-            record::write_dead(self.at_mut(RecordRef::new(number, end)), room_end - end);
+            let rest = RecordRef::new(number, end);
+            record::write_dead(self.at_mut(rest), room_end - end);
+            self.note_hole(rest, room_end - end);
         }
         for walk in self.walks.iter_mut().flatten() {
             // What the walker was about to read is inside the record now.
@@ -260,6 +314,20 @@ impl Arena {
             return Some(end);
         }
         (self.current == Some(number) && wanted <= CHUNK_BYTES).then_some(wanted)
+    }
+
+    /// Forgets the dead space from the end of a record to `room_end`.
+    fn forget_holes(&mut self, reference: RecordRef, size: usize, room_end: usize) {
+        let number = reference.chunk();
+        let mut at = reference.offset() + size;
+        while at < room_end.min(self.chunks[number].used) {
+            let place = RecordRef::new(number, at);
+            let Occupant::Dead(bytes) = record::read(self.at(place)) else {
+                break;
+            };
+            self.holes.forget(place, bytes);
+            at += bytes;
+        }
     }
 
     /// Copies the first `len` bytes of one record's space to another's.
@@ -296,6 +364,17 @@ impl Arena {
         self.walks[walker as usize] = walk;
     }
 
+    /// Begins to empty the chunk with the fewest live bytes; nothing is added to it from here on.
+    pub(crate) fn begin_compaction(&mut self) -> Option<Walk> {
+        let walk = Walk {
+            chunk: self.emptiest_chunk()?,
+            offset: 0,
+        };
+        self.holes.forget_chunk(walk.chunk);
+        self.set_walk(Walker::Compaction, Some(walk));
+        Some(walk)
+    }
+
     /// What stands where `walk` is, and its place; `None` at the end of the chunk.
     #[inline]
     pub(crate) fn occupant(&self, walk: Walk) -> Option<(RecordRef, Occupant)> {
@@ -311,11 +390,13 @@ impl Arena {
         (from..self.chunks.len()).find(|&number| self.chunks[number].used > 0)
     }
 
-    /// The chunk with the fewest live bytes, of those that are shared and not being filled.
-    pub(crate) fn emptiest_chunk(&self) -> Option<usize> {
+    /// The chunk with the fewest live bytes, of those that are shared and not in other use.
+    fn emptiest_chunk(&self) -> Option<usize> {
+        let compacted = self.walk(Walker::Compaction).map(|walk| walk.chunk);
+        let is_free = |number| self.current != Some(number) && compacted != Some(number);
         let chunks = self.chunks.iter().enumerate();
         chunks
-            .filter(|(number, chunk)| chunk.is_shared && self.current != Some(*number))
+            .filter(|(number, chunk)| chunk.is_shared && is_free(*number))
             .min_by_key(|(_, chunk)| chunk.live)
             .map(|(number, _)| number)
     }
@@ -323,6 +404,16 @@ impl Arena {
     /// Dead bytes that compaction could win back.
     pub(crate) fn dead(&self) -> usize {
         self.used - self.live
+    }
+
+    /// Panics unless all places that are remembered as dead are.
+    #[cfg(test)]
+    pub(crate) fn check_holes(&self) {
+        for (place, size) in self.holes.places() {
+            let is_used = place.offset() < self.chunks[place.chunk()].used;
+            assert!(is_used, "a hole past the end of chunk {}", place.chunk());
+            assert_eq!(record::read(self.at(place)), Occupant::Dead(size));
+        }
     }
 
     /// Panics unless a walk that has come to a chunk's end counted what the chunk says.
@@ -371,10 +462,11 @@ impl Arena {
         Ok(number)
     }
 
-    fn release_if_empty(&mut self, number: usize) {
+    /// Gives a chunk without records back, or begins it again if it is the current one.
+    fn release(&mut self, number: usize) {
         let chunk = &mut self.chunks[number];
-        if chunk.live > 0 || chunk.block.is_none() {
-            return;
+        if chunk.is_shared {
+            self.holes.forget_chunk(number);
         }
         self.used -= chunk.used;
         if self.current == Some(number) {
@@ -403,3 +495,7 @@ fn no_chunk(reference: RecordRef) -> ! {
         reference.0
     )
 }
+
+#[cfg(test)]
+#[path = "arena_test.rs"]
+mod arena_test;

@@ -30,7 +30,7 @@ impl Slots {
     #[inline]
     pub(crate) fn first(self) -> Option<usize> {
         let bit = self.0.trailing_zeros() as usize;
-        (self.0 != 0).then_some(bit / 8 | (bit & 4) << 1)
+        (self.0 != 0).then_some((bit / 8) | ((bit & 4) << 1))
     }
 
     #[inline]

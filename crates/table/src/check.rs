@@ -10,6 +10,7 @@ impl Table {
     /// Panics unless every invariant that ties the parts together holds.
     pub(crate) fn check(&self) {
         let in_arena = self.check_arena();
+        self.arena.check_holes();
         let mut referred = BTreeSet::new();
         let mut live = BTreeMap::new();
         let (mut keys, mut tombstones, mut expiring, mut expires_at_sum) = (0, 0, 0, 0_u128);

@@ -14,7 +14,7 @@ use crate::record::{Header, Occupant};
 use crate::table::{LocalPartition, Table};
 
 /// Dead bytes are worth compacting when they are more than this share of the live ones, and half a chunk.
-const DEAD_SHARE: usize = 10;
+const DEAD_SHARE: usize = 8;
 
 /// Bytes that are walked for each byte that a write needs.
 const WALKED_PER_WRITTEN: usize = 9;
@@ -76,12 +76,7 @@ impl Table {
         if !self.wants_compaction() {
             return None;
         }
-        let walk = Walk {
-            chunk: self.arena.emptiest_chunk()?,
-            offset: 0,
-        };
-        self.arena.set_walk(Walker::Compaction, Some(walk));
-        Some(walk)
+        self.arena.begin_compaction()
     }
 
     /// Moves the next records; returns how many bytes were walked, or `None` if there is no room to
@@ -148,3 +143,7 @@ impl Table {
         Some(())
     }
 }
+
+#[cfg(test)]
+#[path = "compact_test.rs"]
+mod compact_test;

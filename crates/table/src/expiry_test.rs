@@ -1,1 +1,43 @@
 use super::*;
+
+#[test]
+fn buckets_are_few_however_far_and_many_the_times() {
+    let mut timers = Timers::new();
+    let now = UnixMillis(1_700_000_000_000);
+    assert_eq!(timers.take_due(now), None);
+    for number in 0..100_000_u64 {
+        let ahead = (number * 7919) << (number % 20);
+        timers.arm(Entry::new(1, KeyHash(number)), UnixMillis(now.0 + ahead));
+    }
+    assert!(timers.buckets.len() < 4000, "{}", timers.buckets.len());
+    assert!(timers.memory() < 100_000 * 16);
+}
+
+#[test]
+fn entry_comes_out_as_it_went_in() {
+    let entry = Entry::new(u32::MAX, KeyHash(0x0123_4567_89ab_cdef));
+    assert_eq!(
+        (entry.partition(), entry.hash()),
+        (u32::MAX, KeyHash(0x0123_4567_89ab_cdef))
+    );
+    let mut timers = Timers::new();
+    timers.arm(entry, UnixMillis(1000));
+    assert_eq!(timers.take_due(UnixMillis(500)), None);
+    assert_eq!(timers.take_due(UnixMillis(1000)), Some(entry));
+    assert_eq!(timers.take_due(UnixMillis(1 << 60)), None);
+}
+
+#[test]
+fn entry_does_not_come_out_twice_at_one_time() {
+    let mut timers = Timers::new();
+    let entry = Entry::new(0, KeyHash(5));
+    let now = UnixMillis(10_000);
+    timers.arm(entry, now);
+    assert_eq!(timers.take_due(now), Some(entry));
+    timers.arm(entry, now);
+    assert_eq!(timers.take_due(now), None);
+    assert_eq!(
+        timers.take_due(UnixMillis(now.0 + BUCKET_MS_MIN)),
+        Some(entry)
+    );
+}

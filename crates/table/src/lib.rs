@@ -33,6 +33,7 @@ mod evict;
 mod expiry;
 mod full;
 mod hash;
+mod holes;
 mod index;
 mod pool;
 mod prefetch;

@@ -19,7 +19,7 @@ pub(crate) const PAGE_BUCKETS: u32 = 4;
 const SLAB_BYTES: usize = 1 << 21;
 
 /// From so many slabs on, new ones are huge pages; a smaller index would mostly be the unused part of one.
-const HUGE_FROM_SLABS: usize = 2;
+const HUGE_FROM_SLABS: usize = 4;
 
 /// Lines of one length, numbered from 0, in slabs of two megabytes.
 #[derive(Debug, Default)]

@@ -120,3 +120,7 @@ impl Segments {
         self.free_numbers.push(number);
     }
 }
+
+#[cfg(test)]
+#[path = "segments_test.rs"]
+mod segments_test;

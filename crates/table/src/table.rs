@@ -215,7 +215,7 @@ impl Table {
             layout: Layout::new(config.medium),
             evicts: config.evicts,
             hasher: KeyHasher::new(config.seed),
-            arena: Arena::default(),
+            arena: Arena::new(),
             pool: Pool::new(),
             segments: Segments::new(),
             timers: Timers::new(),

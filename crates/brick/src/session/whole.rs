@@ -138,7 +138,7 @@ fn check(spec: &Spec, args: Args<'_>) -> Result<(), ErrorReply> {
 }
 
 fn is_there(found: &Found<'_>, now: UnixMillis) -> bool {
-    found.expires_at.is_none_or(|at| at > now)
+    found.expires_at.is_none_or(|at| at >= now)
 }
 
 impl Core {

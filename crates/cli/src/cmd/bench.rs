@@ -9,7 +9,11 @@ use brickyard_bench::{
     grouped,
 };
 use clap::Args;
-use std::{process::ExitCode, time::Duration};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+    time::Duration,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -176,10 +180,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         report_fill(&filled);
     }
     let report = brickyard_bench::run(&options)?;
+    let mut output = io::stdout().lock();
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        writeln!(output, "{}", serde_json::to_string_pretty(&report)?)?;
     } else {
-        print!("{report}");
+        write!(output, "{report}")?;
     }
     Ok(ExitCode::SUCCESS)
 }

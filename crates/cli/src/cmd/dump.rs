@@ -28,6 +28,9 @@ const SCAN_COUNT: &str = "1000";
 /// sides waiting for the other to read would wait for ever.
 const REQUEST_BYTES: usize = 32 * 1024;
 
+/// Output is written in pieces of this size.
+const OUTPUT_BYTES: usize = 256 * 1024;
+
 /// What `brickyard dump` takes.
 #[derive(Args, Debug)]
 #[command(
@@ -80,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     output.finish()?;
     progress.finish(&output);
-    Ok(if output.other_types == 0 {
+    Ok(if output.left_out == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(INCOMPLETE)
@@ -142,33 +145,47 @@ fn dump_values(link: &mut Link, keys: &[Vec<u8>], output: &mut Output) -> anyhow
 
 /// Where the records go, and how many did.
 struct Output {
-    writer: BufWriter<io::Stdout>,
-    format: Format,
+    sink: Sink,
     count: u64,
     /// Keys whose values are no strings (of other servers than ours), or could not be read.
-    other_types: u64,
+    left_out: u64,
     first_refusal: Option<String>,
+}
+
+enum Sink {
+    Lines(BufWriter<io::Stdout>),
+    Csv(Box<csv::Writer<io::Stdout>>),
 }
 
 impl Output {
     fn new(format: Format) -> anyhow::Result<Self> {
-        let mut writer = BufWriter::with_capacity(256 * 1024, io::stdout());
-        if format == Format::Csv {
-            writer.write_all(b"key,value,ttl_ms\n")?;
-        }
+        let sink = if format == Format::Csv {
+            let mut writer = csv::WriterBuilder::new()
+                .buffer_capacity(OUTPUT_BYTES)
+                .from_writer(io::stdout());
+            writer.write_record(["key", "value", "ttl_ms"])?;
+            Sink::Csv(Box::new(writer))
+        } else {
+            Sink::Lines(BufWriter::with_capacity(OUTPUT_BYTES, io::stdout()))
+        };
         Ok(Self {
-            writer,
-            format,
+            sink,
             count: 0,
-            other_types: 0,
+            left_out: 0,
             first_refusal: None,
         })
     }
 
-    fn key(&mut self, key: &[u8]) -> io::Result<()> {
+    fn key(&mut self, key: &[u8]) -> anyhow::Result<()> {
         self.count += 1;
-        self.writer.write_all(key)?;
-        self.writer.write_all(b"\n")
+        match &mut self.sink {
+            Sink::Lines(writer) => {
+                writer.write_all(key)?;
+                writer.write_all(b"\n")?;
+            }
+            Sink::Csv(writer) => writer.write_record([key])?,
+        }
+        Ok(())
     }
 
     fn record(&mut self, key: &[u8], value: &Value, ttl_ms: &Value) -> anyhow::Result<()> {
@@ -176,7 +193,7 @@ impl Output {
             // Gone since SCAN saw it.
             Value::Null => return Ok(()),
             Value::Error(text) => {
-                self.other_types += 1;
+                self.left_out += 1;
                 self.first_refusal
                     .get_or_insert_with(|| String::from_utf8_lossy(text).into_owned());
                 return Ok(());
@@ -189,21 +206,25 @@ impl Output {
         // It was there for GET and is in its last millisecond.
         let ttl_ms = ttl_ms.map(|ttl| ttl.max(1));
         self.count += 1;
-        if self.format == Format::Csv {
-            let ttl = ttl_ms.map(|ttl| ttl.to_string()).unwrap_or_default();
-            let mut row = csv::Writer::from_writer(&mut self.writer);
-            row.write_record([key, value, ttl.as_bytes()])?;
-            row.flush()?;
-        } else {
-            serde_json::to_writer(&mut self.writer, &DumpLine::new(key, value, ttl_ms))
-                .map_err(io::Error::from)?;
-            self.writer.write_all(b"\n")?;
+        match &mut self.sink {
+            Sink::Lines(writer) => {
+                serde_json::to_writer(&mut *writer, &DumpLine::new(key, value, ttl_ms))
+                    .map_err(io::Error::from)?;
+                writer.write_all(b"\n")?;
+            }
+            Sink::Csv(writer) => {
+                let ttl = ttl_ms.map(|ttl| ttl.to_string()).unwrap_or_default();
+                writer.write_record([key, value, ttl.as_bytes()])?;
+            }
         }
         Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        match &mut self.sink {
+            Sink::Lines(writer) => writer.flush(),
+            Sink::Csv(writer) => writer.flush(),
+        }
     }
 }
 
@@ -247,7 +268,7 @@ impl Progress {
             grouped((output.count as f64 / seconds.max(1e-6)) as u64)
         );
         if let Some(refusal) = &output.first_refusal {
-            eprintln!("left out {}: {refusal}", grouped(output.other_types));
+            eprintln!("left out {}: {refusal}", grouped(output.left_out));
         }
     }
 }

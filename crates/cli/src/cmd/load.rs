@@ -18,6 +18,7 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
+    io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{
@@ -146,8 +147,8 @@ fn load(arguments: &Arguments, options: &Options, file: &Path) -> anyhow::Result
     // Also after a failed read: what has been read is stored, and the summary says how much.
     let written = writer.finish(&mut tally);
     progress.bar.finish_and_clear();
-    println!("{name}: {format}");
-    print!("{}", tally.summary(begin.elapsed()));
+    let summary = tally.summary(begin.elapsed());
+    write!(io::stdout().lock(), "{name}: {format}\n{summary}")?;
     written?;
     read?;
     Ok(tally.is_complete())

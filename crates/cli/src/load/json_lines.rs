@@ -104,7 +104,9 @@ impl<'de> Visitor<'de> for KeyVisitor<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut key = None;
         while let Some(name) = map.next_key::<String>()? {
-            let is_key = self.field.map_or_else(|| key.is_none(), |field| field == name);
+            let is_key = self
+                .field
+                .map_or_else(|| key.is_none(), |field| field == name);
             if !is_key {
                 map.next_value::<IgnoredAny>()?;
             } else if key.is_some() {

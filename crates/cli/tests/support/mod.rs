@@ -1,6 +1,9 @@
 //! A server to test the client subcommands against, and the program itself.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
 
 use brickyard_bench::{Link, Target};
 use brickyard_wire::Value;

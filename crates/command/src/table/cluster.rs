@@ -1,9 +1,6 @@
 //! Commands about the cluster, and those that only cluster clients send.
 
-use super::{
-    CommandId,
-    spec::{Argument, Group, Spec, category, flag},
-};
+use super::{Argument, CommandId, Group, Spec, category, flag};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(

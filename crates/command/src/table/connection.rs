@@ -1,9 +1,6 @@
 //! Commands about the connection that they arrive on.
 
-use super::{
-    CommandId,
-    spec::{Argument, Group, Spec, category, flag},
-};
+use super::{Argument, CommandId, Group, Spec, category, flag};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(

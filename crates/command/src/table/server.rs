@@ -1,9 +1,6 @@
 //! Commands about the server.
 
-use super::{
-    CommandId,
-    spec::{Argument, Group, KeySpec, Spec, category, flag, key_flag},
-};
+use super::{Argument, CommandId, Group, KeySpec, Spec, category, flag, key_flag};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(

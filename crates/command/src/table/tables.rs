@@ -1,9 +1,6 @@
 //! Commands about tables, which are Brickyard's own.
 
-use super::{
-    CommandId,
-    spec::{Argument, Group, Spec, category, flag},
-};
+use super::{Argument, CommandId, Group, Spec, category, flag};
 
 pub(super) const COMMANDS: &[Spec] = &[Spec::new(CommandId::Table, "table", -2, 0, 0)
     .docs(

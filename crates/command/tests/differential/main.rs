@@ -10,6 +10,7 @@
 //!
 //! `BRICKYARD_DIFFERENTIAL_SEQUENCES` sets how many sequences are run.
 
+mod arguments;
 mod commands;
 mod generate;
 mod known;

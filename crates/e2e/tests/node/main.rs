@@ -17,4 +17,5 @@ mod protocol;
 mod scripted;
 mod startup;
 mod tables;
+mod tools;
 mod users;

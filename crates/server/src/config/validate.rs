@@ -4,7 +4,7 @@ use super::fields::{Field, Fields};
 use super::source::{Origin, Problem};
 use super::text::{ByteSize, HttpListen};
 use super::users::{self, UserEntry};
-use brickyard_types::{Durability, Eviction, limits};
+use brickyard_types::{Durability, Eviction, Medium, limits};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -35,6 +35,13 @@ impl Checker<'_> {
         self.check_limits();
         self.check_storage();
         self.check_table();
+        if let Err(error) = crate::log::check_level(&self.fields.log_level) {
+            self.refuse(
+                "log_level",
+                &error,
+                "write error, warn, info, debug or trace, or levels by module",
+            );
+        }
         users::validate(self.users, self.problems);
     }
 
@@ -215,9 +222,15 @@ impl Checker<'_> {
                 "set default_maxmemory",
             );
         }
-        if fields.default_medium == brickyard_types::Medium::Disk
-            && fields.default_durability == Durability::Memory
-        {
+        let is_disk = fields.default_medium == Medium::Disk;
+        if is_disk && fields.default_evict == Eviction::Lru {
+            self.refuse(
+                "default_evict",
+                "a disk table keeps all its values in the log, so that nothing needs to be evicted",
+                "use none; default_maxmemory then bounds the values that are cached",
+            );
+        }
+        if is_disk && fields.default_durability == Durability::Memory {
             self.refuse(
                 "default_medium",
                 "a disk table's values are in the log, and durability memory keeps no log",

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Buckets: bucket `i` counts operations of at most `2^i` microseconds, the last one all.
-pub(crate) const BUCKETS: usize = 24;
+const BUCKETS: usize = 24;
 
 /// Count, sum and distribution of one operation's durations.
 #[derive(Debug, Default)]

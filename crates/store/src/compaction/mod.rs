@@ -19,3 +19,7 @@ mod tombstone;
 
 pub use live::{LiveBytes, PickPolicy};
 pub use tombstone::is_droppable;
+
+#[cfg(test)]
+#[path = "cleaner_test.rs"]
+mod cleaner_test;

@@ -1,3 +1,4 @@
+use super::reader::HintError;
 use super::*;
 use crate::fixture::header;
 use brickyard_types::record::{self, Entry, Header, Kind, Record, RequestId, flag};

@@ -25,8 +25,8 @@ mod writer;
 
 pub use entry::{HintEntry, HintRecord};
 pub use job::HintJob;
+pub(crate) use reader::Hints;
 pub use reader::read_hints;
-pub(crate) use reader::{HintError, Hints};
 pub(crate) use writer::HintWriter;
 
 pub(crate) const HINT_MAGIC: [u8; 8] = *b"BRKYHINT";

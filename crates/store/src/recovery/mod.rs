@@ -27,6 +27,9 @@
 
 mod plan;
 mod report;
+mod sealed;
+mod tear;
+mod unsealed;
 mod visit;
 
 pub use report::{Cut, RecoveryReport, SegmentSummary};
@@ -283,3 +286,7 @@ mod recovery_test;
 #[cfg(test)]
 #[path = "crash_test.rs"]
 mod crash_test;
+
+#[cfg(test)]
+#[path = "flip_test.rs"]
+mod flip_test;

@@ -1,0 +1,295 @@
+//! A number for each command.
+
+/// Which command a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+#[rustfmt::skip]
+pub enum CommandId {
+    /// `APPEND`
+    Append,
+    /// `DECR`
+    Decr,
+    /// `DECRBY`
+    Decrby,
+    /// `DELIFEQ`
+    Delifeq,
+    /// `GET`
+    Get,
+    /// `GETDEL`
+    Getdel,
+    /// `GETEX`
+    Getex,
+    /// `GETRANGE`
+    Getrange,
+    /// `GETSET`
+    Getset,
+    /// `INCR`
+    Incr,
+    /// `INCRBY`
+    Incrby,
+    /// `INCRBYFLOAT`
+    Incrbyfloat,
+    /// `LCS`
+    Lcs,
+    /// `MGET`
+    Mget,
+    /// `MSET`
+    Mset,
+    /// `MSETNX`
+    Msetnx,
+    /// `PSETEX`
+    Psetex,
+    /// `SET`
+    Set,
+    /// `SETEX`
+    Setex,
+    /// `SETNX`
+    Setnx,
+    /// `SETRANGE`
+    Setrange,
+    /// `STRLEN`
+    Strlen,
+    /// `SUBSTR`
+    Substr,
+    /// `BITCOUNT`
+    Bitcount,
+    /// `BITFIELD`
+    Bitfield,
+    /// `BITFIELD_RO`
+    BitfieldRo,
+    /// `BITOP`
+    Bitop,
+    /// `BITPOS`
+    Bitpos,
+    /// `GETBIT`
+    Getbit,
+    /// `SETBIT`
+    Setbit,
+    /// `COPY`
+    Copy,
+    /// `DEL`
+    Del,
+    /// `EXISTS`
+    Exists,
+    /// `EXPIRE`
+    Expire,
+    /// `EXPIREAT`
+    Expireat,
+    /// `EXPIRETIME`
+    Expiretime,
+    /// `KEYS`
+    Keys,
+    /// `OBJECT`
+    Object,
+    /// `OBJECT ENCODING`
+    ObjectEncoding,
+    /// `OBJECT FREQ`
+    ObjectFreq,
+    /// `OBJECT HELP`
+    ObjectHelp,
+    /// `OBJECT IDLETIME`
+    ObjectIdletime,
+    /// `OBJECT REFCOUNT`
+    ObjectRefcount,
+    /// `PERSIST`
+    Persist,
+    /// `PEXPIRE`
+    Pexpire,
+    /// `PEXPIREAT`
+    Pexpireat,
+    /// `PEXPIRETIME`
+    Pexpiretime,
+    /// `PTTL`
+    Pttl,
+    /// `RANDOMKEY`
+    Randomkey,
+    /// `RENAME`
+    Rename,
+    /// `RENAMENX`
+    Renamenx,
+    /// `SCAN`
+    Scan,
+    /// `TOUCH`
+    Touch,
+    /// `TTL`
+    Ttl,
+    /// `TYPE`
+    Type,
+    /// `UNLINK`
+    Unlink,
+    /// `WAIT`
+    Wait,
+    /// `AUTH`
+    Auth,
+    /// `CLIENT`
+    Client,
+    /// `CLIENT GETNAME`
+    ClientGetname,
+    /// `CLIENT HELP`
+    ClientHelp,
+    /// `CLIENT ID`
+    ClientId,
+    /// `CLIENT INFO`
+    ClientInfo,
+    /// `CLIENT KILL`
+    ClientKill,
+    /// `CLIENT LIST`
+    ClientList,
+    /// `CLIENT NO-EVICT`
+    ClientNoEvict,
+    /// `CLIENT NO-TOUCH`
+    ClientNoTouch,
+    /// `CLIENT REPLY`
+    ClientReply,
+    /// `CLIENT SETINFO`
+    ClientSetinfo,
+    /// `CLIENT SETNAME`
+    ClientSetname,
+    /// `ECHO`
+    Echo,
+    /// `HELLO`
+    Hello,
+    /// `PING`
+    Ping,
+    /// `QUIT`
+    Quit,
+    /// `RESET`
+    Reset,
+    /// `SELECT`
+    Select,
+    /// `DISCARD`
+    Discard,
+    /// `EXEC`
+    Exec,
+    /// `MULTI`
+    Multi,
+    /// `UNWATCH`
+    Unwatch,
+    /// `WATCH`
+    Watch,
+    /// `BGSAVE`
+    Bgsave,
+    /// `COMMAND`
+    Command,
+    /// `COMMAND COUNT`
+    CommandCount,
+    /// `COMMAND DOCS`
+    CommandDocs,
+    /// `COMMAND GETKEYS`
+    CommandGetkeys,
+    /// `COMMAND GETKEYSANDFLAGS`
+    CommandGetkeysandflags,
+    /// `COMMAND HELP`
+    CommandHelp,
+    /// `COMMAND INFO`
+    CommandInfo,
+    /// `COMMAND LIST`
+    CommandList,
+    /// `CONFIG`
+    Config,
+    /// `CONFIG GET`
+    ConfigGet,
+    /// `CONFIG HELP`
+    ConfigHelp,
+    /// `CONFIG RESETSTAT`
+    ConfigResetstat,
+    /// `CONFIG REWRITE`
+    ConfigRewrite,
+    /// `CONFIG SET`
+    ConfigSet,
+    /// `DBSIZE`
+    Dbsize,
+    /// `FLUSHALL`
+    Flushall,
+    /// `FLUSHDB`
+    Flushdb,
+    /// `INFO`
+    Info,
+    /// `LASTSAVE`
+    Lastsave,
+    /// `LATENCY`
+    Latency,
+    /// `LATENCY HELP`
+    LatencyHelp,
+    /// `LATENCY HISTOGRAM`
+    LatencyHistogram,
+    /// `LATENCY LATEST`
+    LatencyLatest,
+    /// `LATENCY RESET`
+    LatencyReset,
+    /// `MEMORY`
+    Memory,
+    /// `MEMORY HELP`
+    MemoryHelp,
+    /// `MEMORY USAGE`
+    MemoryUsage,
+    /// `SAVE`
+    Save,
+    /// `SHUTDOWN`
+    Shutdown,
+    /// `SLOWLOG`
+    Slowlog,
+    /// `SLOWLOG GET`
+    SlowlogGet,
+    /// `SLOWLOG HELP`
+    SlowlogHelp,
+    /// `SLOWLOG LEN`
+    SlowlogLen,
+    /// `SLOWLOG RESET`
+    SlowlogReset,
+    /// `TIME`
+    Time,
+    /// `ASKING`
+    Asking,
+    /// `CLUSTER`
+    Cluster,
+    /// `CLUSTER COUNTKEYSINSLOT`
+    ClusterCountkeysinslot,
+    /// `CLUSTER GETKEYSINSLOT`
+    ClusterGetkeysinslot,
+    /// `CLUSTER HELP`
+    ClusterHelp,
+    /// `CLUSTER INFO`
+    ClusterInfo,
+    /// `CLUSTER KEYSLOT`
+    ClusterKeyslot,
+    /// `CLUSTER LINKS`
+    ClusterLinks,
+    /// `CLUSTER MYID`
+    ClusterMyid,
+    /// `CLUSTER NODES`
+    ClusterNodes,
+    /// `CLUSTER REPLICAS`
+    ClusterReplicas,
+    /// `CLUSTER SHARDS`
+    ClusterShards,
+    /// `CLUSTER SLOTS`
+    ClusterSlots,
+    /// `READONLY`
+    Readonly,
+    /// `READWRITE`
+    Readwrite,
+    /// `TABLE`
+    Table,
+    /// `TABLE ALTER`
+    TableAlter,
+    /// `TABLE CREATE`
+    TableCreate,
+    /// `TABLE DESCRIBE`
+    TableDescribe,
+    /// `TABLE DROP`
+    TableDrop,
+    /// `TABLE HELP`
+    TableHelp,
+    /// `TABLE LIST`
+    TableList,
+    /// `TABLE USE`
+    TableUse,
+    /// A subcommand of `CLUSTER` that Redis's operators use; refused with the name of ours.
+    ClusterAdmin,
+}
+
+impl CommandId {
+    /// How many commands there are, subcommands included: `id as usize` is below it.
+    pub const COUNT: usize = Self::ClusterAdmin as usize + 1;
+}
