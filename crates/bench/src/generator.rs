@@ -13,7 +13,8 @@
 //!
 //! Invariants:
 //! - One thread owns a connection from start to end.
-//! - Memory is bounded: an open loop leaves requests out, and counts them, once `waiting_max` wait.
+//! - Memory is bounded: an open loop leaves requests out, and counts them, while `waiting_max` others
+//!   are due and not answered.
 //!
 //! Source: Schroeder, Wierman and Harchol-Balter, "Open versus closed: a cautionary tale" (NSDI
 //! 2006); G. Tene, "How not to measure latency" (2013), who named coordinated omission.
@@ -206,7 +207,7 @@ impl Generator {
     ) -> Result<(), Error> {
         let mut events = Events::with_capacity(1024);
         let mean_ns = 1e9 / per_s;
-        let mut due_ns = 0.0f64;
+        let mut due_ns = self.now_ns() as f64;
         let mut turn = 0usize;
         let mut touched = Vec::new();
         loop {
@@ -219,18 +220,18 @@ impl Generator {
                 }
                 let is_measured = due_ns >= self.measure_from_ns as f64;
                 self.budget -= u64::from(is_measured);
-                self.queue_due(
-                    due_ns as u64,
-                    is_measured,
-                    waiting_max,
-                    &mut turn,
-                    &mut touched,
-                );
+                // A client that cannot keep up lets requests wait too, before they are even written.
+                let overdue = ((now_ns as f64 - due_ns) / mean_ns) as usize;
+                if self.in_flight + overdue >= waiting_max {
+                    self.record.not_sent += u64::from(is_measured);
+                } else {
+                    self.queue_due(due_ns as u64, &mut turn, &mut touched);
+                    queued += 1;
+                }
                 due_ns += match arrivals {
                     Arrivals::Constant => mean_ns,
                     Arrivals::Poisson => self.writer.waiting_time(mean_ns),
                 };
-                queued += 1;
             }
             self.flush_all(&mut touched);
             // Sleeping until the next due time would oversleep it by the timer's step, so the last
@@ -243,19 +244,8 @@ impl Generator {
         }
     }
 
-    /// Gives the request that is due to the next connection in turn, unless too many wait.
-    fn queue_due(
-        &mut self,
-        due_ns: u64,
-        is_measured: bool,
-        waiting_max: usize,
-        turn: &mut usize,
-        touched: &mut Vec<usize>,
-    ) {
-        if self.in_flight >= waiting_max {
-            self.record.not_sent += u64::from(is_measured);
-            return;
-        }
+    /// Gives the request that is due to the next connection in turn.
+    fn queue_due(&mut self, due_ns: u64, turn: &mut usize, touched: &mut Vec<usize>) {
         for _ in 0..self.connections.len() {
             let token = *turn % self.connections.len();
             *turn += 1;

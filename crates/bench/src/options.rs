@@ -48,7 +48,7 @@ pub enum Pace {
         per_s: f64,
         /// How they are spaced.
         arrivals: Arrivals,
-        /// Most requests that may wait for replies; more are left out and counted.
+        /// Most requests that may be due and not answered; more are left out and counted.
         waiting_max: usize,
     },
 }

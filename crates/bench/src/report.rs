@@ -8,6 +8,9 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt, time::Duration};
 
+/// Share of one core above which a client is suspected of being the limit.
+const CLIENT_BUSY: f64 = 0.85;
+
 /// Latencies of the requests that succeeded, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
@@ -177,6 +180,15 @@ impl fmt::Display for Report {
         }
         if self.unanswered > 0 {
             writeln!(f, "unanswered: {}", grouped(self.unanswered))?;
+        }
+        // A client in an open loop always spins, so its use of its core says nothing.
+        let busy = self.client_cpu_us * self.count_per_s / 1e6;
+        if self.offered_per_s.is_none() && busy > CLIENT_BUSY {
+            writeln!(
+                f,
+                "the client was busy for {:.0} % of the time: it may be the limit, not the server",
+                busy * 100.0
+            )?;
         }
         if self.not_sent > 0 {
             writeln!(

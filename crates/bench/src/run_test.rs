@@ -110,12 +110,12 @@ fn an_open_loop_leaves_out_what_would_wait_too_long() {
         drain_limit: Duration::from_millis(50),
         ..options(address)
     });
-    // The server never answers, so after the drain ten are owed and ninety were never sent.
+    // The server never answers, so after the drain at most ten are owed, and the others were never
+    // sent.
     let report = report.unwrap();
-    assert_eq!(
-        (report.count, report.unanswered, report.not_sent),
-        (0, 10, 90)
-    );
+    assert_eq!(report.count, 0);
+    assert!(report.unanswered <= 10, "{report:?}");
+    assert_eq!(report.unanswered + report.not_sent, 100);
 }
 
 #[test]

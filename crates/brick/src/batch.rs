@@ -96,8 +96,9 @@ impl Brick {
             };
             if self.parse(id, batch_max) {
                 self.queued.push_back(id);
-            } else if let Some(connection) = self.connections.get_mut(id.0 as usize) {
-                connection.is_queued = false;
+            } else {
+                let has_requests = self.batch.last().is_some_and(|it| it.connection == id);
+                self.on_parsed(id, has_requests);
             }
             if matches!(self.batch.last(), Some(Parsed { found: Found::Request { spec: Some(spec), .. }, spans, .. }) if is_heavy(spec, (spans.1 - spans.0) as usize))
             {
@@ -105,7 +106,28 @@ impl Brick {
             }
         }
         self.look_ahead();
+        self.is_running = true;
         self.execute_batch(single);
+        self.is_running = false;
+        while let Some(id) = self.ending.pop() {
+            self.close_if_over(id);
+        }
+    }
+
+    /// All that the connection has sent so far is parsed, or must wait.
+    fn on_parsed(&mut self, id: ConnectionId, has_requests: bool) {
+        let Some(connection) = self.connections.get_mut(id.0 as usize) else {
+            return;
+        };
+        connection.is_queued = false;
+        if !connection.may_execute() {
+            return;
+        }
+        // What is left is part of a request, however long: the rest of it is wanted.
+        self.unpause(id);
+        if !has_requests {
+            self.close_if_over(id);
+        }
     }
 
     /// With a very low slow-log threshold every command is measured by itself.
@@ -357,14 +379,18 @@ impl Brick {
     fn end_requests(&mut self, id: Option<ConnectionId>) {
         let Some(id) = id else { return };
         if let Some(connection) = self.connections.get_mut(id.0 as usize) {
-            let taken = connection.executed as u64;
+            let taken = (connection.executed - connection.counted) as u64;
             connection.bytes_in += taken;
             self.core.stats().bytes_in.add(taken);
             connection.trim_input();
-            let is_full = !connection.may_execute() && connection.pending_input() > 0;
+            let may_execute = connection.may_execute();
+            let is_full = !may_execute && connection.pending_input() > 0;
+            let is_over = connection.is_ended && may_execute && !connection.is_queued;
             self.list(id);
             if is_full {
-                self.on_received(id);
+                self.pause(id);
+            } else if is_over {
+                self.close(id);
             }
         }
     }

@@ -17,7 +17,7 @@
 
 use crate::clean::Cleaner;
 use crate::cold::Cold;
-use crate::connection::{Connection, ConnectionId};
+use crate::connection::{Blocked, Connection, ConnectionId, INPUT_SOFT};
 use crate::core::Core;
 use crate::effect::{Accepted, BatchId, Effect};
 use crate::forward::{ForwardReply, Outbox};
@@ -29,7 +29,7 @@ use crate::segments::Segments;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::slowlog::{SlowCommand, Slowlog};
-use crate::view::Staging;
+use crate::staging::Staging;
 use crate::{batch::Parsed, session::Pending};
 use brickyard_command::CommandId;
 use brickyard_metadata::Catalog;
@@ -77,6 +77,10 @@ pub struct Brick {
     pub(crate) pending: BTreeMap<u64, Pending>,
     pub(crate) pending_next: u64,
     pub(crate) cleaner: Cleaner,
+    /// A batch is being executed.
+    pub(crate) is_running: bool,
+    /// Connections that may be over when it is done.
+    pub(crate) ending: Vec<ConnectionId>,
     // Scratch of run(), kept for its memory.
     pub(crate) batch: Vec<Parsed>,
     pub(crate) spans: Vec<Span>,
@@ -139,6 +143,8 @@ impl Brick {
             pending: BTreeMap::new(),
             pending_next: 1,
             cleaner: Cleaner::default(),
+            is_running: false,
+            ending: Vec::new(),
             batch: Vec::new(),
             spans: Vec::new(),
             ran: Vec::new(),
@@ -159,7 +165,19 @@ impl Brick {
     /// Whether nothing that was accepted is still on its way to the log.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.core.is_settled() && self.held_replies.is_empty() && self.waiting.is_empty()
+        // Who waits for replicas, or asked for this very end, will not be answered.
+        let is_answerable = |id: &ConnectionId| {
+            self.connections.get(id.0 as usize).is_some_and(|it| {
+                let is_endless = matches!(
+                    it.blocked,
+                    Some(Blocked::Wait { .. } | Blocked::Control(_))
+                );
+                !is_endless && !it.is_broken
+            })
+        };
+        self.core.is_settled()
+            && self.held_replies.is_empty()
+            && !self.waiting.iter().any(is_answerable)
     }
 
     /// Whether [`Self::run`] has something to do.
@@ -233,12 +251,11 @@ impl Brick {
     pub fn on_received(&mut self, id: ConnectionId) {
         if let Some(connection) = self.connections.get_mut(id.0 as usize) {
             connection.last_active = self.core.now;
-            if connection.may_execute() {
-                if !connection.is_queued {
-                    connection.is_queued = true;
-                    self.queued.push_back(id);
-                }
+            if connection.may_execute() && !connection.is_queued {
+                connection.is_queued = true;
+                self.queued.push_back(id);
             } else {
+                // It waits, or it sends faster than it is served.
                 self.pause(id);
             }
         }
@@ -246,7 +263,33 @@ impl Brick {
 
     /// The client will send no more. What it has sent is executed, then the connection is closed.
     pub fn on_end_of_stream(&mut self, id: ConnectionId) {
-        self.on_error(id);
+        let Some(connection) = self.connections.get_mut(id.0 as usize) else {
+            return;
+        };
+        connection.is_ended = true;
+        if matches!(connection.blocked, Some(Blocked::Wait { .. })) {
+            // It might wait for ever, and for what it will not read.
+            self.on_error(id);
+        } else {
+            self.close_if_over(id);
+        }
+    }
+
+    /// Closes the connection if its client has ended it and nothing is left to execute.
+    pub(crate) fn close_if_over(&mut self, id: ConnectionId) {
+        let is_over = self
+            .connections
+            .get(id.0 as usize)
+            .is_some_and(|it| it.is_ended && !it.is_queued && it.may_execute());
+        if !is_over {
+            return;
+        }
+        if self.is_running {
+            // Some of its requests may be in the batch: it is looked at again after that.
+            self.ending.push(id);
+        } else {
+            self.close(id);
+        }
     }
 
     /// The connection broke: replies can no longer be delivered.
@@ -270,8 +313,7 @@ impl Brick {
     }
 
     /// Tells the driver to stop reading from a connection that must wait.
-    fn pause(&mut self, id: ConnectionId) {
-        const INPUT_SOFT: usize = 1 << 20;
+    pub(crate) fn pause(&mut self, id: ConnectionId) {
         if let Some(connection) = self.connections.get_mut(id.0 as usize)
             && !connection.is_paused
             && connection.pending_input() > INPUT_SOFT
@@ -371,7 +413,19 @@ impl Brick {
             connection.is_queued = true;
             self.queued.push_back(id);
         }
-        if connection.is_paused {
+        // More is wanted when this is used up, or turns out to be a part of one request.
+        let wants_more = connection.pending_input() <= INPUT_SOFT;
+        if wants_more {
+            self.unpause(id);
+        }
+        self.close_if_over(id);
+    }
+
+    /// Tells the driver to go on reading.
+    pub(crate) fn unpause(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(id.0 as usize)
+            && connection.is_paused
+        {
             connection.is_paused = false;
             self.resumed.push(id);
         }
@@ -454,3 +508,6 @@ impl Brick {
 #[cfg(test)]
 #[path = "brick_test.rs"]
 mod brick_test;
+#[cfg(test)]
+#[path = "review_test.rs"]
+mod review_test;

@@ -17,7 +17,7 @@ use crate::effect::{BatchId, Effect};
 use crate::log::KeyRef;
 use brickyard_table::KeyHash;
 use brickyard_types::record::{self, Header, Kind, Record, flag};
-use brickyard_types::{Op, Position, SegmentId};
+use brickyard_types::{Op, PartitionId, Position, SegmentId};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes of a segment that are looked at in one turn.
@@ -28,6 +28,33 @@ const TICK_BYTES_MAX: u64 = 8 << 20;
 
 /// Ticks to wait after the log refused what was moved.
 const BACK_OFF_TICKS: u32 = 50;
+
+/// What one batch of the log has of the segment that is being cleaned.
+#[derive(Debug)]
+struct Moved {
+    batch: BatchId,
+    segment: SegmentId,
+    moves: Vec<Move>,
+    /// Bytes of tombstones, which no table counts as live.
+    kept: u64,
+}
+
+/// A horizon as it was before a pass raised it.
+#[derive(Debug)]
+struct Raised {
+    table: usize,
+    partition: PartitionId,
+    before: Op,
+}
+
+/// What a chunk leads to, besides records appended.
+#[derive(Debug, Default)]
+struct Sorted {
+    moves: Vec<Move>,
+    kept: u64,
+    /// The horizon records to append, with the horizons before them.
+    horizons: BTreeMap<(usize, PartitionId), (Op, Header)>,
+}
 
 /// A record that was appended again.
 #[derive(Debug)]
@@ -55,9 +82,11 @@ enum State {
 pub(crate) struct Cleaner {
     state: State,
     /// Moves of batches that are not appended yet, in order.
-    moves: VecDeque<(BatchId, SegmentId, Vec<Move>)>,
+    moves: VecDeque<Moved>,
     /// Moves of the batch that was appended just now.
-    appended: Option<(SegmentId, Vec<Move>)>,
+    appended: Option<Moved>,
+    /// Horizons raised by records that may yet be refused.
+    raised: Vec<Raised>,
     /// The last batch that something of the segment at hand was moved into.
     last_batch: BatchId,
     budget: u64,
@@ -68,25 +97,29 @@ pub(crate) struct Cleaner {
 impl Cleaner {
     /// Whether the batch has moved records, which must be relocated now.
     pub(crate) fn on_appended(&mut self, id: BatchId, _: Position) -> bool {
-        if self.moves.front().is_none_or(|(batch, ..)| *batch != id) {
+        if self.moves.front().is_none_or(|moved| moved.batch != id) {
             return false;
         }
-        self.appended = self
-            .moves
-            .pop_front()
-            .map(|(_, segment, moves)| (segment, moves));
+        self.appended = self.moves.pop_front();
         true
-    }
-
-    /// The log refused batches: what was moved is not there; begin again later.
-    pub(crate) fn on_refused(&mut self) {
-        self.moves.clear();
-        self.state = State::Idle;
-        self.back_off = BACK_OFF_TICKS;
     }
 }
 
 impl Brick {
+    /// The log refused batches: what was moved is not there; begin again later.
+    pub(crate) fn on_clean_refused(&mut self) {
+        self.cleaner.moves.clear();
+        self.cleaner.state = State::Idle;
+        self.cleaner.back_off = BACK_OFF_TICKS;
+        // Nor are the horizons: the tombstones below them still stand where they stood.
+        while let Some(raised) = self.cleaner.raised.pop() {
+            let state = self.core.table_mut(raised.table);
+            if let Some(partition) = state.and_then(|it| it.partition_mut(raised.partition)) {
+                partition.horizon = partition.horizon.min(raised.before);
+            }
+        }
+    }
+
     /// A tick's worth of cleaning.
     pub(crate) fn clean(&mut self) {
         self.cleaner.budget = TICK_BYTES_MAX;
@@ -137,31 +170,56 @@ impl Brick {
             return;
         }
         let mut rest = bytes;
-        let mut moves = Vec::new();
+        let mut sorted = Sorted::default();
         let building = self.core.log.building_id();
         let before = self.core.log.building_len();
         while !rest.is_empty() {
             let Ok(record) = record::decode(rest) else {
+                // What follows cannot be looked at either, so the segment must stay.
+                self.core.segments.mark_damaged(segment);
                 break;
             };
             rest = &rest[record.len..];
-            self.core.move_record(segment, &record, &mut moves);
+            self.core.move_record(segment, &record, &mut sorted);
+        }
+        let is_unreadable = !rest.is_empty();
+        for ((table, partition), (before, header)) in sorted.horizons {
+            self.core.log.append_bare(&header, b"", &[]);
+            self.cleaner.raised.push(Raised {
+                table,
+                partition,
+                before,
+            });
         }
         let moved = self.core.log.building_len() - before;
         self.core.stats().clean_moved_bytes.add(moved as u64);
         if moved > 0 {
             self.cleaner.last_batch = building;
             match self.cleaner.moves.back_mut() {
-                Some((batch, _, list)) if *batch == building => list.append(&mut moves),
-                _ => self.cleaner.moves.push_back((building, segment, moves)),
+                Some(moved) if moved.batch == building => {
+                    moved.moves.append(&mut sorted.moves);
+                    moved.kept += sorted.kept;
+                }
+                _ => self.cleaner.moves.push_back(Moved {
+                    batch: building,
+                    segment,
+                    moves: sorted.moves,
+                    kept: sorted.kept,
+                }),
             }
+        }
+        if is_unreadable {
+            self.cleaner.state = State::Idle;
+            return;
         }
         self.cleaner.budget = self.cleaner.budget.saturating_sub(bytes.len() as u64);
         match next {
             Some(from) if self.cleaner.budget > 0 => self.read_on(segment, from),
             Some(from) => self.cleaner.state = State::Resting { segment, from },
             None => {
-                let batch = self.cleaner.last_batch;
+                // Also what took the place of the records that were left behind must be safe, or a
+                // power cut would take a key's new value and its old one.
+                let batch = self.cleaner.last_batch.max(self.core.log.written());
                 self.cleaner.state = State::Syncing { segment, batch };
                 self.on_clean_synced();
             }
@@ -170,9 +228,16 @@ impl Brick {
 
     /// Points the tables at where the records are now.
     pub(crate) fn relocate_moved(&mut self, position: Position) {
-        let Some((from, moves)) = self.cleaner.appended.take() else {
+        let Some(moved) = self.cleaner.appended.take() else {
             return;
         };
+        let Moved {
+            segment: from,
+            moves,
+            kept,
+            ..
+        } = moved;
+        self.core.segments.keep(position.segment, kept);
         for Move {
             key,
             name,
@@ -207,6 +272,7 @@ impl Brick {
             return;
         }
         self.cleaner.state = State::Idle;
+        self.cleaner.raised.clear();
         if self.core.live_bytes().get(&segment).copied().unwrap_or(0) > 0 {
             // Something is live there that the pass did not move (a table full of segments): it
             // stays, and another pass will see to it.
@@ -233,14 +299,14 @@ impl Core {
     }
 
     /// Appends what is live of a record again.
-    fn move_record(&mut self, segment: SegmentId, record: &Record<'_>, moves: &mut Vec<Move>) {
+    fn move_record(&mut self, segment: SegmentId, record: &Record<'_>, sorted: &mut Sorted) {
         let header = record.header;
         let Some(&table) = self.table_by_id.get(&header.table) else {
             return;
         };
         match header.kind {
             Kind::Put => {
-                self.move_put(table, segment, &header, record.key, record.value, moves);
+                self.move_put(table, segment, &header, record.key, record.value, sorted);
             }
             Kind::Batch => {
                 for entry in record::entries(record.value) {
@@ -253,13 +319,15 @@ impl Core {
                         ..header
                     };
                     if entry.kind == Kind::Put {
-                        self.move_put(table, segment, &header, entry.key, entry.value, moves);
+                        self.move_put(table, segment, &header, entry.key, entry.value, sorted);
                     } else {
-                        self.move_tombstone(table, segment, &header, entry.key);
+                        self.move_tombstone(table, segment, &header, entry.key, sorted);
                     }
                 }
             }
-            Kind::Delete | Kind::Clear => self.move_tombstone(table, segment, &header, record.key),
+            Kind::Delete | Kind::Clear => {
+                self.move_tombstone(table, segment, &header, record.key, sorted);
+            }
             Kind::Horizon => {
                 let Some(partition) = self
                     .table_mut(table)
@@ -285,7 +353,7 @@ impl Core {
         header: &Header,
         key: &[u8],
         value: &[u8],
-        moves: &mut Vec<Move>,
+        sorted: &mut Sorted,
     ) {
         let Some(state) = self.table(table) else {
             return;
@@ -303,7 +371,12 @@ impl Core {
             .table
             .peek(key_ref.partition, key_ref.hash, key)
             .is_some_and(|found| found.op == header.op && found.position.segment == segment);
-        if !is_live {
+        // Where a newer operation is on its way, a copy would stand behind it in the log, and come
+        // back once its tombstone is dropped. So the record stays, and the segment with it, until
+        // that operation has committed.
+        let is_changing =
+            partition.clear.is_some() || self.log.pending(key_ref, key).is_some();
+        if !is_live || is_changing {
             return;
         }
         let header = Header {
@@ -312,7 +385,7 @@ impl Core {
             ..*header
         };
         let record_at = self.log.append_bare(&header, key, &[value]);
-        moves.push(Move {
+        sorted.moves.push(Move {
             key: key_ref,
             name: key.to_vec(),
             op: header.op,
@@ -320,7 +393,14 @@ impl Core {
         });
     }
 
-    fn move_tombstone(&mut self, table: usize, segment: SegmentId, header: &Header, key: &[u8]) {
+    fn move_tombstone(
+        &mut self,
+        table: usize,
+        segment: SegmentId,
+        header: &Header,
+        key: &[u8],
+        sorted: &mut Sorted,
+    ) {
         let origin = header.origin.unwrap_or(segment);
         let is_needed = self.segments.has_older(origin, segment)
             && !(header.kind == Kind::Delete && self.has_newer(table, header.op, key));
@@ -337,10 +417,12 @@ impl Core {
                 expires_at: None,
                 ..*header
             };
+            let before = self.log.building_len();
             self.log.append_bare(&header, key, &[]);
+            sorted.kept += (self.log.building_len() - before) as u64;
         } else if header.op > partition.horizon {
-            partition.horizon = header.op;
-            let header = Header {
+            let before = std::mem::replace(&mut partition.horizon, header.op);
+            let horizon = Header {
                 kind: Kind::Horizon,
                 flags: 0,
                 expires_at: None,
@@ -348,7 +430,12 @@ impl Core {
                 origin: None,
                 ..*header
             };
-            self.log.append_bare(&header, b"", &[]);
+            // One record a chunk and partition: the last one says it all.
+            sorted
+                .horizons
+                .entry((table, header.partition))
+                .or_insert((before, horizon))
+                .1 = horizon;
         }
     }
 
@@ -366,3 +453,20 @@ impl Core {
         found.is_some_and(|found| found.op > op)
     }
 }
+
+#[cfg(test)]
+impl Brick {
+    /// Horizons that are above nothing.
+    pub(crate) fn horizons(&self) -> Vec<Op> {
+        let states = self.core.tables.iter().flatten();
+        let partitions = states.flat_map(|state| state.partitions.iter().flatten());
+        partitions
+            .map(|partition| partition.horizon)
+            .filter(|horizon| horizon.0 > 0)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "clean_test.rs"]
+mod clean_test;

@@ -8,6 +8,7 @@ use crate::transaction::{Queue, Watch};
 use crate::users::{Rights, User};
 use brickyard_types::{Instant, UnixMillis};
 use brickyard_wire::{Limits, Protocol, RequestDecoder};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Names a connection of one brick, from 0 without gaps; used again after it was closed.
@@ -76,13 +77,19 @@ pub(crate) struct Connection {
     pub(crate) input: Vec<u8>,
     /// Bytes of `input` that were executed.
     pub(crate) executed: usize,
+    /// Those of them that were counted as received.
+    pub(crate) counted: usize,
     pub(crate) decoder: RequestDecoder,
     pub(crate) output: Output,
-    pub(crate) gathers: Vec<(HoleId, Gather)>,
+    pub(crate) gathers: VecDeque<(HoleId, Gather)>,
+    /// Bytes of requests that other bricks or parked commands hold for this client.
+    pub(crate) outstanding: usize,
     pub(crate) session: Session,
     pub(crate) blocked: Option<Blocked>,
     /// Nothing more is executed; closed when its replies are sent.
     pub(crate) is_closing: bool,
+    /// The client sends no more: closed when all that it sent is executed.
+    pub(crate) is_ended: bool,
     /// The other side is gone: what is left of the output is of no use.
     pub(crate) is_broken: bool,
     /// It is in the list of connections with input to execute.
@@ -102,6 +109,13 @@ const INPUT_KEPT: usize = 64 * 1024;
 
 /// Replies of one client that other bricks may be making at a time.
 pub(crate) const HOLES_MAX: usize = 4096;
+
+/// Bytes of requests in other hands past which no further command of the client is executed.
+pub(crate) const OUTSTANDING_SOFT: usize = 4 << 20;
+
+/// Unexecuted input past which the driver is told to stop reading, in bytes; one request may be
+/// longer.
+pub(crate) const INPUT_SOFT: usize = 1 << 20;
 
 /// Unsent output past which no further command of the client is executed, in bytes.
 pub(crate) const OUTPUT_SOFT: usize = 1 << 20;
@@ -123,9 +137,11 @@ impl Connection {
             last_active: now,
             input: Vec::new(),
             executed: 0,
+            counted: 0,
             decoder: RequestDecoder::new(limits(shared, false)),
             output: Output::default(),
-            gathers: Vec::new(),
+            gathers: VecDeque::new(),
+            outstanding: 0,
             session: Session {
                 user: None,
                 name: Vec::new(),
@@ -146,6 +162,7 @@ impl Connection {
             },
             blocked: None,
             is_closing: false,
+            is_ended: false,
             is_broken: false,
             is_queued: false,
             is_listed: false,
@@ -178,6 +195,7 @@ impl Connection {
             && !self.is_broken
             && self.output.len() <= OUTPUT_SOFT
             && self.output.holes() <= HOLES_MAX
+            && self.outstanding <= OUTSTANDING_SOFT
     }
 
     /// Forgets what was executed.
@@ -188,10 +206,15 @@ impl Connection {
             if self.input.capacity() > INPUT_KEPT {
                 self.input = Vec::new();
             }
+        } else if self.is_queued && self.executed < self.input.len() / 2 {
+            // Moving a long pipeline up after each few of its requests would cost more than they.
+            self.counted = self.executed;
+            return;
         } else if self.executed > 0 {
             self.input.drain(..self.executed);
         }
         self.executed = 0;
+        self.counted = 0;
     }
 
     pub(crate) fn gather(&mut self, hole: HoleId) -> Option<&mut Gather> {
@@ -199,6 +222,15 @@ impl Connection {
             .iter_mut()
             .find(|(id, _)| *id == hole)
             .map(|(_, gather)| gather)
+    }
+
+    /// The gather's reply is whole.
+    pub(crate) fn end_gather(&mut self, hole: HoleId) {
+        // Nearly always the first: replies come back about in order.
+        let at = self.gathers.iter().position(|(id, _)| *id == hole);
+        if let Some((_, gather)) = at.and_then(|at| self.gathers.remove(at)) {
+            self.outstanding -= gather.cost;
+        }
     }
 }
 

@@ -12,7 +12,8 @@ use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::slowlog::Slowlog;
 use crate::stats::{Stats, TableStats};
-use crate::view::{PendingClear, Staging};
+use crate::staging::Staging;
+use crate::view::PendingClear;
 use brickyard_metadata::{Catalog, TopologyReplies};
 use brickyard_routing::{Location, MapVersion, Member, NodeId, TableMap};
 use brickyard_table::{LocalPartition, Put, Table, Value};
@@ -23,6 +24,9 @@ use brickyard_types::{
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+
+/// Operations whose memory is asked for before the first of them is applied.
+const AHEAD: usize = 32;
 
 /// The only node there is until nodes form clusters.
 pub(crate) const NODE: NodeId = NodeId(0);
@@ -267,10 +271,30 @@ impl Core {
 
     /// Applies committed operations to their tables.
     pub(crate) fn apply(&mut self, committed: Committed) {
-        for prepared in &committed.operations {
-            self.apply_one(prepared, &committed.bytes, committed.position);
+        // As requests are: first all buckets are asked for, then all records, then they are used.
+        for group in committed.operations.chunks(AHEAD) {
+            self.look_ahead(group, Table::prefetch_bucket);
+            self.look_ahead(group, Table::prefetch_record);
+            for prepared in group {
+                self.apply_one(prepared, &committed.bytes, committed.position);
+            }
         }
         self.log.recycle(committed);
+    }
+
+    #[inline]
+    fn look_ahead(
+        &self,
+        group: &[Prepared],
+        prefetch: impl Fn(&Table, LocalPartition, brickyard_table::KeyHash),
+    ) {
+        if group.len() > 1 {
+            for KeyRef { table, partition, hash } in group.iter().map(|prepared| prepared.key) {
+                if let Some(state) = self.table(table as usize) {
+                    prefetch(&state.table, partition, hash);
+                }
+            }
+        }
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 use crate::brick::Brick;
 use crate::connection::Blocked;
 use crate::effect::{BatchId, ColdRead, Effect, Event};
-use crate::forward::{Forward, Origin};
+use crate::forward::{Forward, Origin, Token};
 use crate::keyed::{dropped_table, error_line};
 use crate::log::{KeyRef, Prepared, Writer};
 use crate::output::Gate;
@@ -78,7 +78,7 @@ impl Brick {
                 watch.op = Some(Op(u64::MAX));
             }
         }
-        self.cleaner.on_refused();
+        self.on_clean_refused();
         self.let_out();
     }
 
@@ -150,14 +150,12 @@ impl Brick {
             self.list(id);
             self.resume(id);
         }
-        let mut at = 0;
-        while let Some((gate, ..)) = self.held_replies.get(at) {
-            if frontier.opens(*gate) {
-                let (_, brick, reply) = self.held_replies.remove(at);
-                self.core.outbox.push(brick, Forward::Reply(reply));
-            } else {
-                at += 1;
-            }
+        let outbox = &mut self.core.outbox;
+        for (_, brick, reply) in self
+            .held_replies
+            .extract_if(.., |(gate, ..)| frontier.opens(*gate))
+        {
+            outbox.push(brick, Forward::Reply(reply));
         }
         while let Some((gate, _)) = self.deferred.front()
             && frontier.opens(*gate)
@@ -165,7 +163,7 @@ impl Brick {
             let Some((_, share)) = self.deferred.pop_front() else {
                 break;
             };
-            self.run_for(
+            self.run_now(
                 share.work,
                 share.table,
                 share.protocol,
@@ -343,16 +341,16 @@ impl Brick {
                 _ => None,
             })
             .collect();
-        let frontier = self.core.log.frontier();
-        for (id, hole) in due {
-            let connection = &mut self.connections[id.0 as usize];
-            connection.blocked = None;
-            connection
-                .output
-                .fill_hole(hole, b":0\r\n".to_vec(), Gate::OPEN);
-            connection.output.advance(frontier);
-            self.list(id);
-            self.resume(id);
+        for (connection, hole) in due {
+            let blocked = &mut self.connections[connection.0 as usize];
+            blocked.blocked = None;
+            let token = Token {
+                connection,
+                client: blocked.client,
+                hole,
+                part: 0,
+            };
+            self.on_part(token, b":0\r\n".to_vec(), Gate::OPEN);
         }
     }
 

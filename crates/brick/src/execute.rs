@@ -125,10 +125,12 @@ impl Brick {
         let out = connection.output.begin();
         let start = out.len();
         write(&mut Reply::new(out, protocol));
-        if !is_wanted {
+        if is_wanted {
+            connection.output.end(start, gate);
+        } else {
             out.truncate(start);
+            connection.output.end(start, Gate::OPEN);
         }
-        connection.output.end(start, gate);
     }
 
     fn enqueue(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {

@@ -2,7 +2,13 @@
 
 use crate::effect::BatchId;
 use crate::output::Gate;
+use brickyard_command::ErrorReply;
 use brickyard_wire::{Protocol, Reply};
+
+/// One request can ask for more than memory holds.
+pub(crate) const REPLY_TOO_LONG: ErrorReply = ErrorReply::constant(
+    "ERR the reply would be longer than client-output-bytes-max; ask for less at a time",
+);
 
 /// How the parts become one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +42,13 @@ pub(crate) struct Gather {
     missing: usize,
     gate: Gate,
     refused: Option<Vec<u8>>,
+    /// Bytes of the parts that are here, and how many they may be.
+    bytes: usize,
+    bytes_max: usize,
+    /// The client wants no reply (`CLIENT REPLY`).
+    pub(crate) is_silent: bool,
+    /// Bytes of the request that wait with it.
+    pub(crate) cost: usize,
 }
 
 impl Gather {
@@ -47,7 +60,23 @@ impl Gather {
             missing: parts,
             gate: Gate::OPEN,
             refused: None,
+            bytes: 0,
+            bytes_max: usize::MAX,
+            is_silent: false,
+            cost: 0,
         }
+    }
+
+    /// Refuses a reply longer than `bytes_max`.
+    pub(crate) fn within(mut self, bytes_max: usize) -> Self {
+        self.bytes_max = bytes_max;
+        self
+    }
+
+    /// A request of so many bytes is held in memory until its reply is whole.
+    pub(crate) fn costing(mut self, bytes: usize) -> Self {
+        self.cost = bytes;
+        self
     }
 
     /// How the parts become one reply.
@@ -63,6 +92,15 @@ impl Gather {
         gate: Gate,
     ) -> Option<(Vec<u8>, Gate)> {
         self.gate = self.gate.and(gate);
+        self.bytes += bytes.len();
+        let is_too_long = self.bytes > self.bytes_max && self.join != Join::Only;
+        if is_too_long && self.refused.is_none() {
+            let mut error = Vec::new();
+            Reply::new(&mut error, self.protocol).error(&REPLY_TOO_LONG.text());
+            self.refused = Some(error);
+            self.parts.iter_mut().flatten().for_each(Vec::clear);
+        }
+        let bytes = if is_too_long { Vec::new() } else { bytes };
         let place = self.parts.get_mut(part as usize)?;
         if place.replace(bytes).is_none() {
             self.missing -= 1;

@@ -10,7 +10,7 @@ use brickyard_metadata::{Catalog, ClusterId, Genesis};
 use brickyard_routing::{Candidate, Member, NodeId};
 use brickyard_types::record;
 use brickyard_types::{BrickId, Instant, Position, SegmentId, TableAttributes, UnixMillis};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +28,11 @@ pub(crate) struct Node {
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) bytes: Vec<u8>,
+    /// Sealed segments that are still there: where in `bytes` they start and end.
+    pub(crate) sealed: BTreeMap<SegmentId, (usize, usize)>,
+    /// The active segment's number less one, and where in `bytes` it starts.
+    rolled: u32,
+    base: usize,
     pub(crate) queue: VecDeque<Append>,
     pub(crate) reads: Vec<crate::ColdRead>,
     /// Appends wait in the queue until [`Node::append`] is called.
@@ -35,6 +40,18 @@ pub(crate) struct Log {
     pub(crate) synced: BatchId,
     pub(crate) appended: BatchId,
     pub(crate) stopped: Option<String>,
+}
+
+impl Log {
+    fn active(&self) -> SegmentId {
+        SegmentId(self.rolled + 1)
+    }
+
+    fn start(&self, segment: SegmentId) -> usize {
+        self.sealed
+            .get(&segment)
+            .map_or(self.base, |(start, _)| *start)
+    }
 }
 
 fn shared(bricks: u32, users: Vec<User>) -> Arc<Shared> {
@@ -131,17 +148,25 @@ impl Node {
         }
         self.start();
         for (brick, log) in self.bricks.iter_mut().zip(&self.logs) {
-            let mut offset = 0;
-            while offset < log.bytes.len() {
-                let record = record::decode(&log.bytes[offset..]).unwrap();
-                let position = Position {
-                    segment: SegmentId(1),
-                    offset: offset as u32,
-                };
-                brick.recover(Recovered::Record { record, position });
-                offset += record.len;
+            let active = (log.active(), (log.base, log.bytes.len()));
+            let sealed: Vec<_> = log.sealed.iter().map(|(id, range)| (*id, *range)).collect();
+            for (segment, (start, end)) in sealed.iter().copied().chain([active]) {
+                let mut at = start;
+                while at < end {
+                    let record = record::decode(&log.bytes[at..]).unwrap();
+                    let position = Position {
+                        segment,
+                        offset: (at - start) as u32,
+                    };
+                    brick.recover(Recovered::Record { record, position });
+                    at += record.len;
+                }
             }
-            brick.finish_recovery(&[]);
+            let sealed: Vec<_> = sealed
+                .iter()
+                .map(|(id, (start, end))| (*id, (end - start) as u64))
+                .collect();
+            brick.finish_recovery(&sealed);
         }
     }
 
@@ -236,7 +261,20 @@ impl Node {
             Effect::Checkpoint(number) => {
                 self.bricks[at].handle(Event::Checkpointed(number, Ok(())));
             }
-            Effect::ReadSegment { .. } | Effect::DeleteSegment(_) => {}
+            Effect::ReadSegment { segment, from, .. } => {
+                let (start, end) = self.logs[at].sealed[&segment];
+                let bytes = self.logs[at].bytes[start + from as usize..end].to_vec();
+                self.bricks[at].handle(Event::SegmentChunk {
+                    segment,
+                    from,
+                    bytes: &bytes,
+                    next: None,
+                    damaged: false,
+                });
+            }
+            Effect::DeleteSegment(segment) => {
+                self.logs[at].sealed.remove(&segment);
+            }
         }
     }
 
@@ -261,12 +299,19 @@ impl Node {
 
     /// Appends what waits in a brick's queue.
     pub(crate) fn append(&mut self, at: usize) {
-        while let Some(append) = self.logs[at].queue.pop_front() {
-            let offset = self.logs[at].bytes.len() as u32;
+        while !self.logs[at].queue.is_empty() {
+            self.append_one(at);
+        }
+    }
+
+    /// Appends the first batch that waits in a brick's queue.
+    pub(crate) fn append_one(&mut self, at: usize) {
+        if let Some(append) = self.logs[at].queue.pop_front() {
+            let offset = (self.logs[at].bytes.len() - self.logs[at].base) as u32;
             self.logs[at].bytes.extend_from_slice(&append.bytes);
             self.logs[at].appended = append.id;
             let position = Position {
-                segment: SegmentId(1),
+                segment: self.logs[at].active(),
                 offset,
             };
             self.bricks[at].handle(Event::Appended {
@@ -274,6 +319,17 @@ impl Node {
                 position,
             });
         }
+    }
+
+    /// Seals the active segment; what is appended next goes to another.
+    pub(crate) fn roll(&mut self, at: usize) {
+        let log = &mut self.logs[at];
+        let (sealed, end) = (log.active(), log.bytes.len());
+        log.sealed.insert(sealed, (log.base, end));
+        let bytes = (end - log.base) as u64;
+        log.rolled += 1;
+        log.base = end;
+        self.bricks[at].handle(Event::Rolled { sealed, bytes });
     }
 
     /// Syncs what was appended.
@@ -298,7 +354,8 @@ impl Node {
     /// Answers the reads that were asked for, from the log.
     pub(crate) fn answer_reads(&mut self, at: usize) {
         for read in std::mem::take(&mut self.logs[at].reads) {
-            let bytes = self.logs[at].bytes[read.position.offset as usize..].to_vec();
+            let start = self.logs[at].start(read.position.segment);
+            let bytes = self.logs[at].bytes[start + read.position.offset as usize..].to_vec();
             let record = record::decode(&bytes).unwrap();
             assert_eq!(record.header.op, read.op);
             self.bricks[at].handle(Event::Read {

@@ -119,9 +119,10 @@ impl Brick {
                 let moved = self.moved(location, owner);
                 return self.refuse(id, Some(spec), &moved);
             }
-            let work = Work::Command(spec, args.to_owned());
-            let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
-            return self.forward(owner, token, table, protocol, work);
+            let args = args.to_owned();
+            let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
+            let token = self.open_gather(id, gather);
+            return self.forward(owner, token, table, protocol, Work::Command(spec, args));
         }
         let call = Call {
             spec,
@@ -133,13 +134,15 @@ impl Brick {
             values: &[],
         };
         if self.must_park(&call) {
-            let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
+            let args = args.to_owned();
+            let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
+            let token = self.open_gather(id, gather);
             let origin = Origin {
                 brick: self.core.id,
                 token,
             };
             return self.park(
-                Work::Command(spec, args.to_owned()),
+                Work::Command(spec, args),
                 table,
                 protocol,
                 origin,
@@ -154,20 +157,25 @@ impl Brick {
         let start = out.len();
         match run(&mut self.core, &call, out) {
             Ran::Done(gate) => {
-                if !is_wanted {
+                if is_wanted {
+                    connection.output.end(start, gate);
+                } else {
+                    // Nor an error, should the log refuse it.
                     out.truncate(start);
+                    connection.output.end(start, Gate::OPEN);
                 }
-                connection.output.end(start, gate);
             }
             Ran::Wants(wanted) => {
                 out.truncate(start);
                 connection.output.end(start, Gate::OPEN);
-                let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
+                let args = args.to_owned();
+                let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
+                let token = self.open_gather(id, gather);
                 let origin = Origin {
                     brick: self.core.id,
                     token,
                 };
-                let work = Work::Command(spec, args.to_owned());
+                let work = Work::Command(spec, args);
                 self.park(work, table, protocol, origin, self.writer(id), wanted);
             }
         }
@@ -188,10 +196,12 @@ impl Brick {
     }
 
     /// Leaves a hole in the client's output for a reply in parts.
-    pub(crate) fn open_gather(&mut self, id: ConnectionId, gather: Gather) -> Token {
+    pub(crate) fn open_gather(&mut self, id: ConnectionId, mut gather: Gather) -> Token {
         let connection = &mut self.connections[id.0 as usize];
         let hole = connection.output.open_hole();
-        connection.gathers.push((hole, gather));
+        gather.is_silent = !wants_reply(connection);
+        connection.outstanding += gather.cost;
+        connection.gathers.push_back((hole, gather));
         let client = connection.client;
         self.list(id);
         Token {
@@ -200,6 +210,12 @@ impl Brick {
             hole,
             part: 0,
         }
+    }
+
+    /// Bytes of replies that a client may leave unread.
+    pub(crate) fn output_bytes_max(&self) -> usize {
+        let max = Settings::load(&self.core.shared.settings.output_bytes_max);
+        usize::try_from(max).unwrap_or(usize::MAX)
     }
 
     /// Asks another brick.
@@ -244,7 +260,11 @@ impl Brick {
         let protocol = connection.session.protocol;
         let table = connection.session.table;
         let places: Vec<usize> = keys(spec, *args).collect();
-        let token = self.open_gather(id, Gather::new(join, protocol, places.len()));
+        let bytes = args.from(0).map(<[u8]>::len).sum();
+        let gather = Gather::new(join, protocol, places.len())
+            .within(self.output_bytes_max())
+            .costing(bytes);
+        let token = self.open_gather(id, gather);
         for (part, at) in places.into_iter().enumerate() {
             let token = Token {
                 part: part as u32,
@@ -313,6 +333,19 @@ impl Brick {
                 return self.deferred.push_back((gate, share));
             }
         }
+        self.run_now(work, table, protocol, origin, writer);
+    }
+
+    /// As [`Self::run_for`], for a share that has waited for what was prepared before it: what was
+    /// prepared since is none of its business, and waiting for that too might never end.
+    pub(crate) fn run_now(
+        &mut self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        origin: Origin,
+        writer: Writer,
+    ) {
         let must_park = !self.core.cold.is_idle()
             && self
                 .keys_of(&work, table)
@@ -406,14 +439,20 @@ impl Brick {
         let Some(gather) = connection.gather(token.hole) else {
             return;
         };
-        let join = gather.kind();
+        let (join, is_silent) = (gather.kind(), gather.is_silent);
         let Some((whole, gate)) = gather.on_part(token.part, bytes, gate) else {
             return;
         };
-        connection.gathers.retain(|(hole, _)| *hole != token.hole);
+        connection.end_gather(token.hole);
         let whole = self.on_gathered(token, join, whole);
         let Some(connection) = self.connections.get_mut(id.0 as usize) else {
             return;
+        };
+        // Who wants no reply wants no error either, should the log refuse what it waits for.
+        let (whole, gate) = if is_silent {
+            (Vec::new(), Gate::OPEN)
+        } else {
+            (whole, gate)
         };
         connection.output.fill_hole(token.hole, whole, gate);
         connection.output.advance(frontier);
@@ -659,10 +698,11 @@ fn run_transaction(
         match step {
             Step::Reply(bytes) => reply.raw(bytes),
             Step::Command(spec, args) => {
-                let start = reply.position();
+                let (start, staged) = (reply.position(), view.staged());
                 match execute_command(spec.id, args.as_args(), &mut view, &mut reply) {
                     Ok(()) => {}
                     Err(Failure::Error(error)) => {
+                        view.take_back(staged);
                         reply.truncate(start);
                         reply.error(&error.text());
                     }

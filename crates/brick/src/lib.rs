@@ -38,6 +38,7 @@ mod session;
 pub mod settings;
 pub mod shared;
 mod slowlog;
+mod staging;
 pub mod stats;
 mod transaction;
 pub mod users;

@@ -109,6 +109,8 @@ pub(crate) struct Log {
     pending_bytes: usize,
     spare: Vec<Vec<u8>>,
     spare_operations: Vec<Vec<Prepared>>,
+    /// The last batch that was appended.
+    written: BatchId,
     /// Counts the refusals; a batch of an older epoch is refused unseen.
     epoch: u64,
     /// Batches up to this one were answered or refused: an answer that comes later is ignored.
@@ -130,6 +132,7 @@ impl Log {
             pending_bytes: 0,
             spare: Vec::new(),
             spare_operations: Vec::new(),
+            written: BatchId(0),
             epoch: 0,
             skipped: BatchId(0),
         }
@@ -139,6 +142,11 @@ impl Log {
     #[inline]
     pub(crate) fn frontier(&self) -> Frontier {
         self.frontier
+    }
+
+    /// The last batch that is in the log. (The frontier also passes batches that were refused.)
+    pub(crate) fn written(&self) -> BatchId {
+        self.written
     }
 
     /// Bytes of prepared operations that wait for the disk.
@@ -443,6 +451,7 @@ impl Log {
         let batch = self.in_flight.get_mut(index)?;
         batch.position = position;
         self.frontier.appended = id;
+        self.written = id;
         self.pending_bytes = self.pending_bytes.saturating_sub(batch.bytes.len());
         let operations = std::mem::take(&mut batch.log);
         let committed = Committed {

@@ -63,6 +63,10 @@ impl Frontier {
     }
 }
 
+/// Bytes that were sent and are still at the front of the buffer: moving the rest up each time would
+/// cost more than the room.
+const SENT_KEPT: usize = 64 * 1024;
+
 /// Names a hole of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct HoleId(pub(crate) u64);
@@ -111,6 +115,10 @@ impl Output {
             if self.ready.capacity() > 256 * 1024 {
                 self.ready = Vec::new();
             }
+        } else if self.sent > SENT_KEPT && self.sent > self.ready.len() / 2 {
+            // A client that always leaves something unread must not make us keep all it has read.
+            self.ready.drain(..self.sent);
+            self.sent = 0;
         }
     }
 

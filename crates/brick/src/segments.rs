@@ -18,11 +18,20 @@ pub(crate) struct Segment {
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
     sealed: BTreeMap<SegmentId, Segment>,
+    /// Bytes of tombstones that the cleaner has moved here because they were still needed: to move
+    /// them again gains nothing before something older is gone.
+    kept: BTreeMap<SegmentId, u64>,
 }
 
-/// A segment is cleaned once less than this share of it is live (in percent): then cleaning it
-/// frees as much as it moves.
-const LIVE_PERCENT_MAX: u64 = 50;
+/// Nothing is cleaned while more than this share of all segments is live (in percent): the log is
+/// then at most twice as long as what it holds, and cleaning would move more than it frees.
+const LIVE_PERCENT_WANTED: u64 = 50;
+
+/// Below so many bytes of sealed segments a log is left as it is, whatever is live.
+const BYTES_WORTH_CLEANING: u64 = 64 << 20;
+
+/// A segment with more live than this (in percent) is never worth moving for its space.
+const LIVE_PERCENT_MAX: u64 = 80;
 
 /// Every so many cleanings the oldest segment is taken, whatever is live in it: tombstones can go
 /// only when nothing older than the deletion is left.
@@ -41,7 +50,19 @@ impl Segments {
     }
 
     pub(crate) fn remove(&mut self, id: SegmentId) {
+        let was_oldest = self.sealed.keys().next() == Some(&id);
         self.sealed.remove(&id);
+        self.kept.remove(&id);
+        if was_oldest {
+            self.kept.clear();
+        }
+    }
+
+    /// Takes note of moved tombstones.
+    pub(crate) fn keep(&mut self, id: SegmentId, bytes: u64) {
+        if bytes > 0 {
+            *self.kept.entry(id).or_default() += bytes;
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -68,13 +89,19 @@ impl Segments {
         before: SegmentId,
         cleaned: u64,
     ) -> Option<SegmentId> {
+        let bytes = self.bytes();
+        let live_bytes: u64 = self.sealed.keys().filter_map(|id| live.get(id)).sum();
+        if bytes < BYTES_WORTH_CLEANING || live_bytes * 100 > bytes * LIVE_PERCENT_WANTED {
+            return None;
+        }
         let newest = self.sealed.keys().next_back().map_or(0, |id| id.0);
         let candidates = self
             .sealed
             .range(..before)
             .filter(|(_, segment)| !segment.is_damaged);
         let live_percent = |id: &SegmentId, segment: &Segment| {
-            let live = live.get(id).copied().unwrap_or(0);
+            let kept = self.kept.get(id).copied().unwrap_or(0);
+            let live = live.get(id).copied().unwrap_or(0) + kept;
             (live * 100)
                 .checked_div(segment.bytes)
                 .unwrap_or(0)
@@ -101,30 +128,37 @@ impl Segments {
 mod segments_test {
     use super::*;
 
-    fn segments(bytes: &[u64]) -> Segments {
+    const MIB: u64 = 1 << 20;
+
+    fn segments(mebibytes: &[u64]) -> Segments {
         let mut segments = Segments::default();
-        for (at, bytes) in bytes.iter().enumerate() {
-            segments.seal(SegmentId(at as u32 + 1), *bytes);
+        for (at, mebibytes) in mebibytes.iter().enumerate() {
+            segments.seal(SegmentId(at as u32 + 1), mebibytes * MIB);
         }
         segments
     }
 
+    fn live(mebibytes: &[u64]) -> BTreeMap<SegmentId, u64> {
+        let live = mebibytes.iter().enumerate();
+        live.map(|(at, mebibytes)| (SegmentId(at as u32 + 1), mebibytes * MIB)).collect()
+    }
+
     #[test]
-    fn emptiest_old_segment_is_picked_and_full_ones_never() {
-        let live = BTreeMap::from([(SegmentId(1), 90), (SegmentId(2), 40), (SegmentId(3), 40)]);
+    fn emptiest_old_segment_is_picked() {
         let segments = segments(&[100, 100, 100]);
-        assert_eq!(segments.pick(&live, SegmentId(9), 0), Some(SegmentId(2)));
-        let live = BTreeMap::from([(SegmentId(1), 90), (SegmentId(2), 60), (SegmentId(3), 70)]);
-        assert_eq!(segments.pick(&live, SegmentId(9), 0), None);
+        assert_eq!(segments.pick(&live(&[70, 30, 30]), SegmentId(9), 0), Some(SegmentId(2)));
+    }
+
+    #[test]
+    fn log_that_is_mostly_live_is_left_alone() {
+        let segments = segments(&[100, 100, 100]);
+        assert_eq!(segments.pick(&live(&[90, 30, 70]), SegmentId(9), 0), None);
     }
 
     #[test]
     fn oldest_gets_its_turn_for_the_sake_of_tombstones() {
-        let live = BTreeMap::from([(SegmentId(1), 80), (SegmentId(2), 10)]);
-        assert_eq!(
-            segments(&[100, 100]).pick(&live, SegmentId(9), 7),
-            Some(SegmentId(1))
-        );
+        let live = live(&[80, 10]);
+        assert_eq!(segments(&[100, 100]).pick(&live, SegmentId(9), 7), Some(SegmentId(1)));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 use crate::core::{Core, Partition, TableState};
 use crate::log::{KeyRef, Prepared, Writer};
 use crate::output::Gate;
+use crate::staging::{STAGED_BYTES_MAX, Staging};
 use brickyard_command::{Entry, ErrorReply, Failure, Keyspace, Probe, Put as CommandPut};
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, Put, Value};
@@ -37,82 +38,6 @@ pub(crate) struct ColdWanted {
     pub(crate) op: Op,
     pub(crate) position: Position,
     pub(crate) value_len: u32,
-}
-
-/// Writes of a command that may make several, until they become one record. Reused.
-#[derive(Debug, Default)]
-pub(crate) struct Staging {
-    bytes: Vec<u8>,
-    entries: Vec<Staged>,
-    encoded: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Staged {
-    location: Location,
-    kind: Kind,
-    raw: bool,
-    expires_at: Option<UnixMillis>,
-    key_at: usize,
-    key_len: usize,
-    value_len: usize,
-    /// A later write of the same command took its place.
-    is_superseded: bool,
-}
-
-impl Staging {
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.entries.clear();
-        self.encoded.clear();
-        if self.bytes.capacity() > 1 << 20 {
-            *self = Self::default();
-        }
-    }
-
-    fn key(&self, staged: &Staged) -> &[u8] {
-        &self.bytes[staged.key_at..staged.key_at + staged.key_len]
-    }
-
-    fn value(&self, staged: &Staged) -> &[u8] {
-        let at = staged.key_at + staged.key_len;
-        &self.bytes[at..at + staged.value_len]
-    }
-
-    fn find(&self, hash: u64, key: &[u8]) -> Option<&Staged> {
-        self.entries
-            .iter()
-            .rev()
-            .find(|staged| staged.location.key_hash == hash && self.key(staged) == key)
-    }
-
-    fn push(&mut self, location: Location, kind: Kind, key: &[u8], put: &CommandPut<'_>) {
-        let earlier = self.entries.iter().rposition(|staged| {
-            !staged.is_superseded
-                && staged.location.key_hash == location.key_hash
-                && self.key(staged) == key
-        });
-        if let Some(earlier) = earlier {
-            self.entries[earlier].is_superseded = true;
-        }
-        let key_at = self.bytes.len();
-        self.bytes.extend_from_slice(key);
-        let mut value_len = 0;
-        for piece in put.value {
-            self.bytes.extend_from_slice(piece);
-            value_len += piece.len();
-        }
-        self.entries.push(Staged {
-            location,
-            kind,
-            raw: put.raw,
-            expires_at: put.expires_at,
-            key_at,
-            key_len: key.len(),
-            value_len,
-            is_superseded: false,
-        });
-    }
 }
 
 /// Who is asking, and how.
@@ -251,6 +176,15 @@ impl<'a> View<'a> {
         if value_len > self.core.shared.value_bytes_max {
             return Err(Failure::Error(ErrorReply::TOO_LONG));
         }
+        // Few bytes of requests can ask for many of values (SETRANGE, COPY in a transaction).
+        if self.asker.writes_many
+            && self.core.staging.bytes() + key.len() + value_len > STAGED_BYTES_MAX
+        {
+            return Err(error(format!(
+                "ERR one command or transaction may write {} MiB at most; split it into smaller ones",
+                STAGED_BYTES_MAX >> 20
+            )));
+        }
         if !self.state().table.has_room(key.len(), value_len) {
             self.core.stats().refused_memory.add(1);
             return Err(error(format!(
@@ -325,6 +259,16 @@ impl<'a> View<'a> {
         }
     }
 
+    /// How much has been staged, for [`Self::take_back`].
+    pub(crate) fn staged(&self) -> usize {
+        self.core.staging.len()
+    }
+
+    /// Takes back what a command of a transaction staged before it failed.
+    pub(crate) fn take_back(&mut self, staged: usize) {
+        self.core.staging.truncate(staged);
+    }
+
     /// Ends the command: what it staged becomes one record, and what it found expired is removed.
     pub(crate) fn finish(mut self) -> Finished {
         if !self.wanted.is_empty() {
@@ -389,13 +333,9 @@ impl<'a> View<'a> {
 
     fn write_staged(&mut self) {
         let mut staging = std::mem::take(&mut self.core.staging);
-        let live = staging
-            .entries
-            .iter()
-            .filter(|staged| !staged.is_superseded)
-            .count();
+        let live = staging.live().count();
         if live == 1 {
-            if let Some(staged) = staging.entries.iter().find(|staged| !staged.is_superseded) {
+            if let Some(staged) = staging.live().next() {
                 let value = [staging.value(staged)];
                 let put = CommandPut {
                     value: &value,
@@ -420,13 +360,9 @@ impl<'a> View<'a> {
         let state = self.core.tables[self.place.table]
             .as_mut()
             .expect("checked before the command ran");
-        let mut prepared = Vec::with_capacity(staging.entries.len());
+        let mut prepared = Vec::with_capacity(staging.len());
         let mut encoded = std::mem::take(&mut staging.encoded);
-        for staged in staging
-            .entries
-            .iter()
-            .filter(|staged| !staged.is_superseded)
-        {
+        for staged in staging.live() {
             let key_ref = KeyRef {
                 table: self.place.table as u32,
                 partition: local,
@@ -613,7 +549,8 @@ fn error(line: String) -> Failure {
 }
 
 fn note_expired(expired: &mut Vec<(Location, Vec<u8>)>, location: Location, key: &[u8]) {
-    if expired.iter().all(|(_, name)| name != key) {
+    // One that is named twice is removed once: the second removal finds the first.
+    if expired.last().is_none_or(|(_, name)| name != key) {
         expired.push((location, key.to_vec()));
     }
 }

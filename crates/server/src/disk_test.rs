@@ -1,10 +1,15 @@
 //! The disk threads over a disk in memory that fails on request.
 
 use super::*;
+use brickyard_metadata::{Catalog, ClusterId, Genesis};
+use brickyard_routing::{Candidate, Member, NodeId};
 use brickyard_store::{Config, Fault, MemDisk, open};
 use brickyard_types::record::{Header, Kind, encode};
-use brickyard_types::{BrickId, Op, PartitionId, Position, TableId, View};
+use brickyard_types::{
+    BrickId, Op, PartitionId, Position, TableAttributes, TableId, UnixMillis, View,
+};
 use mio::{Events, Poll};
+use tokio::sync::watch;
 
 /// A loop that only collects what its disk threads report.
 struct Bench {
@@ -29,7 +34,7 @@ impl Bench {
         let poll = Poll::new().expect("a poll");
         let waker = Waker::new(poll.registry(), mio::Token(0)).expect("a waker");
         let wakers: Arc<[Waker]> = Arc::new([waker]);
-        let hints = HintThread::start().expect("a thread");
+        let hints = HintThread::start(catalog()).expect("a thread");
         let setup = DiskSetup {
             brick: 0,
             wakers: &wakers,
@@ -81,6 +86,20 @@ impl Bench {
         hints.join().expect("the thread ends");
         self.disk.clone()
     }
+}
+
+/// One brick, and a table `default` with its values in memory.
+fn catalog() -> watch::Receiver<Arc<Catalog>> {
+    let member = Member { node: NodeId(0), brick: BrickId(0) };
+    let catalog = Catalog::found(Genesis {
+        cluster: ClusterId(1),
+        bricks: vec![Candidate { member, weight: 1 }],
+        attributes: TableAttributes::default(),
+        partitions: Some(1),
+        seed: 1,
+        created: UnixMillis(1),
+    });
+    watch::channel(Arc::new(catalog.expect("a catalog"))).1
 }
 
 fn header(op: u64) -> Header {

@@ -44,6 +44,10 @@ const EVENTS_MAX: usize = 1024;
 /// The brick hears of the time at least this often.
 const TICK: Duration = Duration::from_millis(100);
 
+/// Batches of requests that one turn executes at most, so that events and replies do not wait for
+/// all that many clients have sent.
+const RUNS_MAX: usize = 16;
+
 /// How soon a full queue is looked at again: nobody says when it has room.
 const RETRY: Duration = Duration::from_millis(1);
 
@@ -129,9 +133,7 @@ impl Loop {
         self.take_connections();
         self.receive();
         self.take_messages();
-        let started = clock::now();
-        self.driver.brick.run();
-        self.driver.brick.on_ran(clock::now() - started);
+        self.run_brick();
         self.carry_out();
         self.send();
         if let Some(reason) = &self.stop_reason {
@@ -141,6 +143,22 @@ impl Loop {
         self.close();
         self.end();
         Ok(())
+    }
+
+    /// Executes what was received, in as many batches as a turn may have: one append and one send
+    /// for all of them.
+    fn run_brick(&mut self) {
+        let brick = &mut self.driver.brick;
+        let mut started = clock::now();
+        for _ in 0..RUNS_MAX {
+            brick.run();
+            let ended = clock::now();
+            brick.on_ran(ended - started);
+            started = ended;
+            if !brick.has_work() {
+                break;
+            }
+        }
     }
 
     /// Polls, without waiting if there is something to do already.

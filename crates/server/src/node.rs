@@ -82,7 +82,8 @@ impl Node {
         let Control { handle: control, running, ended } =
             control::start(setup).map_err(StartError::Thread)?;
 
-        let hints = HintThread::start().map_err(StartError::Thread)?;
+        let (catalog, catalog_seen) = watch::channel(Arc::clone(&data.catalog));
+        let hints = HintThread::start(catalog_seen.clone()).map_err(StartError::Thread)?;
         let polls = (0..bricks).map(|_| Poll::new()).collect::<Result<Vec<_>, _>>();
         let polls = polls.map_err(StartError::Thread)?;
         let wakers = polls.iter().map(|poll| Waker::new(poll.registry(), WAKER));
@@ -127,7 +128,6 @@ impl Node {
 
         let data = data.confirm()?;
         let authenticator = Authenticator::new(&shared::users(config), data::random()?);
-        let (catalog, catalog_seen) = watch::channel(Arc::clone(&data.catalog));
         let keepalive = config.tcp_keepalive;
         let node_port = Listener::new(ports.node, keepalive);
         let mut node_port =

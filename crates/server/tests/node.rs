@@ -259,7 +259,7 @@ fn health_metrics_and_status_are_served() {
         "brickyard_server_connections{brick=\"0\"} ",
         "brickyard_brick_commands_total{brick=\"1\"} ",
         "brickyard_brick_refused_total{brick=\"0\",reason=\"disk\"} 0",
-        "brickyard_store_append_seconds_bucket{brick=\"0\",le=\"+Inf\"} ",
+        "brickyard_store_append_seconds_bucket{le=\"+Inf\",brick=\"0\"} ",
         "brickyard_table_keys{brick=\"0\",table=\"default\"} ",
         "brickyard_server_ready 1",
         "# EOF",

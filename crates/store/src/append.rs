@@ -122,10 +122,15 @@ impl<D: Disk> Appender<D> {
         config: Config,
         active: Active<D::File>,
         shared: Arc<Shared>,
-    ) -> io::Result<Self> {
-        let space = disk.space()?;
+    ) -> Self {
+        // Where nobody knows how much room there is, the disk is taken for a large one.
+        let unknown = Space {
+            free: u64::MAX,
+            total: u64::MAX,
+        };
+        let space = disk.space().unwrap_or(unknown);
         let segment_bytes = effective_segment_bytes(&config, space);
-        Ok(Self {
+        Self {
             // An empty log has nothing worth a mark.
             marked: if active.is_first_use() {
                 shared.synced()
@@ -140,7 +145,7 @@ impl<D: Disk> Appender<D> {
             active,
             shared,
             segment_bytes,
-        })
+        }
     }
 
     /// Appends a batch of encoded records and returns where it landed.

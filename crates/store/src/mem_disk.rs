@@ -24,6 +24,8 @@ pub enum Fault {
         /// Bytes that all files together may have.
         capacity: u64,
     },
+    /// Nobody knows how much room there is, as with a quota: a full disk shows only in the write.
+    SpaceUnknown,
     /// The sync (of a file or of the directory) after this many more fails, and so do all later ones.
     SyncFails {
         /// Syncs that still succeed.
@@ -66,6 +68,7 @@ struct State {
     calls_left: Option<u64>,
     is_dead: bool,
     set_len_fails: bool,
+    space_unknown: bool,
     random: u64,
     millis: u64,
 }
@@ -76,6 +79,8 @@ struct Inode {
     bytes: Vec<u8>,
     /// What is sure to survive a power cut.
     synced: Vec<u8>,
+    /// What was there before a cut that is not synced yet: it may be what the disk has.
+    uncut: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Debug)]
@@ -103,6 +108,7 @@ impl MemDisk {
         let mut state = self.lock();
         match fault {
             Fault::Full { capacity } => state.capacity = Some(capacity),
+            Fault::SpaceUnknown => state.space_unknown = true,
             Fault::SyncFails { after } => state.syncs_left = Some(after),
             Fault::SetLenFails => state.set_len_fails = true,
             Fault::Dies { after } => state.calls_left = Some(after),
@@ -117,6 +123,7 @@ impl MemDisk {
         state.calls_left = None;
         state.is_dead = false;
         state.set_len_fails = false;
+        state.space_unknown = false;
     }
 
     /// Loses what was not synced, as far as the seed says. Open files keep working on what is left
@@ -144,6 +151,7 @@ impl MemDisk {
         let content = Inode {
             bytes: bytes.to_vec(),
             synced: bytes.to_vec(),
+            uncut: None,
         };
         state.inodes.insert(inode, content);
     }
@@ -280,8 +288,14 @@ impl State {
 
     /// Keeps the synced bytes of a file, and of the others whole sectors at random.
     fn tear(&mut self, content: &mut Inode) {
-        if content.bytes == content.synced {
+        let uncut = content.uncut.take();
+        if content.bytes == content.synced && uncut.is_none() {
             return;
+        }
+        if let Some(uncut) = uncut
+            && self.random().is_multiple_of(2)
+        {
+            content.bytes = uncut;
         }
         let (new, old) = (&content.bytes, &content.synced);
         // The length may be the old one, the new one, or any between.
@@ -362,6 +376,9 @@ impl Disk for MemDisk {
 
     fn space(&self) -> io::Result<Space> {
         let state = self.lock();
+        if state.space_unknown {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let total = state.capacity.unwrap_or(1 << 40);
         Ok(Space {
             free: total.saturating_sub(state.used()),
@@ -435,6 +452,7 @@ impl DiskFile for MemFile {
             return Err(io::Error::other("injected failure of a sync"));
         }
         inode.synced.clone_from(&inode.bytes);
+        inode.uncut = None;
         Ok(())
     }
 
@@ -445,12 +463,11 @@ impl DiskFile for MemFile {
             return Err(io::Error::other("injected failure of a cut"));
         }
         let len = usize::try_from(len).map_err(io::Error::other)?;
-        state
-            .inodes
-            .entry(self.inode)
-            .or_default()
-            .bytes
-            .resize(len, 0);
+        let inode = state.inodes.entry(self.inode).or_default();
+        if len < inode.bytes.len() {
+            inode.uncut = Some(inode.bytes.clone());
+        }
+        inode.bytes.resize(len, 0);
         Ok(())
     }
 

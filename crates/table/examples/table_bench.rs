@@ -69,7 +69,14 @@ impl Bench {
         );
         let resident_before = resident_bytes();
         let value_bytes = self.value.len();
-        self.measure("put, new keys", |bench, at| bench.put(at, value_bytes));
+        let mut next = 0;
+        let in_order = move |bench: &mut Self| {
+            next += 1;
+            bench.wanted(next - 1)
+        };
+        self.measure_batches("put, new keys", in_order, |bench, wanted| {
+            bench.put_wanted(wanted, value_bytes);
+        });
         let resident = resident_bytes().saturating_sub(resident_before) as f64;
         let per_key = |bytes: f64| bytes / self.keys as f64;
         println!("{:30} {:7.1} bytes/key", "resident set", per_key(resident));
@@ -92,27 +99,28 @@ impl Bench {
             let wanted = bench.draw();
             bench.get(&wanted, &mut out);
         });
-        self.measure_batches("get, batches of 64", |bench, wanted| {
+        self.measure_batches("get, batches of 64", Self::draw, |bench, wanted| {
             bench.get(wanted, &mut out)
         });
-        self.measure_batches("put over, same size", |bench, wanted| {
+        self.measure_batches("put over, same size", Self::draw, |bench, wanted| {
             bench.put_wanted(wanted, value_bytes);
         });
-        self.measure_batches("put over, other size", |bench, wanted| {
+        self.measure_batches("put over, other size", Self::draw, |bench, wanted| {
             let len = (bench.random >> 40) as usize % (2 * value_bytes + 1);
             bench.put_wanted(wanted, len);
         });
         let live = self.table.records_bytes() as f64;
         let resident = resident_bytes().saturating_sub(resident_before) as f64;
         println!("{:30} {:7.3}", "resident set / records", resident / live);
-        self.measure_batches("remove and put again", |bench, wanted| {
+        self.measure_batches("remove and put again", Self::draw, |bench, wanted| {
             bench.op += 1;
             let op = Op(bench.op);
-            black_box(
-                bench
-                    .table
-                    .remove(wanted.partition, wanted.hash, &wanted.key, op),
-            );
+            let Wanted {
+                key,
+                hash,
+                partition,
+            } = wanted;
+            black_box(bench.table.remove(*partition, *hash, key, op));
             bench.put_wanted(wanted, value_bytes);
         });
         let live = self.table.records_bytes() as f64;
@@ -128,15 +136,20 @@ impl Bench {
                 left -= 1;
             }
         });
-        self.measure("remove", |bench, at| {
-            let wanted = bench.wanted(at);
+        let mut next = 0;
+        let in_order = move |bench: &mut Self| {
+            next += 1;
+            bench.wanted(next - 1)
+        };
+        self.measure_batches("remove", in_order, |bench, wanted| {
             bench.op += 1;
             let op = Op(bench.op);
-            black_box(
-                bench
-                    .table
-                    .remove(wanted.partition, wanted.hash, &wanted.key, op),
-            );
+            let Wanted {
+                key,
+                hash,
+                partition,
+            } = wanted;
+            black_box(bench.table.remove(*partition, *hash, key, op));
         });
         let resident = resident_bytes().saturating_sub(resident_before) as f64;
         println!("{:30} {:7.1} MB", "resident set when empty", resident / 1e6);
@@ -172,11 +185,6 @@ impl Bench {
             out[..len].copy_from_slice(&value[..len]);
         }
         black_box(&out);
-    }
-
-    fn put(&mut self, number: u64, len: usize) {
-        let wanted = self.wanted(number);
-        self.put_wanted(&wanted, len);
     }
 
     fn put_wanted(&mut self, wanted: &Wanted, len: usize) {
@@ -216,13 +224,18 @@ impl Bench {
         self.print(name, begin);
     }
 
-    fn measure_batches(&mut self, name: &str, mut step: impl FnMut(&mut Self, &Wanted)) {
+    fn measure_batches(
+        &mut self,
+        name: &str,
+        mut next: impl FnMut(&mut Self) -> Wanted,
+        mut step: impl FnMut(&mut Self, &Wanted),
+    ) {
         let begin = cpu_nanoseconds();
         let mut batch = Vec::with_capacity(BATCH);
         for _ in 0..self.keys / BATCH as u64 {
             batch.clear();
             for _ in 0..BATCH {
-                let wanted = self.draw();
+                let wanted = next(self);
                 self.table.prefetch_bucket(wanted.partition, wanted.hash);
                 batch.push(wanted);
             }

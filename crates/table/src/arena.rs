@@ -28,7 +28,7 @@ const HUGE_FROM_CHUNKS: usize = 8;
 /// Records larger than this get a chunk of their own. A fourth, so that at most a fourth of a shared
 /// chunk stays unused at its end (unused, so untouched), and that a record alone in its chunk does
 /// not use up more than four times its length of what a [`RecordRef`] can tell apart.
-const SHARED_RECORD_BYTES_MAX: usize = CHUNK_BYTES / 4;
+pub(crate) const SHARED_RECORD_BYTES_MAX: usize = CHUNK_BYTES / 4;
 
 const CACHE_LINE_BYTES: usize = 64;
 
@@ -39,6 +39,9 @@ const UNITS_PER_CHUNK_BITS: u32 = (CHUNK_BYTES / UNIT_BYTES).trailing_zeros();
 
 /// Most chunks that a [`RecordRef`] can tell apart: 32 GiB of records.
 const CHUNKS_MAX: usize = 1 << (32 - UNITS_PER_CHUNK_BITS);
+
+/// Bytes that references can tell apart.
+pub(crate) const ADDRESSABLE_BYTES: usize = CHUNKS_MAX * CHUNK_BYTES;
 
 /// Emptied chunks that are kept for the next records, so that a table which is overwritten does not
 /// ask the operating system for each.
@@ -149,6 +152,11 @@ impl Arena {
             + self.spare.len() * CHUNK_BYTES
             + self.chunks.capacity() * size_of::<Chunk>()
             + self.holes.memory()
+    }
+
+    /// Bytes of the address space that chunks take, whatever part of them is used.
+    pub(crate) fn addressed(&self) -> usize {
+        (self.chunks.len() - self.free_numbers.len()) * CHUNK_BYTES
     }
 
     /// Bytes from the record's start to the end of its chunk.

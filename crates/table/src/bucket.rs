@@ -73,6 +73,12 @@ pub(crate) trait Line {
         self.bytes()[slot]
     }
 
+    /// The references of all slots, little-endian.
+    #[inline]
+    fn references(&self) -> &[[u8; 4]] {
+        self.bytes()[Self::REFERENCES_AT..].as_chunks().0
+    }
+
     #[inline]
     fn reference(&self, slot: usize) -> u32 {
         load(self.bytes(), Self::REFERENCES_AT + slot * 4)

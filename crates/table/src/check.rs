@@ -1,9 +1,10 @@
 //! Checks that a whole table hangs together; for tests.
 
+use crate::apply::log_len;
 use crate::arena::{CHUNK_BYTES, RecordRef, Walk};
 use crate::hash::KeyHash;
 use crate::record::{self, Occupant, State};
-use crate::table::{LocalPartition, Table, log_len};
+use crate::table::{LocalPartition, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Table {

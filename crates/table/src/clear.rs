@@ -6,11 +6,17 @@
 //! are then visited a few with each write, to mark their space dead and to add up what the log loses.
 //! Until that is done nothing is moved in the arena, since a buried index would not learn of it.
 
-use crate::arena::RecordRef;
+use crate::apply::Replaced;
+use crate::arena::{Arena, RecordRef};
 use crate::hash::KeyHash;
+use crate::pool::Pool;
 use crate::record::{self, Header, State};
-use crate::table::{LocalPartition, Partition, Replaced, Table};
+use crate::table::{LocalPartition, Partition, Table};
 use brickyard_types::Op;
+
+/// What a table without records may keep, so that one which has a key now and then does not ask the
+/// operating system for memory each time.
+const RELEASED_BYTES_MIN: usize = 1 << 20;
 
 impl Table {
     /// Removes every record and tombstone of `partition` with op `op` or below, now and whenever one
@@ -90,9 +96,18 @@ impl Table {
                 self.count_out_record(reference);
             }
         }
-        if self.buried.is_empty() && self.keys == 0 && self.tombstones == 0 {
-            self.timers.clear();
+    }
+
+    /// Gives the memory of a table without records back, if it is worth while.
+    pub(crate) fn release_if_empty(&mut self) {
+        let records = self.keys + self.tombstones;
+        if records > 0 || !self.buried.is_empty() || self.memory_used() < RELEASED_BYTES_MIN {
+            return;
         }
+        debug_assert_eq!(self.arena.live(), 0, "records that are not counted");
+        self.arena = Arena::new();
+        self.pool = Pool::new();
+        self.timers.clear();
     }
 
     fn count_out_record(&mut self, reference: RecordRef) {

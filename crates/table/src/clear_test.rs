@@ -100,6 +100,20 @@ fn clear_that_comes_late_spares_newer_records() {
 }
 
 #[test]
+fn table_that_was_cleared_gives_its_memory_back() {
+    let (mut table, first, _) = table();
+    for op in 1..=50_000 {
+        put(&mut table, first, &op.to_string(), op);
+    }
+    table.clear(first, Op(100_000));
+    while table.compact(1 << 20) {}
+    assert!(table.memory_used() < 1 << 10, "{}", table.memory_used());
+    assert_eq!(lost(&mut table).len(), 3);
+    put(&mut table, first, "key", 100_001);
+    table.check();
+}
+
+#[test]
 fn dropped_partition_gives_its_number_and_memory_back() {
     let (mut table, first, second) = table();
     for op in 1..=50_000 {

@@ -8,7 +8,7 @@
 //!
 //! Source: the cleaner of log-structured file systems (Rosenblum & Ousterhout, 1992), greedy variant.
 
-use crate::arena::{CHUNK_BYTES, RecordRef, Walk, Walker};
+use crate::arena::{CHUNK_BYTES, RecordRef, SHARED_RECORD_BYTES_MAX, Walk, Walker};
 use crate::hash::KeyHash;
 use crate::record::{Header, Occupant};
 use crate::table::{LocalPartition, Table};
@@ -35,10 +35,14 @@ impl Table {
         if !self.buried.is_empty() {
             self.count_out(BURIED_PER_WRITE);
         } else if self.wants_compaction() {
-            self.compact(written * WALKED_PER_WRITTEN);
+            // A record with a chunk of its own leaves no dead space where others are.
+            self.compact(written.min(SHARED_RECORD_BYTES_MAX) * WALKED_PER_WRITTEN);
         }
         if self.timers.wants_sweep(self.expiring) {
             self.sweep_timers(SWEPT_PER_WRITE);
+        }
+        if self.keys == 0 {
+            self.release_if_empty();
         }
     }
 
@@ -49,7 +53,8 @@ impl Table {
         if !self.buried.is_empty() {
             // Their records cannot be moved, since no index says where they are.
             self.count_out(budget_bytes.div_ceil(256));
-            return true;
+            self.release_if_empty();
+            return !self.buried.is_empty() || self.wants_compaction();
         }
         let mut walked = 0;
         while walked < budget_bytes {
@@ -62,6 +67,19 @@ impl Table {
             }
         }
         self.wants_compaction()
+    }
+
+    /// Walks about `budget_bytes` however little there is to win.
+    #[cfg(test)]
+    pub(crate) fn compact_anyway(&mut self, budget_bytes: usize) {
+        let mut walked = 0;
+        while walked < budget_bytes && self.buried.is_empty() {
+            let under_way = self.arena.walk(Walker::Compaction);
+            let Some(walk) = under_way.or_else(|| self.arena.begin_compaction()) else {
+                return;
+            };
+            walked += self.compact_some(walk).unwrap_or(budget_bytes);
+        }
     }
 
     fn wants_compaction(&self) -> bool {

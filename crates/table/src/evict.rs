@@ -8,12 +8,10 @@
 //! (Corbató, 1968): close to least recently used, for one bit a record and no list.
 
 use crate::arena::{RecordRef, Walk, Walker};
-use crate::full::Full;
 use crate::hash::KeyHash;
-use crate::index::Place;
 use crate::record::{self, Header, Occupant, State};
 use crate::table::{LocalPartition, Table};
-use brickyard_types::{Op, SegmentId};
+use brickyard_types::Op;
 
 /// A record that was not used lately, of a table of medium `ram`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,29 +79,6 @@ impl Table {
         }
         self.tend(freed);
         freed
-    }
-
-    /// Drops the value of a hot record that is in the log.
-    pub(crate) fn cool(
-        &mut self,
-        partition: LocalPartition,
-        place: Place,
-        reference: RecordRef,
-    ) -> Result<bool, Full> {
-        let before = record::header(self.arena.at(reference));
-        match before.state() {
-            State::Cold => return Ok(true),
-            State::Tombstone => return Ok(false),
-            State::Hot => {}
-        }
-        if !self.layout.has_offset() || self.segments.id(before.segment()) == SegmentId(0) {
-            return Ok(false);
-        }
-        let header = before.with_state(State::Cold).with_referenced(false);
-        let keep = self.layout.value_at(header);
-        let target = self.reshape(partition, place, reference, before, header, keep)?;
-        record::write_header(self.arena.at_mut(target), header);
-        Ok(true)
     }
 
     /// The next record in the arena's order, after the last the first; `None` if there is none.

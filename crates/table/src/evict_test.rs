@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Config, Put, Value};
-use brickyard_types::{Medium, Position};
+use brickyard_types::{Medium, Position, SegmentId};
 use std::collections::BTreeSet;
 
 const KEYS: u64 = 2000;

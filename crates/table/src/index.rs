@@ -84,36 +84,27 @@ impl Index {
         let number = self.bucket_of(hash)?;
         let tag = hash.tag();
         let bucket = pool.bucket(number);
-        for slot in bucket.matches(tag) {
-            if let Some(found) = look(RecordRef(bucket.reference(slot))) {
-                let line = LineNumber::Bucket(number);
-                return Some((
-                    Place {
-                        line,
-                        slot: slot as u8,
-                    },
-                    found,
-                ));
-            }
-        }
+        let mut line = LineNumber::Bucket(number);
+        let mut slots = bucket.matches(tag);
+        let mut references = bucket.references();
         let mut link = bucket.link();
-        while link != 0 {
-            let cell = pool.cell(link);
-            for slot in cell.matches(tag) {
-                if let Some(found) = look(RecordRef(cell.reference(slot))) {
-                    let line = LineNumber::Cell(link);
-                    return Some((
-                        Place {
-                            line,
-                            slot: slot as u8,
-                        },
-                        found,
-                    ));
+        // One loop over both kinds of lines, so that there is one place where `look` is called and
+        // the compiler puts it in there.
+        loop {
+            for slot in slots {
+                if let Some(found) = look(RecordRef(u32::from_le_bytes(references[slot]))) {
+                    return Some((Place { line, slot: slot as u8 }, found));
                 }
             }
+            if link == 0 {
+                return None;
+            }
+            let cell = pool.cell(link);
+            line = LineNumber::Cell(link);
+            slots = cell.matches(tag);
+            references = cell.references();
             link = cell.link();
         }
-        None
     }
 
     /// Asks the processor for the bucket of `hash`.

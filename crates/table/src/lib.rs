@@ -21,12 +21,14 @@
 //! Not here: prepared operations that have not committed, which key belongs to which partition, the
 //! log, and the decision to remove a key: replicas must agree on that.
 
+mod apply;
 mod arena;
 mod block;
 mod bucket;
 #[cfg(test)]
 mod check;
 mod clear;
+mod cold;
 mod compact;
 mod due;
 mod evict;
@@ -35,6 +37,7 @@ mod full;
 mod hash;
 mod holes;
 mod index;
+mod measure;
 mod pool;
 mod prefetch;
 mod record;
@@ -42,9 +45,10 @@ mod scan;
 mod segments;
 mod table;
 
+pub use apply::{Applied, Put, Replaced};
 pub use due::Expired;
 pub use evict::Victim;
 pub use full::Full;
 pub use hash::{KeyHash, key_hash};
 pub use scan::ScanPosition;
-pub use table::{Applied, Config, Found, LocalPartition, Put, Replaced, Table, Value};
+pub use table::{Config, Found, LocalPartition, Table, Value};

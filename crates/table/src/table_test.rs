@@ -1,7 +1,8 @@
 //! The whole table against a `BTreeMap`, over random operations, with every invariant checked on the way.
 
 use super::*;
-use crate::{Expired, ScanPosition, Victim};
+use crate::{Applied, Expired, Put, Replaced, ScanPosition, Victim};
+use brickyard_types::{SegmentId, record::encoded_len};
 use std::collections::BTreeMap;
 
 /// What the table should have for a key.
@@ -359,7 +360,8 @@ impl Model {
                 0 if step % 3 == 0 => self.clear(),
                 1..10 => self.expire(),
                 10..20 => self.evict(),
-                20..60 => self.relocate(keys),
+                20..30 => self.table.compact_anyway(20_000),
+                30..60 => self.relocate(keys),
                 60..120 => self.warm_or_cool(keys),
                 draw if draw < 120 + removes => self.remove(keys),
                 _ => self.put(keys),

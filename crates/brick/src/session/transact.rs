@@ -151,7 +151,8 @@ impl Brick {
         }
         let steps = self.steps(id, queue.commands);
         let transaction = Transaction { steps, watches };
-        let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
+        let gather = Gather::new(Join::Only, protocol, 1).costing(transaction.bytes());
+        let token = self.open_gather(id, gather);
         let work = Work::Transaction(Box::new(transaction));
         self.place(work, table, protocol, token, all.first().map(Vec::as_slice));
     }

@@ -46,7 +46,8 @@ impl Brick {
             CommandId::Randomkey => Join::Any(self.core.random.next()),
             _ => Join::Only,
         };
-        let token = self.open_gather(id, Gather::new(join, protocol, bricks.len()));
+        let gather = Gather::new(join, protocol, bricks.len()).within(self.output_bytes_max());
+        let token = self.open_gather(id, gather);
         self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
         for (part, brick) in bricks.into_iter().enumerate() {
             let token = Token {
@@ -120,12 +121,13 @@ impl Brick {
         if wait.replicas <= 0 {
             return self.reply(id, |reply| reply.integer(0));
         }
-        let connection = &mut self.connections[id.0 as usize];
-        let hole = connection.output.open_hole();
+        let protocol = self.connections[id.0 as usize].session.protocol;
+        let hole = self
+            .open_gather(id, Gather::new(Join::Only, protocol, 1))
+            .hole;
         let until = (wait.timeout_ms > 0)
             .then(|| self.core.now + std::time::Duration::from_millis(wait.timeout_ms));
-        connection.blocked = Some(Blocked::Wait { until, hole });
-        self.list(id);
+        self.connections[id.0 as usize].blocked = Some(Blocked::Wait { until, hole });
     }
 }
 

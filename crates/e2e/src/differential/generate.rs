@@ -94,13 +94,26 @@ const DATA: &[(usize, &str)] = &[
     (1, "MEMORY USAGE key [ SAMPLES count ]"),
 ];
 
-/// Commands over the whole key space. Not inside a transaction: ours is one log record of one slot and
-/// refuses what is about many.
+/// Commands over the whole key space, or about the connection itself. Not inside a transaction: ours
+/// is one log record of one slot and refuses what is about more.
 const KEYSPACE: &[(usize, &str)] = &[
     (6, "KEYS pattern"),
     (6, "DBSIZE"),
     (1, "FLUSHDB [ ASYNC | SYNC | junk ]"),
     (1, "FLUSHALL [ ASYNC | SYNC ]"),
+    (3, "HELLO [ 2 | 3 | 3 SETNAME name | 4 | junk ]"),
+    (
+        1,
+        "CLIENT KILL ( ID 123456789 | ADDR 1.2.3.4:5 | 1.2.3.4:5 | ID junk | junk junk )",
+    ),
+    (
+        1,
+        "CLIENT LIST ( TYPE normal | TYPE junk | ID 123456789 | ID junk )",
+    ),
+    (1, "CLIENT REPLY ( ON | junk )"),
+    (1, "WAIT ( 0 0 | 0 10 | junk 0 | 0 junk | 0 -1 )"),
+    (1, "AUTH junk"),
+    (1, "AUTH ( default | junk ) junk"),
     (
         1,
         "SCAN ( junk | 0 COUNT 0 | 0 COUNT junk | 0 MATCH | 0 junk junk | -1 | 1x )",
@@ -111,21 +124,11 @@ const KEYSPACE: &[(usize, &str)] = &[
 const SERVER: &[(usize, &str)] = &[
     (4, "PING [ value ]"),
     (3, "ECHO value"),
-    (3, "HELLO [ 2 | 3 | 3 SETNAME name | 4 | junk ]"),
     (2, "CLIENT ( GETNAME | SETNAME name | SETNAME badname )"),
     (
         1,
-        "CLIENT ( ID | INFO | LIST | NO-EVICT ON | NO-EVICT OFF | NO-EVICT junk | junk )",
+        "CLIENT ( ID | INFO | NO-EVICT ON | NO-EVICT OFF | NO-EVICT junk | junk )",
     ),
-    (
-        1,
-        "CLIENT KILL ( ID 123456789 | ADDR 1.2.3.4:5 | 1.2.3.4:5 | ID junk | junk junk )",
-    ),
-    (
-        1,
-        "CLIENT LIST ( TYPE normal | TYPE junk | ID 123456789 | ID junk )",
-    ),
-    (1, "CLIENT REPLY ( ON | junk )"),
     (
         2,
         "COMMAND ( GETKEYS SET key value EX 1 | GETKEYS MSET key value key value | GETKEYS BITOP AND key key key \
@@ -133,7 +136,7 @@ const SERVER: &[(usize, &str)] = &[
     ),
     (
         1,
-        "CONFIG ( GET databases | GET junk | SET junk junk | SET maxmemory junk | RESETSTAT | junk )",
+        "CONFIG ( GET databases | GET junk | SET junk junk | RESETSTAT | junk )",
     ),
     (1, "OBJECT ( ENCODING | junk key | HELP )"),
     (
@@ -148,9 +151,6 @@ const SERVER: &[(usize, &str)] = &[
         1,
         "INFO ( server | clients | memory | stats | replication | keyspace | everything )",
     ),
-    (1, "WAIT ( 0 0 | 0 10 | junk 0 | 0 junk | 0 -1 )"),
-    (1, "AUTH junk"),
-    (1, "AUTH ( default | junk ) junk"),
     (2, "junk junk+"),
     (1, "junk"),
 ];
@@ -233,16 +233,18 @@ impl Generator {
         let is_bound = self.is_watching[connection] || self.is_queueing[connection];
         let has_keyspace = !is_bound;
         let table = match self.random.below(100) {
-            0..70 => parsed(&TABLES[0], DATA),
-            70..76 if has_keyspace => parsed(&TABLES[1], KEYSPACE),
+            0..67 => parsed(&TABLES[0], DATA),
+            67..76 if has_keyspace => parsed(&TABLES[1], KEYSPACE),
             76..84 => parsed(&TABLES[2], SERVER),
             84..92 => parsed(&TABLES[3], TRANSACTION),
             92..94 if self.dialect == Dialect::Cluster => parsed(&TABLES[4], CLUSTER),
-            92..94 if has_keyspace => parsed(&TABLES[5], STANDALONE),
+            92..94 if has_keyspace && self.dialect == Dialect::Standalone => {
+                parsed(&TABLES[5], STANDALONE)
+            }
             94..95 if has_keyspace => return self.add_scan(connection),
             95..96 if has_keyspace => return self.push(connection, Step::RandomKey),
             96..97 if !is_bound => return self.add_expiry(connection),
-            97..98 if !self.is_queueing[connection] || self.random.once_in(4) => {
+            97..98 if self.may_reset(connection) => {
                 self.is_watching[connection] = false;
                 self.is_queueing[connection] = false;
                 return self.call(connection, &[b"RESET"]);
@@ -269,11 +271,20 @@ impl Generator {
             arguments.push(argument);
         });
         self.random = random;
-        if self.random.once_in(12) {
+        // The values of MSETNX would slide into its keys' places.
+        let is_fragile =
+            self.dialect != Dialect::Cluster && arguments[0].eq_ignore_ascii_case(b"MSETNX");
+        if self.random.once_in(12) && !is_fragile {
             self.damage(&mut arguments, connection);
         }
         self.follow(connection, &arguments);
         self.push(connection, Step::Call(arguments));
+    }
+
+    /// A `RESET` ends the transaction that a sequence may be about, so only now and then.
+    fn may_reset(&mut self, connection: usize) -> bool {
+        // It would also lead back to the default table.
+        self.dialect != Dialect::Table && (!self.is_queueing[connection] || self.random.once_in(4))
     }
 
     /// Keeps track of the transaction that the connection is in.
@@ -339,7 +350,7 @@ impl Generator {
     fn damage(&mut self, arguments: &mut Vec<Vec<u8>>, connection: usize) {
         let at = 1 + self.random.below(arguments.len());
         // An argument that slides into a key's place must carry the tag where keys must.
-        let must_be_peer = self.dialect == Dialect::Standalone || self.needs_one_slot(connection);
+        let must_be_peer = self.dialect != Dialect::Cluster || self.needs_one_slot(connection);
         let edge = if must_be_peer {
             self.peers[self.random.below(self.peers.len())].clone()
         } else {
@@ -381,7 +392,7 @@ impl Generator {
     /// Whether keys of several slots would be answered differently for a good reason: where we spread
     /// keys and Redis does not, and where keys are watched, which ours wants in the transaction's slot.
     fn needs_one_slot(&self, connection: usize) -> bool {
-        let is_queueing = self.is_queueing[connection] && self.dialect == Dialect::Standalone;
+        let is_queueing = self.is_queueing[connection] && self.dialect != Dialect::Cluster;
         self.is_watching[connection] || is_queueing
     }
 

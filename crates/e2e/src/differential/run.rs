@@ -64,10 +64,7 @@ impl Pair {
     pub fn run(&mut self, moves: &[Move], seed: u64) -> Option<Difference> {
         let outcome = match self.prepare() {
             Ok(()) => self.play(moves, seed),
-            Err(error) => Some(Difference {
-                index: 0,
-                text: error,
-            }),
+            Err(error) => Some(Difference::new(0, error)),
         };
         if outcome.is_some() {
             // Connections may be in the middle of anything now.
@@ -126,10 +123,8 @@ impl Pair {
                         .collect();
                     let difference = self.burst(*connection, &calls, state, &mut random);
                     let end = begin + calls.len();
-                    let difference = difference.map(|(offset, text)| Difference {
-                        index: begin + offset,
-                        text,
-                    });
+                    let difference =
+                        difference.map(|(offset, text)| Difference::new(begin + offset, text));
                     begin = end;
                     if difference.is_some() {
                         return difference;
@@ -143,7 +138,7 @@ impl Pair {
                 Step::Expire(key) => self.expire(*connection, key),
             };
             if let Some(text) = difference {
-                return Some(Difference { index: begin, text });
+                return Some(Difference::new(begin, text));
             }
             begin += 1;
         }

@@ -60,7 +60,7 @@ fn tables_of_any_medium_and_durability_answer_as_redis_does() {
         let mut pair = Pair::new(redis.port(), brickyard.port()).on_table(name);
         check(
             &mut pair,
-            Dialect::Standalone,
+            Dialect::Table,
             seed() + 1_000_000,
             sequences() / 4,
         );

@@ -1,6 +1,6 @@
 //! The program's own tools against its own server: load, dump, bench.
 
-use brickyard_e2e::server::{brickyard, Server, Setup};
+use brickyard_e2e::server::{Server, Setup, brickyard};
 use brickyard_e2e::skip;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,10 @@ fn address(server: &Server) -> String {
 }
 
 fn sample(name: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a workspace");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("a workspace");
     root.join("samples").join(name)
 }
 
@@ -22,13 +25,20 @@ fn package_index() -> Option<PathBuf> {
         .flatten()
         .map(|entry| entry.path())
         .filter(is_index)
-        .max_by_key(|path| fs::metadata(path).map(|metadata| metadata.len()).unwrap_or(0))
+        .max_by_key(|path| {
+            fs::metadata(path)
+                .map(|metadata| metadata.len())
+                .unwrap_or(0)
+        })
 }
 
 #[test]
 fn a_package_index_is_loaded_and_survives_a_crash() {
     let index = package_index().unwrap_or_else(|| {
-        skip::announce("the machine's package index", "none here; apt-get update makes one, the sample is used");
+        skip::announce(
+            "the machine's package index",
+            "none here; apt-get update makes one, the sample is used",
+        );
         sample("packages.sample")
     });
     let mut server = Setup::brickyard(2).start();
@@ -37,8 +47,16 @@ fn a_package_index_is_loaded_and_survives_a_crash() {
     assert!(loaded.status.success(), "{}", loaded.text());
     let mut client = server.connect();
     let count = client.line("DBSIZE").as_integer().expect("a number");
-    let least = if path.ends_with("packages.sample") { 40 } else { 100 };
-    assert!(count >= least, "{count} records of {path}: {}", loaded.text());
+    let least = if path.ends_with("packages.sample") {
+        40
+    } else {
+        100
+    };
+    assert!(
+        count >= least,
+        "{count} records of {path}: {}",
+        loaded.text()
+    );
     let record = client.line("GET bash").text();
     server.kill();
     server.restart();
@@ -58,7 +76,11 @@ fn what_is_dumped_can_be_loaded_into_another_table() {
         client.must(&["SET", &format!("k{number}"), &format!("value {number}")]);
     }
     client.must(&["SET", "short-lived", "v", "EX", "1000"]);
-    assert!(client.call(&[&b"SET"[..], b"bytes\x00\xff", b"\r\n\x01\xfe"]).is_ok());
+    assert!(
+        client
+            .call(&[&b"SET"[..], b"bytes\x00\xff", b"\r\n\x01\xfe"])
+            .is_ok()
+    );
     client.must(&["TABLE", "CREATE", "copy", "MEDIUM", "disk"]);
     let address = address(&server);
     let dumped = brickyard(&["dump", "--from", &address]);
@@ -66,24 +88,53 @@ fn what_is_dumped_can_be_loaded_into_another_table() {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     fs::write(file.path(), &dumped.stdout).expect("the file can be written");
     let path = file.path().to_str().expect("a plain path");
-    let loaded = brickyard(&["load", path, "--to", &address, "--table", "copy", "--format", "dump"]);
+    let loaded = brickyard(&[
+        "load", path, "--to", &address, "--table", "copy", "--format", "dump",
+    ]);
     assert!(loaded.status.success(), "{}", loaded.text());
     client.must(&["TABLE", "USE", "copy"]);
     assert_eq!(client.line("DBSIZE").as_integer(), Some(502));
     assert_eq!(client.line("GET k77").text(), "value 77");
-    assert_eq!(client.call(&[b"GET", &b"bytes\x00\xff"[..]]).as_bytes(), Some(&b"\r\n\x01\xfe"[..]));
-    let left = client.line("TTL short-lived").as_integer().expect("a number");
-    assert!((900..=1000).contains(&left), "{left} seconds are left of 1000");
+    assert_eq!(
+        client.call(&[b"GET", &b"bytes\x00\xff"[..]]).as_bytes(),
+        Some(&b"\r\n\x01\xfe"[..])
+    );
+    let left = client
+        .line("TTL short-lived")
+        .as_integer()
+        .expect("a number");
+    assert!(
+        (900..=1000).contains(&left),
+        "{left} seconds are left of 1000"
+    );
 }
 
 #[test]
 fn bench_measures_without_errors() {
     let server = Setup::brickyard(2).start();
     let address = address(&server);
-    let common = ["bench", "--at", &address, "--requests", "20000", "--keys", "1000", "--json"];
-    for more in [&["--clients", "8", "--pipeline", "50"][..], &["--clients", "10"]] {
+    let common = [
+        "bench",
+        "--at",
+        &address,
+        "--count",
+        "20000",
+        "--keys",
+        "1000",
+        "--warm-up",
+        "0",
+        "--json",
+    ];
+    for more in [
+        &["--clients", "8", "--pipeline", "50"][..],
+        &["--clients", "10"],
+    ] {
         let finished = brickyard(&[&common, more].concat());
         assert!(finished.status.success(), "{}", finished.text());
-        assert!(finished.stdout.trim_start().starts_with('{'), "{}", finished.text());
+        assert!(
+            finished.stdout.trim_start().starts_with('{'),
+            "{}",
+            finished.text()
+        );
     }
 }

@@ -111,6 +111,12 @@ impl LiveBytes {
         self.segments.get(&segment).map_or(0, |usage| usage.live)
     }
 
+    /// Each segment with the bytes of its records and how many of them are live, oldest first.
+    pub fn segments(&self) -> impl Iterator<Item = (SegmentId, u64, u64)> {
+        let segments = self.segments.iter();
+        segments.map(|(id, usage)| (*id, usage.total, usage.live))
+    }
+
     /// Bytes of all records, and how many of them are live.
     #[must_use]
     pub fn totals(&self) -> (u64, u64) {

@@ -200,6 +200,9 @@ fn run(seed: u64) {
                 capacity: used as u64 + random.below(12_000),
             });
         }
+        if random.below(2) == 0 {
+            disk.inject(Fault::SpaceUnknown);
+        }
         disk.inject(Fault::Dies {
             after: random.below(150),
         });

@@ -194,8 +194,7 @@ pub fn open<D: Disk>(
         remove(&disk, file_name::UNSURE, &mut report)?;
     }
     let reader = Reader::new(disk.clone(), &config);
-    let appender = Appender::new(disk.clone(), config, active, shared)
-        .map_err(Error::io("ask for the space of", disk.describe("")))?;
+    let appender = Appender::new(disk, config, active, shared);
     Ok(Opened {
         appender,
         syncer,

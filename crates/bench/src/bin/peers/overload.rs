@@ -21,16 +21,17 @@ const TIMES: [f64; 6] = [1.0, 2.0, 3.0, 5.0, 7.0, 10.0];
 const CONNECTIONS: usize = 50;
 /// Pipeline of the closed loop that finds the capacity: deep enough that a server is never idle.
 const PIPELINE: usize = 64;
-/// Requests that may wait for replies, over all connections.
-const WAITING_MAX: usize = 100_000;
+/// Requests that may be due and not answered, over all connections. With their values they are more
+/// bytes than a server's queues should hold, so that its bounds show.
+const WAITING_MAX: usize = 500_000;
 const VALUE_BYTES: usize = 150;
 
 /// Measures reads, and writes at two durabilities, on every server that has them.
 pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
     pin(CLIENT_CORE)?;
     let mut out = format!(
-        "Open loop, Poisson arrivals, {CONNECTIONS} connections; at most {} requests wait for \
-         replies, further ones are not sent. Capacity is what a closed loop of {CONNECTIONS} \
+        "Open loop, Poisson arrivals, {CONNECTIONS} connections; at most {} requests are due \
+         and not answered, further ones are not sent. Capacity is what a closed loop of {CONNECTIONS} \
          connections with pipeline {PIPELINE} gets.\n\n",
         grouped(WAITING_MAX as u64)
     );

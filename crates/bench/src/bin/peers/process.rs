@@ -47,7 +47,8 @@ impl Process {
         let (port, brick_port) = free_ports().context("cannot find free ports")?;
         let data = dir.join(format!("{}-{port}", name.replace(' ', "-")));
         fs::create_dir_all(&data).with_context(|| format!("cannot make {}", data.display()))?;
-        let log = data.join("server.log");
+        // Beside the data, not in it: a server may refuse a directory that holds strangers.
+        let log = data.with_extension("log");
         let output =
             File::create(&log).with_context(|| format!("cannot make {}", log.display()))?;
         let mut command = found.command(setup, port, brick_port, &data);

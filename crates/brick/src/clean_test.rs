@@ -1,0 +1,149 @@
+use crate::effect::Port;
+use crate::harness::{Client, Node};
+use brickyard_types::{Durability, SegmentId, TableAttributes};
+use std::time::Duration;
+
+const TICK: Duration = Duration::from_millis(100);
+
+fn node(durability: Durability) -> (Node, Client) {
+    let attributes = TableAttributes {
+        durability,
+        ..TableAttributes::default()
+    };
+    let mut node = Node::new(1, attributes);
+    let client = node.connect(0, Port::Node);
+    (node, client)
+}
+
+fn segments(node: &Node) -> Vec<u32> {
+    node.logs[0].sealed.keys().map(|id| id.0).collect()
+}
+
+fn clean(node: &mut Node, ticks: usize) {
+    for _ in 0..ticks {
+        node.advance(TICK);
+    }
+}
+
+#[test]
+fn live_records_are_moved_and_survive_a_restart() {
+    let (mut node, client) = node(Durability::Log);
+    node.call(client, "SET keep 1\nMSET {t}a 1 {t}b 2\nSET gone x\nSET fat 0123456789");
+    node.call(client, "SET fat 1\nDEL gone\nDEL {t}b\nSET fat 2\nSET fat 3");
+    node.roll(0);
+    clean(&mut node, 3);
+    assert_eq!(segments(&node), []);
+    for _ in 0..2 {
+        let client = node.connect(0, Port::Node);
+        assert_eq!(
+            node.call(client, "MGET keep {t}a\nGET {t}b\nGET gone\nGET fat\nDBSIZE"),
+            "-CROSSSLOT Keys in request don't hash to the same slot $-1 $-1 $1 3 :3"
+                .replace("-CROSSSLOT Keys in request don't hash to the same slot", "*2 $1 1 $1 1")
+        );
+        node.restart();
+    }
+}
+
+#[test]
+fn deleted_key_does_not_come_back_with_a_copy_made_while_it_was_deleted() {
+    // PROTOCOL rule 14: the copy would stand in the log behind the tombstone.
+    let (mut node, client) = node(Durability::Log);
+    node.call(client, "SET k v");
+    node.call(client, "SET fat 0123456789012345678901234567890123456789\nSET fat 1");
+    node.roll(0);
+    node.logs[0].is_held = true;
+    node.call(client, "DEL k\nSET fat 2");
+    // The cleaner looks at the segment before the deletion has committed.
+    node.advance(TICK);
+    node.append_one(0);
+    node.roll(0);
+    node.logs[0].is_held = false;
+    node.settle();
+    clean(&mut node, 200);
+    node.call(client, "SET fat 3");
+    node.roll(0);
+    clean(&mut node, 200);
+    assert!(!segments(&node).contains(&1) && !segments(&node).contains(&2));
+    assert_eq!(node.call(client, "GET k"), "$-1");
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "GET k"), "$-1");
+}
+
+#[test]
+fn segment_goes_only_when_what_replaced_its_records_is_synced() {
+    let (mut node, client) = node(Durability::Log);
+    node.call(client, "SET k old");
+    node.roll(0);
+    node.logs[0].is_held = true;
+    node.call(client, "SET k new");
+    node.append(0);
+    node.advance(TICK);
+    node.append(0);
+    node.settle();
+    assert_eq!(segments(&node), [1], "a power cut would take both values");
+    node.sync(0);
+    node.settle();
+    assert_eq!(segments(&node), []);
+}
+
+#[test]
+fn tombstones_that_are_still_needed_are_moved_once_and_not_for_ever() {
+    let (mut node, client) = node(Durability::Log);
+    // The oldest segment stays: all of it but a little is live.
+    for number in 0..100 {
+        node.call(client, &format!("SET k{number} 0123456789012345678901234567890123456789"));
+    }
+    node.roll(0);
+    node.call(client, "DEL k1\nDEL k2");
+    node.roll(0);
+    clean(&mut node, 100);
+    let len = node.logs[0].bytes.len();
+    for _ in 0..20 {
+        node.roll(0);
+        clean(&mut node, 10);
+    }
+    assert_eq!(node.logs[0].bytes.len(), len);
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "GET k1\nDBSIZE"), "$-1 :98");
+    // Once it is gone, they go too.
+    for number in 3..100 {
+        node.call(client, &format!("SET k{number} new"));
+    }
+    node.roll(0);
+    clean(&mut node, 400);
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "GET k1\nGET k3\nDBSIZE"), "$-1 $3 new :98");
+    assert!(!segments(&node).contains(&1));
+}
+
+#[test]
+fn horizon_falls_back_when_its_record_was_refused() {
+    let (mut node, client) = node(Durability::Log);
+    node.call(client, "SET k v\nDEL k");
+    node.roll(0);
+    node.logs[0].is_held = true;
+    node.advance(TICK);
+    node.refuse(0);
+    node.logs[0].is_held = false;
+    assert_eq!(node.bricks[0].horizons(), []);
+    clean(&mut node, 100);
+    assert_eq!(segments(&node), []);
+    assert_eq!(node.bricks[0].horizons().len(), 1);
+    node.restart();
+    assert_eq!(node.bricks[0].horizons().len(), 1);
+}
+
+#[test]
+fn unreadable_record_keeps_its_segment() {
+    let (mut node, client) = node(Durability::Log);
+    node.call(client, "SET k 1\nSET k 2\nDEL k");
+    let at = node.logs[0].bytes.len() - 1;
+    node.logs[0].bytes[at] ^= 1;
+    node.roll(0);
+    clean(&mut node, 100);
+    assert_eq!(segments(&node), [1]);
+    let _ = SegmentId(1);
+}
