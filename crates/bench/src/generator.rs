@@ -212,26 +212,20 @@ impl Generator {
         let mut touched = Vec::new();
         loop {
             let now_ns = self.now_ns();
+            due_ns += self.leave_out(due_ns, now_ns, mean_ns, waiting_max);
             let mut queued = 0;
             while due_ns <= now_ns as f64 && queued < DUE_A_TURN_MAX {
                 if due_ns >= self.stop_at_ns as f64 || self.budget == 0 {
                     self.flush_all(&mut touched);
                     return Ok(());
                 }
-                let is_measured = due_ns >= self.measure_from_ns as f64;
-                self.budget -= u64::from(is_measured);
-                // A client that cannot keep up lets requests wait too, before they are even written.
-                let overdue = ((now_ns as f64 - due_ns) / mean_ns) as usize;
-                if self.in_flight + overdue >= waiting_max {
-                    self.record.not_sent += u64::from(is_measured);
-                } else {
-                    self.queue_due(due_ns as u64, &mut turn, &mut touched);
-                    queued += 1;
-                }
+                self.budget -= u64::from(due_ns >= self.measure_from_ns as f64);
+                self.queue_due(due_ns as u64, &mut turn, &mut touched);
                 due_ns += match arrivals {
                     Arrivals::Constant => mean_ns,
                     Arrivals::Poisson => self.writer.waiting_time(mean_ns),
                 };
+                queued += 1;
             }
             self.flush_all(&mut touched);
             // Sleeping until the next due time would oversleep it by the timer's step, so the last
@@ -242,6 +236,26 @@ impl Generator {
                 self.serve(event.token().0, event.is_readable(), event.is_writable())?;
             }
         }
+    }
+
+    /// Leaves out the requests that are due beyond `waiting_max`, and returns how much of the schedule
+    /// they were, in nanoseconds.
+    ///
+    /// Requests that are due but not even written wait as well: a client that cannot keep up must not
+    /// pile them up where nobody counts them. They go all at once, at the mean distance, because at ten
+    /// times of what a server can do nearly all of the schedule is left out.
+    fn leave_out(&mut self, due_ns: f64, now_ns: u64, mean_ns: f64, waiting_max: usize) -> f64 {
+        let until_ns = now_ns.min(self.stop_at_ns) as f64;
+        let overdue = ((until_ns - due_ns) / mean_ns).max(0.0) as u64;
+        let room = waiting_max.saturating_sub(self.in_flight) as u64;
+        let is_measured = due_ns >= self.measure_from_ns as f64;
+        let mut excess = overdue.saturating_sub(room);
+        if is_measured {
+            excess = excess.min(self.budget);
+            self.budget -= excess;
+            self.record.not_sent += excess;
+        }
+        excess as f64 * mean_ns
     }
 
     /// Gives the request that is due to the next connection in turn.

@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const BATCH_MAX: usize = 128;
 
 /// Bytes of records after which a run ends, so that a batch of the log stays small.
-const BATCH_BYTES_MAX: usize = 4 << 20;
+pub(crate) const BATCH_BYTES_MAX: usize = 4 << 20;
 
 /// What was found in the input.
 #[derive(Debug)]
@@ -83,6 +83,8 @@ fn is_heavy(spec: &Spec, arguments: usize) -> bool {
 impl Brick {
     /// Executes a batch of the requests that have arrived, or one that may take long.
     pub fn run(&mut self) {
+        self.run_inbox();
+        self.core.count_out_cleared();
         self.batch.clear();
         self.spans.clear();
         let single = self.logs_everything();
@@ -112,6 +114,7 @@ impl Brick {
         while let Some(id) = self.ending.pop() {
             self.close_if_over(id);
         }
+        self.tend_tables();
     }
 
     /// All that the connection has sent so far is parsed, or must wait.

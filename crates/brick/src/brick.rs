@@ -20,7 +20,7 @@ use crate::cold::Cold;
 use crate::connection::{Blocked, Connection, ConnectionId, INPUT_SOFT};
 use crate::core::Core;
 use crate::effect::{Accepted, BatchId, Effect};
-use crate::forward::{ForwardReply, Outbox};
+use crate::forward::{ForwardReply, ForwardRequest, Outbox};
 use crate::keyed::Share;
 use crate::log::Log;
 use crate::output::Gate;
@@ -70,6 +70,8 @@ pub struct Brick {
     resumed: Vec<ConnectionId>,
     paused: Vec<ConnectionId>,
     pub(crate) closing: Vec<ConnectionId>,
+    /// What other bricks have asked and has not been executed.
+    pub(crate) inbox: VecDeque<(BrickId, ForwardRequest)>,
     /// Replies to other bricks that wait for the log.
     pub(crate) held_replies: Vec<(Gate, BrickId, ForwardReply)>,
     /// Shares of commands on whole tables that wait for what was prepared before them.
@@ -89,6 +91,10 @@ pub struct Brick {
     pub(crate) ran_slow: Option<SlowCommand>,
     pub(crate) is_stopping: bool,
     pub(crate) last_sweep: Instant,
+    /// There are more expired keys to remove.
+    pub(crate) has_expired: bool,
+    /// A table is past its memory bound and can make room.
+    pub(crate) is_crowded: bool,
     /// Commands a second over the last second or so, and the count that it was taken from.
     pub(crate) ops_per_second: u64,
     pub(crate) commands_at_sweep: u64,
@@ -126,6 +132,7 @@ impl Brick {
             staging: Staging::default(),
             random: Random::new(seed),
             slowlog: Slowlog::default(),
+            has_buried: false,
             damage: Vec::new(),
         };
         core.adopt(catalog);
@@ -138,6 +145,7 @@ impl Brick {
             resumed: Vec::new(),
             paused: Vec::new(),
             closing: Vec::new(),
+            inbox: VecDeque::new(),
             held_replies: Vec::new(),
             deferred: VecDeque::new(),
             pending: BTreeMap::new(),
@@ -151,6 +159,8 @@ impl Brick {
             ran_slow: None,
             is_stopping: false,
             last_sweep: Instant(0),
+            has_expired: false,
+            is_crowded: false,
             ops_per_second: 0,
             commands_at_sweep: 0,
         }
@@ -172,10 +182,12 @@ impl Brick {
                     it.blocked,
                     Some(Blocked::Wait { .. } | Blocked::Control(_))
                 );
-                !is_endless && !it.is_broken
+                // The list is only tidied when the log moves on: not all on it still wait.
+                !is_endless && !it.is_broken && it.output.is_held()
             })
         };
         self.core.is_settled()
+            && self.inbox.is_empty()
             && self.held_replies.is_empty()
             && !self.waiting.iter().any(is_answerable)
     }
@@ -184,6 +196,9 @@ impl Brick {
     #[must_use]
     pub fn has_work(&self) -> bool {
         !self.queued.is_empty()
+            || !self.inbox.is_empty()
+            || self.core.has_buried
+            || self.has_expired || self.is_crowded
     }
 
     /// When a [`crate::Event::Tick`] is wanted at the latest.

@@ -259,6 +259,7 @@ impl Brick {
                 .is_err()
             {
                 self.cleaner.state = State::Idle;
+                self.cleaner.back_off = BACK_OFF_TICKS;
             }
         }
     }

@@ -174,6 +174,17 @@ impl Cold {
         }
     }
 
+    /// Op numbers will be used again: what a parked transaction watches no longer says what it was.
+    pub(crate) fn forget_watches(&mut self) {
+        for (_, parked) in &mut self.parked {
+            if let Work::Transaction(transaction) = &mut parked.work {
+                for watch in &mut transaction.watches {
+                    watch.op = Some(Op(u64::MAX));
+                }
+            }
+        }
+    }
+
     /// A command that may run now; [`Self::parked`] has it until [`Self::remove`].
     pub(crate) fn poll_runnable(&mut self) -> Option<usize> {
         self.runnable.pop_front()
@@ -184,7 +195,8 @@ impl Cold {
         let parked = self.parked.get_mut(id)?;
         let placeholder = Work::Transaction(Box::default());
         let work = std::mem::replace(&mut parked.work, placeholder);
-        let values = std::mem::take(&mut parked.values);
+        let mut values = std::mem::take(&mut parked.values);
+        values.sort_unstable_by_key(ColdValue::order);
         Some((work, values, parked))
     }
 
@@ -199,15 +211,22 @@ impl Cold {
     /// The command is done; those behind it may run. Returns who waits for its outcome.
     pub(crate) fn remove(&mut self, id: usize) -> Option<Origin> {
         let parked = self.parked.try_remove(id)?;
-        for reading in self.reads.values_mut() {
-            reading.waiting.retain(|waiting| *waiting != id);
+        if parked.missing > 0 {
+            // It failed before all that it waited for was there.
+            for reading in self.reads.values_mut() {
+                reading.waiting.retain(|waiting| *waiting != id);
+            }
         }
         self.runnable.retain(|runnable| *runnable != id);
         for key in parked.keys {
             let Some(queue) = self.queues.get_mut(&key) else {
                 continue;
             };
-            queue.retain(|waiting| *waiting != id);
+            if queue.front() == Some(&id) {
+                queue.pop_front();
+            } else {
+                queue.retain(|waiting| *waiting != id);
+            }
             let next = queue.front().copied();
             if queue.is_empty() {
                 self.queues.remove(&key);

@@ -7,6 +7,7 @@ use crate::cold::Cold;
 use crate::effect::{BatchId, Effect};
 use crate::forward::Outbox;
 use crate::log::{Committed, KeyRef, Log, Prepared};
+use crate::output::Gate;
 use crate::random::Random;
 use crate::segments::Segments;
 use crate::shared::Shared;
@@ -19,7 +20,7 @@ use brickyard_routing::{Location, MapVersion, Member, NodeId, TableMap};
 use brickyard_table::{LocalPartition, Put, Table, Value};
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::{
-    BrickId, Durability, Instant, Medium, Op, PartitionId, Position, SegmentId, TableAttributes,
+    BrickId, Durability, Instant, Medium, Op, PartitionId, Position, TableAttributes,
     TableId, UnixMillis, View,
 };
 use std::collections::{BTreeMap, VecDeque};
@@ -42,9 +43,9 @@ pub(crate) struct Partition {
     /// Records at or below this op may be missing because the log is damaged: a key that is not
     /// known from a later op is not served (`Op(0)`: nothing is damaged).
     pub(crate) damaged: Op,
-    /// While recovery is under way: the segment with damage behind the last readable op, and how
-    /// many records the damage can have held at most.
-    pub(crate) unreadable: Option<(SegmentId, u64)>,
+    /// While recovery is under way: where there is damage behind the last readable op, and how many
+    /// records it can have held at most.
+    pub(crate) unreadable: Option<(Position, u64)>,
     /// Tombstones up to here may be missing from the log (PROTOCOL rule 14).
     pub(crate) horizon: Op,
     /// A clear that has not committed.
@@ -64,6 +65,12 @@ pub(crate) struct TableState {
     pub(crate) stats: Arc<TableStats>,
     /// `CLUSTER SLOTS` and the like, rendered for a version of the map.
     pub(crate) topology: Option<(MapVersion, TopologyReplies)>,
+    /// Open once the removals that made room last have committed.
+    pub(crate) evicting: Gate,
+    /// The table was altered from `fsync` to `log` while batches up to this one were not synced:
+    /// until they are its writes wait for the sync too, or they would commit before older ones.
+    /// 0: nothing to wait for.
+    pub(crate) syncing: BatchId,
     /// This brick's part of `MAXMEMORY`, in bytes.
     pub(crate) memory_max: u64,
 }
@@ -76,7 +83,7 @@ impl TableState {
 
     #[inline]
     pub(crate) fn is_fsync(&self) -> bool {
-        self.attributes.durability == Durability::Fsync
+        self.attributes.durability == Durability::Fsync || self.syncing.0 > 0
     }
 
     /// Bytes that count against `MAXMEMORY`: live records and their index. Dead space, up to an
@@ -147,6 +154,8 @@ pub(crate) struct Core {
     pub(crate) staging: Staging,
     pub(crate) random: Random,
     pub(crate) slowlog: Slowlog,
+    /// Cleared partitions still have memory to be won back.
+    pub(crate) has_buried: bool,
     /// What recovery could not read, for `INFO` and for errors.
     pub(crate) damage: Vec<String>,
 }
@@ -191,7 +200,11 @@ impl Core {
                 None => self.add_table(table),
                 Some(&index) => {
                     let bricks = u64::from(self.bricks);
+                    let building = self.log.building_id();
                     if let Some(state) = self.table_mut(index) {
+                        if state.is_fsync() && table.attributes.durability == Durability::Log {
+                            state.syncing = building;
+                        }
                         state.attributes = table.attributes.clone();
                         state.memory_max = memory_max(&state.attributes, bricks);
                         state.table.set_evicts(evicts(&state.attributes));
@@ -237,6 +250,8 @@ impl Core {
             id: table.id,
             name: table.name.clone(),
             topology: None,
+            syncing: BatchId(0),
+            evicting: Gate::OPEN,
             memory_max: memory_max(&table.attributes, u64::from(self.bricks)),
             attributes: table.attributes.clone(),
             map,
@@ -335,6 +350,7 @@ impl Core {
             }
             Kind::Clear => {
                 state.table.clear(partition, prepared.op);
+                self.has_buried = true;
                 let cleared = state
                     .partitions
                     .iter_mut()
@@ -344,6 +360,8 @@ impl Core {
                     && cleared.clear.is_some_and(|clear| clear.op == prepared.op)
                 {
                     cleared.clear = None;
+                    // What the log had lost of it is gone as well.
+                    cleared.damaged = Op(0);
                 }
             }
             _ => {

@@ -5,12 +5,13 @@
 use crate::brick::Brick;
 use crate::connection::Blocked;
 use crate::effect::{BatchId, ColdRead, Effect, Event};
-use crate::forward::{Forward, Origin, Token};
+use crate::batch::BATCH_BYTES_MAX;
+use crate::forward::{Forward, ForwardRequest, Origin, Token};
 use crate::keyed::{dropped_table, error_line};
 use crate::log::{KeyRef, Prepared, Writer};
 use crate::output::Gate;
 use crate::settings::Settings;
-use crate::view::ColdWanted;
+use crate::view::{ColdWanted, PendingClear};
 use brickyard_command::ErrorReply;
 use brickyard_types::{BrickId, Op, Position};
 use std::time::Duration;
@@ -78,6 +79,7 @@ impl Brick {
                 watch.op = Some(Op(u64::MAX));
             }
         }
+        self.core.cold.forget_watches();
         self.on_clean_refused();
         self.let_out();
     }
@@ -101,13 +103,17 @@ impl Brick {
 
     fn refuse_from(&mut self, id: BatchId, error: &[u8]) -> Vec<Prepared> {
         let refused = self.core.log.on_refused(id);
-        for state in self.core.tables.iter_mut().flatten() {
-            for partition in state.partitions.iter_mut().flatten() {
+        let log = &self.core.log;
+        for (table, state) in self.core.tables.iter_mut().enumerate() {
+            let partitions = state.iter_mut().flat_map(|state| &mut state.partitions);
+            for partition in partitions.flatten() {
                 if partition
                     .clear
                     .is_some_and(|clear| clear.gate.waits_for(id))
                 {
-                    partition.clear = None;
+                    // An earlier one may be on its way yet.
+                    let earlier = log.pending_clear(table as u32, partition.local);
+                    partition.clear = earlier.map(|(op, gate)| PendingClear { op, gate });
                 }
             }
         }
@@ -285,22 +291,38 @@ impl Brick {
         for message in messages {
             match message {
                 Forward::Reply(reply) => self.on_part(reply.token, reply.bytes, Gate::OPEN),
-                Forward::Request(request) => {
-                    let origin = Origin {
-                        brick: from,
-                        token: request.token,
-                    };
-                    let table = self.core.table_by_id.get(&request.table).copied();
-                    let Some(table) = table else {
-                        self.complete(origin, error_line(&dropped_table()), Gate::OPEN);
-                        continue;
-                    };
-                    let writer =
-                        Writer(u64::from(from.0) << 32 | u64::from(request.token.connection.0));
-                    self.run_for(request.work, table, request.protocol, origin, writer);
-                }
+                Forward::Request(request) => self.inbox.push_back((from, request)),
             }
         }
+    }
+
+    /// Executes what other bricks have asked, a run's worth of it: few bytes can ask for many.
+    pub(crate) fn run_inbox(&mut self) {
+        const REPLY_BYTES_MAX: usize = 8 << 20;
+        const REQUESTS_MAX: usize = 1024;
+        for _ in 0..REQUESTS_MAX {
+            let is_full = self.core.outbox.bytes() > REPLY_BYTES_MAX
+                || self.core.log.building_len() > BATCH_BYTES_MAX;
+            if is_full {
+                break;
+            }
+            let Some((from, request)) = self.inbox.pop_front() else {
+                break;
+            };
+            self.run_request(from, request);
+        }
+    }
+
+    fn run_request(&mut self, from: BrickId, request: ForwardRequest) {
+        let origin = Origin {
+            brick: from,
+            token: request.token,
+        };
+        let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
+            return self.complete(origin, error_line(&dropped_table()), Gate::OPEN);
+        };
+        let writer = Writer(u64::from(from.0) << 32 | u64::from(request.token.connection.0));
+        self.run_for(request.work, table, request.protocol, origin, writer);
     }
 
     fn on_tick(&mut self) {
@@ -310,6 +332,7 @@ impl Brick {
         self.clean();
         self.end_waits();
         self.core.settle_clears();
+        self.core.settle_durability();
         let since = self.core.now - self.last_sweep;
         if since >= SWEEP_EVERY {
             let commands = self

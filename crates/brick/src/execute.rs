@@ -221,13 +221,19 @@ const fn is_whole_table(id: CommandId) -> bool {
     )
 }
 
+/// Rights on the connection's table; on the node, for commands that are about it. What TABLE does to
+/// other tables is checked when their names are known (`session::tables`).
 fn check_rights(connection: &Connection, spec: &Spec) -> Result<(), ErrorReply> {
+    let is_of_tables = spec.name.starts_with("table");
+    let needs_node = spec.has(flag::ADMIN) && !is_of_tables;
+    let administers = connection.session.user.as_ref().is_some_and(|user| user.administers_node());
     let wanted = Rights {
         read: spec.has(flag::READONLY),
         write: spec.has(flag::WRITE),
-        admin: spec.has(flag::ADMIN),
+        admin: false,
     };
-    if connection.session.rights.covers(wanted) || spec.has(flag::NO_AUTH) {
+    let is_granted = connection.session.rights.covers(wanted) && (administers || !needs_node);
+    if is_granted || is_of_tables || spec.has(flag::NO_AUTH) {
         return Ok(());
     }
     let user = connection

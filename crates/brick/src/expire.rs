@@ -3,8 +3,9 @@
 //! In:  ticks. Out: removals, prepared like any other write (PROTOCOL rule 18); values of `disk`
 //!      tables left to the log alone.
 //!
-//! Work is bounded a tick, so that a million keys that expire at once are removed over a second or
-//! two instead of stalling everybody; reads treat them as gone meanwhile.
+//! Work is bounded a turn, and while there is more of it turns follow one another: a million keys
+//! that expire at once are removed between the clients' batches instead of stalling them. Reads
+//! treat such keys as gone from the first moment.
 
 use crate::brick::Brick;
 use crate::core::Core;
@@ -13,11 +14,11 @@ use crate::view::{Asker, View};
 use brickyard_table::KeyHash;
 use brickyard_types::{Eviction, Medium, Op, UnixMillis};
 
-/// Removals a table and tick.
-const REMOVALS_MAX: usize = 2_000;
+/// Removals a table and turn.
+const REMOVALS_MAX: usize = 256;
 
-/// Records that the eviction hand passes a table and tick.
-const EVICT_STEPS_MAX: usize = 20_000;
+/// Records that the eviction hand passes a table and turn.
+const EVICT_STEPS_MAX: usize = 2_048;
 
 /// Records that it passes at a time.
 const EVICT_STEP: usize = 64;
@@ -29,14 +30,24 @@ struct Leaving {
 }
 
 impl Brick {
+    /// What tables do by themselves, a turn's worth of it. Whether there is more is asked by
+    /// [`Brick::has_work`].
+    pub(crate) fn tend_tables(&mut self) {
+        self.evict();
+        if self.has_expired {
+            self.expire_due();
+        }
+    }
+
     /// Removes keys whose time has come.
     pub(crate) fn expire_due(&mut self) {
+        self.has_expired = false;
         // A key lives through the millisecond that it expires at.
         let now = UnixMillis(self.core.unix.0.saturating_sub(1));
         for table in 0..self.core.tables.len() {
             let mut leaving = Vec::new();
             if let Some(state) = self.core.table_mut(table) {
-                state.table.due(now, REMOVALS_MAX, |expired| {
+                self.has_expired |= state.table.due(now, REMOVALS_MAX, |expired| {
                     leaving.push(Leaving {
                         key: expired.key.to_vec(),
                         op: expired.op,
@@ -52,41 +63,45 @@ impl Brick {
 
     /// Makes room in tables that are past their bound.
     pub(crate) fn evict(&mut self) {
+        self.is_crowded = false;
         for table in 0..self.core.tables.len() {
-            self.core.evict(table);
+            self.is_crowded |= self.core.evict(table);
         }
     }
 }
 
 impl Core {
     /// Makes room in a table that is past its bound: a `disk` table forgets values that were not
-    /// used lately, a `ram` table with `EVICT lru` removes keys.
-    pub(crate) fn evict(&mut self, table: usize) {
-        let Some(state) = self.table_mut(table) else {
-            return;
-        };
+    /// used lately, a `ram` table with `EVICT lru` removes keys. Whether to go on at once.
+    pub(crate) fn evict(&mut self, table: usize) -> bool {
+        let frontier = self.log.frontier();
+        let Some(state) = self.table_mut(table) else { return false };
         let evicts =
             state.attributes.medium == Medium::Disk || state.attributes.evict == Eviction::Lru;
-        if !evicts || !state.is_over_memory() {
-            return;
+        // Removals free their memory only when they commit: until then more would be too many.
+        if !evicts || !state.is_over_memory() || !frontier.opens(state.evicting) {
+            return false;
         }
         let mut leaving = Vec::new();
         let mut used = state.memory_counted();
+        let mut freed_sum = 0;
         let mut steps = 0;
         while used > state.memory_max && steps < EVICT_STEPS_MAX {
             let freed = state.table.evict_step(EVICT_STEP, |victim| {
-                leaving.push(Leaving {
-                    key: victim.key.to_vec(),
-                    op: victim.op,
-                });
+                leaving.push(Leaving { key: victim.key.to_vec(), op: victim.op });
             });
             steps += EVICT_STEP;
+            freed_sum += freed;
             used = used.saturating_sub(freed as u64);
         }
         let removed = self.remove_all(table, &leaving);
-        if let Some(state) = self.table(table) {
-            state.stats.evicted.add(removed);
+        let barrier = self.log.barrier();
+        let Some(state) = self.table_mut(table) else { return false };
+        state.stats.evicted.add(removed);
+        if removed > 0 {
+            state.evicting = barrier;
         }
+        freed_sum > 0 && state.is_over_memory() && frontier.opens(state.evicting)
     }
 
     /// Prepares the removal of keys that still have the op named; how many.

@@ -73,27 +73,39 @@ impl Forward {
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     by_brick: Vec<Vec<Forward>>,
+    bytes: usize,
 }
 
 impl Outbox {
     pub(crate) fn new(bricks: u32) -> Self {
         Self {
             by_brick: (0..bricks).map(|_| Vec::new()).collect(),
+            bytes: 0,
         }
+    }
+
+    /// Bytes in it, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(crate) fn push(&mut self, to: BrickId, message: Forward) {
         if let Some(messages) = self.by_brick.get_mut(to.0 as usize) {
+            self.bytes += message.bytes();
             messages.push(message);
         }
     }
 
     /// The messages for one brick that has some.
     pub(crate) fn take(&mut self) -> Option<(BrickId, Vec<Forward>)> {
-        let brick = self
+        let first = self
             .by_brick
             .iter()
-            .position(|messages| !messages.is_empty())?;
+            .position(|messages| !messages.is_empty());
+        let Some(brick) = first else {
+            self.bytes = 0;
+            return None;
+        };
         let messages = std::mem::take(&mut self.by_brick[brick]);
         Some((BrickId(brick as u32), messages))
     }

@@ -231,9 +231,12 @@ impl Node {
         for at in 0..self.bricks.len() {
             let brick = &mut self.bricks[at];
             brick.begin_turn(self.now, self.unix);
-            while brick.has_work() {
-                brick.run();
-                brick.on_ran(Duration::from_micros(1));
+            // As many runs as the server gives a turn.
+            for _ in 0..16 {
+                if brick.has_work() {
+                    brick.run();
+                    brick.on_ran(Duration::from_micros(1));
+                }
             }
             while let Some(effect) = self.bricks[at].poll_effect() {
                 self.carry_out(at, effect);
@@ -326,7 +329,8 @@ impl Node {
         let log = &mut self.logs[at];
         let (sealed, end) = (log.active(), log.bytes.len());
         log.sealed.insert(sealed, (log.base, end));
-        let bytes = (end - log.base) as u64;
+        // As if there were much more in it that is dead, so that it is worth cleaning.
+        let bytes = (end - log.base) as u64 + (64 << 20);
         log.rolled += 1;
         log.base = end;
         self.bricks[at].handle(Event::Rolled { sealed, bytes });

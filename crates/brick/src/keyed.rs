@@ -17,7 +17,7 @@ use crate::core::Core;
 use crate::effect::Port;
 use crate::execute::wants_reply;
 use crate::forward::{Forward, ForwardReply, ForwardRequest, Origin, Token, Work};
-use crate::gather::{Gather, Join};
+use crate::gather::{Gather, Join, REPLY_TOO_LONG};
 use crate::log::{KeyRef, Writer};
 use crate::output::Gate;
 use crate::settings::Settings;
@@ -430,6 +430,7 @@ impl Brick {
     pub(crate) fn on_part(&mut self, token: Token, bytes: Vec<u8>, gate: Gate) {
         let id = token.connection;
         let frontier = self.core.log.frontier();
+        let output_bytes_max = self.output_bytes_max();
         let Some(connection) = self.connections.get_mut(id.0 as usize) else {
             return;
         };
@@ -454,12 +455,17 @@ impl Brick {
         } else {
             (whole, gate)
         };
+        let is_unread = connection.output.len() > output_bytes_max;
         connection.output.fill_hole(token.hole, whole, gate);
         connection.output.advance(frontier);
         if connection.blocked == Some(crate::connection::Blocked::Drain)
             && connection.output.holes() == 0
         {
             connection.blocked = None;
+        }
+        if is_unread {
+            // Its requests are with other bricks already, so it cannot be held back any more.
+            self.on_error(id);
         }
         self.list(id);
         self.resume(id);
@@ -693,8 +699,17 @@ fn run_transaction(
             }
         }
     }
+    let start = reply.position();
+    let bytes_max = Settings::load(&view.settings().output_bytes_max);
+    let mut is_suspended = false;
     reply.array(transaction.steps.len());
     for step in &transaction.steps {
+        if (reply.position() - start) as u64 > bytes_max {
+            let gate = view.abandon().gate;
+            reply.truncate(start);
+            reply.error(&REPLY_TOO_LONG.text());
+            return Ran::Done(gate);
+        }
         match step {
             Step::Reply(bytes) => reply.raw(bytes),
             Step::Command(spec, args) => {
@@ -706,10 +721,22 @@ fn run_transaction(
                         reply.truncate(start);
                         reply.error(&error.text());
                     }
-                    Err(Failure::Suspend) => return Ran::Wants(view.abandon().wanted),
+                    // Goes on only to see what else it needs: all of it is read at once then.
+                    Err(Failure::Suspend) => is_suspended = true,
                 }
             }
         }
+    }
+    if is_suspended {
+        let finished = view.abandon();
+        let wanted = finished.wanted.iter().map(|want| want.value_len as usize);
+        let read: usize = values.iter().map(|value| value.value.len()).sum();
+        if (read + wanted.sum::<usize>()) as u64 > bytes_max {
+            reply.truncate(start);
+            reply.error(&REPLY_TOO_LONG.text());
+            return Ran::Done(finished.gate);
+        }
+        return Ran::Wants(finished.wanted);
     }
     Ran::Done(view.finish().gate)
 }

@@ -8,7 +8,7 @@
 //! - A batch is appended as a whole or not at all, and batches in order; so when one is refused,
 //!   every later one is refused too.
 //! - `newest` names, for every key with a prepared operation, the last one; a decision is always
-//!   made against that (DESIGN.md section 5).
+//!   made against that (docs/decisions/0003).
 //! - An operation of a `log` table commits when its batch is appended, one of an `fsync` table
 //!   when its batch is synced.
 
@@ -64,6 +64,9 @@ struct Batch {
     log: Vec<Prepared>,
     fsync: Vec<Prepared>,
     position: Position,
+    /// Bytes of it that count as pending: those of an `fsync` table wait for the disk until they
+    /// are synced.
+    counted: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -301,6 +304,26 @@ impl Log {
         }
     }
 
+    /// The newest clear of a partition that has not committed, with what a reply waits for that was
+    /// decided against it.
+    pub(crate) fn pending_clear(&self, table: u32, partition: LocalPartition) -> Option<(Op, Gate)> {
+        let in_flight = self.in_flight.iter().rev();
+        in_flight
+            .flat_map(|batch| {
+                let of = |list: &'_ [Prepared], fsync| {
+                    let clear = list.iter().rev().find(|it| {
+                        it.kind == Kind::Clear
+                            && it.key.table == table
+                            && it.key.partition == partition
+                    });
+                    clear.map(|clear| (clear.op, gate(batch.id, fsync)))
+                };
+                [of(&batch.log, false), of(&batch.fsync, true)]
+            })
+            .flatten()
+            .max_by_key(|(op, _)| *op)
+    }
+
     /// What a reply waits for that needs everything prepared so far to have committed.
     pub(crate) fn barrier(&self) -> Gate {
         let mut gate = Gate::OPEN;
@@ -428,6 +451,7 @@ impl Log {
         };
         self.in_flight.push_back(Batch {
             id: self.building_id,
+            counted: bytes.len(),
             bytes,
             log: std::mem::replace(&mut self.building_log, spare_log),
             fsync: std::mem::replace(&mut self.building_fsync, spare_fsync),
@@ -452,7 +476,9 @@ impl Log {
         batch.position = position;
         self.frontier.appended = id;
         self.written = id;
-        self.pending_bytes = self.pending_bytes.saturating_sub(batch.bytes.len());
+        if batch.fsync.is_empty() {
+            self.pending_bytes -= std::mem::take(&mut batch.counted);
+        }
         let operations = std::mem::take(&mut batch.log);
         let committed = Committed {
             bytes: Arc::clone(&batch.bytes),
@@ -461,6 +487,14 @@ impl Log {
         };
         self.forget(&committed.operations);
         self.drop_done();
+        // A batch that is done behind one that waits for its sync must not keep its memory.
+        if let Some(done) = self
+            .index(id)
+            .and_then(|index| self.in_flight.get_mut(index))
+            .filter(|batch| batch.fsync.is_empty())
+        {
+            done.bytes = Arc::default();
+        }
         Some(committed)
     }
 
@@ -472,6 +506,7 @@ impl Log {
                 break;
             }
             if !batch.fsync.is_empty() {
+                self.pending_bytes -= std::mem::take(&mut batch.counted);
                 committed.push(Committed {
                     bytes: Arc::clone(&batch.bytes),
                     position: batch.position,
@@ -493,7 +528,7 @@ impl Log {
         let mut refused = Vec::new();
         for batch in &mut self.in_flight {
             if batch.id >= id {
-                self.pending_bytes = self.pending_bytes.saturating_sub(batch.bytes.len());
+                self.pending_bytes -= std::mem::take(&mut batch.counted);
                 batch.bytes = Arc::new(Vec::new());
                 refused.append(&mut batch.log);
                 refused.append(&mut batch.fsync);

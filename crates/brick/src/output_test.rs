@@ -122,3 +122,14 @@ fn refused_hole_becomes_the_error() {
     output.advance(appended(0));
     assert_eq!(drain(&mut output), b"-E");
 }
+
+#[test]
+fn client_that_never_reads_to_the_end_does_not_make_the_buffer_grow() {
+    let mut output = Output::default();
+    for _ in 0..100 {
+        write(&mut output, &[b'x'; 100_000], Gate::OPEN);
+        output.on_sent(output.ready().len() - 1);
+        assert_eq!(output.ready(), b"x");
+    }
+    assert!(output.ready.len() < 500_000);
+}

@@ -11,7 +11,7 @@
 
 use crate::brick::Brick;
 use crate::core::Core;
-use crate::effect::{Damage, Recovered};
+use crate::effect::{BatchId, Damage, Recovered};
 use brickyard_table::{KeyHash, Put, Value};
 use brickyard_types::record::{self, HEADER_BYTES, Header, Kind, flag};
 use brickyard_types::{Medium, Op, PartitionId, Position, SegmentId};
@@ -93,7 +93,10 @@ impl Brick {
                         partition.damaged = partition.damaged.max(*op);
                         partition.op = partition.op.max(*op);
                     }
-                    None => partition.unreadable = Some((damage.position.segment, records_max)),
+                    None => {
+                        let (_, earlier) = partition.unreadable.unwrap_or_default();
+                        partition.unreadable = Some((damage.position, earlier + records_max));
+                    }
                 }
             }
         }
@@ -159,8 +162,8 @@ impl Core {
             return;
         };
         if header.flags & flag::MOVED == 0
-            && let Some((segment, _)) = partition.unreadable
-            && segment < position.segment
+            && let Some((damage, _)) = partition.unreadable
+            && damage < position
         {
             // The first op behind the damage says which ones it can have held.
             partition.damaged = partition.damaged.max(Op(header.op.0.saturating_sub(1)));
@@ -191,6 +194,10 @@ impl Core {
                 .map(|_| ()),
             Kind::Clear => {
                 state.table.clear(local, header.op);
+                if header.op > partition.damaged && partition.unreadable.is_none() {
+                    // What the log has lost of it would be gone as well.
+                    partition.damaged = Op(0);
+                }
                 Ok(())
             }
             Kind::Horizon => {
@@ -208,6 +215,27 @@ impl Core {
             if self.damage.last() != Some(&text) {
                 self.damage.push(text.clone());
                 self.effects.push_back(crate::effect::Effect::Stop(text));
+            }
+        }
+    }
+
+    /// Wins back some of the memory of cleared partitions; whether there is more of it is then in
+    /// `has_buried`. Writes do that by themselves, but a full table takes none.
+    pub(crate) fn count_out_cleared(&mut self) {
+        const BYTES: usize = 1 << 20;
+        if std::mem::take(&mut self.has_buried) {
+            for state in self.tables.iter_mut().flatten() {
+                self.has_buried |= state.table.compact(BYTES);
+            }
+        }
+    }
+
+    /// Lets tables that were altered from `fsync` to `log` go, once nothing of theirs waits for a sync.
+    pub(crate) fn settle_durability(&mut self) {
+        let synced = self.log.frontier().synced;
+        for state in self.tables.iter_mut().flatten() {
+            if state.syncing <= synced {
+                state.syncing = BatchId(0);
             }
         }
     }

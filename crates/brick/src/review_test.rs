@@ -216,3 +216,204 @@ fn shutting_down_does_not_wait_for_those_who_wait_for_it() {
     node.receive(client);
     assert!(node.bricks[0].is_drained());
 }
+
+fn megabyte() -> Vec<u8> {
+    vec![b'x'; 1_000_000]
+}
+
+#[test]
+fn writes_that_wait_for_their_sync_count_as_pending() {
+    let mut node = Node::new(1, with(Durability::Fsync));
+    let client = node.connect(0, Port::Node);
+    node.logs[0].is_held = true;
+    let value = megabyte();
+    let mut replies = String::new();
+    for _ in 0..100 {
+        pipeline(&mut node, client, &[b"SET", b"k", &value]);
+        node.append(0);
+        replies.push_str(&node.receive(client));
+    }
+    assert_eq!(replies, "");
+    node.sync(0);
+    node.settle();
+    let replies = node.receive(client);
+    assert!((60..80).contains(&replies.matches("+OK").count()), "{replies}");
+    assert!(replies.contains("-BUSY"), "{replies}");
+    assert_eq!(node.call(client, "SET k v"), "");
+}
+
+#[test]
+fn refused_clear_leaves_the_one_before_it_in_force() {
+    let mut node = Node::new(1, with(Durability::Fsync));
+    let clients = [(); 3].map(|()| node.connect(0, Port::Node));
+    let [writer, first, second] = clients;
+    node.call(writer, "SET k 10");
+    node.logs[0].is_held = true;
+    node.send(writer, "SET x 1");
+    node.send(first, "FLUSHDB");
+    node.send(writer, "SET y 1");
+    node.send(second, "FLUSHDB");
+    node.append_one(0);
+    node.sync(0);
+    node.turn();
+    node.append_one(0);
+    node.sync(0);
+    node.turn();
+    // The first clear is in the log and not synced, the second one is refused.
+    node.append_one(0);
+    node.refuse(0);
+    assert!(node.receive(second).starts_with("-MISCONF"));
+    node.logs[0].is_held = false;
+    assert_eq!(node.call(writer, "INCR k"), "+OK +OK :1");
+    assert_eq!(node.receive(first), "+OK");
+}
+
+#[test]
+fn table_altered_from_fsync_to_log_keeps_the_order_of_its_writes() {
+    let mut node = Node::new(1, with(Durability::Fsync));
+    let client = node.connect(0, Port::Node);
+    node.logs[0].is_held = true;
+    node.call(client, "SET k v");
+    node.append(0);
+    let other = node.connect(0, Port::Node);
+    assert_eq!(node.call(other, "TABLE ALTER default DURABILITY log"), "+OK");
+    node.call(client, "DEL k");
+    node.append(0);
+    node.sync(0);
+    node.settle();
+    assert_eq!(node.receive(client), "+OK :1");
+    assert_eq!(node.call(client, "GET k"), "$-1");
+    // Once that is over, writes wait for the log alone.
+    node.advance(std::time::Duration::from_millis(100));
+    node.call(client, "SET k v");
+    node.append(0);
+    node.settle();
+    assert_eq!(node.receive(client), "+OK");
+}
+
+#[test]
+fn full_table_has_room_again_after_a_flush() {
+    for durability in [Durability::Log, Durability::Memory] {
+        let attributes = TableAttributes {
+            maxmemory: Some(3_000_000),
+            ..with(durability)
+        };
+        let mut node = Node::new(1, attributes);
+        let client = node.connect(0, Port::Node);
+        let value = "x".repeat(60_000);
+        let is_full = (0..60).any(|n| {
+            node.call(client, &format!("SET k{n} {value}"))
+                .starts_with("-OOM")
+        });
+        assert!(is_full);
+        assert_eq!(node.call(client, "FLUSHDB"), "+OK");
+        node.settle();
+        assert_eq!(node.call(client, "SET k v"), "+OK");
+    }
+}
+
+#[test]
+fn refused_flush_does_not_make_damaged_keys_readable() {
+    let mut node = log();
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET k v");
+    for state in node.bricks[0].core.tables.iter_mut().flatten() {
+        for partition in state.partitions.iter_mut().flatten() {
+            partition.damaged = partition.op;
+        }
+    }
+    assert!(node.call(client, "GET k").starts_with("-DAMAGED"));
+    node.logs[0].is_held = true;
+    node.call(client, "FLUSHDB");
+    node.refuse(0);
+    node.logs[0].is_held = false;
+    assert!(node.receive(client).starts_with("-MISCONF"));
+    assert!(node.call(client, "GET k").starts_with("-DAMAGED"));
+    assert_eq!(node.call(client, "FLUSHDB\nGET k"), "+OK $-1");
+}
+
+#[test]
+fn replies_of_several_damages_add_up_and_a_later_record_ends_them() {
+    use crate::effect::Damage;
+    use brickyard_types::{Op, Position, SegmentId};
+    let mut node = log();
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET k 1\nSET k 2\nSET k 3");
+    let brick = &mut node.bricks[0];
+    let (id, before) = brick.core.tables[0]
+        .iter()
+        .flat_map(|state| state.partitions.iter().flatten())
+        .find(|partition| partition.op == Op(3))
+        .map(|partition| (partition.id, partition.op))
+        .unwrap();
+    let damage = |segment, len| Damage {
+        position: Position { segment: SegmentId(segment), offset: 0 },
+        len,
+        partitions: vec![(id, None)],
+        text: "damage".to_owned(),
+    };
+    brick.on_damage(damage(1, 480));
+    brick.on_damage(damage(2, 480));
+    brick.finish_recovery(&[]);
+    let partition = brick.core.tables[0].as_mut().unwrap().partition_mut(id).unwrap();
+    assert_eq!(partition.op, Op(before.0 + 22));
+    assert_eq!(partition.damaged, partition.op);
+    assert!(node.call(client, "GET k").starts_with("-DAMAGED"));
+    assert_eq!(node.call(client, "SET k 4\nGET k"), "+OK $1 4");
+}
+
+#[test]
+fn one_request_cannot_ask_for_more_than_its_client_may_leave_unread() {
+    let mut node = Node::new(3, with(Durability::Log));
+    let client = node.connect(0, Port::Node);
+    assert_eq!(
+        node.call(client, "CONFIG SET client-output-bytes-max 1048576"),
+        "+OK"
+    );
+    let value = megabyte();
+    pipeline(&mut node, client, &[b"SET", b"{t}k", &value]);
+    node.settle();
+    assert_eq!(node.receive(client), "+OK");
+    for command in [
+        "MGET {t}k {t}k {t}k",
+        "MGET {t}k a {t}k b {t}k",
+        "MULTI\nGET {t}k\nGET {t}k\nGET {t}k\nEXEC",
+    ] {
+        let reply = node.call(client, command);
+        assert!(reply.contains("-ERR the reply would be longer"), "{}", reply.len());
+    }
+    assert_eq!(node.call(client, "GET {t}k").len(), 1_000_009);
+}
+
+#[test]
+fn forwarded_requests_and_their_replies_are_bounded_in_bytes() {
+    let mut node = Node::new(2, with(Durability::Log));
+    let clients = [node.connect(0, Port::Node), node.connect(1, Port::Node)];
+    let value = megabyte();
+    pipeline(&mut node, clients[0], &[b"SET", b"k", &value]);
+    node.settle();
+    node.receive(clients[0]);
+    let mut most = 0;
+    for client in clients {
+        for _ in 0..60 {
+            pipeline(&mut node, client, &[b"SET", b"other", &value]);
+            let connection = &node.bricks[client.brick].connections[client.id.0 as usize];
+            most = most.max(connection.outstanding);
+        }
+        node.settle();
+        node.receive(client);
+        let gets = b"GET k\r\n".repeat(100);
+        node.bricks[client.brick].input(client.id).extend_from_slice(&gets);
+        node.bricks[client.brick].on_received(client.id);
+        let mut received = 0;
+        for _ in 0..200 {
+            node.turn();
+            let connection = &node.bricks[client.brick].connections[client.id.0 as usize];
+            assert!(connection.output.len() < 12 << 20, "{}", connection.output.len());
+            received += node.receive(client).len();
+        }
+        assert_eq!(received, 100 * 1_000_009 + received % 100);
+        assert_eq!(received / 1_000_000, 100);
+    }
+    assert!(most <= 6 << 20, "{most}");
+}

@@ -162,6 +162,16 @@ mod segments_test {
     }
 
     #[test]
+    fn tombstones_are_moved_again_only_when_something_older_is_gone() {
+        let live = BTreeMap::from([(SegmentId(1), 95 * MIB), (SegmentId(3), 20 * MIB)]);
+        let mut segments = segments(&[100, 100, 100]);
+        segments.keep(SegmentId(2), 90 * MIB);
+        assert_eq!(segments.pick(&live, SegmentId(9), 0), Some(SegmentId(3)));
+        segments.remove(SegmentId(1));
+        assert_eq!(segments.pick(&live, SegmentId(9), 0), Some(SegmentId(2)));
+    }
+
+    #[test]
     fn damaged_and_recent_segments_are_left_alone() {
         let mut segments = segments(&[100, 100]);
         segments.mark_damaged(SegmentId(1));

@@ -25,6 +25,7 @@ use crate::connection::{Blocked, ConnectionId};
 use crate::effect::{ControlReply, ControlRequest, Effect};
 use crate::forward::Token;
 use crate::gather::{Gather, Join};
+use brickyard_command::request::parse_ping;
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 
 /// What an answer of the control thread is for.
@@ -60,7 +61,7 @@ impl Brick {
     ) {
         use CommandId as Id;
         match spec.id {
-            Id::Ping => self.ping(id, args),
+            Id::Ping => self.ping(id, spec, args),
             Id::Echo => self.reply(id, |reply| reply.bulk(args.at(1))),
             Id::Time => self.time(id),
             Id::Quit => {
@@ -91,10 +92,11 @@ impl Brick {
         }
     }
 
-    fn ping(&mut self, id: ConnectionId, args: &Args<'_>) {
-        match args.get(1) {
-            None => self.reply(id, |reply| reply.simple("PONG")),
-            Some(message) => self.reply(id, |reply| reply.bulk(message)),
+    fn ping(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
+        match parse_ping(*args) {
+            Ok(None) => self.reply(id, |reply| reply.simple("PONG")),
+            Ok(Some(message)) => self.reply(id, |reply| reply.bulk(message)),
+            Err(error) => self.refuse(id, Some(spec), &error),
         }
     }
 

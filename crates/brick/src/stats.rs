@@ -140,6 +140,38 @@ impl Stats {
         stats
     }
 
+    /// Sets what counts events, but not what measures a state, back to zero.
+    ///
+    /// A brick that counts in the same moment may bring one count back: nothing is built on these.
+    pub(crate) fn reset(&self) {
+        let counters = [
+            &self.connections,
+            &self.connections_refused,
+            &self.commands,
+            &self.bytes_in,
+            &self.bytes_out,
+            &self.errors,
+            &self.refused_busy,
+            &self.refused_memory,
+            &self.refused_disk,
+            &self.refused_damaged,
+            &self.protocol_errors,
+            &self.forwards,
+        ];
+        let commands = self.commands_by_id.iter().flat_map(|command| {
+            let own = [&command.calls, &command.failed, &command.rejected, &command.nanoseconds];
+            own.into_iter().chain(&command.latency)
+        });
+        for counter in counters.into_iter().chain(commands) {
+            counter.set(0);
+        }
+        for table in self.tables().values() {
+            for counter in [&table.hits, &table.misses, &table.expired, &table.evicted] {
+                counter.set(0);
+            }
+        }
+    }
+
     /// The statistics of every table on this brick.
     #[must_use]
     pub fn tables(&self) -> BTreeMap<TableId, Arc<TableStats>> {

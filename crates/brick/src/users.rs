@@ -69,6 +69,13 @@ impl User {
         }
     }
 
+    /// Whether the user may run commands that are about the whole node: an administrator of every
+    /// table, present and to come.
+    #[must_use]
+    pub fn administers_node(&self) -> bool {
+        self.grants.iter().any(|grant| grant.tables == "*" && grant.rights.admin)
+    }
+
     /// What the user may do to `table`.
     #[must_use]
     pub fn rights(&self, table: &str) -> Rights {

@@ -12,8 +12,10 @@
 //! - An expired key is gone only once its removal has committed (rules 18 and 34).
 
 use crate::core::{Core, Partition, TableState};
+use crate::gather::REPLY_TOO_LONG;
 use crate::log::{KeyRef, Prepared, Writer};
 use crate::output::Gate;
+use crate::settings::Settings;
 use crate::staging::{STAGED_BYTES_MAX, Staging};
 use brickyard_command::{Entry, ErrorReply, Failure, Keyspace, Probe, Put as CommandPut};
 use brickyard_routing::Location;
@@ -27,6 +29,13 @@ pub(crate) struct ColdValue {
     pub(crate) key: KeyRef,
     pub(crate) op: Op,
     pub(crate) value: Vec<u8>,
+}
+
+impl ColdValue {
+    /// Values are lent to a command in this order.
+    pub(crate) fn order(&self) -> (Op, KeyHash) {
+        (self.op, self.key.hash)
+    }
 }
 
 /// A value that must be read back before the command can run.
@@ -72,11 +81,16 @@ pub(crate) struct View<'a> {
     reads: Reads,
 }
 
+/// Bytes of values that any command may read; past that the settings are asked.
+const READ_BYTES_FREE: usize = 1 << 20;
+
 /// Keys looked up by a command, for the table's statistics.
 #[derive(Debug, Default)]
 struct Reads {
     hits: u64,
     misses: u64,
+    /// Bytes of values.
+    bytes: usize,
 }
 
 /// How a command went.
@@ -240,6 +254,10 @@ impl<'a> View<'a> {
     /// Removes the key if its record, expired or not, is the one of `op`.
     pub(crate) fn remove_exactly(&mut self, key: &[u8], location: Location, op: Op) -> bool {
         let partition = self.partition_mut();
+        // What the log has lost may be newer: a removal would outrank it when it is repaired.
+        if op <= partition.damaged {
+            return false;
+        }
         let (local, is_cleared) = (partition.local, partition.clear.is_some());
         let hash = KeyHash(location.key_hash);
         let found = self.state().table.peek(local, hash, key);
@@ -257,6 +275,18 @@ impl<'a> View<'a> {
             Err(Failure::Error(error)) => Err(error),
             Err(Failure::Suspend) => unreachable!("a probe never needs a value"),
         }
+    }
+
+    /// The settings that hold for all bricks.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.core.shared.settings
+    }
+
+    /// Whether a command that only reads has asked for more than its client may leave unread.
+    #[cold]
+    fn reads_too_much(&self) -> bool {
+        let max = Settings::load(&self.settings().output_bytes_max);
+        self.asker.reads_only && self.reads.bytes as u64 > max
     }
 
     /// How much has been staged, for [`Self::take_back`].
@@ -517,14 +547,14 @@ fn newest<'c>(
             op,
             raw,
         },
-        Value::Cold { len } => match values.iter().find(|it| it.op == op && it.key.hash == hash) {
-            Some(it) => Newest::Hot {
-                value: &it.value,
+        Value::Cold { len } => match values.binary_search_by_key(&(op, hash), ColdValue::order) {
+            Ok(at) => Newest::Hot {
+                value: &values[at].value,
                 expires_at,
                 op,
                 raw,
             },
-            None => Newest::Cold {
+            Err(_) => Newest::Cold {
                 op,
                 expires_at,
                 raw,
@@ -614,6 +644,9 @@ impl Keyspace for View<'_> {
 
     #[inline]
     fn read(&mut self, key: &[u8]) -> Result<Option<Entry<'_>>, Failure> {
+        if self.reads.bytes > READ_BYTES_FREE && self.reads_too_much() {
+            return Err(Failure::Error(REPLY_TOO_LONG));
+        }
         let location = self.locate(key);
         let Self {
             core,
@@ -634,6 +667,7 @@ impl Keyspace for View<'_> {
                 raw,
             } => {
                 reads.hits += 1;
+                reads.bytes += value.len();
                 Ok(Some(Entry {
                     value,
                     expires_at,
@@ -654,6 +688,7 @@ impl Keyspace for View<'_> {
             Newest::Cold {
                 op, len, position, ..
             } => {
+                reads.bytes += len as usize;
                 wanted.push(ColdWanted {
                     place: *place,
                     hash: KeyHash(location.key_hash),

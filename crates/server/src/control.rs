@@ -13,6 +13,7 @@ mod authenticate;
 mod catalog_file;
 mod changes;
 mod http;
+mod http_listener;
 mod link;
 mod metrics;
 mod process;
@@ -31,6 +32,7 @@ pub(crate) use status::{Opened, Phase, View};
 use brickyard_brick::{ControlReply, ControlRequest};
 use brickyard_metadata::Catalog;
 use changes::Changes;
+use http_listener::HttpListener;
 use shutdown::Stop;
 use std::cell::RefCell;
 use std::net::TcpListener;
@@ -182,7 +184,7 @@ fn answer(loops: &RefCell<Vec<LoopLink>>, brick: usize, token: u64, reply: Contr
 
 async fn serve_http(listener: TcpListener, view: Arc<View>) {
     let served = match tokio::net::TcpListener::from_std(listener) {
-        Ok(listener) => axum::serve(listener, http::router(view)).await,
+        Ok(listener) => axum::serve(HttpListener::new(listener), http::router(view)).await,
         Err(error) => Err(error),
     };
     if let Err(error) = served {

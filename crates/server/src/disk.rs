@@ -96,6 +96,7 @@ pub(crate) fn start<D: Disk>(
         progress: Arc::clone(&progress),
         stats: Arc::clone(&stats),
         refused_epoch: None,
+        is_refusing: false,
     };
     let read_thread =
         ReadThread { reader: opened.reader, orders: read_orders, reports: read_to_loop, stats };

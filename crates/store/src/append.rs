@@ -161,7 +161,8 @@ impl<D: Disk> Appender<D> {
     ///
     /// # Errors
     /// - [`AppendError::DiskFull`]: nothing of the batch is in the log; later appends may succeed.
-    /// - [`AppendError::TooLarge`]: the same; the batch is never possible.
+    /// - [`AppendError::NoSegment`]: the same.
+    /// - [`AppendError::TooLarge`]: the same, but this batch is never possible.
     /// - [`AppendError::Poisoned`]: the batch's fate is unknown; stop the brick.
     ///
     /// # Panics
@@ -279,7 +280,10 @@ impl<D: Disk> Appender<D> {
                 Ok(())
             }
             Err(error) if is_full(&error) => Err(self.space.full(&self.disk, needed)),
-            Err(error) => Err(self.poison_file("create", &file_name::segment(id), &error)),
+            Err(source) => Err(AppendError::NoSegment {
+                file: self.disk.describe(&file_name::segment(id)),
+                source,
+            }),
         }
     }
 
@@ -303,13 +307,10 @@ impl<D: Disk> Appender<D> {
     }
 
     fn poison(&self, doing: &'static str, error: &io::Error) -> AppendError {
-        self.poison_file(doing, &file_name::segment(self.active.id), error)
-    }
-
-    fn poison_file(&self, doing: &'static str, name: &str, error: &io::Error) -> AppendError {
+        let name = file_name::segment(self.active.id);
         AppendError::Poisoned(self.shared.poison(Poisoned {
             doing,
-            file: self.disk.describe(name),
+            file: self.disk.describe(&name),
             cause: error.to_string(),
         }))
     }

@@ -137,6 +137,21 @@ fn full_disk_at_a_roll_is_survived() {
 }
 
 #[test]
+fn next_segment_that_cannot_be_created_now_is_created_later() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    log.append(&put(1, 1, b"a", &[1; 1500])).unwrap();
+    // The end mark is written, and creating the file fails.
+    disk.inject(Fault::Dies { after: 1 });
+    let batch = put(1, 2, b"a", &[1; 1500]);
+    let error = log.append(&batch).unwrap_err();
+    assert!(matches!(error, AppendError::NoSegment { .. }), "{error}");
+    disk.heal();
+    assert_eq!(log.append(&batch).unwrap().start.segment, SegmentId(2));
+    assert_eq!(Log::open(&disk, config()).ops(), [1, 2]);
+}
+
+#[test]
 fn failed_write_that_cannot_be_taken_back_poisons() {
     let disk = MemDisk::new(1);
     let mut log = Log::open(&disk, big_segments());

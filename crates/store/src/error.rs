@@ -110,6 +110,13 @@ pub enum AppendError {
         /// Bytes that only [`crate::Purpose::Reclaim`] may use.
         reserve: u64,
     },
+    /// The next segment could not be created, for another reason than room; try again.
+    NoSegment {
+        /// Which file.
+        file: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// The batch can never fit into a segment.
     TooLarge {
         /// Bytes of the batch.
@@ -133,6 +140,11 @@ impl fmt::Display for AppendError {
                 "disk full: {needed} bytes were needed and {free} are free, of which {reserve} are \
                  kept for deletes and the cleaner; free some space"
             ),
+            Self::NoSegment { file, source } => write!(
+                f,
+                "cannot create {file}: {source}; the log is as it was and takes writes again as soon as \
+                 the file can be created"
+            ),
             Self::TooLarge { bytes, max } => {
                 write!(
                     f,
@@ -144,7 +156,14 @@ impl fmt::Display for AppendError {
     }
 }
 
-impl std::error::Error for AppendError {}
+impl std::error::Error for AppendError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::NoSegment { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
 
 /// A sync failed, or a failed write could not be undone: what is on the disk is unknown.
 ///

@@ -3,9 +3,9 @@
 //! ```text
 //! cargo run --release -p brickyard-table --example table_bench -- [KEYS] [PARTITIONS] [VALUE_BYTES]
 //! ```
-//! Times are CPU time of the thread where the system tells it (Linux), so that neighbours on the machine
-//! count less; they include making up the key and copying the value out. Memory is the resident set of
-//! the process, less what it had before the first key.
+//! Times are CPU time of the thread where the system tells it (Linux), so that neighbours on the
+//! machine count less; they include making up the key and copying the value out. Memory is the
+//! resident set of the process, less what it had before the first key.
 
 use brickyard_table::{Config, KeyHash, LocalPartition, Put, Table, Value};
 use brickyard_types::{Medium, Op, Position};

@@ -116,8 +116,8 @@ impl Table {
         self.change(partition, hash, key, change)
     }
 
-    /// Remembers that `key` was deleted by `op`, so that older records of it do not apply: for replay and
-    /// catch-up, where they may still come. Invisible to everything but writes.
+    /// Remembers that `key` was deleted by `op`, so that older records of it do not apply: for
+    /// replay and catch-up, where they may still come. Invisible to everything but writes.
     ///
     /// # Errors
     /// [`Full`]; nothing changed.
@@ -163,8 +163,8 @@ impl Table {
         Some(replaced)
     }
 
-    /// Notes that the record of `key` is at `to` in the log now, if it is still the one with `op` in
-    /// segment `from`; returns whether it is.
+    /// Notes that the record of `key` is at `to` in the log now, if it is still the one with `op`
+    /// in segment `from`; returns whether it is.
     ///
     /// # Errors
     /// [`Full::Segments`]; nothing changed.

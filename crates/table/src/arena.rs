@@ -3,10 +3,10 @@
 //! In:  sizes, [`RecordRef`]s. Out: bytes at a `RecordRef`.
 //!
 //! Invariants:
-//! - Every chunk is, from its start to `used`, a run of records and dead space without gaps, so that it
-//!   can be walked.
-//! - `live` of a chunk is the bytes of its records, and a chunk other than the current one with none
-//!   is given back.
+//! - Every chunk is, from its start to `used`, a run of records and dead space without gaps, so
+//!   that it can be walked.
+//! - `live` of a chunk is the bytes of its records, and a chunk other than the current one with
+//!   none is given back.
 //! - A [`Walk`] stands at the start of a record or of dead space, whatever happens around it.
 //!
 //! Not here: what a record says (`record`), who refers to it (`index`), which chunk is cleaned when
@@ -21,13 +21,13 @@ use crate::record::{self, Occupant, UNIT_BYTES};
 /// Bytes of a chunk: a huge page.
 pub(crate) const CHUNK_BYTES: usize = 1 << 21;
 
-/// From so many chunks on, new ones are huge pages. A huge page takes memory as a whole when it is first
-/// touched: that is an eighth of such an arena at most, but would be all of a small one.
+/// From so many chunks on, new ones are huge pages. A huge page takes memory as a whole when it is
+/// first touched: that is an eighth of such an arena at most, but would be all of a small one.
 const HUGE_FROM_CHUNKS: usize = 8;
 
-/// Records larger than this get a chunk of their own. A fourth, so that at most a fourth of a shared
-/// chunk stays unused at its end (unused, so untouched), and that a record alone in its chunk does
-/// not use up more than four times its length of what a [`RecordRef`] can tell apart.
+/// Records larger than this get a chunk of their own. A fourth, so that at most a fourth of a
+/// shared chunk stays unused at its end (unused, so untouched), and that a record alone in its
+/// chunk does not use up more than four times its length of what a [`RecordRef`] can tell apart.
 pub(crate) const SHARED_RECORD_BYTES_MAX: usize = CHUNK_BYTES / 4;
 
 const CACHE_LINE_BYTES: usize = 64;
@@ -184,7 +184,7 @@ impl Arena {
         let bytes = self.at(reference);
         // A record starts anywhere in its first line.
         let end = (self.size_average >> AVERAGE_BITS) + CACHE_LINE_BYTES - UNIT_BYTES;
-        for line in 0..(end / CACHE_LINE_BYTES).clamp(1, 4) {
+        for line in 0..end.div_ceil(CACHE_LINE_BYTES).min(4) {
             prefetch(bytes, line * CACHE_LINE_BYTES);
         }
     }
@@ -254,7 +254,8 @@ impl Arena {
         }
     }
 
-    /// Whether the record at `reference` can take `size` bytes instead of `size_before` where it is.
+    /// Whether the record at `reference` can take `size` bytes instead of `size_before` where it
+    /// is.
     #[inline]
     pub(crate) fn fits(&self, reference: RecordRef, size_before: usize, size: usize) -> bool {
         if size == size_before {
@@ -305,8 +306,8 @@ impl Arena {
         }
     }
 
-    /// Where the dead space behind a record ends that is needed to grow it to `size` bytes, or what the
-    /// current chunk has not used; `None` if there is not so much.
+    /// Where the dead space behind a record ends that is needed to grow it to `size` bytes, or what
+    /// the current chunk has not used; `None` if there is not so much.
     fn room(&self, reference: RecordRef, size_before: usize, size: usize) -> Option<usize> {
         let number = reference.chunk();
         let wanted = reference.offset() + size;

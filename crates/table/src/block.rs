@@ -17,7 +17,7 @@ impl Block {
     /// Reserves `len` bytes; `None` when the operating system has no room for them.
     ///
     /// With `is_huge` they take memory in huge pages, 2 MiB at a time, where the system has them: a
-    /// random access then rarely misses the processor's address cache, which halves its time.
+    /// random access then rarely misses the processor's address cache.
     pub(crate) fn new(len: usize, is_huge: bool) -> Option<Self> {
         let block = MmapMut::map_anon(len).ok()?;
         #[cfg(target_os = "linux")]

@@ -2,8 +2,8 @@
 //!
 //! In: a tag. Out: the slots that have it.
 //!
-//! A bucket is one cache line, so that finding a key costs one miss here and one at the record; a cell
-//! is half of one, because most buckets overflow by a few records only. Layout, little-endian:
+//! A bucket is one cache line, so that finding a key costs one miss here and one at the record; a
+//! cell is half of one, because most buckets overflow by a few records only. Layout, little-endian:
 //! ```text
 //! bucket   0 tags [u8; 12]   12 references [u32; 12]                60 link u32
 //! cell     0 tags [u8; 5]     5 nothing [3]    8 references [u32; 5]  28 link u32
@@ -17,8 +17,8 @@ pub(crate) const BUCKET_SLOTS: usize = 12;
 /// A cell's bytes.
 pub(crate) const CELL_BYTES: usize = 32;
 
-/// Slots of one line: slot `k` is bit `8k`, or bit `8(k-8)+4` from 8 on, which is how comparing eight bytes
-/// at once leaves them.
+/// Slots of one line: slot `k` is bit `8k`, or bit `8(k-8)+4` from 8 on, which is how comparing
+/// eight bytes at once leaves them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slots(u64);
 
@@ -164,9 +164,9 @@ impl Line for [u8; CELL_BYTES] {
 
 /// Which of the eight bytes of `word` equal `byte`: bit `8k` for byte `k`.
 ///
-/// A byte of `word ^ pattern` is zero where they are equal. Adding 0x7f to its lower seven bits sets
-/// the top bit exactly if one of them is set, without a carry into the next byte; so the top bit of
-/// `sum | difference` is clear for a zero byte alone (Warren, Hacker's Delight, 6-1).
+/// A byte of `word ^ pattern` is zero where they are equal. Adding 0x7f to its lower seven bits
+/// sets the top bit exactly if one of them is set, without a carry into the next byte; so the top
+/// bit of `sum | difference` is clear for a zero byte alone (Warren, Hacker's Delight, 6-1).
 #[inline]
 const fn equal_bytes(word: u64, byte: u8) -> u64 {
     const LOW_BITS: u64 = u64::from_le_bytes([0x7f; 8]);

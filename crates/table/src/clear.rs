@@ -2,9 +2,10 @@
 //!
 //! In:  [`Table::clear`], [`Table::drop_partition`]. Out: [`Replaced`] sums, polled.
 //!
-//! A partition's index is set aside (*buried*), so that its keys are gone with one step; its records
-//! are then visited a few with each write, to mark their space dead and to add up what the log loses.
-//! Until that is done nothing is moved in the arena, since a buried index would not learn of it.
+//! A partition's index is set aside (*buried*), so that its keys are gone with one step; its
+//! records are then visited a few with each write, to mark their space dead and to add up what the
+//! log loses. Until that is done nothing is moved in the arena, since a buried index would not
+//! learn of it.
 
 use crate::apply::Replaced;
 use crate::arena::{Arena, RecordRef};
@@ -19,8 +20,8 @@ use brickyard_types::Op;
 const RELEASED_BYTES_MIN: usize = 1 << 20;
 
 impl Table {
-    /// Removes every record and tombstone of `partition` with op `op` or below, now and whenever one
-    /// comes later.
+    /// Removes every record and tombstone of `partition` with op `op` or below, now and whenever
+    /// one comes later.
     ///
     /// What the log loses by it comes out of [`Self::poll_replaced`], sooner or later.
     pub fn clear(&mut self, partition: LocalPartition, op: Op) {

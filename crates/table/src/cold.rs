@@ -14,8 +14,8 @@ use crate::table::{LocalPartition, Table};
 use brickyard_types::{Op, SegmentId};
 
 impl Table {
-    /// Gives the cold record of `key` its value back, if it is still the one with `op`; returns whether
-    /// the value is in memory now.
+    /// Gives the cold record of `key` its value back, if it is still the one with `op`; returns
+    /// whether the value is in memory now.
     ///
     /// # Errors
     /// [`Full`]; the record stays cold.
@@ -49,11 +49,12 @@ impl Table {
         Ok(true)
     }
 
-    /// Drops the value of the hot record of `key` from memory, if it is the one with `op` and is in the
-    /// log; returns whether the value is in the log alone now.
+    /// Drops the value of the hot record of `key` from memory, if it is the one with `op` and is in
+    /// the log; returns whether the value is in the log alone now.
     ///
     /// # Errors
-    /// [`Full`]; the record stays hot. Records larger than 256 KiB need a little room elsewhere first.
+    /// [`Full`]; the record stays hot. Records larger than 512 KiB need a little room elsewhere
+    /// first.
     pub fn make_cold(
         &mut self,
         partition: LocalPartition,

@@ -6,14 +6,16 @@
 //! deaths spread at random that chunk has at least the average share of dead bytes, so that walking
 //! [`WALKED_PER_WRITTEN`] bytes for each byte written keeps up with a dead share of one in eight.
 //!
-//! Source: the cleaner of log-structured file systems (Rosenblum & Ousterhout, 1992), greedy variant.
+//! Source: the cleaner of log-structured file systems (Rosenblum & Ousterhout, 1992), greedy
+//! variant.
 
 use crate::arena::{CHUNK_BYTES, RecordRef, SHARED_RECORD_BYTES_MAX, Walk, Walker};
 use crate::hash::KeyHash;
 use crate::record::{Header, Occupant};
 use crate::table::{LocalPartition, Table};
 
-/// Dead bytes are worth compacting when they are more than this share of the live ones, and half a chunk.
+/// Dead bytes are worth compacting when they are more than this share of the live ones, and half a
+/// chunk.
 const DEAD_SHARE: usize = 8;
 
 /// Bytes that are walked for each byte that a write needs.
@@ -29,7 +31,8 @@ const BURIED_PER_WRITE: usize = 32;
 const SWEPT_PER_WRITE: usize = 16;
 
 impl Table {
-    /// What every write does for the table besides: its share of the work that would otherwise pile up.
+    /// What every write does for the table besides: its share of the work that would otherwise pile
+    /// up.
     #[inline]
     pub(crate) fn tend(&mut self, written: usize) {
         if !self.buried.is_empty() {
@@ -46,9 +49,9 @@ impl Table {
         }
     }
 
-    /// Walks about `budget_bytes` of the arena to win dead space back, if there is enough of it, and
-    /// returns whether there is more to do. For when the brick has nothing better to do; writes do
-    /// enough of it by themselves to keep memory bounded.
+    /// Walks about `budget_bytes` of the arena to win dead space back, if there is enough of it,
+    /// and returns whether there is more to do. For when the brick has nothing better to do; writes
+    /// do enough of it by themselves to keep memory bounded.
     pub fn compact(&mut self, budget_bytes: usize) -> bool {
         if !self.buried.is_empty() {
             // Their records cannot be moved, since no index says where they are.

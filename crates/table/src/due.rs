@@ -1,7 +1,7 @@
 //! Which keys' time has come.
 //!
-//! In:  the time. Out: keys to remove; the caller removes them by an operation, since replicas must agree
-//! on when a key is gone.
+//! In:  the time. Out: keys to remove; the caller removes them by an operation, since replicas must
+//!      agree on when a key is gone.
 //!
 //! Invariant: a key past its time is reported soon after, and again every second while it is there.
 
@@ -31,23 +31,28 @@ pub struct Expired<'a> {
 const ENTRIES_AHEAD: usize = 16;
 
 impl Table {
-    /// Calls `on_expired` with keys whose time is `now` or before, looking at about `entries_max` of the
-    /// keys whose time may have come. Returns whether there is more to look at.
+    /// Calls `on_expired` with keys whose time is `now` or before, looking at about `entries_max`
+    /// of the keys whose time may have come. Returns whether there is more to look at.
     ///
-    /// Nothing is removed; a key that is still there a second later is reported again. A key whose time
-    /// was set to an earlier one may be reported twice: the caller looks before it removes.
+    /// The table knows the time from here alone: call it before the first writes of keys with an
+    /// expiry, if only with 0 for `entries_max`, so that those stand in the right order from the
+    /// start.
+    ///
+    /// Nothing is removed; a key that is still there a second later is reported again. A key whose
+    /// time was set to an earlier one may be reported twice: the caller looks before it removes.
     pub fn due(
         &mut self,
         now: UnixMillis,
         entries_max: usize,
         mut on_expired: impl FnMut(Expired<'_>),
     ) -> bool {
+        self.timers.advance(now);
         let mut left = entries_max;
         while left > 0 {
             let mut entries = [None; ENTRIES_AHEAD];
             let mut is_more = true;
             for slot in &mut entries[..left.min(ENTRIES_AHEAD)] {
-                *slot = self.timers.take_due(now);
+                *slot = self.timers.take_due();
                 let Some(entry) = slot else {
                     is_more = false;
                     break;
@@ -99,7 +104,8 @@ impl Table {
         }
     }
 
-    /// Takes up to `entries_max` entries of the timers, to drop those that have outlived their keys.
+    /// Takes up to `entries_max` entries of the timers, to drop those that have outlived their
+    /// keys.
     pub(crate) fn sweep_timers(&mut self, entries_max: usize) {
         let mut entries = [None; ENTRIES_AHEAD];
         for slot in &mut entries[..entries_max.min(ENTRIES_AHEAD)] {

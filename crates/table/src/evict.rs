@@ -1,11 +1,11 @@
 //! Making room: a clock hand over the arena that finds records which were not used lately.
 //!
-//! In:  calls while the table is over its bound. Out: values dropped from memory (medium `disk`), or keys
-//! that the caller should remove (medium `ram`).
+//! In:  calls while the table is over its bound. Out: values dropped from memory (medium `disk`),
+//!      or keys that the caller should remove (medium `ram`).
 //!
-//! The hand passes over the records in the order in which they lie. One that was read or written since
-//! it last passed loses its mark and stays; one that was not goes. That is the clock algorithm
-//! (Corbató, 1968): close to least recently used, for one bit a record and no list.
+//! The hand passes over the records in the order in which they lie. One that was read or written
+//! since it last passed loses its mark and stays; one that was not goes. That is the clock
+//! algorithm (Corbató, 1968): close to least recently used, for one bit a record and no list.
 
 use crate::arena::{RecordRef, Walk, Walker};
 use crate::hash::KeyHash;
@@ -29,9 +29,9 @@ pub struct Victim<'a> {
 }
 
 impl Table {
-    /// Moves the clock hand on by at most `records_max` records. Values of a table of medium `disk` that
-    /// were not used lately are dropped from memory; of a table of medium `ram` such keys are reported
-    /// to `on_victim`, for the caller to remove them by an operation.
+    /// Moves the clock hand on by at most `records_max` records. Values of a table of medium `disk`
+    /// that were not used lately are dropped from memory; of a table of medium `ram` such keys are
+    /// reported to `on_victim`, for the caller to remove them by an operation.
     ///
     /// Returns the bytes that were freed, or would be by removing what was reported. A reported key
     /// that is still there a round later is reported again.

@@ -1,25 +1,27 @@
 //! When which keys may have expired, without looking at them.
 //!
-//! In:  keys with a time ([`Timers::arm`]). Out: entries whose time may have come ([`Timers::take_due`]).
+//! In:  keys with a time ([`Timers::arm`]). Out: entries whose time may have come
+//!      ([`Timers::take_due`]).
 //!
-//! Entries stand in buckets of time. The further a time lies ahead the coarser its bucket, so that there
-//! are a few hundred buckets whatever the times are; an entry of a coarse bucket comes out early, is
-//! looked up, and goes into a finer one. That way an entry needs no time of its own, and a key whose
-//! time is set further ahead keeps the entry it has.
+//! Entries stand in buckets of time. The further a time lies ahead the coarser its bucket, so that
+//! there are two thousand buckets at most whatever the times are; an entry of a coarse bucket comes
+//! out early, is looked up, and goes into a finer one. That way an entry needs no time of its own,
+//! and a key whose time is set further ahead keeps the entry it has.
 //!
-//! Invariant: a key with an expiry has an entry, in a bucket that starts at most [`BUCKET_MS_MIN`] after
-//! it (or, where the key was found expired and is still there, at most [`RETRY_MS`] after it was found).
+//! Invariant: a key with an expiry has an entry, in a bucket that starts at most [`BUCKET_MS_MIN`]
+//! after it (or, where the key was found expired and is still there, at most [`RETRY_MS`] after it
+//! was found).
 //!
-//! Entries may outlive their keys, and a key that comes and goes may have several. When there are twice
-//! as many as keys with an expiry, a sweep looks each of them up and keeps one a key.
+//! Entries may outlive their keys, and a key that comes and goes may have several. When there are
+//! twice as many as keys with an expiry, a sweep looks each of them up and keeps one a key.
 
 use crate::hash::KeyHash;
 use crate::record::Expiry;
 use brickyard_types::UnixMillis;
 use std::collections::BTreeMap;
 
-/// Finest buckets, in milliseconds: removing a key so much after its time is early enough, since reads
-/// look at the exact time.
+/// Finest buckets, in milliseconds: removing a key so much after its time is early enough, since
+/// reads look at the exact time.
 const BUCKET_MS_MIN: u64 = 128;
 
 /// Buckets for each doubling of the distance.
@@ -127,11 +129,15 @@ impl Timers {
         self.entries += 1;
     }
 
-    /// Takes an entry whose bucket starts at `now` or earlier.
-    pub(crate) fn take_due(&mut self, now: UnixMillis) -> Option<Entry> {
+    /// Tells what time it is; a time before the last one is not believed.
+    pub(crate) fn advance(&mut self, now: UnixMillis) {
         self.now = self.now.max(now);
+    }
+
+    /// Takes an entry whose bucket starts now or earlier.
+    pub(crate) fn take_due(&mut self) -> Option<Entry> {
         while let Some(mut first) = self.buckets.first_entry() {
-            if *first.key() > now.0 {
+            if *first.key() > self.now.0 {
                 return None;
             }
             if let Some(entry) = first.get_mut().pop() {
@@ -176,8 +182,8 @@ impl Timers {
     /// Decides about an entry that a sweep took and whose record has `expiry`: puts it back, unless
     /// this sweep saw another entry for that record. Returns the expiry with its new mark.
     ///
-    /// An entry that goes to a bucket which the sweep is yet to reach is not marked: it will be seen
-    /// again, and must then be kept.
+    /// An entry that goes to a bucket which the sweep is yet to reach is not marked: it will be
+    /// seen again, and must then be kept.
     pub(crate) fn keep_swept(&mut self, entry: Entry, expiry: Expiry) -> Expiry {
         if expiry.sweep() == self.sweep_number {
             return expiry;
@@ -227,8 +233,8 @@ impl Timers {
         };
     }
 
-    /// Where the bucket for `at` starts, seen from now; always ahead, so that an entry which comes out
-    /// early does not come out again at once.
+    /// Where the bucket for `at` starts, seen from now; always ahead, so that an entry which comes
+    /// out early does not come out again at once.
     fn bucket_of(&self, at: UnixMillis) -> u64 {
         let distance = at.0.saturating_sub(self.now.0);
         let width = distance / BUCKETS_PER_DOUBLING;

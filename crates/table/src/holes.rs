@@ -2,11 +2,12 @@
 //!
 //! In:  records' places as they are freed. Out: places of a size.
 //!
-//! Caches and counters write records of few sizes again and again; with these lists they use the space that
-//! they freed, and nothing needs to be moved to win it back. Only some of the space is remembered:
-//! what is not is left to compaction.
+//! Caches and counters write records of few sizes again and again; with these lists they use the
+//! space that they freed, and nothing needs to be moved to win it back. Only some of the space is
+//! remembered: what is not is left to compaction.
 //!
-//! Invariant: each place is dead space of just its list's size, in a chunk that is not being compacted.
+//! Invariant: each place is dead space of just its list's size, in a chunk that is not being
+//! compacted.
 
 use crate::arena::RecordRef;
 use crate::record::UNIT_BYTES;
@@ -14,8 +15,8 @@ use crate::record::UNIT_BYTES;
 /// Larger records come in too many sizes to meet their like.
 const UNITS_MAX: usize = 256;
 
-/// Places remembered of one size. Enough for a batch of removals, few enough to go through all lists
-/// whenever a chunk is given back.
+/// Places remembered of one size. Enough for a batch of removals, few enough to go through all
+/// lists whenever a chunk is given back.
 const PLACES_MAX: usize = 64;
 
 /// Places by size.

@@ -1,14 +1,15 @@
 //! A partition's index: from a key's hash to its record.
 //!
-//! In:  [`KeyHash`]es and references, and the arena to ask a record's hash ([`Hashes`]). Out: references.
+//! In:  [`KeyHash`]es and references, and the arena to ask a record's hash ([`Hashes`]). Out:
+//!      references.
 //!
 //! # How it grows
-//! Linear hashing (Litwin, 1980): buckets split one at a time, in a fixed order, as records are added,
-//! so that no insertion ever pays for more than one bucket's split; and merge back as records go.
-//! With `2^level + split` buckets, the first `split` prefixes of `level` bits have been split in two.
-//! Unlike the textbook's, buckets hold the hashes with one *prefix*, so that a scan can walk them in
-//! the order of hashes, and buckets that split and merge meanwhile stay where the scan has, or has
-//! not, been:
+//! Linear hashing (Litwin, 1980): buckets split one at a time, in a fixed order, as records are
+//! added, so that no insertion ever pays for more than one bucket's split; and merge back as
+//! records go. With `2^level + split` buckets, the first `split` prefixes of `level` bits have been
+//! split in two. Unlike the textbook's, buckets hold the hashes with one *prefix*, so that a scan
+//! can walk them in the order of hashes, and buckets that split and merge meanwhile stay where the
+//! scan has, or has not, been:
 //!
 //! ```text
 //! level 1, split 1: three buckets
@@ -27,12 +28,12 @@ use crate::hash::KeyHash;
 use crate::pool::{PAGE_BUCKETS, Pool};
 use crate::prefetch::prefetch;
 
-/// References a bucket has on average when the next one is split: 11 of 12. Overflow cells are small, so
-/// a high load costs little, and an index line that is half empty costs twice.
+/// References a bucket has on average when the next one is split: 11 of 12. Overflow cells are
+/// small, so a high load costs little, and an index line that is half empty costs twice.
 const SPLIT_LOAD: usize = 11;
 
-/// References a bucket has on average when the last one is merged: half of it, so that a partition whose
-/// size swings does not split and merge all the time.
+/// References a bucket has on average when the last one is merged: half of it, so that a partition
+/// whose size swings does not split and merge all the time.
 const MERGE_LOAD: usize = 5;
 
 /// Who knows the records that an index refers to.
@@ -93,7 +94,13 @@ impl Index {
         loop {
             for slot in slots {
                 if let Some(found) = look(RecordRef(u32::from_le_bytes(references[slot]))) {
-                    return Some((Place { line, slot: slot as u8 }, found));
+                    return Some((
+                        Place {
+                            line,
+                            slot: slot as u8,
+                        },
+                        found,
+                    ));
                 }
             }
             if link == 0 {
@@ -239,8 +246,8 @@ impl Index {
         true
     }
 
-    /// Panics unless the invariants hold; calls `f` with each reference and its bucket's prefix and depth
-    /// for the tag that it should have.
+    /// Panics unless the invariants hold; calls `f` with each reference and its bucket's prefix and
+    /// depth for the tag that it should have.
     #[cfg(test)]
     pub(crate) fn check(&self, pool: &Pool, mut f: impl FnMut(RecordRef, u64, u32) -> u8) {
         let mut entries = 0;

@@ -1,22 +1,25 @@
 //! Committed state of one table on one brick: pure, batched, no I/O.
 //!
-//! In:  committed operations ([`Table::put`], [`Table::remove`], [`Table::clear`]), reads, the time.
+//! In:  committed operations ([`Table::put`], [`Table::remove`], [`Table::clear`]), reads, the
+//!      time.
 //! Out: records ([`Found`]), keys to remove ([`Expired`], [`Victim`]), and what the log has lost
 //!      ([`Replaced`]).
 //!
-//! The parts, from the outside in:
+//! The parts, from the outside in; what stands in one line uses what stands below it:
 //! ```text
-//! table     reads and writes of single keys      scan  clear  evict  due  compact
-//!   index     one a partition: hash -> reference   (lines in pool, of the shapes in bucket)
-//!   arena     reference -> bytes                   (in chunks; record says what they mean)
-//!   segments  live bytes of the log                expiry  timers
+//! table: reads    apply: writes    cold  scan  clear  evict  due  compact  measure
+//!   index     one a partition, hash -> reference   (in lines of the shapes in bucket, from pool)
+//!   arena     reference -> bytes                   (in chunks; record says what they mean,
+//!                                                   holes which of them are free)
+//!   segments  live bytes of the log    expiry  timers    block  memory    prefetch  caches
 //! ```
 //!
 //! Invariants:
-//! - A record applies only over one with a lower op; what is in the table does not depend on the order.
+//! - A record applies only over one with a lower op; what is in the table does not depend on the
+//!   order.
 //! - No call does work in proportion to the table: it grows, shrinks, compacts and forgets a few
-//!   records at a time, along with the writes. (But for [`Table::purge_tombstones`], and clears that
-//!   replay brings late.)
+//!   records at a time, along with the writes. (But for [`Table::purge_tombstones`], and clears
+//!   that replay brings late.)
 //!
 //! Not here: prepared operations that have not committed, which key belongs to which partition, the
 //! log, and the decision to remove a key: replicas must agree on that.

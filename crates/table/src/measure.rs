@@ -67,9 +67,9 @@ impl Table {
         self.arena.memory() + self.pool.memory() + self.timers.memory()
     }
 
-    /// Whether a record may still be prepared for this table, however many others have been that are
-    /// not in it yet: half a GiB of those may be, each of which takes up to four times its size of the
-    /// space that references can address.
+    /// Whether a record may still be prepared for this table, however many others have been that
+    /// are not in it yet: half a GiB of those may be, each of which takes up to four times its size
+    /// of the space that references can address.
     #[must_use]
     pub fn has_room(&self, key_len: usize, value_len: usize) -> bool {
         const KEPT: usize = 4 * (512 << 20);

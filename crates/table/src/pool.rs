@@ -2,8 +2,8 @@
 //!
 //! In:  page, bucket and cell numbers. Out: lines ([`crate::bucket`]).
 //!
-//! One pool serves all partitions, so that an empty partition costs nothing, a small one a page of four
-//! buckets, and no allocator's rounding comes between.
+//! One pool serves all partitions, so that an empty partition costs nothing, a small one a page of
+//! four buckets, and no allocator's rounding comes between.
 //!
 //! Invariants:
 //! - Cell 0 is never handed out, so that a link of 0 can mean "none".
@@ -18,7 +18,8 @@ pub(crate) const PAGE_BUCKETS: u32 = 4;
 /// Bytes of a slab: a huge page.
 const SLAB_BYTES: usize = 1 << 21;
 
-/// From so many slabs on, new ones are huge pages; a smaller index would mostly be the unused part of one.
+/// From so many slabs on, new ones are huge pages; a smaller index would mostly be the unused part
+/// of one.
 const HUGE_FROM_SLABS: usize = 4;
 
 /// Lines of one length, numbered from 0, in slabs of two megabytes.
@@ -75,8 +76,8 @@ impl Pool {
         }
     }
 
-    /// Bytes of memory that the pool has touched, freed lines included, which are kept for the next; and
-    /// of the indexes' lists of pages.
+    /// Bytes of memory that the pool has touched, freed lines included, which are kept for the
+    /// next; and of the indexes' lists of pages.
     pub(crate) fn memory(&self) -> usize {
         const PAGE_BYTES: usize = PAGE_BUCKETS as usize * BUCKET_BYTES;
         self.pages_begun as usize * (PAGE_BYTES + size_of::<u32>())

@@ -17,8 +17,8 @@
 //! The partition is there because walking the arena (compaction, eviction) must find the way back
 //! to the index.
 //!
-//! Dead space starts with one u32: both `COLD` and `TOMBSTONE`, which no record is, and its length in
-//! units of 8 bytes in place of a value's length.
+//! Dead space starts with one u32: both `COLD` and `TOMBSTONE`, which no record is, and its length
+//! in units of 8 bytes in place of a value's length.
 
 use brickyard_types::{Medium, Op, UnixMillis};
 
@@ -253,11 +253,11 @@ pub(crate) fn mark_referenced(bytes: &mut [u8], is_referenced: bool) {
     }
 }
 
-/// A record's expiry as it is stored: a time in milliseconds, and which sweep of the timers last saw the
-/// record.
+/// A record's expiry as it is stored: a time in milliseconds, and which sweep of the timers last
+/// saw the record.
 ///
-/// The sweep is in bits 56..63; times beyond two million years need those bits and set bit 63, and have
-/// no timer.
+/// The sweep is in bits 56..63; times beyond two million years need those bits and set bit 63, and
+/// have no timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expiry(u64);
 

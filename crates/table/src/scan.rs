@@ -3,7 +3,8 @@
 //! In:  a position. Out: records, and the position to go on from.
 //!
 //! Invariant: from position to position, a key that is there throughout is visited exactly once,
-//! whatever is written, split, merged and compacted in between: where it is visited depends on its hash alone.
+//! whatever is written, split, merged and compacted in between: where it is visited depends on its
+//! hash alone.
 
 use crate::hash::KeyHash;
 use crate::record::{self, State};
@@ -17,17 +18,18 @@ impl ScanPosition {
     /// Where a scan begins.
     pub const START: Self = Self(0);
 
-    /// Positions that [`Table::scan`] returns have only their top so many bits set, so that a cursor need
-    /// not carry more. Buckets are finer only in partitions of a hundred million keys.
+    /// Positions that [`Table::scan`] returns have only their top so many bits set, so that a
+    /// cursor need not carry more. Buckets are finer only in partitions of a hundred million keys.
     pub const BITS: u32 = 24;
 }
 
 impl Table {
-    /// Calls `f` with the key and record of each key of `partition` whose hash is at `from` or after,
-    /// in no order within a bucket, until at least `at_least` were visited; returns where to go on, or
-    /// `None` at the end. Keys whose time is past are among them.
+    /// Calls `f` with the key and record of each key of `partition` whose hash is at `from` or
+    /// after, in no order within a bucket, until at least `at_least` were visited; returns where to
+    /// go on, or `None` at the end. Keys whose time is past are among them.
     ///
-    /// - Time: about a cache miss for each record. Visits at most some twenty records more than asked.
+    /// - Time: about a cache miss for each record. Visits at most some twenty records more than
+    ///   asked.
     pub fn scan(
         &self,
         partition: LocalPartition,
@@ -79,8 +81,9 @@ impl Table {
         })?;
         let index = &self.partitions[number].index;
         let mut references = Vec::new();
-        // A bucket is chosen by a random hash, hence as often as its share of the keys; nearly all have
-        // some, unless the partition is small or mostly tombstones: then go on to the next bucket.
+        // A bucket is chosen by a random hash, hence as often as its share of the keys; nearly all
+        // have some, unless the partition is small or mostly tombstones: then go on to the next
+        // bucket.
         let mut position = KeyHash(draw(&mut random));
         loop {
             let next = index.visit_bucket(&self.pool, position, |reference| {

@@ -41,8 +41,8 @@ fn remove(table: &mut Table, partition: LocalPartition, key: &str, op: u64) {
 }
 
 /// Goal: a key that is there from the first call to the last is returned, once, whatever happens in
-/// between. Method: between calls the partition grows to several times its size and shrinks again, so
-/// that buckets split and merge on both sides of the position.
+/// between. Method: between calls the partition grows to several times its size and shrinks again,
+/// so that buckets split and merge on both sides of the position.
 #[test]
 fn scan_returns_what_stays_while_the_rest_changes() {
     for calls_apart in [3, 40, 400] {

@@ -2,12 +2,12 @@
 //!
 //! In:  keys and their hashes. Out: records.
 //!
-//! Invariant: `find` leads to the record that the last write of the key left, hot, cold or tombstone;
-//! all but writes see no tombstones.
+//! Invariant: `find` leads to the record that the last write of the key left, hot, cold or
+//! tombstone; all but writes see no tombstones.
 //!
-//! Not here: writes (`apply`), values that are in the log alone (`cold`), counts and sizes (`measure`),
-//! scans (`scan`), compaction (`compact`), clearing (`clear`), eviction (`evict`), expiry (`due`);
-//! each is another `impl Table`.
+//! Not here: writes (`apply`), values that are in the log alone (`cold`), counts and sizes
+//! (`measure`), scans (`scan`), compaction (`compact`), clearing (`clear`), eviction (`evict`),
+//! expiry (`due`); each is another `impl Table`.
 
 use crate::apply::Replaced;
 use crate::arena::{Arena, RecordRef};
@@ -31,8 +31,8 @@ pub struct Config {
     pub evicts: bool,
 }
 
-/// A partition of the table on this brick: the table's own dense number of it, below 65,536, given by
-/// [`Table::add_partition`].
+/// A partition of the table on this brick: the table's own dense number of it, below 65,536, given
+/// by [`Table::add_partition`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocalPartition(pub u32);
 
@@ -106,11 +106,12 @@ pub(crate) struct Partition {
 
 /// Committed state of one table on one brick: the records of its partitions here.
 ///
-/// - Time: a lookup is two cache misses at most, which [`Self::prefetch_bucket`] and
-///   [`Self::prefetch_record`] overlap over a batch; a write besides moves the rest of the table along by a
-///   few records (compaction, splits, sweeps), never by more.
-/// - Memory: 16 bytes a record, up to 8 for alignment, some 7 of index, 8 for an expiry, and at most
-///   an eighth of dead space.
+/// - Time: a lookup is about two cache misses, which [`Self::prefetch_bucket`] and
+///   [`Self::prefetch_record`] overlap over a batch; a write besides moves the rest of the table
+///   along by a few records (compaction, splits, sweeps), never by more.
+/// - Memory: beside key and value 16 bytes a record, up to 7 for alignment, some 7 of index, 20 for
+///   an expiry, 4 for a position (medium `disk`); and dead space of at most an eighth, and some
+///   MiB.
 #[derive(Debug)]
 pub struct Table {
     pub(crate) layout: Layout,
@@ -122,7 +123,8 @@ pub struct Table {
     pub(crate) timers: Timers,
     pub(crate) partitions: Vec<Partition>,
     pub(crate) free_partitions: Vec<LocalPartition>,
-    /// Indexes of partitions that were cleared or dropped, whose records are still being counted out.
+    /// Indexes of partitions that were cleared or dropped, whose records are still being counted
+    /// out.
     pub(crate) buried: Vec<Index>,
     /// What was counted out of them and not polled yet.
     pub(crate) replaced: Vec<Replaced>,
@@ -187,7 +189,8 @@ impl Table {
         self.hasher.hash(key)
     }
 
-    /// Adds an empty partition and returns its number; numbers of dropped partitions are given again.
+    /// Adds an empty partition and returns its number; numbers of dropped partitions are given
+    /// again.
     ///
     /// # Panics
     /// If the table has 65,536 partitions on this brick already: a record has 16 bits for it.
@@ -212,8 +215,8 @@ impl Table {
             .prefetch(&self.pool, hash);
     }
 
-    /// Asks the processor for the record that `hash` probably leads to; to be called when the bucket has
-    /// had time to arrive.
+    /// Asks the processor for the record that `hash` probably leads to; to be called when the
+    /// bucket has had time to arrive.
     #[inline]
     pub fn prefetch_record(&self, partition: LocalPartition, hash: KeyHash) {
         let index = &self.partitions[partition.index()].index;

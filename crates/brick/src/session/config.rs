@@ -59,7 +59,9 @@ impl Brick {
             }
             ConfigCommand::Set(pairs) => self.set_settings(id, &pairs),
             ConfigCommand::ResetStat => {
-                self.core.slowlog.clear();
+                for stats in &self.core.shared.stats {
+                    stats.reset();
+                }
                 self.reply(id, |reply| reply.ok());
                 Ok(())
             }

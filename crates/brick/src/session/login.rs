@@ -230,6 +230,15 @@ impl Brick {
                 }
             };
         }
+        let is_granted = connection
+            .session
+            .user
+            .as_ref()
+            .is_some_and(|user| user.rights(&table) != Rights::default());
+        if !is_granted {
+            self.close(id);
+            return Err(ErrorReply::new(format!("NOPERM this user has no rights on table '{table}'")));
+        }
         let seed = self.core.random.next();
         let mut new = NewTable::named(table.clone(), seed, self.core.unix);
         new.attributes = self.default_attributes();

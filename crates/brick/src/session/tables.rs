@@ -4,6 +4,7 @@ use super::Then;
 use crate::brick::Brick;
 use crate::connection::ConnectionId;
 use crate::effect::ControlRequest;
+use crate::users::Rights;
 use brickyard_command::request::{TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_metadata::{Alteration, Change, NewTable};
@@ -20,7 +21,19 @@ impl Brick {
     }
 
     fn table(&mut self, id: ConnectionId, command: &TableCommand<'_>) -> Result<(), ErrorReply> {
+        let user = self.connections[id.0 as usize].session.user.clone();
+        let rights = |name: &str| user.as_ref().map_or(Rights::default(), |user| user.rights(name));
         match command {
+            TableCommand::Create(name, _) | TableCommand::Alter(name, _) | TableCommand::Drop(name)
+                if !rights(name).admin =>
+            {
+                return Err(ErrorReply::new(format!(
+                    "NOPERM making, altering and dropping table '{name}' needs the right admin on it"
+                )));
+            }
+            TableCommand::Describe(name) if rights(name) == Rights::default() => {
+                return Err(ErrorReply::new(format!("NOPERM this user has no rights on table '{name}'")));
+            }
             TableCommand::Help => self.reply(id, |reply| help("table", reply)),
             TableCommand::List => self.list_tables(id),
             TableCommand::Describe(name) => return self.describe_table(id, name),
@@ -74,7 +87,7 @@ impl Brick {
             .iter()
             .filter(|name| {
                 user.as_ref()
-                    .is_some_and(|user| user.rights(name) != crate::users::Rights::default())
+                    .is_some_and(|user| user.rights(name) != Rights::default())
             })
             .collect();
         self.reply(id, |reply| {

@@ -14,6 +14,9 @@ use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, is_data_co
 use brickyard_routing::Location;
 use brickyard_types::Op;
 
+/// Keys that one connection may watch.
+const WATCHES_MAX: usize = 4096;
+
 impl Brick {
     pub(super) fn execute_transact(
         &mut self,
@@ -62,6 +65,12 @@ impl Brick {
         if connection.accepted.port == Port::Brick && owner != self.core.id {
             let moved = self.moved(location, owner);
             return self.refuse(id, Some(spec), &moved);
+        }
+        if connection.session.watches.len() + args.len() > WATCHES_MAX {
+            let error = ErrorReply::constant(
+                "ERR this connection watches 4096 keys, the most there can be; UNWATCH, or EXEC first",
+            );
+            return self.refuse(id, Some(spec), &error);
         }
         // Which op each key has is asked where the keys are; the answer is kept here.
         let names: Vec<Vec<u8>> = args.from(1).map(<[u8]>::to_vec).collect();

@@ -8,17 +8,28 @@ use crate::connection::{Blocked, ConnectionId};
 use crate::core::Core;
 use crate::effect::Port;
 use crate::forward::{Origin, Token, Work};
-use crate::gather::{Gather, Join};
+use crate::gather::{Gather, Join, REPLY_TOO_LONG};
 use crate::log::KeyRef;
 use crate::output::Gate;
+use crate::settings::Settings;
 use crate::view::PendingClear;
 use brickyard_command::request::{ScanArgs, WaitArgs, parse_flush};
-use brickyard_command::{Args, CommandId, ErrorReply, Spec, glob};
+use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, glob};
 use brickyard_routing::{Cursor, TableMap};
 use brickyard_table::{Found, KeyHash, ScanPosition};
 use brickyard_types::record::Kind;
 use brickyard_types::{BrickId, Slot, UnixMillis};
 use brickyard_wire::{Protocol, Reply};
+
+/// Bytes of a key in a list, besides its own, about.
+const BULK_BYTES: usize = 16;
+
+/// Keys that a scan visits between two looks at how many bytes it has found.
+const SCAN_STEP: usize = 256;
+
+/// Bytes of keys after which a scan ends, whatever its COUNT is: it is but a hint, and the loop has
+/// others to serve.
+const SCAN_BYTES_MAX: usize = 4 << 20;
 
 impl Brick {
     pub(super) fn execute_whole(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
@@ -49,12 +60,16 @@ impl Brick {
         let gather = Gather::new(join, protocol, bricks.len()).within(self.output_bytes_max());
         let token = self.open_gather(id, gather);
         self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
+        let share = match spec.id {
+            CommandId::Flushall => self.flushed_by(id),
+            _ => args.to_owned(),
+        };
         for (part, brick) in bricks.into_iter().enumerate() {
             let token = Token {
                 part: part as u32,
                 ..token
             };
-            let work = Work::Command(spec, args.to_owned());
+            let work = Work::Command(spec, share.clone());
             if brick == self.core.id {
                 let origin = Origin { brick, token };
                 let writer = self.writer(id);
@@ -63,6 +78,14 @@ impl Brick {
                 self.forward(brick, token, table, protocol, work);
             }
         }
+    }
+
+    /// `FLUSHALL` as the bricks get it: with the names of the tables that its user may write.
+    fn flushed_by(&self, id: ConnectionId) -> OwnedArgs {
+        let user = self.connections[id.0 as usize].session.user.as_ref();
+        let names = self.core.table_by_name.keys().map(String::as_str);
+        let writable = names.filter(|name| user.is_some_and(|user| user.rights(name).write));
+        std::iter::once("flushall").chain(writable).collect()
     }
 
     /// The brick on which a scan goes on.
@@ -93,7 +116,14 @@ impl Brick {
             CommandId::Randomkey => return self.core.random_key(table, &mut reply),
             CommandId::Scan => self.core.scan(table, args, &mut reply),
             CommandId::Flushdb => return self.core.flush(&[table], &mut reply),
-            CommandId::Flushall => return self.core.flush(&[table], &mut reply),
+            CommandId::Flushall => {
+                let tables: Vec<usize> = args
+                    .from(1)
+                    .filter_map(|name| self.core.table_by_name.get(std::str::from_utf8(name).ok()?))
+                    .copied()
+                    .collect();
+                return self.core.flush(&tables, &mut reply);
+            }
             CommandId::Watch => return self.core.versions(table, args, out),
             CommandId::ClientList | CommandId::ClientKill => {
                 self.client_share(spec, args, &mut reply)
@@ -178,12 +208,18 @@ impl Core {
         let Some(state) = self.table(table) else {
             return reply.array(0);
         };
+        let bytes_max = Settings::load(&self.shared.settings.output_bytes_max);
         let mut found: Vec<Vec<u8>> = Vec::new();
+        let mut bytes = 0;
         self.each_key(table, state.leaves(), |_, key| {
-            if glob::matches(pattern, key, false) {
+            if bytes <= bytes_max && glob::matches(pattern, key, false) {
+                bytes += (key.len() + BULK_BYTES) as u64;
                 found.push(key.to_vec());
             }
         });
+        if bytes > bytes_max {
+            return reply.error(&REPLY_TOO_LONG.text());
+        }
         reply.array(found.len());
         for key in found {
             reply.bulk(&key);
@@ -218,8 +254,10 @@ impl Core {
         let mut found: Vec<Vec<u8>> = Vec::new();
         let mut seen = 0;
         let count = usize::try_from(scan.count).unwrap_or(usize::MAX);
+        let mut bytes = 0;
         while let Some(at) = cursor
             && seen < count
+            && bytes < SCAN_BYTES_MAX
         {
             let point = partitions.resume(at);
             let Some(Some(partition)) = state.partitions.get(point.leaf) else {
@@ -238,13 +276,14 @@ impl Core {
             let from = ScanPosition(point.progress);
             let next = state
                 .table
-                .scan(partition.local, from, count - seen, |key, it| {
+                .scan(partition.local, from, (count - seen).min(SCAN_STEP), |key, it| {
                     seen += 1;
                     let is_wanted = is_there(&it, self.unix)
                         && partition.clear.is_none()
                         && scan.wants(key)
                         && scan.wants_strings();
                     if is_wanted {
+                        bytes += key.len() + BULK_BYTES;
                         found.push(key.to_vec());
                     }
                 });
@@ -291,6 +330,7 @@ impl Core {
         let (op, local) = (partition.op, partition.local);
         if !is_logged {
             state.table.clear(local, op);
+            self.has_buried = true;
             return Gate::OPEN;
         }
         let Some(header) = self.header(table, leaf, Kind::Clear, op) else {
@@ -306,8 +346,6 @@ impl Core {
         if let Some(Some(state)) = self.tables.get_mut(table)
             && let Some(Some(partition)) = state.partitions.get_mut(leaf)
         {
-            // All that was damaged is gone as well.
-            partition.damaged = brickyard_types::Op(0);
             partition.clear = Some(PendingClear { op, gate });
         }
         gate

@@ -32,7 +32,7 @@ core; give it one of its own.";
 pub(crate) struct Arguments {
     /// Node to measure, HOST:PORT
     #[arg(long, value_name = "HOST:PORT", default_value = ADDRESS_DEFAULT)]
-    at: String,
+    address: String,
     #[command(flatten)]
     target: TargetArguments,
     /// Measure a server that speaks memcached's text protocol
@@ -170,7 +170,7 @@ impl Arguments {
 
 /// Measures and prints the report.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut target = arguments.target.target(&arguments.at)?;
+    let mut target = arguments.target.target(&arguments.address)?;
     if arguments.memcached {
         target.protocol = Protocol::Memcached;
     }

@@ -21,7 +21,7 @@ use std::{
 pub(crate) struct Arguments {
     /// Node to ask, HOST:PORT
     #[arg(long, value_name = "HOST:PORT", default_value = ADDRESS_DEFAULT, global = true)]
-    at: String,
+    address: String,
     #[command(flatten)]
     target: TargetArguments,
     #[command(subcommand)]
@@ -131,7 +131,7 @@ impl Verb {
 
 /// Sends the command and prints the reply.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let target = arguments.target.target(&arguments.at)?;
+    let target = arguments.target.target(&arguments.address)?;
     let mut link = Link::open(&target)?;
     let request = arguments.verb.request();
     let reply = link.call(&request)?;

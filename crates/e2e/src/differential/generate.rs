@@ -25,11 +25,11 @@ const DATA: &[(usize, &str)] = &[
     (12, "SET key value"),
     (
         8,
-        "SET key value [ NX | XX ] [ GET ] [ EX seconds | PX millis | EXAT unix | PXAT unixmillis | KEEPTTL ]",
+        "SET key value [ NX | XX ] [ GET ] [ EX seconds | PX millis | EXAT later | PXAT latermillis | KEEPTTL ]",
     ),
     (
         3,
-        "SET key value [ EX seconds | PX millis | KEEPTTL ] [ GET ] [ NX | XX | EXAT unix ]",
+        "SET key value [ EX seconds | PX millis | KEEPTTL ] [ GET ] [ NX | XX | EXAT later ]",
     ),
     (10, "GET key"),
     (2, "SETNX key value"),
@@ -112,8 +112,6 @@ const KEYSPACE: &[(usize, &str)] = &[
     ),
     (1, "CLIENT REPLY ( ON | junk )"),
     (1, "WAIT ( 0 0 | 0 10 | junk 0 | 0 junk | 0 -1 )"),
-    (1, "AUTH junk"),
-    (1, "AUTH ( default | junk ) junk"),
     (
         1,
         "SCAN ( junk | 0 COUNT 0 | 0 COUNT junk | 0 MATCH | 0 junk junk | -1 | 1x )",
@@ -171,10 +169,15 @@ const CLUSTER: &[(usize, &str)] = &[
     (3, "CLUSTER GETKEYSINSLOT ( slot | keyslot ) count"),
     (1, "CLUSTER ( INFO | MYID | SLOTS | SHARDS | NODES | junk )"),
     (1, "( READONLY | READWRITE | ASKING )"),
-    (1, "SELECT ( 0 | junk )"),
 ];
 
-/// What only a standalone server answers.
+/// What leads a connection elsewhere: to another database, or to the table of its user. A standalone
+/// server has the former.
+const ELSEWHERE: &[(usize, &str)] = &[
+    (2, "SELECT 0"),
+    (1, "AUTH junk"),
+    (1, "AUTH ( default | junk ) junk"),
+];
 const STANDALONE: &[(usize, &str)] = &[(4, "SELECT ( 0 | 1 | 2 | 15 )")];
 
 type Table = Vec<(usize, Template)>;
@@ -228,7 +231,7 @@ impl Generator {
 
     /// Adds the next move, or the few that belong together.
     fn add(&mut self) {
-        static TABLES: [OnceLock<Table>; 6] = [const { OnceLock::new() }; 6];
+        static TABLES: [OnceLock<Table>; 7] = [const { OnceLock::new() }; 7];
         let connection = usize::from(self.random.once_in(5));
         let is_bound = self.is_watching[connection] || self.is_queueing[connection];
         let has_keyspace = !is_bound;
@@ -241,10 +244,13 @@ impl Generator {
             92..94 if has_keyspace && self.dialect == Dialect::Standalone => {
                 parsed(&TABLES[5], STANDALONE)
             }
-            94..95 if has_keyspace => return self.add_scan(connection),
-            95..96 if has_keyspace => return self.push(connection, Step::RandomKey),
-            96..97 if !is_bound => return self.add_expiry(connection),
-            97..98 if self.may_reset(connection) => {
+            94..95 if has_keyspace && self.dialect != Dialect::Table => {
+                parsed(&TABLES[6], ELSEWHERE)
+            }
+            95..97 if has_keyspace => return self.add_scan(connection),
+            97..98 if has_keyspace => return self.push(connection, Step::RandomKey),
+            98..99 if !is_bound => return self.add_expiry(connection),
+            99..100 if self.may_reset(connection) => {
                 self.is_watching[connection] = false;
                 self.is_queueing[connection] = false;
                 return self.call(connection, &[b"RESET"]);
@@ -271,9 +277,11 @@ impl Generator {
             arguments.push(argument);
         });
         self.random = random;
-        // The values of MSETNX would slide into its keys' places.
-        let is_fragile =
-            self.dialect != Dialect::Cluster && arguments[0].eq_ignore_ascii_case(b"MSETNX");
+        // Values and options would slide into keys' places, and Redis alone takes keys of any slot there.
+        let is_fragile = self.dialect != Dialect::Cluster
+            && [&b"MSETNX"[..], b"MSET", b"COPY", b"BITOP", b"LCS"]
+                .iter()
+                .any(|name| arguments[0].eq_ignore_ascii_case(name));
         if self.random.once_in(12) && !is_fragile {
             self.damage(&mut arguments, connection);
         }
@@ -471,8 +479,11 @@ impl Generator {
             "bit" => self.number(&["2", "-1", "x"], 0, 2),
             "seconds" => self.time_to_live(1),
             "millis" => self.time_to_live(1000),
-            "unix" => self.time_of_expiry(1),
-            "unixmillis" => self.time_of_expiry(1000),
+            "unix" => self.time_of_expiry(1, "1"),
+            "unixmillis" => self.time_of_expiry(1000, "1"),
+            // Redis counts a key that was set into the past until it happens to look at it.
+            "later" => self.time_of_expiry(1, "0"),
+            "latermillis" => self.time_of_expiry(1000, "0"),
             "field" => self
                 .random
                 .pick(&[
@@ -564,11 +575,11 @@ impl Generator {
         (self.random.within(1_000, 100_000) * scale).to_string()
     }
 
-    fn time_of_expiry(&mut self, scale: i64) -> String {
+    fn time_of_expiry(&mut self, scale: i64, past: &str) -> String {
         if self.random.once_in(5) {
             let edges = [
                 "0",
-                "1",
+                past,
                 "-1",
                 "9223372036854775807",
                 "9223372036854775",

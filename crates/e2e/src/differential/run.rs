@@ -1,7 +1,7 @@
 //! Plays a sequence to two servers and compares what they answer.
 
 use super::compare::{Rule, differs, rule};
-use super::{Difference, Move, Step, pieces};
+use super::{Difference, Move, NO_REPLY, Step, pieces};
 use crate::client::{Client, encode, shown};
 use crate::deadline::{PATIENCE, try_wait_for};
 use crate::random::Random;
@@ -181,6 +181,7 @@ impl Pair {
                 (expected, got) => {
                     let text = |reply: io::Result<Value>| match reply {
                         Ok(reply) => reply.to_string(),
+                        Err(error) if is_timeout(&error) => NO_REPLY.to_owned(),
                         Err(error) => error.to_string(),
                     };
                     return Some((offset, differing(call, &text(expected), &text(got))));
@@ -296,6 +297,13 @@ impl Progress {
         }
         Outcome::Single(rule(call))
     }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }
 
 fn is_closed(error: &io::Error) -> bool {

@@ -294,25 +294,23 @@ fn keys_and_values_past_their_bounds_are_refused_and_the_connection_goes_on() {
         client.call(&[&b"GET"[..], &vec![b'k'; 100_000]]).is_null(),
         "there is no such key"
     );
-    for len in [65_536, 100_000, 1_000_000] {
+    for len in [65_536, 100_000] {
         let key = vec![b'k'; len];
         for request in [
             vec![&b"SET"[..], &key, b"v"],
+            vec![b"APPEND", &key, b"v"],
             vec![b"MSET", b"a", b"1", &key, b"2"],
         ] {
             let reply = client.call(&request);
-            assert!(
-                reply.is_error_with("ERR"),
-                "a key of {len} bytes was answered with {reply}"
-            );
+            assert!(reply.is_error_with("ERR"), "a key of {len} bytes was answered with {reply}");
             assert!(reply.text().contains("key"), "{reply}");
         }
     }
+    assert_eq!(client.call(&["EXISTS", "a"]), Value::Integer(0), "half of an MSET was done");
     let value = vec![b'v'; 100 * 1024];
     assert!(client.call(&[&b"SET"[..], b"full", &value]).is_ok());
     for request in [
-        vec![&b"SET"[..], b"over", &vec![b'v'; 100 * 1024 + 1]],
-        vec![b"APPEND", b"full", b"x"],
+        vec![&b"APPEND"[..], b"full", b"x"],
         vec![b"SETRANGE", b"full", b"102400", b"x"],
         vec![b"SETBIT", b"full", b"819200", b"1"],
     ] {
@@ -323,7 +321,11 @@ fn keys_and_values_past_their_bounds_are_refused_and_the_connection_goes_on() {
         );
     }
     assert_eq!(client.call(&["STRLEN", "full"]), Value::Integer(100 * 1024));
-    assert_eq!(client.call(&["EXISTS", "over"]), Value::Integer(0));
+    // One that is too long in itself is refused before it has arrived, which ends the connection.
+    client.send_raw(b"*3\r\n$3\r\nSET\r\n$4\r\nover\r\n$102401\r\n").expect("sent");
+    let answer = client.receive_to_end().expect("the connection is closed");
+    assert!(answer.starts_with(b"-ERR Protocol error: invalid bulk length"), "{}", answer.escape_ascii());
+    assert_eq!(server.connect().call(&["EXISTS", "over"]), Value::Integer(0));
     assert_alive(&mut server);
 }
 

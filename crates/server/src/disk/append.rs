@@ -48,6 +48,8 @@ pub(super) struct AppendThread<D: Disk> {
     pub(super) stats: Arc<DiskStats>,
     /// Epochs up to this one are refused, for this reason.
     pub(super) refused_epoch: Option<(u64, String)>,
+    /// The last batch was refused: said once, not for every batch of a busy client.
+    pub(super) is_refusing: bool,
 }
 
 impl<D: Disk> AppendThread<D> {
@@ -88,6 +90,9 @@ impl<D: Disk> AppendThread<D> {
         }
         match result {
             Ok(appended) => {
+                if std::mem::take(&mut self.is_refusing) {
+                    tracing::info!("the log takes writes again");
+                }
                 let (id, position) = (append.id, appended.start);
                 self.reports.give(AppendReport::Appended { id, position });
                 self.progress.on_written(id, appended.end, append.sync);
@@ -98,7 +103,9 @@ impl<D: Disk> AppendThread<D> {
             Err(error) => {
                 self.stats.append_failures.fetch_add(1, Relaxed);
                 let reason = error.to_string();
-                tracing::error!(%error, "a batch was refused by the log");
+                if !std::mem::replace(&mut self.is_refusing, true) {
+                    tracing::error!(%error, "the log refuses writes; reads go on");
+                }
                 self.refused_epoch = Some((append.epoch, reason.clone()));
                 self.reports.give(AppendReport::Failed { id: append.id, reason });
             }

@@ -7,7 +7,6 @@ use crate::queue::{self, Reports};
 use brickyard_brick::{ColdRead, Event};
 use brickyard_store::{Disk, ReadRequest, Reader};
 use brickyard_types::SegmentId;
-use brickyard_types::record::{self, Record};
 use rtrb::Consumer;
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,15 +56,12 @@ impl<D: Disk> ReadThread<D> {
     fn read_chunk(&mut self, segment: SegmentId, from: u32, bytes_max: usize) {
         let report = match self.reader.scan_chunk(segment, from, bytes_max) {
             Ok(chunk) => {
-                let mut bytes = Vec::with_capacity(bytes_max);
-                for (_, Record { header, key, value, .. }) in chunk.records() {
-                    record::encode(&mut bytes, &header, key, &[value]);
-                }
                 let is_damaged = !chunk.damages.is_empty();
                 for damage in &chunk.damages {
                     tracing::error!(%damage, "the cleaner found damage; the segment is kept");
                 }
-                ReadReport::Chunk { segment, from, bytes, next: chunk.next, is_damaged }
+                let next = chunk.next;
+                ReadReport::Chunk { segment, from, bytes: chunk.into_bytes(), next, is_damaged }
             }
             Err(error) => {
                 // Not cleaned and not deleted: what cannot be read now may be readable later.

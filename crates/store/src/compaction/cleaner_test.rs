@@ -10,10 +10,19 @@ use brickyard_types::record::{self, Header, Kind, flag};
 use brickyard_types::{Op, SegmentId};
 use std::collections::BTreeMap;
 
+/// The newest record of a key.
+struct Newest {
+    op: u64,
+    /// `None`: a tombstone.
+    value: Option<Vec<u8>>,
+    segment: SegmentId,
+    len: u64,
+}
+
 /// One partition's state, and where its records are.
 #[derive(Default)]
 struct Brick {
-    keys: BTreeMap<Vec<u8>, (u64, Option<Vec<u8>>, SegmentId, u64)>,
+    keys: BTreeMap<Vec<u8>, Newest>,
     cleared: u64,
     horizon: u64,
     op: u64,
@@ -27,7 +36,7 @@ impl Brick {
         self.op = self.op.max(op);
         match header.kind {
             Kind::Put | Kind::Delete => {
-                let known = self.keys.get(key).map_or(0, |newest| newest.0);
+                let known = self.keys.get(key).map_or(0, |newest| newest.op);
                 // An equal one is the copy that the cleaner made: it replaces the original.
                 if op < known || op <= self.cleared {
                     return self.live.add_dead(segment, len);
@@ -38,13 +47,19 @@ impl Brick {
                     Some(_) => self.live.add(segment, len),
                     None => self.live.add_tombstone(segment, len),
                 }
-                self.keys.insert(key.to_vec(), (op, value, segment, len));
+                let newest = Newest {
+                    op,
+                    value,
+                    segment,
+                    len,
+                };
+                self.keys.insert(key.to_vec(), newest);
             }
             Kind::Clear => {
                 self.live.add_dead(segment, len);
                 if op > self.cleared {
                     self.cleared = op;
-                    let older = self.keys.iter().filter(|(_, newest)| newest.0 < op);
+                    let older = self.keys.iter().filter(|(_, newest)| newest.op < op);
                     let older: Vec<Vec<u8>> = older.map(|(key, _)| key.clone()).collect();
                     for key in older {
                         self.supersede(&key);
@@ -61,17 +76,17 @@ impl Brick {
     }
 
     fn supersede(&mut self, key: &[u8]) {
-        if let Some((_, value, segment, len)) = self.keys.get(key) {
-            match value {
-                Some(_) => self.live.remove(*segment, *len),
-                None => self.live.remove_tombstone(*segment, *len),
+        if let Some(newest) = self.keys.get(key) {
+            match newest.value {
+                Some(_) => self.live.remove(newest.segment, newest.len),
+                None => self.live.remove_tombstone(newest.segment, newest.len),
             }
         }
     }
 
     fn state(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let live = self.keys.iter();
-        live.filter_map(|(key, newest)| Some((key.clone(), newest.1.clone()?)))
+        live.filter_map(|(key, newest)| Some((key.clone(), newest.value.clone()?)))
             .collect()
     }
 
@@ -154,7 +169,7 @@ impl Brick {
                 _ => self
                     .keys
                     .get(found.key)
-                    .is_some_and(|newest| newest.0 == op),
+                    .is_some_and(|newest| newest.op == op),
             };
             if !is_newest {
                 continue;
@@ -184,7 +199,7 @@ impl Brick {
             .map_err(|error| error.to_string())?;
         self.live.forget(segment);
         self.keys
-            .retain(|_, newest| newest.1.is_some() || newest.2 != segment);
+            .retain(|_, newest| newest.value.is_some() || newest.segment != segment);
         Ok(())
     }
 }

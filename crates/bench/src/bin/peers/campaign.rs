@@ -220,12 +220,12 @@ impl Campaign<'_> {
     fn sample_process(&self, process: &Process, load: Load, cell: Cell) -> anyhow::Result<Sample> {
         let before = process.cpu()?;
         let report = brickyard_bench::run(&self.options(&process.target, load, cell))?;
-        let after = process.cpu()?;
+        let (user_s, system_s) = process.cpu()?.since(&before);
         let each = |seconds: f64| seconds * 1e6 / report.count.max(1) as f64;
         Ok(Sample {
             count_per_s: report.count_per_s,
-            user_us: each(after.user_s - before.user_s),
-            system_us: each(after.system_s - before.system_s),
+            user_us: each(user_s),
+            system_us: each(system_s),
             p50_us: report.latency.p50_us,
             p99_us: report.latency.p99_us,
             p999_us: report.latency.p999_us,

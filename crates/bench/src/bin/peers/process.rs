@@ -33,11 +33,31 @@ pub(crate) struct Process {
     pub(crate) target: Target,
 }
 
-/// Processor time of a process, all threads together.
+/// Processor time of a process up to now, all threads together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Cpu {
-    pub(crate) user_s: f64,
-    pub(crate) system_s: f64,
+    /// In user mode, in steps of a clock tick (10 ms).
+    user_s: f64,
+    /// In the kernel, in steps of a clock tick.
+    system_s: f64,
+    /// Both together, to the nanosecond, where the kernel keeps it.
+    exact_s: Option<f64>,
+}
+
+impl Cpu {
+    /// User and system time since `before`, in seconds: the exact sum where there is one, shared as
+    /// the ticks are.
+    pub(crate) fn since(&self, before: &Self) -> (f64, f64) {
+        let (user, system) = (self.user_s - before.user_s, self.system_s - before.system_s);
+        match (self.exact_s, before.exact_s) {
+            // A thread that has ended takes its count along; the ticks still have it.
+            (Some(now), Some(then)) if now > then && user + system > 0.0 => {
+                let scale = (now - then) / (user + system);
+                (user * scale, system * scale)
+            }
+            _ => (user, system),
+        }
+    }
 }
 
 impl Process {
@@ -92,7 +112,22 @@ impl Process {
     pub(crate) fn cpu(&self) -> anyhow::Result<Cpu> {
         let path = format!("/proc/{}/stat", self.child.id());
         let stat = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-        cpu_of(&stat, clock_ticks_per_second()).with_context(|| format!("cannot understand {path}"))
+        let ticks = cpu_of(&stat, clock_ticks_per_second())
+            .with_context(|| format!("cannot understand {path}"))?;
+        Ok(Cpu {
+            exact_s: self.exact_cpu_s(),
+            ..ticks
+        })
+    }
+
+    /// The sum of what the scheduler has counted for each thread; `None` if the kernel does not.
+    fn exact_cpu_s(&self) -> Option<f64> {
+        let mut sum_ns = 0u64;
+        for task in fs::read_dir(format!("/proc/{}/task", self.child.id())).ok()? {
+            let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+            sum_ns += text.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
+        }
+        (sum_ns > 0).then_some(sum_ns as f64 / 1e9)
     }
 
     /// Resident memory, in bytes.
@@ -167,6 +202,7 @@ fn cpu_of(stat: &str, ticks_per_s: u64) -> Option<Cpu> {
     Some(Cpu {
         user_s: seconds()?,
         system_s: seconds()?,
+        exact_s: None,
     })
 }
 

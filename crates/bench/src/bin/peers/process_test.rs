@@ -3,12 +3,30 @@ use super::{Cpu, cpu_of};
 #[test]
 fn processor_time_is_read_behind_an_odd_program_name() {
     let stat = "77 (a b) c) S 1 77 77 0 -1 4194304 100 0 0 0 250 125 0 0 20 0 4 0 100 200 300";
-    assert_eq!(
-        cpu_of(stat, 100),
-        Some(Cpu {
-            user_s: 2.5,
-            system_s: 1.25
-        })
-    );
+    let cpu = cpu_of(stat, 100).unwrap();
+    assert_eq!((cpu.user_s, cpu.system_s), (2.5, 1.25));
     assert_eq!(cpu_of("77 (x) S 1", 100), None);
+}
+
+#[test]
+fn the_exact_sum_is_shared_as_the_ticks_are() {
+    let before = Cpu {
+        user_s: 1.0,
+        system_s: 1.0,
+        exact_s: Some(2.0),
+    };
+    let after = Cpu {
+        user_s: 1.3,
+        system_s: 1.1,
+        exact_s: Some(2.41),
+    };
+    let (user, system) = after.since(&before);
+    assert!((user + system - 0.41).abs() < 1e-9);
+    assert!((user / system - 3.0).abs() < 1e-9);
+    let (user, system) = Cpu {
+        exact_s: None,
+        ..after
+    }
+    .since(&before);
+    assert!((user - 0.3).abs() < 1e-9 && (system - 0.1).abs() < 1e-9);
 }

@@ -1,15 +1,15 @@
 //! `brickyard load` and `brickyard dump` against a real server: every format of the samples, bad
 //! input, and the way there and back.
 
-mod support;
-
+use crate::support::{
+    BRICKYARD, brickyard, hash_password, start_configured, start_redis, start_server, text,
+};
 use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Command, Stdio},
 };
-use support::{brickyard, start_server, text};
 use tempfile::TempDir;
 
 /// A file of the repository's samples.
@@ -25,7 +25,7 @@ fn load(address: &str, file: &str, more: &[&str]) -> std::process::Output {
 
 #[test]
 fn load_stores_every_sample() {
-    let Some(server) = start_server() else { return };
+    let server = start_server();
     for (name, key, count, found, value) in [
         (
             "packages.sample",
@@ -74,7 +74,7 @@ fn load_stores_every_sample() {
 
 #[test]
 fn load_counts_bad_lines_and_strict_stops_at_the_first() {
-    let Some(server) = start_server() else { return };
+    let server = start_server();
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("mixed.jsonl");
     fs::write(&path, "{\"id\":1}\nnot json\n{\"id\":2}\n{\"name\":3}\n").unwrap();
@@ -104,9 +104,7 @@ fn load_counts_bad_lines_and_strict_stops_at_the_first() {
 
 #[test]
 fn what_is_dumped_loads_back_with_its_time_to_live() {
-    let (Some(source), Some(target)) = (start_server(), start_server()) else {
-        return;
-    };
+    let (source, target) = (start_server(), start_server());
     for number in 0..2500 {
         source.call(&[
             "SET",
@@ -123,7 +121,7 @@ fn what_is_dumped_loads_back_with_its_time_to_live() {
     assert!(text(&dumped).contains("dumped 2,502 records"));
 
     // Through standard input, recognised by its first line.
-    let mut child = std::process::Command::new(support::BRICKYARD)
+    let mut child = Command::new(BRICKYARD)
         .args(["load", "-", "--to", &target.address])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -155,7 +153,7 @@ fn what_is_dumped_loads_back_with_its_time_to_live() {
 
 #[test]
 fn dump_filters_keys_and_has_three_formats() {
-    let Some(server) = start_server() else { return };
+    let server = start_server();
     for key in ["user:1", "user:2", "other"] {
         server.call(&["SET", key, "a,b"]);
     }
@@ -207,7 +205,7 @@ fn a_missing_file_or_server_is_one_clear_line() {
 
 #[test]
 fn a_table_that_is_refused_stops_the_load() {
-    let Some(server) = start_server() else { return };
+    let server = start_server();
     let words = sample("words.sample");
     let output = load(
         &server.address,
@@ -221,4 +219,114 @@ fn a_table_that_is_refused_stops_the_load() {
         text(&output)
     );
     assert_eq!(server.call(&["DBSIZE"]).integer(), Some(0));
+}
+
+#[test]
+fn the_data_of_a_redis_moves_over() {
+    let Some(redis) = start_redis() else { return };
+    let server = start_server();
+    for number in 0..300 {
+        redis.call(&["SET", &format!("key:{number}"), &number.to_string()]);
+    }
+    redis.call(&["RPUSH", "list", "is no string"]);
+    let dumped = brickyard(&["dump", "--from", &redis.address]);
+    assert_eq!(dumped.status.code(), Some(3), "{}", text(&dumped));
+    assert!(
+        text(&dumped).contains("left out 1: WRONGTYPE"),
+        "{}",
+        text(&dumped)
+    );
+
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("redis.dump");
+    fs::write(&path, &dumped.stdout).unwrap();
+    let loaded = load(&server.address, path.to_str().unwrap(), &["--strict"]);
+    assert!(loaded.status.success(), "{}", text(&loaded));
+    assert_eq!(server.call(&["DBSIZE"]).integer(), Some(300));
+    assert_eq!(server.call(&["GET", "key:299"]).bytes(), Some(&b"299"[..]));
+}
+
+#[test]
+fn tables_are_made_filled_and_dropped_from_the_shell() {
+    let server = start_server();
+    let table = |words: &[&str]| {
+        let output = brickyard(&[&["table", "--address", &server.address][..], words].concat());
+        (output.status.code(), text(&output))
+    };
+    assert_eq!(
+        table(&["create", "people", "--durability", "fsync"]).0,
+        Some(0)
+    );
+    let people = sample("people.csv");
+    let output = load(
+        &server.address,
+        people.to_str().unwrap(),
+        &["--table", "people"],
+    );
+    assert!(output.status.success(), "{}", text(&output));
+
+    let (_, list) = table(&["list"]);
+    assert!(list.lines().any(|line| line.contains("people")), "{list}");
+    let (_, described) = table(&["describe", "people"]);
+    assert!(described.contains("durability: fsync\n"), "{described}");
+    assert_eq!(
+        server.call(&["DBSIZE"]).integer(),
+        Some(0),
+        "the default table is another one"
+    );
+    let keys = [
+        "dump",
+        "--from",
+        &server.address,
+        "--table",
+        "people",
+        "--format",
+        "keys",
+    ];
+    let dumped = text(&brickyard(&keys));
+    assert!(dumped.contains("ann@example.org\n"), "{dumped}");
+    assert!(dumped.contains("dumped 10 records"), "{dumped}");
+
+    let (code, said) = table(&["drop", "people", "--confirm", "people2"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("refused TABLE DROP people CONFIRM people2: "),
+        "{said}"
+    );
+    assert_eq!(table(&["drop", "people", "--confirm", "people"]).0, Some(0));
+    assert!(!table(&["list"]).1.contains("people"));
+}
+
+#[test]
+fn a_user_signs_in_with_the_password_of_the_environment() {
+    let hash = hash_password("brick by brick");
+    let config = format!(
+        "[[user]]\nname = \"ann\"\npassword_hash = \"{hash}\"\nread = [\"*\"]\nwrite = [\"*\"]\n"
+    );
+    let server = start_configured(&config);
+    let words = sample("words.sample");
+    let load_as = |password: &str| {
+        Command::new(BRICKYARD)
+            .args([
+                "load",
+                words.to_str().unwrap(),
+                "--to",
+                &server.address,
+                "--user",
+                "ann",
+            ])
+            .env("BRICKYARD_PASSWORD", password)
+            .output()
+            .unwrap()
+    };
+    let output = load_as("brick by brick");
+    assert!(output.status.success(), "{}", text(&output));
+    let output = load_as("wrong");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output);
+    assert!(said.contains("refused AUTH: WRONGPASS"), "{said}");
+    assert!(
+        !said.contains("wrong "),
+        "the password is not repeated: {said}"
+    );
 }
