@@ -214,11 +214,11 @@ impl Generator {
             let now_ns = self.now_ns();
             due_ns += self.leave_out(due_ns, now_ns, mean_ns, waiting_max);
             let mut queued = 0;
-            while due_ns <= now_ns as f64 && queued < DUE_A_TURN_MAX {
-                if due_ns >= self.stop_at_ns as f64 || self.budget == 0 {
-                    self.flush_all(&mut touched);
-                    return Ok(());
-                }
+            while due_ns <= now_ns as f64
+                && !self.is_over(due_ns)
+                && self.in_flight < waiting_max
+                && queued < DUE_A_TURN_MAX
+            {
                 self.budget -= u64::from(due_ns >= self.measure_from_ns as f64);
                 self.queue_due(due_ns as u64, &mut turn, &mut touched);
                 due_ns += match arrivals {
@@ -226,6 +226,11 @@ impl Generator {
                     Arrivals::Poisson => self.writer.waiting_time(mean_ns),
                 };
                 queued += 1;
+            }
+            if self.is_over(due_ns) || (now_ns >= self.stop_at_ns && self.in_flight >= waiting_max)
+            {
+                self.flush_all(&mut touched);
+                return Ok(());
             }
             self.flush_all(&mut touched);
             // Sleeping until the next due time would oversleep it by the timer's step, so the last
@@ -236,6 +241,11 @@ impl Generator {
                 self.serve(event.token().0, event.is_readable(), event.is_writable())?;
             }
         }
+    }
+
+    /// Whether nothing is left to be sent of a schedule whose next request is due at `due_ns`.
+    fn is_over(&self, due_ns: f64) -> bool {
+        due_ns >= self.stop_at_ns as f64 || self.budget == 0
     }
 
     /// Leaves out the requests that are due beyond `waiting_max`, and returns how much of the schedule

@@ -134,6 +134,7 @@ impl Brick {
             slowlog: Slowlog::default(),
             has_buried: false,
             damage: Vec::new(),
+            log_refusal: None,
         };
         core.adopt(catalog);
         Self {
@@ -178,10 +179,8 @@ impl Brick {
         // Who waits for replicas, or asked for this very end, will not be answered.
         let is_answerable = |id: &ConnectionId| {
             self.connections.get(id.0 as usize).is_some_and(|it| {
-                let is_endless = matches!(
-                    it.blocked,
-                    Some(Blocked::Wait { .. } | Blocked::Control(_))
-                );
+                let is_endless =
+                    matches!(it.blocked, Some(Blocked::Wait { .. } | Blocked::Control(_)));
                 // The list is only tidied when the log moves on: not all on it still wait.
                 !is_endless && !it.is_broken && it.output.is_held()
             })
@@ -198,7 +197,8 @@ impl Brick {
         !self.queued.is_empty()
             || !self.inbox.is_empty()
             || self.core.has_buried
-            || self.has_expired || self.is_crowded
+            || self.has_expired
+            || self.is_crowded
     }
 
     /// When a [`crate::Event::Tick`] is wanted at the latest.
@@ -526,3 +526,7 @@ mod brick_test;
 #[cfg(test)]
 #[path = "review_test.rs"]
 mod review_test;
+
+#[cfg(test)]
+#[path = "schedule_test.rs"]
+mod schedule_test;

@@ -86,6 +86,7 @@ fn answer_decided_against_a_prepared_value_waits_for_it() {
     assert!(node.receive(writer).starts_with("-MISCONF"));
     assert!(node.receive(other).starts_with("-MISCONF"));
     node.logs[0].is_held = false;
+    node.advance(Duration::from_millis(300));
     assert_eq!(node.call(other, "SETNX k w"), ":1");
 }
 
@@ -101,6 +102,7 @@ fn refused_batch_leaves_nothing_behind_and_later_writes_go_on() {
     assert_eq!(replies.matches("-MISCONF").count(), 2, "{replies}");
     assert_eq!(replies.matches("$-1").count(), 1, "{replies}");
     node.logs[0].is_held = false;
+    node.advance(Duration::from_millis(300));
     assert_eq!(node.call(client, "GET n\nINCR n"), "$1 1 :2");
     node.restart();
     let client = node.connect(0, Port::Node);

@@ -19,6 +19,7 @@ use brickyard_table::KeyHash;
 use brickyard_types::record::{self, Header, Kind, Record, flag};
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 /// Bytes of a segment that are looked at in one turn.
 const CHUNK_BYTES: u32 = 128 * 1024;
@@ -26,8 +27,11 @@ const CHUNK_BYTES: u32 = 128 * 1024;
 /// Bytes of segments that are looked at between two ticks (100 ms): 80 MB/s at most.
 const TICK_BYTES_MAX: u64 = 8 << 20;
 
+/// How long after the log refused a batch its disk is taken to be full.
+const PRESSED: Duration = Duration::from_secs(10);
+
 /// Ticks to wait after the log refused what was moved.
-const BACK_OFF_TICKS: u32 = 50;
+const BACK_OFF_TICKS: u32 = 5;
 
 /// What one batch of the log has of the segment that is being cleaned.
 #[derive(Debug)]
@@ -108,6 +112,10 @@ impl Cleaner {
 impl Brick {
     /// The log refused batches: what was moved is not there; begin again later.
     pub(crate) fn on_clean_refused(&mut self) {
+        if self.cleaner.moves.is_empty() && self.cleaner.raised.is_empty() {
+            // Other writes were refused: on a full disk cleaning must go on all the more.
+            return;
+        }
         self.cleaner.moves.clear();
         self.cleaner.state = State::Idle;
         self.cleaner.back_off = BACK_OFF_TICKS;
@@ -134,6 +142,9 @@ impl Brick {
                 let before = self.core.log.oldest_pending_segment();
                 let live = self.core.live_bytes();
                 let cleaned = self.cleaner.cleaned;
+                let refusal = self.core.log_refusal.as_ref();
+                let is_pressed = refusal.is_some_and(|(until, _)| self.core.now < *until + PRESSED);
+                self.core.segments.is_pressed = is_pressed;
                 if let Some(segment) = self.core.segments.pick(&live, before, cleaned) {
                     self.cleaner.last_batch = BatchId(0);
                     self.read_on(segment, 0);
@@ -375,8 +386,7 @@ impl Core {
         // Where a newer operation is on its way, a copy would stand behind it in the log, and come
         // back once its tombstone is dropped. So the record stays, and the segment with it, until
         // that operation has committed.
-        let is_changing =
-            partition.clear.is_some() || self.log.pending(key_ref, key).is_some();
+        let is_changing = partition.clear.is_some() || self.log.pending(key_ref, key).is_some();
         if !is_live || is_changing {
             return;
         }

@@ -12,16 +12,16 @@ use crate::random::Random;
 use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::slowlog::Slowlog;
-use crate::stats::{Stats, TableStats};
 use crate::staging::Staging;
+use crate::stats::{Stats, TableStats};
 use crate::view::PendingClear;
 use brickyard_metadata::{Catalog, TopologyReplies};
 use brickyard_routing::{Location, MapVersion, Member, NodeId, TableMap};
 use brickyard_table::{LocalPartition, Put, Table, Value};
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::{
-    BrickId, Durability, Instant, Medium, Op, PartitionId, Position, TableAttributes,
-    TableId, UnixMillis, View,
+    BrickId, Durability, Instant, Medium, Op, PartitionId, Position, TableAttributes, TableId,
+    UnixMillis, View,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -158,6 +158,9 @@ pub(crate) struct Core {
     pub(crate) has_buried: bool,
     /// What recovery could not read, for `INFO` and for errors.
     pub(crate) damage: Vec<String>,
+    /// The log refused a batch: writes that need room are refused with this text until then, so that
+    /// the cleaner's batches and deletes get through between them.
+    pub(crate) log_refusal: Option<(Instant, String)>,
 }
 
 impl Core {
@@ -304,7 +307,12 @@ impl Core {
         prefetch: impl Fn(&Table, LocalPartition, brickyard_table::KeyHash),
     ) {
         if group.len() > 1 {
-            for KeyRef { table, partition, hash } in group.iter().map(|prepared| prepared.key) {
+            for KeyRef {
+                table,
+                partition,
+                hash,
+            } in group.iter().map(|prepared| prepared.key)
+            {
                 if let Some(state) = self.table(table as usize) {
                     prefetch(&state.table, partition, hash);
                 }

@@ -2,10 +2,10 @@
 //!
 //! In:  [`Event`]s. Out: committed operations in their tables, replies let out, parked commands run.
 
+use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
 use crate::connection::Blocked;
 use crate::effect::{BatchId, ColdRead, Effect, Event};
-use crate::batch::BATCH_BYTES_MAX;
 use crate::forward::{Forward, ForwardRequest, Origin, Token};
 use crate::keyed::{dropped_table, error_line};
 use crate::log::{KeyRef, Prepared, Writer};
@@ -15,6 +15,10 @@ use crate::view::{ColdWanted, PendingClear};
 use brickyard_command::ErrorReply;
 use brickyard_types::{BrickId, Op, Position};
 use std::time::Duration;
+
+/// How long writes that need room are refused unseen after the log refused one. Longer than the
+/// cleaner's tick, so that on a full disk under load it still gets on.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(250);
 
 impl Brick {
     /// Takes note of something that happened outside.
@@ -65,11 +69,13 @@ impl Brick {
     /// The log refused a batch: everything that was decided in it, or against it, is refused.
     fn on_append_failed(&mut self, id: BatchId, reason: &str) {
         let brick = self.core.id;
-        let error = ErrorReply::new(format!(
+        let text = format!(
             "MISCONF the log of brick {brick} cannot be written ({reason}); the write was not executed. \
              Free space on the disk of {}, then try again",
             self.core.shared.directory
-        ));
+        );
+        let error = ErrorReply::new(text.clone());
+        self.core.log_refusal = Some((self.core.now + REFUSAL_PAUSE, text));
         let refused = self.refuse_from(id, &error_line(&error));
         self.core.stats().refused_disk.add(refused.len() as u64);
         self.core.rewind(&refused);
@@ -123,9 +129,11 @@ impl Brick {
                 gather.refuse(id, error);
             }
         }
+        // A share waits on for what was prepared before that and is not committed yet.
+        let barrier = self.core.log.barrier();
         for (gate, _) in &mut self.deferred {
             if gate.waits_for(id) {
-                *gate = Gate::OPEN;
+                *gate = barrier;
             }
         }
         for (gate, _, reply) in &mut self.held_replies {

@@ -7,10 +7,12 @@
 use crate::batch::Target;
 use crate::brick::Brick;
 use crate::connection::{Connection, ConnectionId, ReplyMode};
+use crate::effect::Port;
+use crate::keyed::CROSSSLOT;
 use crate::output::Gate;
 use crate::transaction::Queue;
 use crate::users::Rights;
-use brickyard_command::{Args, CommandId, ErrorReply, Spec, resolve, table::flag};
+use brickyard_command::{Args, CommandId, ErrorReply, Spec, keys, resolve, table::flag};
 use brickyard_wire::Reply;
 
 /// Bytes of commands that one transaction may queue.
@@ -98,10 +100,22 @@ impl Brick {
             command.rejected.add(1);
         }
         let connection = &mut self.connections[id.0 as usize];
-        if let Some(queue) = &mut connection.session.queue {
+        if spec.is_some_and(|spec| spec.id == CommandId::Exec)
+            && !error.as_bytes().starts_with(b"EXECABORT")
+        {
+            // Whatever is wrong with EXEC itself ends the transaction.
+            connection.session.queue = None;
+            connection.session.watches.clear();
+            if error.as_bytes().starts_with(b"ERR ") {
+                let reason = error.as_bytes().strip_prefix(b"ERR ").unwrap_or_default();
+                let start = b"EXECABORT Transaction discarded because of: ";
+                let aborted = ErrorReply::new([&start[..], reason].concat());
+                return self.reply(id, |reply| reply.error_bytes(aborted.as_bytes()));
+            }
+        } else if let Some(queue) = &mut connection.session.queue {
             queue.is_refused = true;
         }
-        self.reply(id, |reply| reply.error(&error.text()));
+        self.reply(id, |reply| reply.error_bytes(error.as_bytes()));
     }
 
     /// Writes a reply that waits for nothing.
@@ -141,6 +155,9 @@ impl Brick {
             );
             return self.refuse(id, Some(spec), &ErrorReply::new(text));
         }
+        if let Err(error) = self.check_slots(id, spec, args) {
+            return self.refuse(id, Some(spec), &error);
+        }
         let owned = args.to_owned();
         let connection = &mut self.connections[id.0 as usize];
         let Some(queue) = &mut connection.session.queue else {
@@ -155,6 +172,32 @@ impl Brick {
         }
         queue.commands.push((spec, owned));
         self.reply(id, |reply| reply.simple("QUEUED"));
+    }
+
+    /// At a brick's port, as at a node of a Redis cluster, a command with keys of several slots or of
+    /// another brick is refused when it is queued.
+    fn check_slots(
+        &self,
+        id: ConnectionId,
+        spec: &'static Spec,
+        args: &Args<'_>,
+    ) -> Result<(), ErrorReply> {
+        let connection = &self.connections[id.0 as usize];
+        let table = connection.session.table;
+        if connection.accepted.port == Port::Node {
+            return Ok(());
+        }
+        let mut locations = keys(spec, *args).filter_map(|at| self.core.locate(table, args.at(at)));
+        let Some(first) = locations.next() else {
+            return Ok(());
+        };
+        if locations.any(|it| it.slot != first.slot || it.leaf != first.leaf) {
+            return Err(CROSSSLOT);
+        }
+        match self.core.table(table).map(|state| state.owner(first.leaf)) {
+            Some(owner) if owner != self.core.id => Err(self.moved(first, owner)),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn begin_transaction(&mut self, id: ConnectionId) {
@@ -226,7 +269,11 @@ const fn is_whole_table(id: CommandId) -> bool {
 fn check_rights(connection: &Connection, spec: &Spec) -> Result<(), ErrorReply> {
     let is_of_tables = spec.name.starts_with("table");
     let needs_node = spec.has(flag::ADMIN) && !is_of_tables;
-    let administers = connection.session.user.as_ref().is_some_and(|user| user.administers_node());
+    let administers = connection
+        .session
+        .user
+        .as_ref()
+        .is_some_and(|user| user.administers_node());
     let wanted = Rights {
         read: spec.has(flag::READONLY),
         write: spec.has(flag::WRITE),

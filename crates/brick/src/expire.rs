@@ -75,7 +75,9 @@ impl Core {
     /// used lately, a `ram` table with `EVICT lru` removes keys. Whether to go on at once.
     pub(crate) fn evict(&mut self, table: usize) -> bool {
         let frontier = self.log.frontier();
-        let Some(state) = self.table_mut(table) else { return false };
+        let Some(state) = self.table_mut(table) else {
+            return false;
+        };
         let evicts =
             state.attributes.medium == Medium::Disk || state.attributes.evict == Eviction::Lru;
         // Removals free their memory only when they commit: until then more would be too many.
@@ -88,7 +90,10 @@ impl Core {
         let mut steps = 0;
         while used > state.memory_max && steps < EVICT_STEPS_MAX {
             let freed = state.table.evict_step(EVICT_STEP, |victim| {
-                leaving.push(Leaving { key: victim.key.to_vec(), op: victim.op });
+                leaving.push(Leaving {
+                    key: victim.key.to_vec(),
+                    op: victim.op,
+                });
             });
             steps += EVICT_STEP;
             freed_sum += freed;
@@ -96,7 +101,9 @@ impl Core {
         }
         let removed = self.remove_all(table, &leaving);
         let barrier = self.log.barrier();
-        let Some(state) = self.table_mut(table) else { return false };
+        let Some(state) = self.table_mut(table) else {
+            return false;
+        };
         state.stats.evicted.add(removed);
         if removed > 0 {
             state.evicting = barrier;

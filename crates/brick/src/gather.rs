@@ -96,7 +96,7 @@ impl Gather {
         let is_too_long = self.bytes > self.bytes_max && self.join != Join::Only;
         if is_too_long && self.refused.is_none() {
             let mut error = Vec::new();
-            Reply::new(&mut error, self.protocol).error(&REPLY_TOO_LONG.text());
+            Reply::new(&mut error, self.protocol).error_bytes(REPLY_TOO_LONG.as_bytes());
             self.refused = Some(error);
             self.parts.iter_mut().flatten().for_each(Vec::clear);
         }

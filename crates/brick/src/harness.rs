@@ -33,6 +33,8 @@ pub(crate) struct Log {
     /// The active segment's number less one, and where in `bytes` it starts.
     rolled: u32,
     base: usize,
+    /// How much of `bytes` a power cut leaves.
+    synced_bytes: usize,
     pub(crate) queue: VecDeque<Append>,
     pub(crate) reads: Vec<crate::ColdRead>,
     /// Appends wait in the queue until [`Node::append`] is called.
@@ -138,6 +140,26 @@ impl Node {
         self.turn();
     }
 
+    /// Cuts the power, if the last sync was not before the active segment: what came after it is gone.
+    pub(crate) fn cut_power(&mut self) -> bool {
+        let is_possible = self.logs.iter().all(|log| log.synced_bytes >= log.base);
+        if is_possible {
+            for log in &mut self.logs {
+                log.bytes.truncate(log.synced_bytes);
+            }
+            self.restart();
+        }
+        is_possible
+    }
+
+    /// Takes the bytes that a client has been sent.
+    pub(crate) fn receive_bytes(&mut self, client: Client) -> Vec<u8> {
+        let brick = &mut self.bricks[client.brick];
+        let bytes = brick.output(client.id).to_vec();
+        brick.on_sent(client.id, bytes.len());
+        bytes
+    }
+
     /// Stops the bricks as a kill does and starts them from their logs.
     pub(crate) fn restart(&mut self) {
         for log in &mut self.logs {
@@ -145,6 +167,8 @@ impl Node {
             log.reads.clear();
             log.appended = BatchId(0);
             log.synced = BatchId(0);
+            // What recovery has read it syncs before it is served.
+            log.synced_bytes = log.bytes.len();
         }
         self.start();
         for (brick, log) in self.bricks.iter_mut().zip(&self.logs) {
@@ -341,6 +365,7 @@ impl Node {
         let appended = self.logs[at].appended;
         if appended > self.logs[at].synced {
             self.logs[at].synced = appended;
+            self.logs[at].synced_bytes = self.logs[at].bytes.len();
             self.bricks[at].handle(Event::Synced(appended));
         }
     }
@@ -358,14 +383,28 @@ impl Node {
     /// Answers the reads that were asked for, from the log.
     pub(crate) fn answer_reads(&mut self, at: usize) {
         for read in std::mem::take(&mut self.logs[at].reads) {
-            let start = self.logs[at].start(read.position.segment);
-            let bytes = self.logs[at].bytes[start + read.position.offset as usize..].to_vec();
+            let log = &self.logs[at];
+            let segment = read.position.segment;
+            let token = read.token;
+            if segment != log.active() && !log.sealed.contains_key(&segment) {
+                let value = Err("the segment is gone".to_owned());
+                self.bricks[at].handle(Event::Read { token, value });
+                continue;
+            }
+            let start = log.start(segment);
+            let bytes = log.bytes[start + read.position.offset as usize..].to_vec();
             let record = record::decode(&bytes).unwrap();
             assert_eq!(record.header.op, read.op);
-            self.bricks[at].handle(Event::Read {
-                token: read.token,
-                value: Ok(record.value),
-            });
+            let value = match record.header.kind {
+                record::Kind::Batch => record::entries(record.value)
+                    .map(|entry| entry.unwrap())
+                    .find(|entry| entry.key == read.key)
+                    .map(|entry| entry.value)
+                    .unwrap(),
+                _ => record.value,
+            };
+            let value = Ok(value);
+            self.bricks[at].handle(Event::Read { token, value });
         }
         self.settle();
     }

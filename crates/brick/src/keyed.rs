@@ -24,8 +24,8 @@ use crate::settings::Settings;
 use crate::transaction::{Step, Transaction};
 use crate::view::{Asker, ColdValue, ColdWanted, View, is_out_of_memory};
 use brickyard_command::{
-    Args, CommandId, ErrorReply, Failure, OwnedArgs, Spec, execute as execute_command,
-    is_data_command, keys, lookup, table::flag,
+    Args, CommandId, ErrorReply, Failure, OwnedArgs, Spec, check_key_lengths,
+    execute as execute_command, is_data_command, keys, lookup, table::flag,
 };
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
@@ -96,6 +96,10 @@ impl Brick {
         };
         let has_one_key = spec.key_first == spec.key_last;
         if !has_one_key {
+            // Before anything is done: a command that is refused must not have done half.
+            if let Err(error) = check_key_lengths(spec, *args) {
+                return self.refuse(id, Some(spec), &error);
+            }
             let slots_agree = keys(spec, *args).all(|at| {
                 self.core
                     .locate(table, args.at(at))
@@ -253,7 +257,7 @@ impl Brick {
             return;
         };
         let step = spec.key_step as usize;
-        if (args.len() - 1) % step != 0 {
+        if !(args.len() - 1).is_multiple_of(step) {
             return self.refuse(id, Some(spec), &ErrorReply::wrong_arity(spec.name));
         }
         let connection = &self.connections[id.0 as usize];
@@ -551,7 +555,7 @@ pub(crate) fn dropped_table() -> ErrorReply {
 
 pub(crate) fn error_line(error: &ErrorReply) -> Vec<u8> {
     let mut out = Vec::new();
-    Reply::new(&mut out, Protocol::Resp2).error(&error.text());
+    Reply::new(&mut out, Protocol::Resp2).error_bytes(error.as_bytes());
     out
 }
 
@@ -583,6 +587,14 @@ fn admit(core: &Core, spec: &Spec, table: usize) -> Result<(), ErrorReply> {
             "OOM command not allowed when used memory > 'maxmemory'.",
         ));
     }
+    if let Some((until, text)) = &core.log_refusal
+        && core.now < *until
+        && state.is_logged()
+        && spec.has(flag::DENYOOM)
+    {
+        core.stats().refused_disk.add(1);
+        return Err(ErrorReply::new(text.clone()));
+    }
     let pending = core.log.pending_bytes() as u64;
     if state.is_logged() && pending > Settings::load(&core.shared.settings.pending_bytes_max) {
         core.stats().refused_busy.add(1);
@@ -610,7 +622,7 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
     let reads_only = spec.has(flag::READONLY);
     let mut reply = Reply::new(out, protocol);
     if !reads_only && let Err(error) = admit(core, spec, table) {
-        reply.error(&error.text());
+        reply.error_bytes(error.as_bytes());
         return Ran::Done(Gate::OPEN);
     }
     let start = reply.position();
@@ -627,7 +639,7 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
         Err(Failure::Error(error)) => {
             let finished = view.abandon();
             reply.truncate(start);
-            reply.error(&error.text());
+            reply.error_bytes(error.as_bytes());
             core.stats().errors.add(1);
             if error.as_bytes().starts_with(b"DAMAGED") {
                 core.stats().refused_damaged.add(1);
@@ -667,7 +679,7 @@ fn run_transaction(
     let first = first.or_else(|| transaction.watches.first().map(|watch| watch.key.clone()));
     let mut reply = Reply::new(out, protocol);
     let Some(location) = first.as_ref().and_then(|key| core.locate(table, key)) else {
-        reply.error(&dropped_table().text());
+        reply.error_bytes(dropped_table().as_bytes());
         return Ran::Done(Gate::OPEN);
     };
     let key = first.unwrap_or_default();
@@ -676,7 +688,7 @@ fn run_transaction(
             && !spec.has(flag::READONLY)
             && let Err(error) = admit(core, spec, table)
         {
-            reply.error(&error.text());
+            reply.error_bytes(error.as_bytes());
             return Ran::Done(Gate::OPEN);
         }
     }
@@ -694,7 +706,7 @@ fn run_transaction(
                 return Ran::Done(view.abandon().gate);
             }
             Err(error) => {
-                reply.error(&error.text());
+                reply.error_bytes(error.as_bytes());
                 return Ran::Done(view.abandon().gate);
             }
         }
@@ -707,7 +719,7 @@ fn run_transaction(
         if (reply.position() - start) as u64 > bytes_max {
             let gate = view.abandon().gate;
             reply.truncate(start);
-            reply.error(&REPLY_TOO_LONG.text());
+            reply.error_bytes(REPLY_TOO_LONG.as_bytes());
             return Ran::Done(gate);
         }
         match step {
@@ -719,7 +731,7 @@ fn run_transaction(
                     Err(Failure::Error(error)) => {
                         view.take_back(staged);
                         reply.truncate(start);
-                        reply.error(&error.text());
+                        reply.error_bytes(error.as_bytes());
                     }
                     // Goes on only to see what else it needs: all of it is read at once then.
                     Err(Failure::Suspend) => is_suspended = true,
@@ -733,7 +745,7 @@ fn run_transaction(
         let read: usize = values.iter().map(|value| value.value.len()).sum();
         if (read + wanted.sum::<usize>()) as u64 > bytes_max {
             reply.truncate(start);
-            reply.error(&REPLY_TOO_LONG.text());
+            reply.error_bytes(REPLY_TOO_LONG.as_bytes());
             return Ran::Done(finished.gate);
         }
         return Ran::Wants(finished.wanted);

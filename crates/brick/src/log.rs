@@ -306,7 +306,11 @@ impl Log {
 
     /// The newest clear of a partition that has not committed, with what a reply waits for that was
     /// decided against it.
-    pub(crate) fn pending_clear(&self, table: u32, partition: LocalPartition) -> Option<(Op, Gate)> {
+    pub(crate) fn pending_clear(
+        &self,
+        table: u32,
+        partition: LocalPartition,
+    ) -> Option<(Op, Gate)> {
         let in_flight = self.in_flight.iter().rev();
         in_flight
             .flat_map(|batch| {

@@ -85,10 +85,7 @@ fn failed_command_of_a_transaction_leaves_nothing_and_the_others_count() {
     let commands = "MULTI\nSET {t}a 1\nSETRANGE {t}b 1048570 12345678\nSET {t}c 3\nEXEC";
     let replies = node.call(client, commands);
     assert!(replies.contains("*3 +OK -ERR"), "{replies}");
-    assert_eq!(
-        node.call(client, "MGET {t}a {t}b {t}c"),
-        "*3 $1 1 $-1 $1 3"
-    );
+    assert_eq!(node.call(client, "MGET {t}a {t}b {t}c"), "*3 $1 1 $-1 $1 3");
 }
 
 #[test]
@@ -108,7 +105,7 @@ fn transaction_that_writes_too_much_is_refused_and_not_a_panic() {
 
 #[test]
 fn many_keys_of_one_slot_cost_no_more_each_than_a_few() {
-    // Half an hour when each key is compared with all before it.
+    // Takes minutes when each key is compared with all before it.
     let mut node = log();
     let client = node.connect(0, Port::Node);
     let names: Vec<String> = (0..200_000).map(|n| format!("{{t}}{n}")).collect();
@@ -134,8 +131,12 @@ fn client_that_ends_its_stream_gets_its_replies_first() {
     node.logs[1].is_held = true;
     let commands: String = (0..20).map(|n| format!("SET k{n} v\r\n")).collect();
     let brick = &mut node.bricks[0];
-    brick.input(client.id).extend_from_slice(commands.as_bytes());
-    brick.input(client.id).extend_from_slice(b"WATCH k1\r\nSET last v\r\nSET incompl");
+    brick
+        .input(client.id)
+        .extend_from_slice(commands.as_bytes());
+    brick
+        .input(client.id)
+        .extend_from_slice(b"WATCH k1\r\nSET last v\r\nSET incompl");
     brick.on_received(client.id);
     brick.on_end_of_stream(client.id);
     node.settle();
@@ -190,10 +191,14 @@ fn client_that_sends_faster_than_it_is_served_is_paused_and_resumed() {
     assert!(node.bricks[0].wants_input(client.id));
     // One request may be longer than what a client may send ahead.
     let brick = &mut node.bricks[0];
-    brick.input(client.id).extend_from_slice(b"*2\r\n$4\r\nECHO\r\n$1048000\r\n");
+    brick
+        .input(client.id)
+        .extend_from_slice(b"*2\r\n$4\r\nECHO\r\n$1048000\r\n");
     for _ in 0..131 {
         assert!(node.bricks[0].wants_input(client.id));
-        node.bricks[0].input(client.id).extend_from_slice(&[b'x'; 8000]);
+        node.bricks[0]
+            .input(client.id)
+            .extend_from_slice(&[b'x'; 8000]);
         node.bricks[0].on_received(client.id);
         node.turn();
     }
@@ -237,7 +242,10 @@ fn writes_that_wait_for_their_sync_count_as_pending() {
     node.sync(0);
     node.settle();
     let replies = node.receive(client);
-    assert!((60..80).contains(&replies.matches("+OK").count()), "{replies}");
+    assert!(
+        (60..80).contains(&replies.matches("+OK").count()),
+        "{replies}"
+    );
     assert!(replies.contains("-BUSY"), "{replies}");
     assert_eq!(node.call(client, "SET k v"), "");
 }
@@ -263,8 +271,12 @@ fn refused_clear_leaves_the_one_before_it_in_force() {
     node.append_one(0);
     node.refuse(0);
     assert!(node.receive(second).starts_with("-MISCONF"));
+    // Until the pause after a refusal is over; the sync still does not come.
+    node.advance(std::time::Duration::from_millis(300));
+    node.send(writer, "INCR k");
     node.logs[0].is_held = false;
-    assert_eq!(node.call(writer, "INCR k"), "+OK +OK :1");
+    node.settle();
+    assert_eq!(node.receive(writer), "+OK +OK :1");
     assert_eq!(node.receive(first), "+OK");
 }
 
@@ -276,7 +288,10 @@ fn table_altered_from_fsync_to_log_keeps_the_order_of_its_writes() {
     node.call(client, "SET k v");
     node.append(0);
     let other = node.connect(0, Port::Node);
-    assert_eq!(node.call(other, "TABLE ALTER default DURABILITY log"), "+OK");
+    assert_eq!(
+        node.call(other, "TABLE ALTER default DURABILITY log"),
+        "+OK"
+    );
     node.call(client, "DEL k");
     node.append(0);
     node.sync(0);
@@ -347,7 +362,10 @@ fn replies_of_several_damages_add_up_and_a_later_record_ends_them() {
         .map(|partition| (partition.id, partition.op))
         .unwrap();
     let damage = |segment, len| Damage {
-        position: Position { segment: SegmentId(segment), offset: 0 },
+        position: Position {
+            segment: SegmentId(segment),
+            offset: 0,
+        },
         len,
         partitions: vec![(id, None)],
         text: "damage".to_owned(),
@@ -355,7 +373,11 @@ fn replies_of_several_damages_add_up_and_a_later_record_ends_them() {
     brick.on_damage(damage(1, 480));
     brick.on_damage(damage(2, 480));
     brick.finish_recovery(&[]);
-    let partition = brick.core.tables[0].as_mut().unwrap().partition_mut(id).unwrap();
+    let partition = brick.core.tables[0]
+        .as_mut()
+        .unwrap()
+        .partition_mut(id)
+        .unwrap();
     assert_eq!(partition.op, Op(before.0 + 22));
     assert_eq!(partition.damaged, partition.op);
     assert!(node.call(client, "GET k").starts_with("-DAMAGED"));
@@ -380,7 +402,11 @@ fn one_request_cannot_ask_for_more_than_its_client_may_leave_unread() {
         "MULTI\nGET {t}k\nGET {t}k\nGET {t}k\nEXEC",
     ] {
         let reply = node.call(client, command);
-        assert!(reply.contains("-ERR the reply would be longer"), "{}", reply.len());
+        assert!(
+            reply.contains("-ERR the reply would be longer"),
+            "{}",
+            reply.len()
+        );
     }
     assert_eq!(node.call(client, "GET {t}k").len(), 1_000_009);
 }
@@ -403,13 +429,19 @@ fn forwarded_requests_and_their_replies_are_bounded_in_bytes() {
         node.settle();
         node.receive(client);
         let gets = b"GET k\r\n".repeat(100);
-        node.bricks[client.brick].input(client.id).extend_from_slice(&gets);
+        node.bricks[client.brick]
+            .input(client.id)
+            .extend_from_slice(&gets);
         node.bricks[client.brick].on_received(client.id);
         let mut received = 0;
         for _ in 0..200 {
             node.turn();
             let connection = &node.bricks[client.brick].connections[client.id.0 as usize];
-            assert!(connection.output.len() < 12 << 20, "{}", connection.output.len());
+            assert!(
+                connection.output.len() < 12 << 20,
+                "{}",
+                connection.output.len()
+            );
             received += node.receive(client).len();
         }
         assert_eq!(received, 100 * 1_000_009 + received % 100);

@@ -21,6 +21,8 @@ pub(crate) struct Segments {
     /// Bytes of tombstones that the cleaner has moved here because they were still needed: to move
     /// them again gains nothing before something older is gone.
     kept: BTreeMap<SegmentId, u64>,
+    /// The disk is full: clean whatever gains something, however little the log holds.
+    pub(crate) is_pressed: bool,
 }
 
 /// Nothing is cleaned while more than this share of all segments is live (in percent): the log is
@@ -91,7 +93,9 @@ impl Segments {
     ) -> Option<SegmentId> {
         let bytes = self.bytes();
         let live_bytes: u64 = self.sealed.keys().filter_map(|id| live.get(id)).sum();
-        if bytes < BYTES_WORTH_CLEANING || live_bytes * 100 > bytes * LIVE_PERCENT_WANTED {
+        let is_fine =
+            bytes < BYTES_WORTH_CLEANING || live_bytes * 100 > bytes * LIVE_PERCENT_WANTED;
+        if is_fine && !self.is_pressed {
             return None;
         }
         let newest = self.sealed.keys().next_back().map_or(0, |id| id.0);
@@ -140,13 +144,17 @@ mod segments_test {
 
     fn live(mebibytes: &[u64]) -> BTreeMap<SegmentId, u64> {
         let live = mebibytes.iter().enumerate();
-        live.map(|(at, mebibytes)| (SegmentId(at as u32 + 1), mebibytes * MIB)).collect()
+        live.map(|(at, mebibytes)| (SegmentId(at as u32 + 1), mebibytes * MIB))
+            .collect()
     }
 
     #[test]
     fn emptiest_old_segment_is_picked() {
         let segments = segments(&[100, 100, 100]);
-        assert_eq!(segments.pick(&live(&[70, 30, 30]), SegmentId(9), 0), Some(SegmentId(2)));
+        assert_eq!(
+            segments.pick(&live(&[70, 30, 30]), SegmentId(9), 0),
+            Some(SegmentId(2))
+        );
     }
 
     #[test]
@@ -158,7 +166,10 @@ mod segments_test {
     #[test]
     fn oldest_gets_its_turn_for_the_sake_of_tombstones() {
         let live = live(&[80, 10]);
-        assert_eq!(segments(&[100, 100]).pick(&live, SegmentId(9), 7), Some(SegmentId(1)));
+        assert_eq!(
+            segments(&[100, 100]).pick(&live, SegmentId(9), 7),
+            Some(SegmentId(1))
+        );
     }
 
     #[test]

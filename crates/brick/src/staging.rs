@@ -105,8 +105,7 @@ impl Staging {
     }
 
     fn position(&self, hash: u64, key: &[u8]) -> Option<usize> {
-        let is_it =
-            |staged: &Staged| staged.location.key_hash == hash && self.key(staged) == key;
+        let is_it = |staged: &Staged| staged.location.key_hash == hash && self.key(staged) == key;
         if self.entries.len() < INDEXED_FROM {
             return self.entries.iter().rposition(is_it);
         }

@@ -58,7 +58,12 @@ fn truncated_writes_leave_no_trace() {
         fill(&mut expected, 0, kept);
         let (len, bytes) = (staging.len(), staging.bytes());
         for number in 0..60 {
-            push(&mut staging, number / 2, &format!("k{number}"), "taken back");
+            push(
+                &mut staging,
+                number / 2,
+                &format!("k{number}"),
+                "taken back",
+            );
         }
         staging.truncate(len);
         assert_eq!(live(&staging), live(&expected));

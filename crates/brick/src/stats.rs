@@ -159,7 +159,12 @@ impl Stats {
             &self.forwards,
         ];
         let commands = self.commands_by_id.iter().flat_map(|command| {
-            let own = [&command.calls, &command.failed, &command.rejected, &command.nanoseconds];
+            let own = [
+                &command.calls,
+                &command.failed,
+                &command.rejected,
+                &command.nanoseconds,
+            ];
             own.into_iter().chain(&command.latency)
         });
         for counter in counters.into_iter().chain(commands) {

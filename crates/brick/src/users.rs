@@ -73,7 +73,9 @@ impl User {
     /// table, present and to come.
     #[must_use]
     pub fn administers_node(&self) -> bool {
-        self.grants.iter().any(|grant| grant.tables == "*" && grant.rights.admin)
+        self.grants
+            .iter()
+            .any(|grant| grant.tables == "*" && grant.rights.admin)
     }
 
     /// What the user may do to `table`.

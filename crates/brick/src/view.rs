@@ -499,7 +499,7 @@ fn newest<'c>(
             let is_cleared = partition
                 .clear
                 .is_some_and(|clear| clear.op > pending.prepared.op);
-            !(asker.reads_only && is_foreign) && !is_cleared
+            !(is_cleared || asker.reads_only && is_foreign)
         });
         if let Some(pending) = pending {
             *gate = gate.and(pending.gate);

@@ -19,8 +19,15 @@ impl SettingsArguments {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        let file = self.file.clone().or_else(|| std::env::var_os(CONFIG_VARIABLE).map(PathBuf::from));
-        let sources = Sources { file, environment, flags: self.flags.clone() };
+        let file = self
+            .file
+            .clone()
+            .or_else(|| std::env::var_os(CONFIG_VARIABLE).map(PathBuf::from));
+        let sources = Sources {
+            file,
+            environment,
+            flags: self.flags.clone(),
+        };
         Loaded::from_sources(&sources)
             .context("nothing was started; `brickyard config print` shows every setting")
     }
@@ -44,8 +51,13 @@ impl Args for SettingsArguments {
             .long("config")
             .value_name("FILE")
             .value_parser(clap::value_parser!(PathBuf))
-            .help(format!("Configuration file in TOML [env: {CONFIG_VARIABLE}]"));
-        FIELDS.iter().map(flag).fold(command.arg(file), Command::arg)
+            .help(format!(
+                "Configuration file in TOML [env: {CONFIG_VARIABLE}]"
+            ));
+        FIELDS
+            .iter()
+            .map(flag)
+            .fold(command.arg(file), Command::arg)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -83,7 +95,10 @@ fn flag(field: &'static Field) -> Arg {
         field.toml(&defaults),
         field.environment()
     );
-    let summary = field.reason.split_once(". ").map_or(field.reason, |(first, _)| first);
+    let summary = field
+        .reason
+        .split_once(". ")
+        .map_or(field.reason, |(first, _)| first);
     let arg = Arg::new(field.name)
         .long(field.flag())
         .help_heading(field.section)
@@ -92,7 +107,10 @@ fn flag(field: &'static Field) -> Arg {
         .value_name(field.unit.to_ascii_uppercase())
         .action(ArgAction::Set);
     if field.is_switch {
-        arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL")
+        arg.num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .value_name("BOOL")
     } else {
         arg
     }

@@ -19,7 +19,11 @@ fn every_field_has_a_flag_and_switches_stand_alone() {
     );
     for field in FIELDS {
         let flag = format!("--{}=x", field.flag());
-        assert_eq!(parse(&[&flag]).unwrap().flags, [(field.name, "x".to_owned())], "{flag}");
+        assert_eq!(
+            parse(&[&flag]).unwrap().flags,
+            [(field.name, "x".to_owned())],
+            "{flag}"
+        );
     }
 }
 

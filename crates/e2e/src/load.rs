@@ -35,6 +35,8 @@ pub struct Writer {
     /// Sent first on each connection, e.g. `TABLE USE careful`.
     prologue: Vec<Vec<String>>,
     random: Random,
+    /// Length of most values, at most.
+    value_bytes_max: usize,
     ledger: Ledger,
     /// The number that both keys of the pair were last acknowledged to hold, and the last one sent.
     pair: (i64, i64),
@@ -59,9 +61,17 @@ impl Writer {
             name: name.to_owned(),
             prologue: prologue.iter().map(words).collect(),
             random: Random::new(seed),
+            value_bytes_max: 300,
             ledger: Ledger::default(),
             pair: (0, 0),
         }
+    }
+
+    /// Makes most values up to this long, so that the log grows faster.
+    #[must_use]
+    pub const fn with_values(mut self, value_bytes_max: usize) -> Self {
+        self.value_bytes_max = value_bytes_max;
+        self
     }
 
     /// A connection that has the writer's prologue behind it.
@@ -179,7 +189,7 @@ impl Writer {
         let len = if self.random.once_in(50) {
             20_000
         } else {
-            self.random.below(300)
+            self.random.below(self.value_bytes_max)
         };
         self.random.bytes(len)
     }

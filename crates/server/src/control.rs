@@ -96,7 +96,11 @@ pub(crate) fn start(setup: Setup) -> std::io::Result<Control> {
         let local = LocalSet::new();
         local.block_on(&runtime, run(setup, from_node, node_ended));
     })?;
-    Ok(Control { handle, running, ended })
+    Ok(Control {
+        handle,
+        running,
+        ended,
+    })
 }
 
 async fn run(
@@ -104,9 +108,17 @@ async fn run(
     from_node: oneshot::Receiver<Running>,
     node_ended: oneshot::Receiver<()>,
 ) {
-    let Setup { http, signals, mut stop, stop_timeout } = setup;
+    let Setup {
+        http,
+        signals,
+        mut stop,
+        stop_timeout,
+    } = setup;
     let (phase, phase_seen) = watch::channel(Phase::Starting);
-    let view = Arc::new(View { phase: phase_seen, opened: OnceLock::new() });
+    let view = Arc::new(View {
+        phase: phase_seen,
+        opened: OnceLock::new(),
+    });
     if let Some(listener) = http {
         tokio::task::spawn_local(serve_http(listener, Arc::clone(&view)));
     }
@@ -115,12 +127,25 @@ async fn run(
     }
     // A sender that is gone means that the start failed: the node tells why.
     let Ok(running) = from_node.await else { return };
-    let Running { opened, loops, requests, notices, authenticator, catalog_file, catalog } = running;
+    let Running {
+        opened,
+        loops,
+        requests,
+        notices,
+        authenticator,
+        catalog_file,
+        catalog,
+    } = running;
     let shared = Arc::clone(&opened.shared);
     drop(view.opened.set(opened));
     phase.send_replace(Phase::Ready);
     let loops = Rc::new(RefCell::new(loops));
-    let changes = Changes::start(Rc::clone(&loops), Arc::clone(&notices), catalog_file, catalog);
+    let changes = Changes::start(
+        Rc::clone(&loops),
+        Arc::clone(&notices),
+        catalog_file,
+        catalog,
+    );
     tokio::task::spawn_local(serve_requests(
         requests,
         Rc::clone(&loops),
@@ -154,7 +179,12 @@ async fn serve_requests(
     authenticator: Arc<Authenticator>,
     stopper: Stopper,
 ) {
-    while let Some(ToControl { brick, token, request }) = requests.recv().await {
+    while let Some(ToControl {
+        brick,
+        token,
+        request,
+    }) = requests.recv().await
+    {
         match request {
             ControlRequest::Change(change) => changes.ask(brick, token, change),
             ControlRequest::Authenticate { user, password } => {

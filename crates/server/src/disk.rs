@@ -68,7 +68,12 @@ pub(crate) fn start<D: Disk>(
     hints: SyncSender<HintJob<D>>,
     setup: DiskSetup<'_>,
 ) -> io::Result<(DiskLink, Vec<JoinHandle<()>>)> {
-    let DiskSetup { brick, wakers, sync_interval, stats } = setup;
+    let DiskSetup {
+        brick,
+        wakers,
+        sync_interval,
+        stats,
+    } = setup;
     let index = brick as usize;
     let (mut append, append_orders) = queue::orders(append::ORDERS_MAX);
     let (append_to_loop, append_reports) = queue::reports(2 * append::ORDERS_MAX, wakers, index);
@@ -98,8 +103,12 @@ pub(crate) fn start<D: Disk>(
         refused_epoch: None,
         is_refusing: false,
     };
-    let read_thread =
-        ReadThread { reader: opened.reader, orders: read_orders, reports: read_to_loop, stats };
+    let read_thread = ReadThread {
+        reader: opened.reader,
+        orders: read_orders,
+        reports: read_to_loop,
+        stats,
+    };
     // The sync thread must be known before the append thread may want to wake it.
     let sync_handle = fatal::spawn(format!("brick{brick}-sync"), || sync_thread.run())?;
     progress.attach(sync_handle.thread().clone());
@@ -139,7 +148,11 @@ impl DiskLink {
 
     /// Asks for records of a segment.
     pub(crate) fn read_segment(&mut self, segment: SegmentId, from: u32, bytes_max: u32) {
-        self.read.give(ReadOrder::Chunk { segment, from, bytes_max });
+        self.read.give(ReadOrder::Chunk {
+            segment,
+            from,
+            bytes_max,
+        });
     }
 
     /// Has a segment deleted.

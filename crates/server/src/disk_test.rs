@@ -42,7 +42,15 @@ impl Bench {
             stats: Arc::new(DiskStats::default()),
         };
         let (link, threads) = start(opened, hints.sender(), setup).expect("threads");
-        Self { disk, poll, wakers, link: Some(link), threads, hints: Some(hints), op: 0 }
+        Self {
+            disk,
+            poll,
+            wakers,
+            link: Some(link),
+            threads,
+            hints: Some(hints),
+            op: 0,
+        }
     }
 
     fn link(&mut self) -> &mut DiskLink {
@@ -52,10 +60,21 @@ impl Bench {
     fn append(&mut self, id: u64, epoch: u64, sync: bool, value_len: usize) {
         let mut bytes = Vec::new();
         self.op += 1;
-        encode(&mut bytes, &header(self.op), b"key", &[&vec![b'v'; value_len]]);
+        encode(
+            &mut bytes,
+            &header(self.op),
+            b"key",
+            &[&vec![b'v'; value_len]],
+        );
         let bytes = Arc::new(bytes);
         let id = BatchId(id);
-        self.link().append(Append { id, bytes, epoch, sync, frees_space: false });
+        self.link().append(Append {
+            id,
+            bytes,
+            epoch,
+            sync,
+            frees_space: false,
+        });
         self.link().flush();
     }
 
@@ -65,10 +84,15 @@ impl Bench {
         let mut events = Events::with_capacity(4);
         let deadline = std::time::Instant::now() + Duration::from_secs(30);
         while !is_done(&said) {
-            assert!(std::time::Instant::now() < deadline, "only this was said: {said:?}");
+            assert!(
+                std::time::Instant::now() < deadline,
+                "only this was said: {said:?}"
+            );
             self.wakers[0].fall_asleep();
             if !self.link().has_reports() {
-                self.poll.poll(&mut events, Some(Duration::from_secs(1))).expect("polled");
+                self.poll
+                    .poll(&mut events, Some(Duration::from_secs(1)))
+                    .expect("polled");
             }
             self.wakers[0].wake_up();
             self.link().deliver(|event| said.push(say(&event)));
@@ -90,7 +114,10 @@ impl Bench {
 
 /// One brick, and a table `default` with its values in memory.
 fn catalog() -> watch::Receiver<Arc<Catalog>> {
-    let member = Member { node: NodeId(0), brick: BrickId(0) };
+    let member = Member {
+        node: NodeId(0),
+        brick: BrickId(0),
+    };
     let catalog = Catalog::found(Genesis {
         cluster: ClusterId(1),
         bricks: vec![Candidate { member, weight: 1 }],
@@ -124,10 +151,24 @@ fn say(event: &Event<'_>) -> Said {
         Event::Poisoned(_) => "poisoned".to_owned(),
         Event::Rolled { sealed, .. } => format!("rolled {}", sealed.0),
         Event::Checkpointed(token, Ok(())) => format!("checkpointed {token}"),
-        Event::Read { token, value: Ok(value) } => format!("read {token}: {} bytes", value.len()),
-        Event::Read { token, value: Err(_) } => format!("read {token}: no"),
-        Event::SegmentChunk { bytes, next, damaged, .. } => {
-            format!("chunk of {} bytes, next {next:?}, damaged {damaged}", bytes.len())
+        Event::Read {
+            token,
+            value: Ok(value),
+        } => format!("read {token}: {} bytes", value.len()),
+        Event::Read {
+            token,
+            value: Err(_),
+        } => format!("read {token}: no"),
+        Event::SegmentChunk {
+            bytes,
+            next,
+            damaged,
+            ..
+        } => {
+            format!(
+                "chunk of {} bytes, next {next:?}, damaged {damaged}",
+                bytes.len()
+            )
         }
         other => format!("{other:?}"),
     }
@@ -186,7 +227,10 @@ fn failed_sync_poisons() {
     disk.inject(Fault::SyncFails { after: 0 });
     bench.append(1, 0, true, 10);
     let said = bench.wait(|said| has(said, "poisoned"));
-    assert!(!said.iter().any(|said| said.starts_with("synced")), "{said:?}");
+    assert!(
+        !said.iter().any(|said| said.starts_with("synced")),
+        "{said:?}"
+    );
     bench.append(2, 0, false, 10);
     let said = bench.wait(|said| has(said, "poisoned"));
     assert!(!has(&said, "appended 2"), "{said:?}");
@@ -224,8 +268,17 @@ fn full_segments_are_rolled_read_in_chunks_and_deleted() {
         bench.append(id, 0, true, 1500);
     }
     let said = bench.wait(|said| has(said, "synced 5"));
-    let rolled = said.iter().position(|said| said == "rolled 1").expect("a roll");
-    assert!(rolled < said.iter().position(|said| said == "appended 3").expect("appended"));
+    let rolled = said
+        .iter()
+        .position(|said| said == "rolled 1")
+        .expect("a roll");
+    assert!(
+        rolled
+            < said
+                .iter()
+                .position(|said| said == "appended 3")
+                .expect("appended")
+    );
     bench.link().read_segment(SegmentId(1), 0, 1 << 20);
     bench.link().flush();
     let said = bench.wait(|said| said.iter().any(|said| said.starts_with("chunk")));
@@ -244,7 +297,10 @@ fn value_is_read_back_and_a_wrong_one_is_not() {
     for (token, op) in [(1, 1), (2, 9)] {
         bench.link().read(ColdRead {
             token,
-            position: Position { segment: SegmentId(1), offset: 64 },
+            position: Position {
+                segment: SegmentId(1),
+                offset: 64,
+            },
             partition: PartitionId(1),
             op: Op(op),
             key: b"key".to_vec(),

@@ -23,9 +23,7 @@ use crate::listener::Listener;
 use crate::mesh::Endpoint;
 use crate::sockets::{Received, Sent, Sockets};
 use crate::wake::Waker;
-use brickyard_brick::{
-    Accepted, Brick, ConnectionId, ControlReply, Effect, Event, Forward, Port,
-};
+use brickyard_brick::{Accepted, Brick, ConnectionId, ControlReply, Effect, Event, Forward, Port};
 use brickyard_types::Instant;
 use mio::{Events, Poll, Token};
 use rtrb::Consumer;
@@ -184,7 +182,10 @@ impl Loop {
         let driver = &self.driver;
         let is_backed_up = driver.mesh.is_backed_up();
         let can_receive = self.phase == Phase::Serving && !is_backed_up;
-        let accepts = driver.node_port.as_ref().is_some_and(|(port, _)| port.is_ready())
+        let accepts = driver
+            .node_port
+            .as_ref()
+            .is_some_and(|(port, _)| port.is_ready())
             || driver.brick_port.as_ref().is_some_and(Listener::is_ready);
         if driver.brick.has_work() || (can_receive && self.sockets.has_readable()) || accepts {
             return Duration::ZERO;
@@ -203,7 +204,10 @@ impl Loop {
         driver.mesh.has_incoming()
             || driver.disk.has_reports()
             || !driver.control.from_control.is_empty()
-            || driver.handed.as_ref().is_some_and(|handed| !handed.is_empty())
+            || driver
+                .handed
+                .as_ref()
+                .is_some_and(|handed| !handed.is_empty())
     }
 
     fn begin(&mut self) {
@@ -244,7 +248,12 @@ impl Loop {
     }
 
     fn take_connections(&mut self) {
-        let Driver { node_port, brick_port, handed, .. } = &mut self.driver;
+        let Driver {
+            node_port,
+            brick_port,
+            handed,
+            ..
+        } = &mut self.driver;
         let accepted = &mut self.accepted;
         if let Some((listener, handout)) = node_port {
             listener.accept(|stream, peer| {
@@ -267,8 +276,14 @@ impl Loop {
     }
 
     fn take_connection(&mut self, port: Port, (mut stream, peer): handout::Accepted) {
-        let local = stream.local_addr().map_or_else(|_| String::new(), |local| local.to_string());
-        let accepted = Accepted { port, peer: peer.to_string(), local };
+        let local = stream
+            .local_addr()
+            .map_or_else(|_| String::new(), |local| local.to_string());
+        let accepted = Accepted {
+            port,
+            peer: peer.to_string(),
+            local,
+        };
         match self.driver.brick.accept(accepted) {
             Ok(id) => {
                 let registry = self.driver.poll.registry();
@@ -324,8 +339,25 @@ impl Loop {
     }
 
     fn take_messages(&mut self) {
-        let Driver { brick, disk, mesh, control, node_port, brick_port, .. } = &mut self.driver;
-        disk.deliver(|event| brick.handle(event));
+        let Driver { brick, disk, .. } = &mut self.driver;
+        let mut has_moves = false;
+        disk.deliver(|event| {
+            has_moves |= matches!(event, Event::SegmentChunk { .. });
+            brick.handle(event);
+        });
+        if has_moves {
+            // What the cleaner moves gets a batch of its own: a full disk takes that one, and would
+            // refuse it together with clients' writes.
+            self.carry_out();
+        }
+        let Driver {
+            brick,
+            mesh,
+            control,
+            node_port,
+            brick_port,
+            ..
+        } = &mut self.driver;
         while let Some((from, messages)) = mesh.poll_incoming() {
             brick.handle(Event::Forward(from, messages));
         }
@@ -353,7 +385,11 @@ impl Loop {
                 Effect::Read(read) => self.driver.disk.read(read),
                 Effect::Forward(to, messages) => self.driver.mesh.send(to, messages),
                 Effect::Control(token, request) => self.ask_control(token, request),
-                Effect::ReadSegment { segment, from, bytes_max } => {
+                Effect::ReadSegment {
+                    segment,
+                    from,
+                    bytes_max,
+                } => {
                     self.driver.disk.read_segment(segment, from, bytes_max);
                 }
                 Effect::DeleteSegment(segment) => self.driver.disk.delete_segment(segment),
@@ -366,10 +402,16 @@ impl Loop {
     }
 
     fn ask_control(&mut self, token: u64, request: brickyard_brick::ControlRequest) {
-        let asked = ToControl { brick: self.driver.index, token, request };
+        let asked = ToControl {
+            brick: self.driver.index,
+            token,
+            request,
+        };
         if self.driver.control.to_control.try_send(asked).is_err() {
             let busy = "the node is busy with other such requests; try again".to_owned();
-            self.driver.brick.handle(Event::Control(token, ControlReply::Failed(busy)));
+            self.driver
+                .brick
+                .handle(Event::Control(token, ControlReply::Failed(busy)));
         }
     }
 
@@ -411,7 +453,12 @@ impl Loop {
     }
 
     fn end(&mut self) {
-        let Driver { brick, mesh, control, .. } = &self.driver;
+        let Driver {
+            brick,
+            mesh,
+            control,
+            ..
+        } = &self.driver;
         control.publish_catalog(brick.catalog_version());
         let is_drained = self.phase == Phase::Draining
             && brick.is_drained()

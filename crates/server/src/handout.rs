@@ -25,8 +25,17 @@ pub(crate) struct Handout {
 
 /// The giving end, and the taking end of each brick but brick 0.
 pub(crate) fn new(wakers: &Arc<[Waker]>) -> (Handout, Vec<Consumer<Accepted>>) {
-    let (rings, taking) = (1..wakers.len()).map(|_| RingBuffer::new(WAITING_MAX)).unzip();
-    (Handout { rings, wakers: Arc::clone(wakers), next: 0 }, taking)
+    let (rings, taking) = (1..wakers.len())
+        .map(|_| RingBuffer::new(WAITING_MAX))
+        .unzip();
+    (
+        Handout {
+            rings,
+            wakers: Arc::clone(wakers),
+            next: 0,
+        },
+        taking,
+    )
 }
 
 impl Handout {
@@ -38,7 +47,10 @@ impl Handout {
         for _ in 0..bricks {
             let brick = self.next;
             self.next = (self.next + 1) % bricks;
-            let Some(ring) = brick.checked_sub(1).and_then(|index| self.rings.get_mut(index)) else {
+            let Some(ring) = brick
+                .checked_sub(1)
+                .and_then(|index| self.rings.get_mut(index))
+            else {
                 return Some(accepted);
             };
             match ring.push(accepted) {

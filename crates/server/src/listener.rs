@@ -51,7 +51,9 @@ impl Reserved {
     /// The address, with the port that the system chose if none was given.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         let address = self.0.local_addr()?;
-        address.as_socket().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+        address
+            .as_socket()
+            .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
     }
 
     /// Starts to listen.
@@ -67,11 +69,20 @@ impl Listener {
     pub(crate) fn new(reserved: Reserved, keepalive: Duration) -> io::Result<Self> {
         let listener = TcpListener::from_std(reserved.listen()?);
         let keepalive = (!keepalive.is_zero()).then(|| TcpKeepalive::new().with_time(keepalive));
-        Ok(Self { listener, keepalive, is_ready: true, spare: spare() })
+        Ok(Self {
+            listener,
+            keepalive,
+            is_ready: true,
+            spare: spare(),
+        })
     }
 
     /// Takes part in `registry`'s poll as `token`.
-    pub(crate) fn register(&mut self, registry: &mio::Registry, token: mio::Token) -> io::Result<()> {
+    pub(crate) fn register(
+        &mut self,
+        registry: &mio::Registry,
+        token: mio::Token,
+    ) -> io::Result<()> {
         registry.register(&mut self.listener, token, mio::Interest::READABLE)
     }
 

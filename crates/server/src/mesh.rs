@@ -39,8 +39,9 @@ struct Link<T> {
 pub(crate) fn endpoints<T>(wakers: &Arc<[Waker]>) -> Vec<Endpoint<T>> {
     let count = wakers.len();
     let mut producers: Vec<Vec<Option<Producer<T>>>> = Vec::new();
-    let mut consumers: Vec<Vec<Option<Consumer<T>>>> =
-        (0..count).map(|_| (0..count).map(|_| None).collect()).collect();
+    let mut consumers: Vec<Vec<Option<Consumer<T>>>> = (0..count)
+        .map(|_| (0..count).map(|_| None).collect())
+        .collect();
     for from in 0..count {
         let mut row = Vec::with_capacity(count);
         for (to, readers) in consumers.iter_mut().enumerate() {
@@ -62,9 +63,12 @@ pub(crate) fn endpoints<T>(wakers: &Arc<[Waker]>) -> Vec<Endpoint<T>> {
                 .into_iter()
                 .zip(consumers)
                 .map(|ends| match ends {
-                    (Some(out), Some(incoming)) => {
-                        Some(Link { out, waiting: VecDeque::new(), is_dirty: false, incoming })
-                    }
+                    (Some(out), Some(incoming)) => Some(Link {
+                        out,
+                        waiting: VecDeque::new(),
+                        is_dirty: false,
+                        incoming,
+                    }),
                     _ => None,
                 })
                 .collect(),
@@ -109,19 +113,27 @@ impl<T> Endpoint<T> {
 
     /// Whether something waits because a ring is full.
     pub(crate) fn is_backed_up(&self) -> bool {
-        self.links.iter().flatten().any(|link| !link.waiting.is_empty())
+        self.links
+            .iter()
+            .flatten()
+            .any(|link| !link.waiting.is_empty())
     }
 
     /// Whether another brick sent something.
     pub(crate) fn has_incoming(&self) -> bool {
-        self.links.iter().flatten().any(|link| !link.incoming.is_empty())
+        self.links
+            .iter()
+            .flatten()
+            .any(|link| !link.incoming.is_empty())
     }
 
     /// Takes one batch that another brick sent.
     pub(crate) fn poll_incoming(&mut self) -> Option<(BrickId, T)> {
         self.links.iter_mut().enumerate().find_map(|(index, link)| {
             let batch = link.as_mut()?.incoming.pop().ok()?;
-            u32::try_from(index).ok().map(|index| (BrickId(index), batch))
+            u32::try_from(index)
+                .ok()
+                .map(|index| (BrickId(index), batch))
         })
     }
 }

@@ -52,7 +52,9 @@ fn sleeping_reader_is_woken_and_busy_one_is_not_missed() {
     assert!(!ends[1].has_incoming());
     ends[0].send(BrickId(1), 7);
     ends[0].flush();
-    polls[1].poll(&mut events, Some(std::time::Duration::from_secs(10))).expect("polled");
+    polls[1]
+        .poll(&mut events, Some(std::time::Duration::from_secs(10)))
+        .expect("polled");
     assert!(!events.is_empty(), "the sleeper was not woken");
     assert_eq!(ends[1].poll_incoming(), Some((BrickId(0), 7)));
 }

@@ -78,28 +78,41 @@ impl Node {
         let http = ports.http.map(Reserved::listen).transpose();
         let http = http.map_err(Address::Http.failed(addresses.http))?;
         let stop_timeout = config.stop_timeout;
-        let setup = control::Setup { http, signals, stop, stop_timeout };
-        let Control { handle: control, running, ended } =
-            control::start(setup).map_err(StartError::Thread)?;
+        let setup = control::Setup {
+            http,
+            signals,
+            stop,
+            stop_timeout,
+        };
+        let Control {
+            handle: control,
+            running,
+            ended,
+        } = control::start(setup).map_err(StartError::Thread)?;
 
         let (catalog, catalog_seen) = watch::channel(Arc::clone(&data.catalog));
         let hints = HintThread::start(catalog_seen.clone()).map_err(StartError::Thread)?;
-        let polls = (0..bricks).map(|_| Poll::new()).collect::<Result<Vec<_>, _>>();
+        let polls = (0..bricks)
+            .map(|_| Poll::new())
+            .collect::<Result<Vec<_>, _>>();
         let polls = polls.map_err(StartError::Thread)?;
         let wakers = polls.iter().map(|poll| Waker::new(poll.registry(), WAKER));
-        let wakers: Arc<[Waker]> = wakers.collect::<Result<_, _>>().map_err(StartError::Thread)?;
+        let wakers: Arc<[Waker]> = wakers
+            .collect::<Result<_, _>>()
+            .map_err(StartError::Thread)?;
         let (to_control, requests) = mpsc::channel(control::REQUESTS_MAX);
         let notices = Arc::new(Notices::default());
         let (handout, taking) = handout::new(&wakers);
-        let disks: Vec<_> = (0..bricks).map(|_| Arc::new(DiskStats::default())).collect();
+        let disks: Vec<_> = (0..bricks)
+            .map(|_| Arc::new(DiskStats::default()))
+            .collect();
 
         let mut handed = std::iter::once(None).chain(taking.into_iter().map(Some));
         let mut loops = Vec::new();
         let mut threads = Vec::new();
         let (to_node, recovered) = std_mpsc::channel();
         for (index, (poll, mesh)) in polls.into_iter().zip(mesh::endpoints(&wakers)).enumerate() {
-            let (loop_link, control_link) =
-                link(index, &wakers, to_control.clone(), &notices);
+            let (loop_link, control_link) = link(index, &wakers, to_control.clone(), &notices);
             loops.push(loop_link);
             let (go, ports) = std_mpsc::sync_channel(1);
             let thread = BrickThread {
@@ -130,20 +143,31 @@ impl Node {
         let authenticator = Authenticator::new(&shared::users(config), data::random()?);
         let keepalive = config.tcp_keepalive;
         let node_port = Listener::new(ports.node, keepalive);
-        let mut node_port =
-            Some((node_port.map_err(Address::Node.failed(Some(addresses.node)))?, handout));
+        let mut node_port = Some((
+            node_port.map_err(Address::Node.failed(Some(addresses.node)))?,
+            handout,
+        ));
         let mut bricks = Vec::new();
-        for ((go, handle), (reserved, address)) in
-            threads.into_iter().zip(ports.bricks.into_iter().zip(&addresses.bricks))
+        for ((go, handle), (reserved, address)) in threads
+            .into_iter()
+            .zip(ports.bricks.into_iter().zip(&addresses.bricks))
         {
             let brick_port = Listener::new(reserved, keepalive);
             let brick_port = brick_port.map_err(Address::Brick.failed(Some(*address)))?;
             // A thread that ended has panicked, and with it the process.
-            drop(go.send(Ports { node: node_port.take(), brick: brick_port }));
+            drop(go.send(Ports {
+                node: node_port.take(),
+                brick: brick_port,
+            }));
             bricks.push(handle);
         }
-        let opened =
-            Opened { shared, disks, catalog: catalog_seen, addresses: addresses.clone(), damages };
+        let opened = Opened {
+            shared,
+            disks,
+            catalog: catalog_seen,
+            addresses: addresses.clone(),
+            damages,
+        };
         let catalog_file = data.catalog_file();
         // The same holds for the control thread.
         drop(running.send(Running {
@@ -156,7 +180,15 @@ impl Node {
             catalog,
         }));
         notify::notify(State::Ready);
-        Ok(Self { addresses, stopper, bricks, hints, control, ended, data })
+        Ok(Self {
+            addresses,
+            stopper,
+            bricks,
+            hints,
+            control,
+            ended,
+            data,
+        })
     }
 
     /// Where the node answers.
@@ -174,7 +206,15 @@ impl Node {
     /// Waits until the node was asked to stop and has: everything is synced, the lock given back,
     /// a temporary directory removed.
     pub fn wait(self) {
-        let Self { addresses: _, stopper: _, bricks, hints, control, ended, data } = self;
+        let Self {
+            addresses: _,
+            stopper: _,
+            bricks,
+            hints,
+            control,
+            ended,
+            data,
+        } = self;
         // Threads that panic end the process, so a join cannot fail.
         for brick in bricks {
             drop(brick.join());
@@ -204,12 +244,22 @@ fn reserve(config: &Config, bricks: usize) -> Result<ReservedPorts, StartError> 
     let (node, node_address) = take(Address::Node, config.listen)?;
     let bricks = (0..bricks as u32).map(|index| take(Address::Brick, config.brick_address(index)));
     let (bricks, brick_addresses) = bricks.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-    let http = config.http_address(!config.users.is_empty()).unwrap_or(None);
+    let http = config
+        .http_address(!config.users.is_empty())
+        .unwrap_or(None);
     let http = http.map(|at| take(Address::Http, at)).transpose()?;
     let (http, http_address) = http.unzip();
-    let addresses =
-        Addresses { node: node_address, bricks: brick_addresses, http: http_address };
-    Ok(ReservedPorts { node, bricks, http, addresses })
+    let addresses = Addresses {
+        node: node_address,
+        bricks: brick_addresses,
+        http: http_address,
+    };
+    Ok(ReservedPorts {
+        node,
+        bricks,
+        http,
+        addresses,
+    })
 }
 
 /// Waits for every brick to have read its log; returns what was damaged.

@@ -45,7 +45,14 @@ impl Drop for Sleeper {
 /// A ring of orders: the loop's end and the thread's.
 pub(crate) fn orders<T>(capacity: usize) -> (Orders<T>, Consumer<T>) {
     let (ring, consumer) = RingBuffer::new(capacity);
-    (Orders { ring, waiting: VecDeque::new(), sleeper: Sleeper::default() }, consumer)
+    (
+        Orders {
+            ring,
+            waiting: VecDeque::new(),
+            sleeper: Sleeper::default(),
+        },
+        consumer,
+    )
 }
 
 impl<T> Orders<T> {
@@ -97,7 +104,14 @@ pub(crate) fn reports<T>(
     brick: usize,
 ) -> (Reports<T>, Consumer<T>) {
     let (ring, consumer) = RingBuffer::new(capacity);
-    (Reports { ring, wakers: Arc::clone(wakers), brick }, consumer)
+    (
+        Reports {
+            ring,
+            wakers: Arc::clone(wakers),
+            brick,
+        },
+        consumer,
+    )
 }
 
 impl<T> Reports<T> {

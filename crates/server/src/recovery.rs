@@ -36,7 +36,9 @@ pub(crate) fn recover(
     let mut recovered = replay(disk, config, make(), VecDeque::new())?;
     if recovered.opened.report.damages.iter().any(Damage::is_loss) {
         let damages = recovered.opened.report.damages.iter();
-        let damages = damages.map(|damage| translate(damage, id, catalog)).collect();
+        let damages = damages
+            .map(|damage| translate(damage, id, catalog))
+            .collect();
         drop(recovered);
         recovered = replay(disk, config, make(), damages)?;
     }
@@ -70,7 +72,9 @@ fn replay(
             store::Recovered::Record { record, position } => {
                 brick.recover(Recovered::Record { record, position });
             }
-            store::Recovered::Hint { record, position } => recover_hint(&mut brick, &record, position),
+            store::Recovered::Hint { record, position } => {
+                recover_hint(&mut brick, &record, position)
+            }
         }
     };
     let opened = store::open(disk.clone(), config.clone(), &needs_values, &mut visit)?;
@@ -93,7 +97,12 @@ fn replay(
 fn recover_hint(brick: &mut Brick, hint: &HintRecord<'_>, position: Position) {
     let mut put_back = |header: Header, key: &[u8], value_len: usize| {
         let value_len = u32::try_from(value_len).unwrap_or(u32::MAX);
-        brick.recover(Recovered::Hint { header, key, value_len, position });
+        brick.recover(Recovered::Hint {
+            header,
+            key,
+            value_len,
+            position,
+        });
     };
     if hint.header.kind != Kind::Batch {
         return put_back(hint.header, hint.key, hint.value_len);
@@ -117,7 +126,10 @@ fn translate(damage: &Damage, brick: BrickId, catalog: &Catalog) -> BrickDamage 
         Tainted::All => partitions_of(brick, catalog).map(|id| (id, None)).collect(),
     };
     BrickDamage {
-        position: Position { segment: damage.segment, offset: damage.offset },
+        position: Position {
+            segment: damage.segment,
+            offset: damage.offset,
+        },
         len: u64::from(damage.len),
         partitions,
         text: damage.to_string(),
@@ -126,7 +138,12 @@ fn translate(damage: &Damage, brick: BrickId, catalog: &Catalog) -> BrickDamage 
 
 fn partitions_of(brick: BrickId, catalog: &Catalog) -> impl Iterator<Item = PartitionId> {
     catalog.tables().flat_map(move |table| {
-        let leaves = table.map.partitions().leaves().iter().zip(table.map.groups());
+        let leaves = table
+            .map
+            .partitions()
+            .leaves()
+            .iter()
+            .zip(table.map.groups());
         leaves
             .filter(move |(_, group)| group.members().any(|member| member.brick == brick))
             .map(|(leaf, _)| leaf.partition)

@@ -111,7 +111,8 @@ impl Sockets {
 
     /// Takes note of an edge; whether a send waited for it.
     pub(crate) fn on_writable(&mut self, id: u32) -> bool {
-        self.get(id).is_some_and(|socket| std::mem::take(&mut socket.is_blocked))
+        self.get(id)
+            .is_some_and(|socket| std::mem::take(&mut socket.is_blocked))
     }
 
     /// The brick wants input of this connection again.

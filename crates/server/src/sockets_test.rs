@@ -20,15 +20,23 @@ impl Pair {
         let (server, _) = listener.accept().expect("a connection");
         server.set_nonblocking(true).expect("non-blocking");
         let mut sockets = Sockets::default();
-        sockets.insert(poll.registry(), 0, TcpStream::from_std(server)).expect("registered");
-        Self { poll, sockets, client: client.expect("connected") }
+        sockets
+            .insert(poll.registry(), 0, TcpStream::from_std(server))
+            .expect("registered");
+        Self {
+            poll,
+            sockets,
+            client: client.expect("connected"),
+        }
     }
 
     /// Waits for edges until one says that the socket is readable.
     fn wait_readable(&mut self) {
         let mut events = Events::with_capacity(8);
         while !self.sockets.has_readable() {
-            self.poll.poll(&mut events, Some(Duration::from_secs(10))).expect("polled");
+            self.poll
+                .poll(&mut events, Some(Duration::from_secs(10)))
+                .expect("polled");
             assert!(!events.is_empty(), "no edge came");
             for event in &events {
                 if event.is_readable() {
@@ -95,7 +103,9 @@ fn blocked_send_waits_for_its_edge() {
     let mut events = Events::with_capacity(8);
     let mut is_unblocked = false;
     while !is_unblocked {
-        pair.poll.poll(&mut events, Some(Duration::from_secs(10))).expect("polled");
+        pair.poll
+            .poll(&mut events, Some(Duration::from_secs(10)))
+            .expect("polled");
         for event in &events {
             is_unblocked |= event.is_writable() && pair.sockets.on_writable(0);
         }

@@ -17,7 +17,10 @@ fn config(data: &Path, bricks: u32) -> Config {
         segment_bytes: brickyard_server::config::ByteSize::mebibytes(4),
         ..Fields::default()
     };
-    Config { fields, ..Config::default() }
+    Config {
+        fields,
+        ..Config::default()
+    }
 }
 
 fn start(config: &Config) -> Node {
@@ -34,7 +37,9 @@ struct Client(BufReader<TcpStream>);
 impl Client {
     fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("connected");
-        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .expect("a timeout");
         Self(BufReader::new(stream))
     }
 
@@ -52,7 +57,10 @@ impl Client {
     fn call(&mut self, command: &str) -> String {
         self.send(format!("{command}\r\n").as_bytes());
         let line = self.line();
-        match line.strip_prefix('$').and_then(|len| len.parse::<usize>().ok()) {
+        match line
+            .strip_prefix('$')
+            .and_then(|len| len.parse::<usize>().ok())
+        {
             Some(len) => {
                 let mut value = vec![0; len + 2];
                 self.0.read_exact(&mut value).expect("a value");
@@ -70,7 +78,11 @@ fn http(address: Option<SocketAddr>, path: &str) -> (u16, String) {
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("an answer");
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
-    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|code| code.parse().ok())
+        .expect("a status");
     (status, body.to_owned())
 }
 
@@ -112,7 +124,10 @@ fn node_port_serves_every_key_and_brick_ports_their_own() {
     for _ in 0..3 {
         let mut other = Client::connect(addresses.node);
         for number in 0..100 {
-            assert_eq!(other.call(&format!("GET key:{number}")), format!("v{number}"));
+            assert_eq!(
+                other.call(&format!("GET key:{number}")),
+                format!("v{number}")
+            );
         }
     }
     let mut served = 0;
@@ -122,8 +137,15 @@ fn node_port_serves_every_key_and_brick_ports_their_own() {
             let reply = brick.call(&format!("GET key:{number}"));
             match reply.strip_prefix("-MOVED ") {
                 Some(target) => {
-                    let port: u16 = target.rsplit(':').next().and_then(|port| port.parse().ok()).expect(target);
-                    assert!(addresses.bricks.iter().any(|brick| brick.port() == port), "{target}");
+                    let port: u16 = target
+                        .rsplit(':')
+                        .next()
+                        .and_then(|port| port.parse().ok())
+                        .expect(target);
+                    assert!(
+                        addresses.bricks.iter().any(|brick| brick.port() == port),
+                        "{target}"
+                    );
                 }
                 None => {
                     assert_eq!(reply, format!("v{number}"));
@@ -163,14 +185,20 @@ fn second_node_on_the_same_directory_or_port_is_refused() {
     let first = config(directory.path(), 1);
     let node = start(&first);
     let error = Node::start(&first, Signals::Ignore).expect_err("the directory is in use");
-    assert!(error.to_string().contains("is in use by process"), "{error}");
+    assert!(
+        error.to_string().contains("is in use by process"),
+        "{error}"
+    );
 
     let other = tempfile::tempdir().expect("a directory");
     let mut second = config(other.path(), 1);
     second.fields.listen = node.addresses().node;
     let error = Node::start(&second, Signals::Ignore).expect_err("the port is in use");
     let text = error.to_string();
-    assert!(text.contains("in use") && text.contains("the node port"), "{text}");
+    assert!(
+        text.contains("in use") && text.contains("the node port"),
+        "{text}"
+    );
     stop(node);
 }
 
@@ -179,7 +207,17 @@ fn number_of_bricks_is_fixed_by_the_directory() {
     let directory = tempfile::tempdir().expect("a directory");
     stop(start(&config(directory.path(), 2)));
     let error = Node::start(&config(directory.path(), 3), Signals::Ignore).expect_err("refused");
-    assert!(matches!(error, StartError::Bricks { asked: 3, have: 2, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            StartError::Bricks {
+                asked: 3,
+                have: 2,
+                ..
+            }
+        ),
+        "{error}"
+    );
     let node = start(&config(directory.path(), 0));
     assert_eq!(node.addresses().bricks.len(), 2);
     stop(node);
@@ -191,7 +229,10 @@ fn lost_catalog_is_not_replaced_by_an_empty_one() {
     stop(start(&config(directory.path(), 1)));
     std::fs::remove_file(directory.path().join("catalog")).expect("removed");
     let error = Node::start(&config(directory.path(), 1), Signals::Ignore).expect_err("refused");
-    assert!(matches!(error, StartError::CatalogMissing { bricks: 1, .. }), "{error}");
+    assert!(
+        matches!(error, StartError::CatalogMissing { bricks: 1, .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -215,7 +256,10 @@ fn one_client_too_many_is_told_so() {
         if next.line() == "+PONG" {
             break;
         }
-        assert!(std::time::Instant::now() < deadline, "the place is not given back");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "the place is not given back"
+        );
     }
     stop(node);
 }
@@ -264,7 +308,10 @@ fn health_metrics_and_status_are_served() {
         "brickyard_server_ready 1",
         "# EOF",
     ] {
-        assert!(metrics.contains(wanted), "{wanted} is missing in\n{metrics}");
+        assert!(
+            metrics.contains(wanted),
+            "{wanted} is missing in\n{metrics}"
+        );
     }
     let (status, text) = http(address, "/status");
     let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -325,4 +372,36 @@ fn temporary_directory_is_removed() {
     assert!(Path::new(&dir).is_dir(), "{dir}");
     stop(node);
     assert!(!Path::new(&dir).exists(), "{dir}");
+}
+
+#[test]
+fn damaged_value_is_reported_and_not_served_and_others_are() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = config(directory.path(), 1);
+    let node = start(&config);
+    let mut client = Client::connect(node.addresses().node);
+    for key in ["before", "victim", "behind"] {
+        assert_eq!(client.call(&format!("SET {key} value-of-{key}")), "+OK");
+    }
+    stop(node);
+    let segment = directory.path().join("brick-0/000001.seg");
+    let mut bytes = std::fs::read(&segment).expect("a segment");
+    let wanted = b"value-of-victim";
+    let at = bytes
+        .windows(wanted.len())
+        .position(|window| window == wanted)
+        .expect("a record");
+    bytes[at] ^= 0x20;
+    std::fs::write(&segment, bytes).expect("written");
+
+    let node = start(&config);
+    let (_, status) = http(node.addresses().http, "/status");
+    assert!(status.contains("segment 1 offset"), "{status}");
+    let mut client = Client::connect(node.addresses().node);
+    let refused = client.call("GET victim");
+    assert!(refused.starts_with('-'), "{refused}");
+    assert_eq!(client.call("GET behind"), "value-of-behind");
+    assert_eq!(client.call("SET victim new"), "+OK");
+    assert_eq!(client.call("GET victim"), "new");
+    stop(node);
 }

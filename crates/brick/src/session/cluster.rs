@@ -19,8 +19,8 @@ impl Brick {
         spec: &'static Spec,
         args: &Args<'_>,
     ) {
-        let outcome =
-            ClusterCommand::parse(spec.id, *args).and_then(|command| self.cluster(id, &command));
+        let outcome = ClusterCommand::parse(spec.id, *args)
+            .and_then(|command| self.cluster(id, spec, args, &command));
         if let Err(error) = outcome {
             self.refuse(id, Some(spec), &error);
         }
@@ -29,6 +29,8 @@ impl Brick {
     fn cluster(
         &mut self,
         id: ConnectionId,
+        spec: &'static Spec,
+        args: &Args<'_>,
         command: &ClusterCommand<'_>,
     ) -> Result<(), ErrorReply> {
         let connection = &self.connections[id.0 as usize];
@@ -48,18 +50,8 @@ impl Brick {
                 let slot = brickyard_routing::slot(key);
                 self.reply(id, |reply| reply.integer(slot.0.into()));
             }
-            ClusterCommand::CountKeysInSlot(slot) => {
-                let (_, count) = self.core.keys_in_slot(table, *slot, 0);
-                self.reply(id, |reply| reply.integer(count as i64));
-            }
-            ClusterCommand::GetKeysInSlot(slot, max) => {
-                let (keys, _) = self.core.keys_in_slot(table, *slot, *max);
-                self.reply(id, |reply| {
-                    reply.array(keys.len());
-                    for key in &keys {
-                        reply.bulk(key);
-                    }
-                });
+            ClusterCommand::CountKeysInSlot(_) | ClusterCommand::GetKeysInSlot(..) => {
+                self.ask_own_share(id, spec, args);
             }
             ClusterCommand::Links => self.reply(id, |reply| reply.array(0)),
             ClusterCommand::Replicas(node) => {
@@ -94,7 +86,7 @@ impl Brick {
     ) {
         let Some(state) = self.core.table_mut(table) else {
             return self.reply(id, |reply| {
-                reply.error(&crate::keyed::dropped_table().text())
+                reply.error_bytes(crate::keyed::dropped_table().as_bytes())
             });
         };
         // Rendered once a map version: thousands of clients may ask for it at the same moment.

@@ -111,6 +111,7 @@ impl Brick {
         );
         let mut changes = Vec::new();
         for (name, value) in pairs {
+            let asked = name;
             let name = String::from_utf8_lossy(name).to_ascii_lowercase();
             let Some((_, set)) = SETTABLE.iter().find(|(settable, _)| *settable == name) else {
                 return Err(if known.iter().any(|(known, _)| *known == name) {
@@ -119,7 +120,7 @@ impl Brick {
                         "it is set in the configuration file or per table (TABLE ALTER)",
                     )
                 } else {
-                    ConfigCommand::unknown_setting(name.as_bytes())
+                    ConfigCommand::unknown_setting(asked)
                 });
             };
             let Some(value) = brickyard_command::parse_integer(value) else {

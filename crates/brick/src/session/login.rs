@@ -24,8 +24,10 @@ const WRONGPASS: ErrorReply =
 
 /// Lets the connection act for `user`, in the table that the user starts in.
 pub(crate) fn enter_user(core: &Core, connection: &mut Connection, user: Arc<User>) {
-    let name = user.table.as_deref().unwrap_or("default");
-    if let Some(index) = core.table_by_name.get(name) {
+    // A user that is bound to no table works on where the connection is: on `default` at first.
+    if let Some(name) = user.table.as_deref()
+        && let Some(index) = core.table_by_name.get(name)
+    {
         connection.session.table = *index;
         connection.session.database = database_of(name);
     }
@@ -237,7 +239,9 @@ impl Brick {
             .is_some_and(|user| user.rights(&table) != Rights::default());
         if !is_granted {
             self.close(id);
-            return Err(ErrorReply::new(format!("NOPERM this user has no rights on table '{table}'")));
+            return Err(ErrorReply::new(format!(
+                "NOPERM this user has no rights on table '{table}'"
+            )));
         }
         let seed = self.core.random.next();
         let mut new = NewTable::named(table.clone(), seed, self.core.unix);

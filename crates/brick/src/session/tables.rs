@@ -22,9 +22,14 @@ impl Brick {
 
     fn table(&mut self, id: ConnectionId, command: &TableCommand<'_>) -> Result<(), ErrorReply> {
         let user = self.connections[id.0 as usize].session.user.clone();
-        let rights = |name: &str| user.as_ref().map_or(Rights::default(), |user| user.rights(name));
+        let rights = |name: &str| {
+            user.as_ref()
+                .map_or(Rights::default(), |user| user.rights(name))
+        };
         match command {
-            TableCommand::Create(name, _) | TableCommand::Alter(name, _) | TableCommand::Drop(name)
+            TableCommand::Create(name, _)
+            | TableCommand::Alter(name, _)
+            | TableCommand::Drop(name)
                 if !rights(name).admin =>
             {
                 return Err(ErrorReply::new(format!(
@@ -32,7 +37,9 @@ impl Brick {
                 )));
             }
             TableCommand::Describe(name) if rights(name) == Rights::default() => {
-                return Err(ErrorReply::new(format!("NOPERM this user has no rights on table '{name}'")));
+                return Err(ErrorReply::new(format!(
+                    "NOPERM this user has no rights on table '{name}'"
+                )));
             }
             TableCommand::Help => self.reply(id, |reply| help("table", reply)),
             TableCommand::List => self.list_tables(id),

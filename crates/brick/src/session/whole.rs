@@ -13,7 +13,7 @@ use crate::log::KeyRef;
 use crate::output::Gate;
 use crate::settings::Settings;
 use crate::view::PendingClear;
-use brickyard_command::request::{ScanArgs, WaitArgs, parse_flush};
+use brickyard_command::request::{ClusterCommand, ScanArgs, WaitArgs, parse_flush};
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, glob};
 use brickyard_routing::{Cursor, TableMap};
 use brickyard_table::{Found, KeyHash, ScanPosition};
@@ -80,6 +80,20 @@ impl Brick {
         }
     }
 
+    /// A command about what this brick holds: answered once what was prepared before has committed.
+    pub(super) fn ask_own_share(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
+        let session = &self.connections[id.0 as usize].session;
+        let (table, protocol) = (session.table, session.protocol);
+        let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
+        self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
+        let origin = Origin {
+            brick: self.core.id,
+            token,
+        };
+        let work = Work::Command(spec, args.to_owned());
+        self.run_for(work, table, protocol, origin, self.writer(id));
+    }
+
     /// `FLUSHALL` as the bricks get it: with the names of the tables that its user may write.
     fn flushed_by(&self, id: ConnectionId) -> OwnedArgs {
         let user = self.connections[id.0 as usize].session.user.as_ref();
@@ -124,6 +138,9 @@ impl Brick {
                     .collect();
                 return self.core.flush(&tables, &mut reply);
             }
+            CommandId::ClusterCountkeysinslot | CommandId::ClusterGetkeysinslot => {
+                self.core.slot_share(spec, args, table, &mut reply);
+            }
             CommandId::Watch => return self.core.versions(table, args, out),
             CommandId::ClientList | CommandId::ClientKill => {
                 self.client_share(spec, args, &mut reply)
@@ -146,7 +163,7 @@ impl Brick {
     pub(super) fn wait(&mut self, id: ConnectionId, args: &Args<'_>) {
         let wait = match WaitArgs::parse(*args) {
             Ok(wait) => wait,
-            Err(error) => return self.reply(id, |reply| reply.error(&error.text())),
+            Err(error) => return self.reply(id, |reply| reply.error_bytes(error.as_bytes())),
         };
         if wait.replicas <= 0 {
             return self.reply(id, |reply| reply.integer(0));
@@ -218,7 +235,7 @@ impl Core {
             }
         });
         if bytes > bytes_max {
-            return reply.error(&REPLY_TOO_LONG.text());
+            return reply.error_bytes(REPLY_TOO_LONG.as_bytes());
         }
         reply.array(found.len());
         for key in found {
@@ -274,9 +291,11 @@ impl Core {
                 continue;
             };
             let from = ScanPosition(point.progress);
-            let next = state
-                .table
-                .scan(partition.local, from, (count - seen).min(SCAN_STEP), |key, it| {
+            let next = state.table.scan(
+                partition.local,
+                from,
+                (count - seen).min(SCAN_STEP),
+                |key, it| {
                     seen += 1;
                     let is_wanted = is_there(&it, self.unix)
                         && partition.clear.is_none()
@@ -286,7 +305,8 @@ impl Core {
                         bytes += key.len() + BULK_BYTES;
                         found.push(key.to_vec());
                     }
-                });
+                },
+            );
             // Empty partitions cost a step too, or a sparse table would be scanned in one call.
             seen += 1;
             cursor = partitions.advance(point.leaf, next.map(|position| position.0));
@@ -381,6 +401,23 @@ impl Core {
             }
         }
         view.abandon().gate
+    }
+
+    /// `CLUSTER COUNTKEYSINSLOT` and `CLUSTER GETKEYSINSLOT`.
+    fn slot_share(&self, spec: &Spec, args: Args<'_>, table: usize, reply: &mut Reply<'_>) {
+        match ClusterCommand::parse(spec.id, args) {
+            Ok(ClusterCommand::CountKeysInSlot(slot)) => {
+                reply.integer(self.keys_in_slot(table, slot, 0).1 as i64);
+            }
+            Ok(ClusterCommand::GetKeysInSlot(slot, max)) => {
+                let (keys, _) = self.keys_in_slot(table, slot, max);
+                reply.array(keys.len());
+                for key in &keys {
+                    reply.bulk(key);
+                }
+            }
+            _ => reply.error("ERR this command has no share of a brick"),
+        }
     }
 
     /// The keys of a slot on this brick, at most `max` of them; and how many there are.

@@ -79,10 +79,6 @@ impl Drop for Hidden {
     fn drop(&mut self) {
         eprintln!();
         // Nothing can be done if the terminal is gone.
-        drop(rustix::termios::tcsetattr(
-            stdin(),
-            rustix::termios::OptionalActions::Now,
-            &self.0,
-        ));
+        let _ = rustix::termios::tcsetattr(stdin(), rustix::termios::OptionalActions::Now, &self.0);
     }
 }

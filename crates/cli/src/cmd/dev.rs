@@ -84,7 +84,7 @@ fn greeting(addresses: &Addresses, dir: Option<&std::path::Path>) -> String {
          redis-cli -p {port} set greeting hello\n  \
          redis-cli -p {port} get greeting\n  \
          redis-cli -p {port} table create orders durability fsync\n  \
-         brickyard bench --address {node}\n\n\
+         brickyard bench --at {node}\n\n\
          Ctrl-C stops it.\n",
         node = addresses.node,
     );

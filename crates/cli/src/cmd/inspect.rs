@@ -56,12 +56,18 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(wanted) = arguments.brick {
         bricks.retain(|brick| brick.0 == wanted);
         if bricks.is_empty() {
-            bail!("{} has no brick {wanted}; see `brickyard inspect DIR`", directory.path().display());
+            bail!(
+                "{} has no brick {wanted}; see `brickyard inspect DIR`",
+                directory.path().display()
+            );
         }
     }
     if let Some(segment) = arguments.discard_damaged {
         let &[brick] = bricks.as_slice() else {
-            bail!("there are {} bricks, each with segments of its own: add --brick N", bricks.len());
+            bail!(
+                "there are {} bricks, each with segments of its own: add --brick N",
+                bricks.len()
+            );
         };
         return discard(&directory, brick, SegmentId(segment), arguments.yes);
     }

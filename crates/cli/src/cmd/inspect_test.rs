@@ -47,7 +47,10 @@ fn arguments(dir: &Path) -> Arguments {
 fn damage(dir: &Path) {
     let path = dir.join("brick-0/000001.seg");
     let mut bytes = std::fs::read(&path).unwrap();
-    let at = bytes.windows(10).position(|window| window == b"some value").unwrap();
+    let at = bytes
+        .windows(10)
+        .position(|window| window == b"some value")
+        .unwrap();
     bytes[at] ^= 1;
     std::fs::write(&path, bytes).unwrap();
 }
@@ -77,7 +80,11 @@ fn discard_asks_first_and_then_leaves_a_sound_segment() {
     };
     let success = format!("{:?}", ExitCode::SUCCESS);
     assert_ne!(code(run(discard(false))), success);
-    assert_ne!(code(run(arguments(made.path()))), success, "nothing was changed");
+    assert_ne!(
+        code(run(arguments(made.path()))),
+        success,
+        "nothing was changed"
+    );
     assert_eq!(code(run(discard(true))), success);
     assert_eq!(code(run(arguments(made.path()))), success);
     assert!(made.path().join("brick-0/000001.damaged").exists());
@@ -94,6 +101,10 @@ fn directory_in_use_is_refused() {
 #[test]
 fn unknown_brick_is_refused() {
     let made = directory();
-    let error = run(Arguments { brick: Some(7), ..arguments(made.path()) }).unwrap_err();
+    let error = run(Arguments {
+        brick: Some(7),
+        ..arguments(made.path())
+    })
+    .unwrap_err();
     assert!(error.to_string().contains("has no brick 7"), "{error}");
 }

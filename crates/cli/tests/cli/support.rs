@@ -118,7 +118,9 @@ pub(crate) fn start_redis() -> Option<Server> {
         .stderr(Stdio::null())
         .spawn();
     let Ok(child) = child else {
-        eprintln!("skipped: this machine has no redis-server");
+        // Past the test runner's capture, so that the line is seen although the test passes.
+        let line = b"skipped: moving from a Redis: there is no redis-server; install it\n";
+        drop(io::stderr().write_all(line));
         return None;
     };
     let mut server = Server {

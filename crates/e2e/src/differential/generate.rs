@@ -171,14 +171,19 @@ const CLUSTER: &[(usize, &str)] = &[
     (1, "( READONLY | READWRITE | ASKING )"),
 ];
 
-/// What leads a connection elsewhere: to another database, or to the table of its user. A standalone
-/// server has the former.
-const ELSEWHERE: &[(usize, &str)] = &[
+/// What a cluster node's connection may say about itself.
+const CLUSTER_CONNECTION: &[(usize, &str)] = &[
     (2, "SELECT 0"),
     (1, "AUTH junk"),
     (1, "AUTH ( default | junk ) junk"),
 ];
-const STANDALONE: &[(usize, &str)] = &[(4, "SELECT ( 0 | 1 | 2 | 15 )")];
+
+/// The same of a standalone server. Not `AUTH default`, which leads to that user's table with us.
+const STANDALONE_CONNECTION: &[(usize, &str)] = &[
+    (8, "SELECT ( 0 | 1 | 2 | 15 )"),
+    (1, "AUTH junk"),
+    (1, "AUTH junk junk"),
+];
 
 type Table = Vec<(usize, Template)>;
 
@@ -241,11 +246,11 @@ impl Generator {
             76..84 => parsed(&TABLES[2], SERVER),
             84..92 => parsed(&TABLES[3], TRANSACTION),
             92..94 if self.dialect == Dialect::Cluster => parsed(&TABLES[4], CLUSTER),
-            92..94 if has_keyspace && self.dialect == Dialect::Standalone => {
-                parsed(&TABLES[5], STANDALONE)
+            94..95 if has_keyspace && self.dialect == Dialect::Cluster => {
+                parsed(&TABLES[5], CLUSTER_CONNECTION)
             }
-            94..95 if has_keyspace && self.dialect != Dialect::Table => {
-                parsed(&TABLES[6], ELSEWHERE)
+            92..95 if has_keyspace && self.dialect == Dialect::Standalone => {
+                parsed(&TABLES[6], STANDALONE_CONNECTION)
             }
             95..97 if has_keyspace => return self.add_scan(connection),
             97..98 if has_keyspace => return self.push(connection, Step::RandomKey),
@@ -278,10 +283,13 @@ impl Generator {
         });
         self.random = random;
         // Values and options would slide into keys' places, and Redis alone takes keys of any slot there.
-        let is_fragile = self.dialect != Dialect::Cluster
-            && [&b"MSETNX"[..], b"MSET", b"COPY", b"BITOP", b"LCS"]
+        let is_fragile = match self.dialect {
+            // A brick's port has numbered databases, which Redis Cluster has not.
+            Dialect::Cluster => arguments[0].eq_ignore_ascii_case(b"SELECT"),
+            _ => [&b"MSETNX"[..], b"MSET", b"COPY", b"BITOP", b"LCS"]
                 .iter()
-                .any(|name| arguments[0].eq_ignore_ascii_case(name));
+                .any(|name| arguments[0].eq_ignore_ascii_case(name)),
+        };
         if self.random.once_in(12) && !is_fragile {
             self.damage(&mut arguments, connection);
         }

@@ -302,11 +302,18 @@ fn keys_and_values_past_their_bounds_are_refused_and_the_connection_goes_on() {
             vec![b"MSET", b"a", b"1", &key, b"2"],
         ] {
             let reply = client.call(&request);
-            assert!(reply.is_error_with("ERR"), "a key of {len} bytes was answered with {reply}");
+            assert!(
+                reply.is_error_with("ERR"),
+                "a key of {len} bytes was answered with {reply}"
+            );
             assert!(reply.text().contains("key"), "{reply}");
         }
     }
-    assert_eq!(client.call(&["EXISTS", "a"]), Value::Integer(0), "half of an MSET was done");
+    assert_eq!(
+        client.call(&["EXISTS", "a"]),
+        Value::Integer(0),
+        "half of an MSET was done"
+    );
     let value = vec![b'v'; 100 * 1024];
     assert!(client.call(&[&b"SET"[..], b"full", &value]).is_ok());
     for request in [
@@ -322,10 +329,19 @@ fn keys_and_values_past_their_bounds_are_refused_and_the_connection_goes_on() {
     }
     assert_eq!(client.call(&["STRLEN", "full"]), Value::Integer(100 * 1024));
     // One that is too long in itself is refused before it has arrived, which ends the connection.
-    client.send_raw(b"*3\r\n$3\r\nSET\r\n$4\r\nover\r\n$102401\r\n").expect("sent");
+    client
+        .send_raw(b"*3\r\n$3\r\nSET\r\n$4\r\nover\r\n$102401\r\n")
+        .expect("sent");
     let answer = client.receive_to_end().expect("the connection is closed");
-    assert!(answer.starts_with(b"-ERR Protocol error: invalid bulk length"), "{}", answer.escape_ascii());
-    assert_eq!(server.connect().call(&["EXISTS", "over"]), Value::Integer(0));
+    assert!(
+        answer.starts_with(b"-ERR Protocol error: invalid bulk length"),
+        "{}",
+        answer.escape_ascii()
+    );
+    assert_eq!(
+        server.connect().call(&["EXISTS", "over"]),
+        Value::Integer(0)
+    );
     assert_alive(&mut server);
 }
 

@@ -14,7 +14,7 @@ fn crashes() -> u64 {
 }
 
 /// Kills `server` under the load of `writers`, `crashes` times, and audits each restart.
-fn crash_and_audit(server: &mut Server, mut writers: Vec<Writer>, crashes: u64) {
+fn crash_and_audit(server: &mut Server, mut writers: Vec<Writer>, crashes: u64) -> Vec<Writer> {
     let mut random = Random::new(number_from_environment("BRICKYARD_E2E_SEED", 1));
     let mut acknowledged = 0;
     for crash in 1..=crashes {
@@ -46,6 +46,7 @@ fn crash_and_audit(server: &mut Server, mut writers: Vec<Writer>, crashes: u64) 
         acknowledged > 0,
         "nothing was acknowledged, so nothing was tested"
     );
+    writers
 }
 
 fn writers(count: u64, prologue: &[&[&str]]) -> Vec<Writer> {
@@ -84,6 +85,38 @@ fn acknowledged_writes_survive_kill_on_medium_disk() {
         writers(4, &[&["TABLE", "USE", "cold"]]),
         crashes(),
     );
+}
+
+/// With small segments and values of some kilobytes the log is overwritten many times, so the cleaner
+/// moves records and removes segments while the process dies.
+#[test]
+fn acknowledged_writes_survive_kill_while_the_cleaner_works() {
+    let mut server = Setup::brickyard(1)
+        .arguments(&["--segment-bytes", "1MiB"])
+        .start();
+    let writers = writers(4, &[])
+        .into_iter()
+        .map(|writer| writer.with_values(12_000))
+        .collect();
+    let mut writers = crash_and_audit(&mut server, writers, crashes());
+    // Now without interruptions, to the end; then once more what is there must be what was promised.
+    let mut client = server.connect();
+    let figure = |text: &str, name: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|value| value.parse().ok())
+            .expect("INFO has the figure")
+    };
+    wait_for("the cleaner to finish", || {
+        let info = client.line("INFO").text();
+        // It leaves a log alone that is small or at least half alive.
+        let bytes = figure(&info, "log_file_bytes:");
+        (bytes < 64 << 20 || bytes < 2 * figure(&info, "log_live_bytes:")).then_some(())
+    });
+    server.kill();
+    server.restart();
+    for writer in &mut writers {
+        writer.audit(server.port());
+    }
 }
 
 /// The audit is right about a server that is known to keep its word.

@@ -6,7 +6,8 @@ use brickyard_e2e::server::{Server, ServerKind, Setup};
 use brickyard_e2e::skip::number_from_environment;
 use brickyard_e2e::value::escaped;
 
-/// Sends `bytes` on a fresh connection, ends the sending side, returns all that comes back.
+/// Sends `bytes` on a fresh connection and returns all that comes back until it is closed. Where nothing
+/// in `bytes` makes the server close it, the client ends its side first.
 fn exchange(port: u16, bytes: &[u8], split: usize) -> Vec<u8> {
     let mut client = Client::connect(port);
     let (head, tail) = bytes.split_at(split.min(bytes.len()));
@@ -16,8 +17,10 @@ fn exchange(port: u16, bytes: &[u8], split: usize) -> Vec<u8> {
             break;
         }
     }
-    // Not connected any more is as good as ended.
-    drop(client.end_of_requests());
+    if !bytes.ends_with(b"QUIT\r\n") {
+        // Not connected any more is as good as ended.
+        drop(client.end_of_requests());
+    }
     client
         .receive_to_end()
         .expect("the server closes a connection that the client has ended")
@@ -113,8 +116,10 @@ fn malformed_frames_are_refused_as_redis_does() {
     ];
     for case in cases {
         for split in [0, 1, 4, case.len() / 2, case.len() - 1] {
-            // What HELLO says about the server is its own.
-            if case.starts_with(b"HELLO 3") {
+            // Whether the reply before an HTTP header gets out depends on how the bytes arrive, and what
+            // HELLO says about the server is its own.
+            let is_http = case.windows(4).any(|window| window == b"HTTP");
+            if (is_http && split > 0) || case.starts_with(b"HELLO 3") {
                 continue;
             }
             twins.compare(case, split);
@@ -156,7 +161,7 @@ fn large_values_come_back_whole() {
         encode(&mut bytes, &["GET", "large"]);
         encode(&mut bytes, &["STRLEN", "large"]);
         encode(&mut bytes, &["GETRANGE", "large", "100", "110"]);
-        // Redis drops what it has not sent yet when the client ends; after QUIT it sends everything.
+        // Redis drops what it has not sent yet when the client ends; of its own accord it sends everything.
         encode(&mut bytes, &["QUIT"]);
         twins.compare(&bytes, 0);
         twins.compare(&bytes, len / 3);

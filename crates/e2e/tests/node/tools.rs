@@ -115,7 +115,7 @@ fn bench_measures_without_errors() {
     let address = address(&server);
     let common = [
         "bench",
-        "--at",
+        "--address",
         &address,
         "--count",
         "20000",

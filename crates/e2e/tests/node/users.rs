@@ -153,13 +153,18 @@ fn a_user_starts_in_its_table_and_stays_within_its_rights() {
     for request in [
         "TABLE CREATE mine",
         "TABLE DROP orders CONFIRM orders",
-        "FLUSHALL",
         "CONFIG SET maxclients 1",
         "SHUTDOWN",
     ] {
         let reply = shop.line(request);
         assert!(reply.is_error_with("NOPERM"), "{request}: {reply}");
     }
+    // FLUSHALL is about all tables that the user may write, and no other.
+    admin.must(&["TABLE", "USE", "default"]);
+    admin.must(&["SET", "k", "of everyone"]);
+    shop.must(&["FLUSHALL"]);
+    assert!(shop.call(&["GET", "k"]).is_null());
+    assert_eq!(admin.call(&["GET", "k"]).text(), "of everyone");
     // Allowed to read, not to write.
     shop.must(&["TABLE", "USE", "carts"]);
     assert!(shop.call(&["GET", "k"]).is_null());

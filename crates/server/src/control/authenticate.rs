@@ -102,12 +102,16 @@ impl Authenticator {
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         let salt = [&self.digest_key[..], user.as_bytes()].concat();
         let mut digest = [0; 32];
-        argon2.hash_password_into(password, &salt, &mut digest).ok()?;
+        argon2
+            .hash_password_into(password, &salt, &mut digest)
+            .ok()?;
         Some(digest)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, [u8; 32]>> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.remembered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

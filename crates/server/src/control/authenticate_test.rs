@@ -6,14 +6,19 @@ fn authenticator() -> Arc<Authenticator> {
     let user = User {
         name: "ann".to_owned(),
         password_hashes: vec![hash_password(b"right").expect("hashed")],
-        grants: vec![Grant { tables: "*".to_owned(), rights: Rights::ALL }],
+        grants: vec![Grant {
+            tables: "*".to_owned(),
+            rights: Rights::ALL,
+        }],
         table: None,
     };
     Arc::new(Authenticator::new(&[user], [7; 32]))
 }
 
 fn check(this: &Arc<Authenticator>, user: &str, password: &[u8]) -> Result<bool, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
     runtime.block_on(Arc::clone(this).check(user.to_owned(), password.to_owned()))
 }
 

@@ -41,9 +41,19 @@ impl Changes {
         catalog: watch::Sender<Arc<Catalog>>,
     ) -> Self {
         let (asked, mut receiver) = mpsc::channel::<Asked>(WAITING_MAX);
-        let maker = Maker { loops: Rc::clone(&loops), notices, file, catalog };
+        let maker = Maker {
+            loops: Rc::clone(&loops),
+            notices,
+            file,
+            catalog,
+        };
         tokio::task::spawn_local(async move {
-            while let Some(Asked { brick, token, change }) = receiver.recv().await {
+            while let Some(Asked {
+                brick,
+                token,
+                change,
+            }) = receiver.recv().await
+            {
                 let reply = maker.make(change).await;
                 super::answer(&maker.loops, brick, token, reply);
             }
@@ -53,7 +63,15 @@ impl Changes {
 
     /// Asks for a change; the brick is answered when it is made or refused.
     pub(super) fn ask(&self, brick: usize, token: u64, change: Change) {
-        if self.asked.try_send(Asked { brick, token, change }).is_err() {
+        if self
+            .asked
+            .try_send(Asked {
+                brick,
+                token,
+                change,
+            })
+            .is_err()
+        {
             let busy = "too many table changes are waiting; try again".to_owned();
             super::answer(&self.loops, brick, token, ControlReply::Failed(busy));
         }
@@ -83,7 +101,9 @@ impl Maker {
         self.catalog.send_replace(next);
         let is_everywhere = || {
             let loops = self.loops.borrow();
-            loops.iter().all(|link| link.state.catalog.load(Ordering::Acquire) >= version)
+            loops
+                .iter()
+                .all(|link| link.state.catalog.load(Ordering::Acquire) >= version)
         };
         while !is_everywhere() {
             self.notices.adopted.notified().await;

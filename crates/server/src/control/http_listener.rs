@@ -32,7 +32,10 @@ pub(crate) struct HttpListener {
 
 impl HttpListener {
     pub(crate) fn new(listener: TcpListener) -> Self {
-        Self { listener, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)) }
+        Self {
+            listener,
+            places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+        }
     }
 }
 
@@ -50,7 +53,14 @@ impl axum::serve::Listener for HttpListener {
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
                     let idle = Box::pin(sleep(IDLE_MAX));
-                    return (HttpStream { stream, idle, _place: place }, peer);
+                    return (
+                        HttpStream {
+                            stream,
+                            idle,
+                            _place: place,
+                        },
+                        peer,
+                    );
                 }
                 Err(error) => {
                     tracing::debug!(%error, "cannot accept an HTTP connection");

@@ -102,7 +102,16 @@ pub(crate) fn new(
         notices: Arc::clone(notices),
     };
     let wakers = Arc::clone(wakers);
-    (LoopLink { ring, waiting: VecDeque::new(), wakers, brick, state }, control)
+    (
+        LoopLink {
+            ring,
+            waiting: VecDeque::new(),
+            wakers,
+            brick,
+            state,
+        },
+        control,
+    )
 }
 
 impl LoopLink {

@@ -8,8 +8,8 @@ use crate::disk::{DiskStats, Timing};
 use brickyard_brick::stats::{CommandStats, LATENCY_BUCKETS, Stats, TableStats};
 use brickyard_command::table::COMMANDS;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, NoLabelSet};
 use prometheus_client::encoding::text;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::registry::Registry;
@@ -39,7 +39,11 @@ impl Collector for Scrape {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut page = Page(encoder);
         let is_ready = u64::from(self.0.phase() == Phase::Ready);
-        page.gauge("brickyard_server_ready", "1 while requests are served.", [(labels(), is_ready)])?;
+        page.gauge(
+            "brickyard_server_ready",
+            "1 while requests are served.",
+            [(labels(), is_ready)],
+        )?;
         let Some(opened) = self.0.opened.get() else {
             return Ok(());
         };
@@ -66,73 +70,171 @@ use Kind::{Counter, Gauge};
 type BrickMetric = (&'static str, &'static str, Kind, fn(&Stats) -> u64);
 
 const BRICK: &[BrickMetric] = &[
-    ("brickyard_server_connections", "Clients connected now.", Gauge, |it| it.clients.value()),
-    ("brickyard_server_connections_accepted", "Clients that connected.", Counter, |it| {
-        it.connections.value()
+    (
+        "brickyard_server_connections",
+        "Clients connected now.",
+        Gauge,
+        |it| it.clients.value(),
+    ),
+    (
+        "brickyard_server_connections_accepted",
+        "Clients that connected.",
+        Counter,
+        |it| it.connections.value(),
+    ),
+    (
+        "brickyard_server_connections_refused",
+        "Clients refused at maxclients.",
+        Counter,
+        |it| it.connections_refused.value(),
+    ),
+    (
+        "brickyard_server_received_bytes",
+        "Bytes received from clients.",
+        Counter,
+        |it| it.bytes_in.value(),
+    ),
+    (
+        "brickyard_server_sent_bytes",
+        "Bytes sent to clients.",
+        Counter,
+        |it| it.bytes_out.value(),
+    ),
+    (
+        "brickyard_server_buffer_bytes",
+        "Memory in connections' buffers.",
+        Gauge,
+        |it| it.buffer_bytes.value(),
+    ),
+    (
+        "brickyard_server_turns",
+        "Turns of the loop.",
+        Counter,
+        |it| it.turns.value(),
+    ),
+    (
+        "brickyard_wire_protocol_errors",
+        "Frames that were no requests.",
+        Counter,
+        |it| it.protocol_errors.value(),
+    ),
+    (
+        "brickyard_brick_commands",
+        "Commands executed.",
+        Counter,
+        |it| it.commands.value(),
+    ),
+    ("brickyard_brick_errors", "Error replies.", Counter, |it| {
+        it.errors.value()
     }),
-    ("brickyard_server_connections_refused", "Clients refused at maxclients.", Counter, |it| {
-        it.connections_refused.value()
-    }),
-    ("brickyard_server_received_bytes", "Bytes received from clients.", Counter, |it| {
-        it.bytes_in.value()
-    }),
-    ("brickyard_server_sent_bytes", "Bytes sent to clients.", Counter, |it| it.bytes_out.value()),
-    ("brickyard_server_buffer_bytes", "Memory in connections' buffers.", Gauge, |it| {
-        it.buffer_bytes.value()
-    }),
-    ("brickyard_server_turns", "Turns of the loop.", Counter, |it| it.turns.value()),
-    ("brickyard_wire_protocol_errors", "Frames that were no requests.", Counter, |it| {
-        it.protocol_errors.value()
-    }),
-    ("brickyard_brick_commands", "Commands executed.", Counter, |it| it.commands.value()),
-    ("brickyard_brick_errors", "Error replies.", Counter, |it| it.errors.value()),
-    ("brickyard_brick_forwards", "Requests passed to other bricks.", Counter, |it| {
-        it.forwards.value()
-    }),
-    ("brickyard_store_appended_batches", "Batches appended to the log.", Counter, |it| {
-        it.log_batches.value()
-    }),
-    ("brickyard_store_appended_bytes", "Bytes appended to the log.", Counter, |it| {
-        it.log_bytes.value()
-    }),
-    ("brickyard_store_pending_bytes", "Bytes of writes that wait for the log.", Gauge, |it| {
-        it.log_pending_bytes.value()
-    }),
-    ("brickyard_store_segments", "Segments of the log.", Gauge, |it| it.log_segments.value()),
-    ("brickyard_store_live_bytes", "Bytes of the log that are live.", Gauge, |it| {
-        it.log_live_bytes.value()
-    }),
-    ("brickyard_store_file_bytes", "Bytes of the log's files.", Gauge, |it| {
-        it.log_file_bytes.value()
-    }),
-    ("brickyard_store_cleaned_segments", "Segments the cleaner removed.", Counter, |it| {
-        it.segments_cleaned.value()
-    }),
-    ("brickyard_store_cleaned_bytes", "Bytes the cleaner moved.", Counter, |it| {
-        it.clean_moved_bytes.value()
-    }),
+    (
+        "brickyard_brick_forwards",
+        "Requests passed to other bricks.",
+        Counter,
+        |it| it.forwards.value(),
+    ),
+    (
+        "brickyard_store_appended_batches",
+        "Batches appended to the log.",
+        Counter,
+        |it| it.log_batches.value(),
+    ),
+    (
+        "brickyard_store_appended_bytes",
+        "Bytes appended to the log.",
+        Counter,
+        |it| it.log_bytes.value(),
+    ),
+    (
+        "brickyard_store_pending_bytes",
+        "Bytes of writes that wait for the log.",
+        Gauge,
+        |it| it.log_pending_bytes.value(),
+    ),
+    (
+        "brickyard_store_segments",
+        "Segments of the log.",
+        Gauge,
+        |it| it.log_segments.value(),
+    ),
+    (
+        "brickyard_store_live_bytes",
+        "Bytes of the log that are live.",
+        Gauge,
+        |it| it.log_live_bytes.value(),
+    ),
+    (
+        "brickyard_store_file_bytes",
+        "Bytes of the log's files.",
+        Gauge,
+        |it| it.log_file_bytes.value(),
+    ),
+    (
+        "brickyard_store_cleaned_segments",
+        "Segments the cleaner removed.",
+        Counter,
+        |it| it.segments_cleaned.value(),
+    ),
+    (
+        "brickyard_store_cleaned_bytes",
+        "Bytes the cleaner moved.",
+        Counter,
+        |it| it.clean_moved_bytes.value(),
+    ),
 ];
 
 type TableMetric = (&'static str, &'static str, Kind, fn(&TableStats) -> u64);
 
 const TABLE: &[TableMetric] = &[
     ("brickyard_table_keys", "Keys.", Gauge, |it| it.keys.value()),
-    ("brickyard_table_expiring_keys", "Keys that expire.", Gauge, |it| it.expires.value()),
-    ("brickyard_table_memory_bytes", "Memory of records and index.", Gauge, |it| {
-        it.memory.value()
-    }),
-    ("brickyard_table_hits", "Reads that found their key.", Counter, |it| it.hits.value()),
-    ("brickyard_table_misses", "Reads that did not.", Counter, |it| it.misses.value()),
-    ("brickyard_table_writes", "Writes committed.", Counter, |it| it.writes.value()),
-    ("brickyard_table_expired", "Keys removed as their time had come.", Counter, |it| {
-        it.expired.value()
-    }),
-    ("brickyard_table_evicted", "Keys removed to stay within MAXMEMORY.", Counter, |it| {
-        it.evicted.value()
-    }),
-    ("brickyard_table_cold_reads", "Values read back from the log.", Counter, |it| {
-        it.cold_reads.value()
-    }),
+    (
+        "brickyard_table_expiring_keys",
+        "Keys that expire.",
+        Gauge,
+        |it| it.expires.value(),
+    ),
+    (
+        "brickyard_table_memory_bytes",
+        "Memory of records and index.",
+        Gauge,
+        |it| it.memory.value(),
+    ),
+    (
+        "brickyard_table_hits",
+        "Reads that found their key.",
+        Counter,
+        |it| it.hits.value(),
+    ),
+    (
+        "brickyard_table_misses",
+        "Reads that did not.",
+        Counter,
+        |it| it.misses.value(),
+    ),
+    (
+        "brickyard_table_writes",
+        "Writes committed.",
+        Counter,
+        |it| it.writes.value(),
+    ),
+    (
+        "brickyard_table_expired",
+        "Keys removed as their time had come.",
+        Counter,
+        |it| it.expired.value(),
+    ),
+    (
+        "brickyard_table_evicted",
+        "Keys removed to stay within MAXMEMORY.",
+        Counter,
+        |it| it.evicted.value(),
+    ),
+    (
+        "brickyard_table_cold_reads",
+        "Values read back from the log.",
+        Counter,
+        |it| it.cold_reads.value(),
+    ),
 ];
 
 type Refusal = (&'static str, fn(&Stats) -> u64);
@@ -147,21 +249,37 @@ const REFUSALS: &[Refusal] = &[
 fn process(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
     let process = &opened.shared.process;
     let memory = process.memory_resident.load(Relaxed);
-    page.gauge("brickyard_server_resident_bytes", "Resident memory.", [(labels(), memory)])?;
+    page.gauge(
+        "brickyard_server_resident_bytes",
+        "Resident memory.",
+        [(labels(), memory)],
+    )?;
     page.gauge(
         "brickyard_server_start_time_seconds",
         "When the process started, since the Unix epoch.",
         [(labels(), opened.shared.started.0 / 1000)],
     )?;
-    let descriptor = ("brickyard_server_cpu_seconds", "Processor time of all threads.");
-    let modes = [("user", &process.cpu_user_us), ("system", &process.cpu_system_us)];
-    let mut family = page.0.encode_descriptor(descriptor.0, descriptor.1, None, MetricType::Counter)?;
+    let descriptor = (
+        "brickyard_server_cpu_seconds",
+        "Processor time of all threads.",
+    );
+    let modes = [
+        ("user", &process.cpu_user_us),
+        ("system", &process.cpu_system_us),
+    ];
+    let mut family =
+        page.0
+            .encode_descriptor(descriptor.0, descriptor.1, None, MetricType::Counter)?;
     for (mode, micros) in modes {
         let seconds = ConstCounter::new(micros.load(Relaxed) as f64 / 1e6);
         seconds.encode(family.encode_family(&vec![("mode", mode.to_owned())])?)?;
     }
     let version = vec![("version", opened.shared.version.to_owned())];
-    page.gauge("brickyard_server_build", "1, with the version as a label.", [(version, 1)])?;
+    page.gauge(
+        "brickyard_server_build",
+        "1, with the version as a label.",
+        [(version, 1)],
+    )?;
     let damages = opened.damages.len() as u64;
     page.gauge(
         "brickyard_store_damaged_ranges",
@@ -174,31 +292,59 @@ fn refusals(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
     let bricks = opened.shared.stats.iter().enumerate();
     let values = bricks.flat_map(|(brick, stats)| {
         REFUSALS.iter().map(move |(reason, value)| {
-            let labels = vec![("brick", brick.to_string()), ("reason", (*reason).to_owned())];
+            let labels = vec![
+                ("brick", brick.to_string()),
+                ("reason", (*reason).to_owned()),
+            ];
             (labels, value(stats))
         })
     });
-    page.family("brickyard_brick_refused", "Requests refused, by reason.", Counter, values)
+    page.family(
+        "brickyard_brick_refused",
+        "Requests refused, by reason.",
+        Counter,
+        values,
+    )
 }
 
 /// By command, added up over the bricks: a series for each brick too would be thousands.
 fn commands(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
     let all = &opened.shared.stats;
-    let of = |index: usize| all.iter().filter_map(move |stats| stats.commands_by_id.get(index));
+    let of = |index: usize| {
+        all.iter()
+            .filter_map(move |stats| stats.commands_by_id.get(index))
+    };
     let count = all.first().map_or(0, |stats| stats.commands_by_id.len());
     let sum = |index: usize, value: fn(&CommandStats) -> u64| of(index).map(value).sum::<u64>();
     let mut used: BTreeMap<usize, &'static str> = BTreeMap::new();
-    for spec in COMMANDS.iter().flat_map(|spec| std::iter::once(spec).chain(spec.subcommands)) {
+    for spec in COMMANDS
+        .iter()
+        .flat_map(|spec| std::iter::once(spec).chain(spec.subcommands))
+    {
         let index = spec.id as usize;
         if index < count && sum(index, |it| it.calls.value() + it.rejected.value()) > 0 {
             used.entry(index).or_insert(spec.name);
         }
     }
     let label = |name: &str| vec![("command", name.to_owned())];
-    let calls = used.iter().map(|(index, name)| (label(name), sum(*index, |it| it.calls.value())));
-    page.family("brickyard_brick_command_calls", "Calls, by command.", Counter, calls)?;
-    let failed = used.iter().map(|(index, name)| (label(name), sum(*index, |it| it.failed.value())));
-    page.family("brickyard_brick_command_failures", "Calls that failed.", Counter, failed)?;
+    let calls = used
+        .iter()
+        .map(|(index, name)| (label(name), sum(*index, |it| it.calls.value())));
+    page.family(
+        "brickyard_brick_command_calls",
+        "Calls, by command.",
+        Counter,
+        calls,
+    )?;
+    let failed = used
+        .iter()
+        .map(|(index, name)| (label(name), sum(*index, |it| it.failed.value())));
+    page.family(
+        "brickyard_brick_command_failures",
+        "Calls that failed.",
+        Counter,
+        failed,
+    )?;
     let mut family = page.0.encode_descriptor(
         "brickyard_brick_command_seconds",
         "Time of one call, by command.",
@@ -221,12 +367,24 @@ fn commands(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
 fn disks(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
     type DiskTiming = (&'static str, &'static str, fn(&DiskStats) -> &Timing);
     let timings: [DiskTiming; 3] = [
-        ("brickyard_store_append_seconds", "Time of one append.", |it| &it.append),
-        ("brickyard_store_sync_seconds", "Time of one sync.", |it| &it.sync),
-        ("brickyard_store_read_seconds", "Time of one cold read.", |it| &it.read),
+        (
+            "brickyard_store_append_seconds",
+            "Time of one append.",
+            |it| &it.append,
+        ),
+        ("brickyard_store_sync_seconds", "Time of one sync.", |it| {
+            &it.sync
+        }),
+        (
+            "brickyard_store_read_seconds",
+            "Time of one cold read.",
+            |it| &it.read,
+        ),
     ];
     for (name, help, timing) in timings {
-        let mut family = page.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        let mut family = page
+            .0
+            .encode_descriptor(name, help, None, MetricType::Histogram)?;
         for (brick, stats) in opened.disks.iter().enumerate() {
             let (seconds, buckets) = timing(stats).snapshot();
             encode_histogram(&mut family, &brick_label(brick), seconds, buckets)?;
@@ -234,8 +392,16 @@ fn disks(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
     }
     type DiskCount = (&'static str, &'static str, fn(&DiskStats) -> &AtomicU64);
     let counts: [DiskCount; 2] = [
-        ("brickyard_store_append_failures", "Batches the log refused.", |it| &it.append_failures),
-        ("brickyard_store_read_failures", "Cold reads that failed.", |it| &it.read_failures),
+        (
+            "brickyard_store_append_failures",
+            "Batches the log refused.",
+            |it| &it.append_failures,
+        ),
+        (
+            "brickyard_store_read_failures",
+            "Cold reads that failed.",
+            |it| &it.read_failures,
+        ),
     ];
     for (name, help, value) in counts {
         let disks = opened.disks.iter().enumerate();
@@ -251,7 +417,9 @@ fn tables(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
         .tables()
         .flat_map(|table| {
             let stats = status::table_stats(&opened.shared, table);
-            stats.into_iter().map(|(brick, stats)| (table.name.clone(), brick, stats))
+            stats
+                .into_iter()
+                .map(|(brick, stats)| (table.name.clone(), brick, stats))
         })
         .collect();
     for (name, help, kind, value) in TABLE {

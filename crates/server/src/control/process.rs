@@ -28,7 +28,12 @@ pub(crate) fn memory_total() -> u64 {
 pub(crate) fn os() -> String {
     let name = uname();
     let part = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
-    format!("{} {} {}", part(name.sysname()), part(name.release()), part(name.machine()))
+    format!(
+        "{} {} {}",
+        part(name.sysname()),
+        part(name.release()),
+        part(name.machine())
+    )
 }
 
 fn resident_bytes() -> (u64, u64) {

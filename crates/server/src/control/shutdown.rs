@@ -64,7 +64,10 @@ impl Stop {
 
 /// The first signal stops the node gracefully, the second at once.
 pub(crate) async fn handle_signals(stopper: Stopper) {
-    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    let signals = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    );
     let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
         tracing::warn!("signals cannot be handled: SIGTERM will kill the node without a drain");
         return;
@@ -76,7 +79,10 @@ pub(crate) async fn handle_signals(stopper: Stopper) {
         };
         if stopper.is_stopping() {
             // What was acknowledged is with the operating system; only the last sync is missing.
-            tracing::warn!(signal = name, "second signal: ending at once, without the last sync");
+            tracing::warn!(
+                signal = name,
+                "second signal: ending at once, without the last sync"
+            );
             exit(EXIT_AT_ONCE);
         }
         tracing::info!(signal = name, "stopping: finishing what is in flight");
@@ -85,14 +91,14 @@ pub(crate) async fn handle_signals(stopper: Stopper) {
 }
 
 /// Lets the loops finish what they have, at most so long, and ends them.
-pub(crate) async fn drain(
-    loops: &RefCell<Vec<LoopLink>>,
-    notices: &Notices,
-    timeout: Duration,
-) {
+pub(crate) async fn drain(loops: &RefCell<Vec<LoopLink>>, notices: &Notices, timeout: Duration) {
     send_all(loops, || ToLoop::Drain);
     let all_drained = async {
-        while !loops.borrow().iter().all(|link| link.state.is_drained.load(Ordering::Acquire)) {
+        while !loops
+            .borrow()
+            .iter()
+            .all(|link| link.state.is_drained.load(Ordering::Acquire))
+        {
             notices.drained.notified().await;
         }
     };

@@ -59,7 +59,9 @@ impl View {
 /// A table's statistics of all bricks.
 pub(crate) fn table_stats(shared: &Shared, table: &Table) -> Vec<(usize, Arc<TableStats>)> {
     let bricks = shared.stats.iter().enumerate();
-    bricks.filter_map(|(brick, stats)| Some((brick, stats.tables().get(&table.id)?.clone()))).collect()
+    bricks
+        .filter_map(|(brick, stats)| Some((brick, stats.tables().get(&table.id)?.clone())))
+        .collect()
 }
 
 /// The answer of `/health`.
@@ -109,7 +111,8 @@ pub(crate) fn status(view: &View) -> Value {
 
 fn table_json(shared: &Shared, table: &Table) -> Value {
     let stats = table_stats(shared, table);
-    let sum = |count: fn(&TableStats) -> u64| stats.iter().map(|(_, stats)| count(stats)).sum::<u64>();
+    let sum =
+        |count: fn(&TableStats) -> u64| stats.iter().map(|(_, stats)| count(stats)).sum::<u64>();
     json!({
         "name": table.name,
         "id": table.id.0,

@@ -76,10 +76,17 @@ impl<D: Disk> AppendThread<D> {
             && append.epoch <= *refused
         {
             let reason = reason.clone();
-            self.reports.give(AppendReport::Failed { id: append.id, reason });
+            self.reports.give(AppendReport::Failed {
+                id: append.id,
+                reason,
+            });
             return;
         }
-        let purpose = if append.frees_space { Purpose::Reclaim } else { Purpose::Store };
+        let purpose = if append.frees_space {
+            Purpose::Reclaim
+        } else {
+            Purpose::Store
+        };
         let started = Instant::now();
         let result = self.appender.append(&append.bytes, purpose);
         self.stats.append.add(started.elapsed());
@@ -98,7 +105,8 @@ impl<D: Disk> AppendThread<D> {
                 self.progress.on_written(id, appended.end, append.sync);
             }
             Err(AppendError::Poisoned(poisoned)) => {
-                self.reports.give(AppendReport::Poisoned(poisoned.to_string()));
+                self.reports
+                    .give(AppendReport::Poisoned(poisoned.to_string()));
             }
             Err(error) => {
                 self.stats.append_failures.fetch_add(1, Relaxed);
@@ -107,7 +115,10 @@ impl<D: Disk> AppendThread<D> {
                     tracing::error!(%error, "the log refuses writes; reads go on");
                 }
                 self.refused_epoch = Some((append.epoch, reason.clone()));
-                self.reports.give(AppendReport::Failed { id: append.id, reason });
+                self.reports.give(AppendReport::Failed {
+                    id: append.id,
+                    reason,
+                });
             }
         }
     }

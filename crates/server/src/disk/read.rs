@@ -20,7 +20,11 @@ pub(super) const ORDERS_MAX: usize = 1024;
 #[derive(Debug)]
 pub(super) enum ReadOrder {
     Value(ColdRead),
-    Chunk { segment: SegmentId, from: u32, bytes_max: u32 },
+    Chunk {
+        segment: SegmentId,
+        from: u32,
+        bytes_max: u32,
+    },
     /// The segment is being deleted: close it, so that its space is given back.
     Forget(SegmentId),
 }
@@ -28,8 +32,17 @@ pub(super) enum ReadOrder {
 /// What was read.
 #[derive(Debug)]
 pub(super) enum ReadReport {
-    Value { token: u64, result: Result<(Vec<u8>, Range<usize>), String> },
-    Chunk { segment: SegmentId, from: u32, bytes: Vec<u8>, next: Option<u32>, is_damaged: bool },
+    Value {
+        token: u64,
+        result: Result<(Vec<u8>, Range<usize>), String>,
+    },
+    Chunk {
+        segment: SegmentId,
+        from: u32,
+        bytes: Vec<u8>,
+        next: Option<u32>,
+        is_damaged: bool,
+    },
 }
 
 pub(super) struct ReadThread<D: Disk> {
@@ -45,7 +58,11 @@ impl<D: Disk> ReadThread<D> {
         while let Some(order) = queue::wait(&mut self.orders) {
             match order {
                 ReadOrder::Value(read) => self.read(&read),
-                ReadOrder::Chunk { segment, from, bytes_max } => {
+                ReadOrder::Chunk {
+                    segment,
+                    from,
+                    bytes_max,
+                } => {
                     self.read_chunk(segment, from, bytes_max as usize);
                 }
                 ReadOrder::Forget(segment) => self.reader.forget(segment),
@@ -61,12 +78,24 @@ impl<D: Disk> ReadThread<D> {
                     tracing::error!(%damage, "the cleaner found damage; the segment is kept");
                 }
                 let next = chunk.next;
-                ReadReport::Chunk { segment, from, bytes: chunk.into_bytes(), next, is_damaged }
+                ReadReport::Chunk {
+                    segment,
+                    from,
+                    bytes: chunk.into_bytes(),
+                    next,
+                    is_damaged,
+                }
             }
             Err(error) => {
                 // Not cleaned and not deleted: what cannot be read now may be readable later.
                 tracing::error!(segment = segment.0, from, %error, "the cleaner cannot read");
-                ReadReport::Chunk { segment, from, bytes: Vec::new(), next: None, is_damaged: true }
+                ReadReport::Chunk {
+                    segment,
+                    from,
+                    bytes: Vec::new(),
+                    next: None,
+                    is_damaged: true,
+                }
             }
         };
         self.reports.give(report);
@@ -91,7 +120,10 @@ impl<D: Disk> ReadThread<D> {
             }
         };
         self.stats.read.add(started.elapsed());
-        self.reports.give(ReadReport::Value { token: read.token, result });
+        self.reports.give(ReadReport::Value {
+            token: read.token,
+            result,
+        });
     }
 }
 
@@ -105,7 +137,13 @@ pub(super) fn deliver(report: &ReadReport, handle: &mut impl FnMut(Event<'_>)) {
                 Err(reason) => Err(reason.clone()),
             },
         }),
-        ReadReport::Chunk { segment, from, bytes, next, is_damaged } => {
+        ReadReport::Chunk {
+            segment,
+            from,
+            bytes,
+            next,
+            is_damaged,
+        } => {
             handle(Event::SegmentChunk {
                 segment: *segment,
                 from: *from,

@@ -119,7 +119,10 @@ impl<D: Disk> Progress<D> {
     pub(super) fn wait_until_synced(&self) {
         let mut state = self.lock();
         while !state.is_finished {
-            state = self.is_done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .is_done
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -157,7 +160,12 @@ pub(super) struct SyncThread<D: Disk> {
 /// What the sync thread found to do.
 enum Work {
     /// Sync through here, for these checkpoints.
-    Sync { id: BatchId, end: Position, checkpoints: VecDeque<u64>, is_last: bool },
+    Sync {
+        id: BatchId,
+        end: Position,
+        checkpoints: VecDeque<u64>,
+        is_last: bool,
+    },
     /// Sleep, at most so long.
     Sleep(Option<Duration>),
 }
@@ -168,7 +176,8 @@ impl<D: Disk> SyncThread<D> {
         let outcome = self.serve();
         if let Err(poisoned) = outcome {
             tracing::error!(error = %poisoned, "a sync failed: the log is closed");
-            self.reports.give(SyncReport::Poisoned(poisoned.to_string()));
+            self.reports
+                .give(SyncReport::Poisoned(poisoned.to_string()));
         }
         self.progress.finish();
     }
@@ -182,7 +191,12 @@ impl<D: Disk> SyncThread<D> {
             }
             self.delete()?;
             match self.look(&mut due) {
-                Work::Sync { id, end, checkpoints, is_last } => {
+                Work::Sync {
+                    id,
+                    end,
+                    checkpoints,
+                    is_last,
+                } => {
                     self.sync(id, end)?;
                     due = None;
                     for token in checkpoints {
@@ -229,7 +243,12 @@ impl<D: Disk> SyncThread<D> {
             state.is_dirty = false;
             let (id, end) = state.written;
             let checkpoints = std::mem::take(&mut state.checkpoints);
-            return Work::Sync { id, end, checkpoints, is_last: state.is_closed };
+            return Work::Sync {
+                id,
+                end,
+                checkpoints,
+                is_last: state.is_closed,
+            };
         }
         state.is_idle = wait.is_none();
         Work::Sleep(wait)
@@ -246,7 +265,10 @@ impl<D: Disk> SyncThread<D> {
             self.unsealed.remove(&segment);
             if self.hints.try_send(job).is_err() {
                 // It only makes the next start read this segment in full.
-                tracing::debug!(segment = segment.0, "no hint file: the hint thread is behind");
+                tracing::debug!(
+                    segment = segment.0,
+                    "no hint file: the hint thread is behind"
+                );
             }
         }
         Ok(())

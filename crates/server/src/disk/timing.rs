@@ -32,7 +32,10 @@ impl Timing {
             };
             (bound, count.load(Relaxed))
         });
-        (self.nanoseconds.load(Relaxed) as f64 / 1e9, buckets.collect())
+        (
+            self.nanoseconds.load(Relaxed) as f64 / 1e9,
+            buckets.collect(),
+        )
     }
 }
 

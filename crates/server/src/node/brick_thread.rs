@@ -83,7 +83,10 @@ impl BrickThread {
             stats: self.stats,
         };
         let started = disk::start(opened, self.hints, setup);
-        #[expect(clippy::expect_used, reason = "without its disk threads a brick cannot serve")]
+        #[expect(
+            clippy::expect_used,
+            reason = "without its disk threads a brick cannot serve"
+        )]
         let (disk, disk_threads) = started.expect("the system has no room for three threads");
         let driver = Driver {
             brick,

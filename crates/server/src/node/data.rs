@@ -50,7 +50,11 @@ impl Data {
             }
             None => found(config, &directory, &file)?,
         };
-        Ok(Self { directory, catalog: Arc::new(catalog), _temporary: temporary })
+        Ok(Self {
+            directory,
+            catalog: Arc::new(catalog),
+            _temporary: temporary,
+        })
     }
 
     /// A brick's own directory.
@@ -88,14 +92,13 @@ impl Data {
     }
 }
 
-fn found(
-    config: &Config,
-    directory: &DataDir,
-    file: &CatalogFile,
-) -> Result<Catalog, StartError> {
+fn found(config: &Config, directory: &DataDir, file: &CatalogFile) -> Result<Catalog, StartError> {
     let bricks = directory.bricks()?.len();
     if bricks > 0 {
-        return Err(StartError::CatalogMissing { file: file.describe(), bricks });
+        return Err(StartError::CatalogMissing {
+            file: file.describe(),
+            bricks,
+        });
     }
     let bricks = match config.bricks {
         0 => std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
@@ -103,7 +106,10 @@ fn found(
     };
     let bricks = bricks.min(crate::config::BRICKS_MAX);
     let candidate = |brick| Candidate {
-        member: Member { node: NODE, brick: BrickId(brick) },
+        member: Member {
+            node: NODE,
+            brick: BrickId(brick),
+        },
         weight: 1,
     };
     let catalog = Catalog::found(Genesis {
@@ -115,7 +121,10 @@ fn found(
         created: clock::unix(),
     })?;
     file.store(&catalog)
-        .map_err(|source| StartError::CatalogWrite { file: file.describe(), source })?;
+        .map_err(|source| StartError::CatalogWrite {
+            file: file.describe(),
+            source,
+        })?;
     tracing::info!(directory = %directory.path().display(), bricks, "data directory made");
     Ok(catalog)
 }
@@ -130,11 +139,7 @@ fn default_attributes(config: &Config) -> TableAttributes {
     }
 }
 
-fn check_bricks(
-    config: &Config,
-    catalog: &Catalog,
-    directory: &DataDir,
-) -> Result<(), StartError> {
+fn check_bricks(config: &Config, catalog: &Catalog, directory: &DataDir) -> Result<(), StartError> {
     let have = catalog.bricks().len();
     if config.bricks == 0 || config.bricks as usize == have {
         return Ok(());
@@ -149,7 +154,9 @@ fn check_bricks(
 /// The settings of the default table make it; they do not change it.
 fn warn_of_default_table(config: &Config, catalog: &Catalog) {
     let asked = default_attributes(config);
-    let differs = catalog.table(DEFAULT_TABLE).is_some_and(|table| table.attributes != asked);
+    let differs = catalog
+        .table(DEFAULT_TABLE)
+        .is_some_and(|table| table.attributes != asked);
     if differs && asked != TableAttributes::default() {
         tracing::warn!(
             "the default_* settings differ from the table `default`, which was made at the first \

@@ -72,7 +72,9 @@ pub enum StartError {
     #[error("cannot get random bytes: {0}")]
     Random(io::Error),
     /// The system has no room for a thread or a poll.
-    #[error("cannot start a thread: {0}; raise the limits of the process (`ulimit -u`, `ulimit -n`)")]
+    #[error(
+        "cannot start a thread: {0}; raise the limits of the process (`ulimit -u`, `ulimit -n`)"
+    )]
     Thread(io::Error),
 }
 
@@ -88,11 +90,12 @@ pub enum Address {
 }
 
 impl Address {
-    pub(super) fn failed(
-        self,
-        address: Option<SocketAddr>,
-    ) -> impl Fn(io::Error) -> StartError {
-        move |source| StartError::Listen { kind: self, address, source }
+    pub(super) fn failed(self, address: Option<SocketAddr>) -> impl Fn(io::Error) -> StartError {
+        move |source| StartError::Listen {
+            kind: self,
+            address,
+            source,
+        }
     }
 }
 

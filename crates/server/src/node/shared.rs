@@ -22,10 +22,12 @@ pub(super) fn shared(
     maxclients: u32,
 ) -> Result<Shared, StartError> {
     let members = data.catalog.bricks().iter().map(|brick| brick.member);
-    let bricks = members.zip(&addresses.bricks).map(|(member, address)| BrickAddress {
-        id: brick_name(data.catalog.cluster(), member),
-        port: address.port(),
-    });
+    let bricks = members
+        .zip(&addresses.bricks)
+        .map(|(member, address)| BrickAddress {
+            id: brick_name(data.catalog.cluster(), member),
+            port: address.port(),
+        });
     let run_id: [u8; 20] = data::random()?;
     Ok(Shared {
         run_id: run_id.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -71,12 +73,33 @@ pub(super) fn users(config: &Config) -> Vec<User> {
 
 fn user(entry: &UserEntry) -> User {
     let kinds = [
-        (&entry.read, Rights { read: true, ..Rights::default() }),
-        (&entry.write, Rights { write: true, ..Rights::default() }),
-        (&entry.admin, Rights { admin: true, ..Rights::default() }),
+        (
+            &entry.read,
+            Rights {
+                read: true,
+                ..Rights::default()
+            },
+        ),
+        (
+            &entry.write,
+            Rights {
+                write: true,
+                ..Rights::default()
+            },
+        ),
+        (
+            &entry.admin,
+            Rights {
+                admin: true,
+                ..Rights::default()
+            },
+        ),
     ];
     let grants = kinds.into_iter().flat_map(|(tables, rights)| {
-        tables.iter().map(move |tables| Grant { tables: tables.clone(), rights })
+        tables.iter().map(move |tables| Grant {
+            tables: tables.clone(),
+            rights,
+        })
     });
     User {
         name: entry.name.clone(),

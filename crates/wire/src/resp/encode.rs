@@ -69,6 +69,11 @@ impl<'a> Reply<'a> {
         self.line(b'-', text.trim_matches(['\r', '\n']).as_bytes());
     }
 
+    /// As [`Self::error`], for a text that quotes bytes which may be no UTF-8.
+    pub fn error_bytes(&mut self, text: &[u8]) {
+        self.line(b'-', text.trim_ascii_end());
+    }
+
     /// The error that a client gets before its connection is closed, byte for byte as Redis says it.
     pub fn protocol_error(&mut self, error: &ProtocolError) {
         self.out.extend_from_slice(b"-ERR ");

@@ -197,7 +197,7 @@ impl Campaign<'_> {
                 connections: 4,
             },
         );
-        brickyard_bench::run(&everything.filling())?;
+        process.run(&everything.filling())?;
         let grown = process.resident_bytes()?.saturating_sub(before);
         Ok((Server::Real(process), Some(grown as f64 / load.keys as f64)))
     }
@@ -219,7 +219,7 @@ impl Campaign<'_> {
 
     fn sample_process(&self, process: &Process, load: Load, cell: Cell) -> anyhow::Result<Sample> {
         let before = process.cpu()?;
-        let report = brickyard_bench::run(&self.options(&process.target, load, cell))?;
+        let report = process.run(&self.options(&process.target, load, cell))?;
         let (user_s, system_s) = process.cpu()?.since(&before);
         let each = |seconds: f64| seconds * 1e6 / report.count.max(1) as f64;
         Ok(Sample {

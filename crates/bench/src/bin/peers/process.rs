@@ -6,7 +6,7 @@
 
 use crate::peer::{Found, Setup};
 use anyhow::{Context, bail};
-use brickyard_bench::{Link, Target};
+use brickyard_bench::{Link, Options, Report, Target};
 use rustix::{
     param::clock_ticks_per_second,
     thread::{CpuSet, sched_getaffinity, sched_setaffinity},
@@ -14,7 +14,7 @@ use rustix::{
 use std::{
     fs::{self, File},
     net::TcpListener,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Stdio},
     thread,
     time::{Duration, Instant},
@@ -25,11 +25,15 @@ pub(crate) const SERVER_CORE: usize = 0;
 /// The client's core.
 pub(crate) const CLIENT_CORE: usize = 1;
 
+/// Lines of a server's log that are shown when it fails.
+const LAST_WORDS: usize = 10;
+
 const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// A running server.
 pub(crate) struct Process {
     child: Child,
+    log: PathBuf,
     pub(crate) target: Target,
 }
 
@@ -80,14 +84,22 @@ impl Process {
             .with_context(|| format!("cannot start {}", found.program.display()))?;
         let mut target = Target::resp(format!("127.0.0.1:{port}"));
         target.protocol = found.peer.protocol();
-        let mut process = Self { child, target };
-        process.wait_until_ready().with_context(|| {
-            let log = fs::read_to_string(&log).unwrap_or_default();
-            let tail: Vec<_> = log.lines().rev().take(10).collect();
-            let tail: Vec<_> = tail.into_iter().rev().collect();
-            format!("{name} did not start; its last words:\n{}", tail.join("\n"))
-        })?;
+        let mut process = Self { child, log, target };
+        let ready = process.wait_until_ready();
+        ready.with_context(|| format!("{name} did not start; {}", process.last_words()))?;
         Ok(process)
+    }
+
+    /// Runs a load against the server; if that fails, the error has what the server said last.
+    pub(crate) fn run(&self, options: &Options) -> anyhow::Result<Report> {
+        brickyard_bench::run(options).with_context(|| self.last_words())
+    }
+
+    fn last_words(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        let tail = &lines[lines.len().saturating_sub(LAST_WORDS)..];
+        format!("the server's last words:\n{}\n", tail.join("\n"))
     }
 
     fn wait_until_ready(&mut self) -> anyhow::Result<()> {

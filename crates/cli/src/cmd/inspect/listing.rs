@@ -35,13 +35,19 @@ pub(super) fn run(dir: &Path, is_json: bool) -> anyhow::Result<ExitCode> {
 
 fn bricks(dir: &Path) -> anyhow::Result<Vec<BrickFiles>> {
     let mut bricks = Vec::new();
-    let entries = std::fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))?;
+    let entries =
+        std::fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))?;
     for entry in entries {
         let entry = entry.with_context(|| format!("cannot list {}", dir.display()))?;
         let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix("brick-")?.parse().ok());
+        let number = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("brick-")?.parse().ok());
         if let Some(brick) = number {
-            bricks.push(BrickFiles { brick, files: files(&entry.path())? });
+            bricks.push(BrickFiles {
+                brick,
+                files: files(&entry.path())?,
+            });
         }
     }
     bricks.sort_by_key(|brick| brick.brick);
@@ -50,13 +56,19 @@ fn bricks(dir: &Path) -> anyhow::Result<Vec<BrickFiles>> {
 
 fn files(dir: &Path) -> anyhow::Result<Vec<LogFile>> {
     let mut files = Vec::new();
-    let entries = std::fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))?;
+    let entries =
+        std::fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))?;
     for entry in entries {
         let entry = entry.with_context(|| format!("cannot list {}", dir.display()))?;
         // A running server may have removed it since.
-        let Ok(metadata) = entry.metadata() else { continue };
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
         let name = entry.file_name().to_string_lossy().into_owned();
-        files.push(LogFile { name, bytes: metadata.len() });
+        files.push(LogFile {
+            name,
+            bytes: metadata.len(),
+        });
     }
     files.sort_by(|left, right| left.name.cmp(&right.name));
     Ok(files)
@@ -79,7 +91,10 @@ fn to_text(catalog: &Catalog, bricks: &[BrickFiles]) -> String {
         let (medium, durability) = (table.attributes.medium, table.attributes.durability);
         let (name, id) = (&table.name, table.id.0);
         let (medium, durability) = (medium.word(), durability.word());
-        let _ = writeln!(out, "{name:<24} {id:>6} {medium:<6} {durability:<10} {partitions:>10}");
+        let _ = writeln!(
+            out,
+            "{name:<24} {id:>6} {medium:<6} {durability:<10} {partitions:>10}"
+        );
     }
     for BrickFiles { brick, files } in bricks {
         let total: u64 = files.iter().map(|file| file.bytes).sum();
@@ -102,7 +117,9 @@ fn to_json(catalog: &Catalog, bricks: &[BrickFiles]) -> Value {
         })
     });
     let bricks = bricks.iter().map(|BrickFiles { brick, files }| {
-        let files = files.iter().map(|file| json!({ "name": file.name, "bytes": file.bytes }));
+        let files = files
+            .iter()
+            .map(|file| json!({ "name": file.name, "bytes": file.bytes }));
         json!({ "brick": brick, "files": files.collect::<Vec<_>>() })
     });
     json!({

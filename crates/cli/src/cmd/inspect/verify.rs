@@ -42,7 +42,11 @@ pub(super) fn run(
     } else {
         println!("damage was found; nothing was changed");
     }
-    Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if is_sound {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn print_segment(brick: BrickId, report: &SegmentReport) {
@@ -74,7 +78,9 @@ fn print_summary(summary: &InspectSummary) {
         println!("  leftover {leftover}: half-written, the next start removes it");
     }
     if summary.is_unsure {
-        println!("  a sync failed before the last stop: the next start trusts only what was synced");
+        println!(
+            "  a sync failed before the last stop: the next start trusts only what was synced"
+        );
     }
 }
 
