@@ -25,6 +25,9 @@ const DEFAULT_SECTIONS: [&str; 11] = [
     "tables",
 ];
 
+/// Writes the fields of a section.
+type Section<'a> = &'a dyn Fn(&mut String);
+
 impl Brick {
     pub(super) fn info(&mut self, id: ConnectionId, args: &Args<'_>) {
         self.publish();
@@ -42,7 +45,7 @@ impl Brick {
         };
         let port = self.connections[id.0 as usize].accepted.port;
         let mut text = String::new();
-        let sections: [(&str, &dyn Fn(&mut String)); 12] = [
+        let sections: [(&str, Section<'_>); 12] = [
             ("server", &|out| self.info_server(out, port)),
             ("clients", &|out| self.info_clients(out)),
             ("memory", &|out| self.info_memory(out)),

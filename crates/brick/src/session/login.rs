@@ -52,7 +52,7 @@ fn refresh_rights(core: &Core, connection: &mut Connection) {
         .session
         .user
         .as_ref()
-        .map_or(Rights::default(), |user| user.rights(table));
+        .map_or_else(Rights::default, |user| user.rights(table));
 }
 
 impl Brick {
@@ -269,7 +269,7 @@ impl Brick {
             .session
             .user
             .as_ref()
-            .map_or(Rights::default(), |user| user.rights(table));
+            .map_or_else(Rights::default, |user| user.rights(table));
         if rights == Rights::default() {
             return Err(ErrorReply::new(format!(
                 "NOPERM this user has no rights on table '{table}'"

@@ -24,7 +24,7 @@ impl Brick {
         let user = self.connections[id.0 as usize].session.user.clone();
         let rights = |name: &str| {
             user.as_ref()
-                .map_or(Rights::default(), |user| user.rights(name))
+                .map_or_else(Rights::default, |user| user.rights(name))
         };
         match command {
             TableCommand::Create(name, _)

@@ -92,7 +92,7 @@ fn acknowledged_writes_survive_kill_on_medium_disk() {
 #[test]
 fn acknowledged_writes_survive_kill_while_the_cleaner_works() {
     let mut server = Setup::brickyard(1)
-        .arguments(&["--segment-bytes", "1MiB"])
+        .arguments(&["--segment-bytes", "8MiB"])
         .start();
     let writers = writers(4, &[])
         .into_iter()

@@ -331,7 +331,7 @@ fn a_disk_table_returns_more_than_its_memory_holds() {
 #[test]
 fn the_cleaner_gives_space_back() {
     let mut server = Setup::brickyard(1)
-        .arguments(&["--segment-bytes", "1MiB"])
+        .arguments(&["--segment-bytes", "4MiB"])
         .start();
     let mut client = server.connect();
     let value =

@@ -32,7 +32,7 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
     let mut out = format!(
         "Open loop, Poisson arrivals, {CONNECTIONS} connections; at most {} requests are due \
          and not answered, further ones are not sent. Capacity is what a closed loop of {CONNECTIONS} \
-         connections with pipeline {PIPELINE} gets.\n\n",
+         connections with pipeline {PIPELINE} gets; done/s counts until the last reply.\n\n",
         grouped(WAITING_MAX as u64)
     );
     let work = [
@@ -83,7 +83,7 @@ fn measure_one(
     process.run(&closed.filling())?;
     let capacity = process.run(&closed)?.count_per_s;
     out.push_str(
-        "| offered | offered/s | done/s | to 1x | refused/s | not sent/s | p50 ms | p99 ms | RSS MB |\n\
+        "| offered | offered/s | done/s | to 1x | refused | not sent | p50 ms | p99 ms | RSS MB |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
     let mut first = None;
@@ -105,14 +105,15 @@ fn measure_one(
 }
 
 fn write_row(out: &mut String, times: f64, base: f64, report: &Report, resident_bytes: u64) {
-    let each_s = |count: u64| grouped((count as f64 / report.elapsed_s.max(1e-9)) as u64);
+    let due = report.count + report.refused_count() + report.not_sent + report.unanswered;
+    let share = |count: u64| format!("{:.0} %", count as f64 * 100.0 / due.max(1) as f64);
     let refused = if report.refused.is_empty() {
         "0".to_owned()
     } else {
         let kinds: Vec<String> = report
             .refused
             .iter()
-            .map(|(kind, count)| format!("{} {kind}", each_s(*count)))
+            .map(|(kind, count)| format!("{} {kind} ({})", grouped(*count), share(*count)))
             .collect();
         kinds.join(", ")
     };
@@ -122,7 +123,7 @@ fn write_row(out: &mut String, times: f64, base: f64, report: &Report, resident_
         grouped(report.offered_per_s.unwrap_or(0.0) as u64),
         grouped(report.count_per_s as u64),
         report.count_per_s / base.max(1e-9),
-        each_s(report.not_sent),
+        share(report.not_sent),
         report.latency.p50_us / 1e3,
         report.latency.p99_us / 1e3,
         resident_bytes as f64 / 1e6,
