@@ -15,6 +15,7 @@ pub mod compare;
 pub mod generate;
 pub mod run;
 pub mod template;
+mod vocabulary;
 
 use crate::random::Random;
 use crate::value::escaped;

@@ -199,16 +199,18 @@ impl Brick {
 
     fn select(&mut self, id: ConnectionId, args: Args<'_>) -> Result<(), ErrorReply> {
         let number = parse_select(args)?;
+        let is_brick_port = self.connections[id.0 as usize].accepted.port == Port::Brick;
         let table = u32::try_from(number).ok().and_then(database_table);
-        let Some(table) = table else {
-            return Err(ErrorReply::constant("ERR DB index is out of range"));
-        };
-        let connection = &self.connections[id.0 as usize];
-        if connection.accepted.port == Port::Brick && number != 0 {
-            return Err(ErrorReply::constant(
+        let table = match table {
+            _ if is_brick_port && number != 0 => Err(ErrorReply::constant(
                 "ERR SELECT is not allowed in cluster mode",
-            ));
-        }
+            )),
+            None => Err(ErrorReply::constant("ERR DB index is out of range")),
+            Some(table) => Ok(table),
+        };
+        // Some clients go on after an error and would write into the table that they left.
+        let table = table.inspect_err(|_| self.close(id))?;
+        let connection = &self.connections[id.0 as usize];
         let database = number as u16;
         let is_bound = connection
             .session

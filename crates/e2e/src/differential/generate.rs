@@ -1,6 +1,10 @@
 //! Makes a command sequence from a seed: mostly sensible, often at the edge, sometimes wrong.
 
 use super::template::Template;
+use super::vocabulary::{
+    CLUSTER, CLUSTER_CONNECTION, DATA, KEYSPACE, SERVER, STANDALONE_CONNECTION, TRANSACTION, Table,
+    parsed,
+};
 use super::{Dialect, Move, Step};
 use crate::random::Random;
 use std::sync::OnceLock;
@@ -17,182 +21,6 @@ pub fn sequence(dialect: Dialect, seed: u64) -> Vec<Move> {
         generator.add();
     }
     generator.moves
-}
-
-/// Commands over keys and values: weight and shape. `key` is any key, `peer` one of those that share
-/// a tag with all other `peer`s of the sequence, but for a few in a cluster, and `friend` always one.
-const DATA: &[(usize, &str)] = &[
-    (12, "SET key value"),
-    (
-        8,
-        "SET key value [ NX | XX ] [ GET ] [ EX seconds | PX millis | EXAT later | PXAT latermillis | KEEPTTL ]",
-    ),
-    (
-        3,
-        "SET key value [ EX seconds | PX millis | KEEPTTL ] [ GET ] [ NX | XX | EXAT later ]",
-    ),
-    (10, "GET key"),
-    (2, "SETNX key value"),
-    (2, "SETEX key seconds value"),
-    (2, "PSETEX key millis value"),
-    (2, "GETSET key value"),
-    (2, "GETDEL key"),
-    (
-        4,
-        "GETEX key [ EX seconds | PX millis | EXAT unix | PXAT unixmillis | PERSIST ]",
-    ),
-    (4, "MGET key+"),
-    (4, "MSET ( key value )+"),
-    (3, "MSETNX ( peer value )+"),
-    (5, "APPEND key value"),
-    (2, "STRLEN key"),
-    (4, "GETRANGE key index index"),
-    (1, "SUBSTR key index index"),
-    (4, "SETRANGE key offset value"),
-    (4, "INCR key"),
-    (2, "DECR key"),
-    (4, "INCRBY key integer"),
-    (3, "DECRBY key integer"),
-    (4, "INCRBYFLOAT key float"),
-    (3, "SETBIT key bitoffset bit"),
-    (3, "GETBIT key bitoffset"),
-    (3, "BITCOUNT key [ index index [ BYTE | BIT | junk ] ]"),
-    (3, "BITPOS key bit [ index [ index [ BYTE | BIT ] ] ]"),
-    (
-        4,
-        "BITFIELD key ( GET field fieldoffset | SET field fieldoffset integer | INCRBY field fieldoffset integer \
-        | OVERFLOW ( WRAP | SAT | FAIL ) INCRBY field fieldoffset integer )+",
-    ),
-    (3, "BITOP ( AND | OR | XOR ) peer peer+"),
-    (1, "BITOP NOT peer peer"),
-    (1, "BITFIELD_RO key ( GET field fieldoffset )+"),
-    (
-        2,
-        "LCS peer peer [ LEN | IDX | IDX WITHMATCHLEN | IDX MINMATCHLEN count | LEN IDX | junk ]",
-    ),
-    (4, "DEL key+"),
-    (2, "UNLINK key+"),
-    (3, "EXISTS key+"),
-    (2, "TOUCH key+"),
-    (2, "TYPE key"),
-    (
-        4,
-        "( EXPIRE key seconds | PEXPIRE key millis | EXPIREAT key unix | PEXPIREAT key unixmillis )",
-    ),
-    (
-        4,
-        "( EXPIRE key seconds | PEXPIRE key millis | EXPIREAT key unix | PEXPIREAT key unixmillis ) ( NX | XX | GT | LT )+",
-    ),
-    (3, "( TTL | PTTL ) key"),
-    (3, "( EXPIRETIME | PEXPIRETIME ) key"),
-    (2, "PERSIST key"),
-    (3, "RENAME peer peer"),
-    (3, "RENAMENX peer peer"),
-    (4, "COPY peer peer [ REPLACE ] [ REPLACE ]"),
-    (2, "OBJECT ENCODING key"),
-    (1, "OBJECT ( REFCOUNT | IDLETIME ) key"),
-    (1, "MEMORY USAGE key [ SAMPLES count ]"),
-];
-
-/// Commands over the whole key space, or about the connection itself. Not inside a transaction: ours
-/// is one log record of one slot and refuses what is about more.
-const KEYSPACE: &[(usize, &str)] = &[
-    (6, "KEYS pattern"),
-    (6, "DBSIZE"),
-    (1, "FLUSHDB [ ASYNC | SYNC | junk ]"),
-    (1, "FLUSHALL [ ASYNC | SYNC ]"),
-    (3, "HELLO [ 2 | 3 | 3 SETNAME name | 4 | junk ]"),
-    (
-        1,
-        "CLIENT KILL ( ID 123456789 | ADDR 1.2.3.4:5 | 1.2.3.4:5 | ID junk | junk junk )",
-    ),
-    (
-        1,
-        "CLIENT LIST ( TYPE normal | TYPE junk | ID 123456789 | ID junk )",
-    ),
-    (1, "CLIENT REPLY ( ON | junk )"),
-    (1, "WAIT ( 0 0 | 0 10 | junk 0 | 0 junk | 0 -1 )"),
-    (
-        1,
-        "SCAN ( junk | 0 COUNT 0 | 0 COUNT junk | 0 MATCH | 0 junk junk | -1 | 1x )",
-    ),
-];
-
-/// Commands about the connection and the server.
-const SERVER: &[(usize, &str)] = &[
-    (4, "PING [ value ]"),
-    (3, "ECHO value"),
-    (2, "CLIENT ( GETNAME | SETNAME name | SETNAME badname )"),
-    (
-        1,
-        "CLIENT ( ID | INFO | NO-EVICT ON | NO-EVICT OFF | NO-EVICT junk | junk )",
-    ),
-    (
-        2,
-        "COMMAND ( GETKEYS SET key value EX 1 | GETKEYS MSET key value key value | GETKEYS BITOP AND key key key \
-        | GETKEYS GET key | GETKEYS PING | GETKEYS junk | GETKEYS GET | COUNT | LIST | junk )",
-    ),
-    (
-        1,
-        "CONFIG ( GET databases | GET junk | SET junk junk | RESETSTAT | junk )",
-    ),
-    (1, "OBJECT ( ENCODING | junk key | HELP )"),
-    (
-        1,
-        "MEMORY ( junk key | USAGE key SAMPLES junk | USAGE key junk )",
-    ),
-    (1, "SLOWLOG ( RESET | junk | GET junk | GET 0 )"),
-    (1, "LATENCY ( junk | RESET junk )"),
-    (1, "TIME"),
-    (1, "LASTSAVE"),
-    (
-        1,
-        "INFO ( server | clients | memory | stats | replication | keyspace | everything )",
-    ),
-    (2, "junk junk+"),
-    (1, "junk"),
-];
-
-/// Transactions, beside which data commands are queued.
-const TRANSACTION: &[(usize, &str)] = &[
-    (5, "MULTI"),
-    (8, "EXEC"),
-    (2, "DISCARD"),
-    (4, "WATCH friend+"),
-    (1, "UNWATCH"),
-];
-
-/// What only a cluster node answers.
-const CLUSTER: &[(usize, &str)] = &[
-    (4, "CLUSTER ( KEYSLOT value | KEYSLOT key )"),
-    (3, "CLUSTER COUNTKEYSINSLOT ( slot | keyslot | junk )"),
-    (3, "CLUSTER GETKEYSINSLOT ( slot | keyslot ) count"),
-    (1, "CLUSTER ( INFO | MYID | SLOTS | SHARDS | NODES | junk )"),
-    (1, "( READONLY | READWRITE | ASKING )"),
-];
-
-/// What a cluster node's connection may say about itself.
-const CLUSTER_CONNECTION: &[(usize, &str)] = &[
-    (2, "SELECT 0"),
-    (1, "AUTH junk"),
-    (1, "AUTH ( default | junk ) junk"),
-];
-
-/// The same of a standalone server. Not `AUTH default`, which leads to that user's table with us.
-const STANDALONE_CONNECTION: &[(usize, &str)] = &[
-    (8, "SELECT ( 0 | 1 | 2 | 15 )"),
-    (1, "AUTH junk"),
-    (1, "AUTH junk junk"),
-];
-
-type Table = Vec<(usize, Template)>;
-
-fn parsed(cell: &'static OnceLock<Table>, list: &[(usize, &'static str)]) -> &'static Table {
-    cell.get_or_init(|| {
-        list.iter()
-            .map(|&(weight, text)| (weight, Template::parse(text)))
-            .collect()
-    })
 }
 
 struct Generator {
@@ -284,8 +112,11 @@ impl Generator {
         self.random = random;
         // Values and options would slide into keys' places, and Redis alone takes keys of any slot there.
         let is_fragile = match self.dialect {
-            // A brick's port has numbered databases, which Redis Cluster has not.
-            Dialect::Cluster => arguments[0].eq_ignore_ascii_case(b"SELECT"),
+            // A brick's port has numbered databases, which Redis Cluster has not; and a WATCH that is wrong
+            // in two ways (inside MULTI, of several slots) is told another one of them.
+            Dialect::Cluster => [&b"SELECT"[..], b"WATCH"]
+                .iter()
+                .any(|name| arguments[0].eq_ignore_ascii_case(name)),
             _ => [&b"MSETNX"[..], b"MSET", b"COPY", b"BITOP", b"LCS"]
                 .iter()
                 .any(|name| arguments[0].eq_ignore_ascii_case(name)),

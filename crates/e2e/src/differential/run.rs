@@ -1,6 +1,6 @@
 //! Plays a sequence to two servers and compares what they answer.
 
-use super::compare::{Rule, differs, rule};
+use super::compare::{Rule, differs, rule, transaction_differs};
 use super::{Difference, Move, NO_REPLY, Step, pieces};
 use crate::client::{Client, encode, shown};
 use crate::deadline::{PATIENCE, try_wait_for};
@@ -197,7 +197,7 @@ impl Pair {
                             .zip(pairs)
                             .any(|(&rule, (a, b))| differs(rule, a, b))
                 }
-                (Outcome::Transaction(_), ..) => expected != got,
+                (Outcome::Transaction(_), ..) => transaction_differs(&expected, &got),
                 (Outcome::Single(rule), ..) => differs(*rule, &expected, &got),
             };
             if is_different {

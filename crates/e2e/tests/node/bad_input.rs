@@ -263,7 +263,7 @@ fn connections_that_come_and_go_leave_nothing_behind() {
 #[test]
 fn idle_connections_are_closed_when_asked_for() {
     let server = Setup::brickyard(1)
-        .arguments(&["--idle-timeout", "200ms"])
+        .arguments(&["--idle-timeout", "1s"])
         .start();
     let mut client = server.connect();
     assert_eq!(client.line("PING").text(), "PONG");

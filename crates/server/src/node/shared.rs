@@ -59,7 +59,7 @@ fn settings(config: &Config, maxclients: u32) -> Settings {
     Settings {
         slowlog_log_slower_than: AtomicI64::new(slow_us),
         slowlog_max_len: AtomicU64::new(u64::from(config.slowlog_entries_max)),
-        timeout: AtomicU64::new(config.idle_timeout.as_secs()),
+        timeout: AtomicU64::new(config.idle_timeout.as_millis().div_ceil(1000) as u64),
         maxclients: AtomicU64::new(u64::from(maxclients)),
         output_bytes_max: AtomicU64::new(config.output_bytes_max.0),
         pending_bytes_max: AtomicU64::new(config.pending_append_bytes_max.0),

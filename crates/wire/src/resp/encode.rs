@@ -71,7 +71,12 @@ impl<'a> Reply<'a> {
 
     /// As [`Self::error`], for a text that quotes bytes which may be no UTF-8.
     pub fn error_bytes(&mut self, text: &[u8]) {
-        self.line(b'-', text.trim_ascii_end());
+        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        let len = text
+            .iter()
+            .rposition(|byte| !is_end(byte))
+            .map_or(0, |last| last + 1);
+        self.line(b'-', text.get(..len).unwrap_or_default());
     }
 
     /// The error that a client gets before its connection is closed, byte for byte as Redis says it.
