@@ -152,7 +152,11 @@ pub(super) const TRANSACTION: &[(usize, &str)] = &[
 pub(super) const CLUSTER: &[(usize, &str)] = &[
     (4, "CLUSTER ( KEYSLOT value | KEYSLOT key )"),
     (3, "CLUSTER COUNTKEYSINSLOT ( slot | keyslot | junk )"),
-    (3, "CLUSTER GETKEYSINSLOT ( slot | keyslot ) count"),
+    // All of them or none: which ones a smaller count gets is each server's own.
+    (
+        3,
+        "CLUSTER GETKEYSINSLOT ( slot | keyslot ) ( 0 | 1000 | -1 | junk )",
+    ),
     (1, "CLUSTER ( INFO | MYID | SLOTS | SHARDS | NODES | junk )"),
     (1, "( READONLY | READWRITE | ASKING )"),
 ];
