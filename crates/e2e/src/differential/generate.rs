@@ -204,7 +204,8 @@ impl Generator {
             self.edge().as_bytes().to_vec()
         };
         match self.random.below(3) {
-            0 if at < arguments.len() => drop(arguments.remove(at)),
+            // Without its key a command would take its value for one.
+            0 if at < arguments.len() && !(must_be_peer && at == 1) => drop(arguments.remove(at)),
             1 if at < arguments.len() => arguments[at] = edge,
             _ => arguments.insert(at.min(arguments.len()), edge),
         }
