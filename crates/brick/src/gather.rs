@@ -122,8 +122,13 @@ impl Gather {
             return error;
         }
         // What one brick refused is not made good by what the others did.
-        if let Some(error) = parts.iter().find(|part| part.first() == Some(&b'-')) {
-            return error.clone();
+        let is_error = |part: &&Vec<u8>| part.first() == Some(&b'-');
+        if let Some(error) = parts.iter().find(is_error) {
+            let is_partly_done = !parts.iter().all(|part| is_error(&part));
+            return match self.join {
+                Join::Ok | Join::Sum if is_partly_done => partly_done(error),
+                _ => error.clone(),
+            };
         }
         let mut out = Vec::new();
         let mut reply = Reply::new(&mut out, self.protocol);
@@ -164,6 +169,14 @@ impl Gather {
         }
         out
     }
+}
+
+/// One key's part was refused and others' were executed: a prefix that promises "not executed" would
+/// not be true of the command, and clients send it again by that promise.
+fn partly_done(error: &[u8]) -> Vec<u8> {
+    let reason = error.strip_prefix(b"-").unwrap_or(error);
+    let start = b"-UNKNOWNRESULT a part of the command was executed and another was not: ";
+    [&start[..], reason].concat()
 }
 
 /// The number on the first line of one of our own replies, and what follows the line.
@@ -240,8 +253,20 @@ mod gather_test {
     #[test]
     fn one_error_is_the_reply() {
         assert_eq!(
-            joined(Join::Sum, &[b":2\r\n", b"-BUSY x\r\n"]),
+            joined(Join::Array, &[b"$-1\r\n", b"-BUSY x\r\n"]),
             b"-BUSY x\r\n"
         );
+        assert_eq!(
+            joined(Join::Ok, &[b"-BUSY x\r\n", b"-BUSY x\r\n"]),
+            b"-BUSY x\r\n"
+        );
+    }
+
+    #[test]
+    fn command_that_was_partly_done_does_not_claim_that_it_was_not() {
+        let expected =
+            b"-UNKNOWNRESULT a part of the command was executed and another was not: BUSY x\r\n";
+        assert_eq!(joined(Join::Ok, &[b"+OK\r\n", b"-BUSY x\r\n"]), expected);
+        assert_eq!(joined(Join::Sum, &[b"-BUSY x\r\n", b":1\r\n"]), expected);
     }
 }
