@@ -21,13 +21,19 @@ pub fn brickyard() -> &'static Path {
 }
 
 fn build() -> PathBuf {
-    // <target>/<profile>/deps/<this test>, wherever the target folder was configured to be.
-    let test = std::env::current_exe().expect("the path of the running test");
-    let profile_folder = test
+    // <target>/<profile>/{deps,examples}/<this program>, wherever the target folder was configured to be.
+    let program = std::env::current_exe().expect("the path of the running program");
+    let profile_folder = program
         .ancestors()
-        .find(|folder| folder.file_name().is_some_and(|name| name == "deps"))
+        .find(|folder| {
+            folder
+                .file_name()
+                .is_some_and(|name| name == "deps" || name == "examples")
+        })
         .and_then(Path::parent)
-        .expect("tests run from <target>/<profile>/deps");
+        .expect(
+            "tests run from <target>/<profile>/deps, examples from <target>/<profile>/examples",
+        );
     let target_folder = profile_folder
         .parent()
         .expect("a profile's folder is in the target folder");

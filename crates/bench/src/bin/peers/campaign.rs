@@ -185,6 +185,7 @@ impl Campaign<'_> {
         let setup = Setup {
             durability,
             echo_bytes: (0, 0),
+            pending_append_bytes_max: None,
         };
         let process = Process::start(found, &setup, self.dir)?;
         let before = process.resident_bytes()?;
@@ -210,6 +211,7 @@ impl Campaign<'_> {
                 let setup = Setup {
                     durability: Durability::Memory,
                     echo_bytes: echo_bytes(load, cell.operation),
+                    pending_append_bytes_max: None,
                 };
                 let process = Process::start(found, &setup, self.dir)?;
                 self.sample_process(&process, load, cell)

@@ -25,6 +25,41 @@ const PIPELINE: usize = 64;
 /// bytes than a server's queues should hold, so that its bounds show.
 const WAITING_MAX: usize = 500_000;
 const VALUE_BYTES: usize = 150;
+/// A queue of the log so short that a brick has to refuse, where the default of 64 MiB is so long that
+/// TCP pushes back first.
+const SHORT_QUEUE: &str = "1MiB";
+
+/// One table of the section.
+struct Work {
+    title: &'static str,
+    operation: Operation,
+    durability: Durability,
+    /// Brickyard's bound on bytes that wait for its log, where it is not the default.
+    pending_append_bytes_max: Option<&'static str>,
+}
+
+const fn work(title: &'static str, operation: Operation, durability: Durability) -> Work {
+    Work {
+        title,
+        operation,
+        durability,
+        pending_append_bytes_max: None,
+    }
+}
+
+const WORK: [Work; 4] = [
+    work("reads", Operation::Get, Durability::Memory),
+    work("writes, log", Operation::Set, Durability::Log),
+    work("writes, fsync", Operation::Set, Durability::Fsync),
+    Work {
+        pending_append_bytes_max: Some(SHORT_QUEUE),
+        ..work(
+            "writes, fsync, a short queue",
+            Operation::Set,
+            Durability::Fsync,
+        )
+    },
+];
 
 /// Measures reads, and writes at two durabilities, on every server that has them.
 pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
@@ -35,19 +70,18 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
          connections with pipeline {PIPELINE} gets; done/s counts until the last reply.\n\n",
         grouped(WAITING_MAX as u64)
     );
-    let work = [
-        ("reads", Operation::Get, Durability::Memory),
-        ("writes, log", Operation::Set, Durability::Log),
-        ("writes, fsync", Operation::Set, Durability::Fsync),
-    ];
     let chosen = |found: &&Found| matches!(found.peer, Peer::Brickyard | Peer::Valkey);
     for found in campaign.found.iter().filter(chosen) {
-        for (title, operation, durability) in work {
-            eprintln!("overload: {}, {title}", found.peer.name());
-            let words = found.peer.durability_word(durability);
-            let _ = writeln!(out, "**{}: {title}** ({words})\n", found.peer.name());
-            measure_one(&mut out, campaign, found, operation, durability)
-                .with_context(|| format!("{} under overload", found.peer.name()))?;
+        for work in &WORK {
+            if work.pending_append_bytes_max.is_some() && found.peer != Peer::Brickyard {
+                continue;
+            }
+            let (title, name) = (work.title, found.peer.name());
+            eprintln!("overload: {name}, {title}");
+            let words = found.peer.durability_word(work.durability);
+            let _ = writeln!(out, "**{name}: {title}** ({words})\n");
+            measure_one(&mut out, campaign, found, work)
+                .with_context(|| format!("{name} under overload"))?;
         }
     }
     Ok(out)
@@ -57,12 +91,12 @@ fn measure_one(
     out: &mut String,
     campaign: &Campaign<'_>,
     found: &Found,
-    operation: Operation,
-    durability: Durability,
+    work: &Work,
 ) -> anyhow::Result<()> {
     let setup = Setup {
-        durability,
+        durability: work.durability,
         echo_bytes: (0, 0),
+        pending_append_bytes_max: work.pending_append_bytes_max,
     };
     let process = Process::start(found, &setup, campaign.dir)?;
     let load = Load {
@@ -71,7 +105,7 @@ fn measure_one(
     };
     let closed = Options {
         target: process.target.clone(),
-        workload: workload(load, operation),
+        workload: workload(load, work.operation),
         pace: Pace::Closed { pipeline: PIPELINE },
         until: Until::Elapsed(campaign.effort.duration),
         warm_up: Duration::ZERO,
@@ -81,6 +115,17 @@ fn measure_one(
         drain_limit: Duration::from_secs(30),
     };
     process.run(&closed.filling())?;
+    let open = |per_s: f64| Options {
+        pace: Pace::Open {
+            per_s,
+            arrivals: Arrivals::Poisson,
+            waiting_max: WAITING_MAX,
+        },
+        ..closed.clone()
+    };
+    // Memory, the log's first segments and the sizes of batches settle under load, not before it.
+    let cold = process.run(&closed)?.count_per_s;
+    process.run(&open(cold * 2.0))?;
     let capacity = process.run(&closed)?.count_per_s;
     out.push_str(
         "| offered | offered/s | done/s | to 1x | refused | not sent | p50 ms | p99 ms | RSS MB |\n\
@@ -88,15 +133,7 @@ fn measure_one(
     );
     let mut first = None;
     for times in TIMES {
-        let pace = Pace::Open {
-            per_s: capacity * times,
-            arrivals: Arrivals::Poisson,
-            waiting_max: WAITING_MAX,
-        };
-        let report = process.run(&Options {
-            pace,
-            ..closed.clone()
-        })?;
+        let report = process.run(&open(capacity * times))?;
         let base = *first.get_or_insert(report.count_per_s);
         write_row(out, times, base, &report, process.resident_bytes()?);
     }

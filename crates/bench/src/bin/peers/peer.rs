@@ -126,6 +126,8 @@ pub(crate) struct Setup {
     pub(crate) durability: Durability,
     /// Length of a request, and of the value in its reply: what the echo server needs to know.
     pub(crate) echo_bytes: (usize, usize),
+    /// Brickyard's bound on bytes that wait for its log, where it is not the default.
+    pub(crate) pending_append_bytes_max: Option<&'static str>,
 }
 
 impl Found {
@@ -151,6 +153,9 @@ impl Found {
                 ]);
                 add(&["--data"]);
                 words.push(dir.into());
+                if let Some(bytes) = setup.pending_append_bytes_max {
+                    command.env("BRICKYARD_PENDING_APPEND_BYTES_MAX", bytes);
+                }
             }
             Peer::Redis | Peer::Valkey => {
                 add(&[
