@@ -1,21 +1,29 @@
 //! A segment of any bytes: opening it never panics, yields only what verifies, and is done: opening
 //! it again finds the same records.
 //!
-//! The first byte chooses whether the page cache survived; the rest follows a sound segment header,
-//! so that the fuzzer need not guess its checksum.
+//! The first byte chooses whether the page cache survived, whether there is a later segment, and whether
+//! the rest is cut into sound records of all kinds; what is made of it follows a sound segment
+//! header. So the fuzzer need not guess checksums.
 
 #![no_main]
 
 use brickyard_store::{
     Config, DirectoryId, Disk, MemDisk, Opened, PageCache, Purpose, Recovered, open, scan_bytes,
 };
-use brickyard_types::BrickId;
+use brickyard_types::record::{self, Header, Kind, RequestId, flag};
+use brickyard_types::{BrickId, Op, PartitionId, SegmentId, TableId, UnixMillis, View};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let Some((first, bytes)) = input.split_first() else {
         return;
     };
+    let made = if first & 4 == 0 {
+        bytes.to_vec()
+    } else {
+        records(bytes)
+    };
+    let bytes = &made[..];
     let mut end = 0;
     let unreadable = scan_bytes(bytes, &mut |offset, record| {
         assert!(offset >= end, "records overlap");
@@ -24,7 +32,11 @@ fuzz_target!(|input: &[u8]| {
     assert!(unreadable <= bytes.len() as u64);
 
     let mut config = Config::new(BrickId(0), DirectoryId([7; 16]));
-    config.page_cache = if first & 1 == 0 { PageCache::Intact } else { PageCache::MaybeLost };
+    config.page_cache = if first & 1 == 0 {
+        PageCache::Intact
+    } else {
+        PageCache::MaybeLost
+    };
     let disk = MemDisk::new(u64::from(*first));
     drop(visit(&disk, &config));
     let header = disk.content("000001.seg").expect("a new log has a segment");
@@ -57,14 +69,53 @@ fn visit(disk: &MemDisk, config: &Config) -> (Vec<Vec<u8>>, Opened<MemDisk>) {
     let opened = open(disk.clone(), config.clone(), &|_| true, &mut |recovered| {
         if let Recovered::Record { record, .. } = recovered {
             let mut bytes = Vec::new();
-            brickyard_types::record::encode(
-                &mut bytes,
-                &record.header,
-                record.key,
-                &[record.value],
-            );
+            record::encode(&mut bytes, &record.header, record.key, &[record.value]);
             records.push(bytes);
         }
     });
     (records, opened.expect("damage is no error"))
+}
+
+const KINDS: [Kind; 9] = [
+    Kind::Put,
+    Kind::Delete,
+    Kind::Batch,
+    Kind::Clear,
+    Kind::Horizon,
+    Kind::ViewStart,
+    Kind::Cut,
+    Kind::Base,
+    Kind::Drop,
+];
+
+/// Cuts the input into records: kind, flags, fields, length of the key and of the value, and these. What is
+/// left over follows as it is.
+fn records(mut input: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let [kind, flags, field, key_len, value_len, rest @ ..] = input
+        && let Some((key, rest)) = rest.split_at_checked(usize::from(*key_len))
+        && let Some((value, rest)) = rest.split_at_checked(usize::from(*value_len))
+    {
+        let number = u64::from(*field);
+        let with = |bit| flags & bit != 0;
+        let header = Header {
+            kind: KINDS[usize::from(*kind) % KINDS.len()],
+            flags: flags & (flag::MOVED | flag::RAW),
+            table: TableId(u32::from(field & 1)),
+            partition: PartitionId(u32::from(field & 3)),
+            view: View(u32::from(field >> 6)),
+            op: Op(number),
+            expires_at: with(128).then_some(UnixMillis(number + 1)),
+            request: with(flag::REQUEST_ID).then_some(RequestId {
+                client: number,
+                sequence: number,
+            }),
+            origin: with(flag::ORIGIN).then_some(SegmentId(1)),
+            committed: with(flag::COMMITTED).then_some(Op(number / 2)),
+        };
+        record::encode(&mut out, &header, key, &[value]);
+        input = rest;
+    }
+    out.extend_from_slice(input);
+    out
 }

@@ -44,8 +44,10 @@ const ROOMS: &[Room] = &[
     core("table", &["types"]),
     outer("store", Uses::Only(&["types"])),
     core("command", &["types", "wire"]),
-    core("replication", &["types", "wire"]),
+    core("replication", &["types", "wire", "routing"]),
     core("metadata", &["types", "wire", "routing"]),
+    core("control", &["types", "routing", "metadata"]),
+    core("consensus", &["types"]),
     core(
         "brick",
         &[

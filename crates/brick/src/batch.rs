@@ -83,7 +83,9 @@ fn is_heavy(spec: &Spec, arguments: usize) -> bool {
 impl Brick {
     /// Executes a batch of the requests that have arrived, or one that may take long.
     pub fn run(&mut self) {
+        self.take_messages();
         self.run_inbox();
+        self.run_stalled();
         self.core.count_out_cleared();
         self.batch.clear();
         self.spans.clear();

@@ -15,6 +15,7 @@
 //! Not here: what a request does (`batch`, `keyed`, `session`), what events do (`events`).
 //! Source: Gribble et al., OSDI 2000, section 4: a brick is a single-threaded, event-driven store.
 
+use crate::catch_up::CatchUps;
 use crate::clean::Cleaner;
 use crate::cold::Cold;
 use crate::connection::{Blocked, Connection, ConnectionId, INPUT_SOFT};
@@ -23,20 +24,26 @@ use crate::effect::{Accepted, BatchId, Effect};
 use crate::forward::{ForwardReply, ForwardRequest, Outbox};
 use crate::keyed::Share;
 use crate::log::Log;
-use crate::output::Gate;
+use crate::output::{Frontier, Gate};
+use crate::peer::Peers;
 use crate::random::Random;
+use crate::rebuild::Rebuilds;
+use crate::remote::Remotes;
+use crate::replica::Replicas;
 use crate::segments::Segments;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::slowlog::{SlowCommand, Slowlog};
 use crate::staging::Staging;
+use crate::stall::Stalls;
 use crate::{batch::Parsed, session::Pending};
 use brickyard_command::CommandId;
 use brickyard_metadata::Catalog;
-use brickyard_types::{BrickId, Instant, UnixMillis};
+use brickyard_routing::{Member, Seat};
+use brickyard_types::{BrickId, Incarnation, Instant, UnixMillis};
 use brickyard_wire::Span;
 use slab::Slab;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -46,6 +53,8 @@ use std::time::Duration;
 pub struct Config {
     /// Which brick of the node this is.
     pub id: BrickId,
+    /// This life of the node; 0 until it is registered.
+    pub incarnation: Incarnation,
     /// How many bricks the node has.
     pub bricks: u32,
     /// What all bricks of the node see.
@@ -60,6 +69,8 @@ pub struct Config {
 #[derive(Debug)]
 pub struct Brick {
     pub(crate) core: Core,
+    /// The life of the node that begins when the log is read.
+    pub(crate) incarnation: Incarnation,
     pub(crate) connections: Slab<Connection>,
     /// Connections with input to execute.
     pub(crate) queued: VecDeque<ConnectionId>,
@@ -71,9 +82,15 @@ pub struct Brick {
     paused: Vec<ConnectionId>,
     pub(crate) closing: Vec<ConnectionId>,
     /// What other bricks have asked and has not been executed.
-    pub(crate) inbox: VecDeque<(BrickId, ForwardRequest)>,
+    pub(crate) inbox: VecDeque<(Member, ForwardRequest)>,
     /// Replies to other bricks that wait for the log.
-    pub(crate) held_replies: Vec<(Gate, BrickId, ForwardReply)>,
+    pub(crate) held_replies: Vec<(Gate, Member, ForwardReply)>,
+    /// What bricks of other nodes were asked.
+    pub(crate) remotes: Remotes,
+    /// What cannot run now.
+    pub(crate) stalls: Stalls,
+    /// Streams to and from bricks of other nodes.
+    pub(crate) peers: Peers,
     /// Shares of commands on whole tables that wait for what was prepared before them.
     pub(crate) deferred: VecDeque<(Gate, Share)>,
     pub(crate) pending: BTreeMap<u64, Pending>,
@@ -90,6 +107,10 @@ pub struct Brick {
     pub(crate) ran: Vec<(CommandId, u32)>,
     pub(crate) ran_slow: Option<SlowCommand>,
     pub(crate) is_stopping: bool,
+    /// What this turn has for other nodes is on its way.
+    has_ended_turn: bool,
+    /// How far the log had come when replies were let out last.
+    pub(crate) let_out_upto: Frontier,
     pub(crate) last_sweep: Instant,
     /// There are more expired keys to remove.
     pub(crate) has_expired: bool,
@@ -109,11 +130,13 @@ impl Brick {
     pub fn new(config: Config) -> Self {
         let Config {
             id,
+            incarnation,
             bricks,
             shared,
             catalog,
             seed,
         } = config;
+        let (node, eviction_timeout) = (shared.node, shared.eviction_timeout);
         let mut core = Core {
             id,
             bricks,
@@ -127,7 +150,7 @@ impl Brick {
             log: Log::new(),
             segments: Segments::default(),
             cold: Cold::default(),
-            outbox: Outbox::new(bricks),
+            outbox: Outbox::new(node, bricks),
             effects: VecDeque::new(),
             staging: Staging::default(),
             random: Random::new(seed),
@@ -135,10 +158,22 @@ impl Brick {
             has_buried: false,
             damage: Vec::new(),
             log_refusal: None,
+            replicas: Replicas::new(
+                Seat {
+                    member: Member { node, brick: id },
+                    incarnation: Incarnation(0),
+                },
+                eviction_timeout,
+            ),
+            rebuilds: Rebuilds::new(),
+            torn: BTreeSet::new(),
+            catch_ups: CatchUps::default(),
+            waiting_catalog: None,
         };
         core.adopt(catalog);
         Self {
             core,
+            incarnation,
             connections: Slab::new(),
             queued: VecDeque::new(),
             listed: VecDeque::new(),
@@ -148,6 +183,9 @@ impl Brick {
             closing: Vec::new(),
             inbox: VecDeque::new(),
             held_replies: Vec::new(),
+            remotes: Remotes::default(),
+            stalls: Stalls::default(),
+            peers: Peers::default(),
             deferred: VecDeque::new(),
             pending: BTreeMap::new(),
             pending_next: 1,
@@ -159,6 +197,8 @@ impl Brick {
             ran: Vec::new(),
             ran_slow: None,
             is_stopping: false,
+            has_ended_turn: false,
+            let_out_upto: Frontier::default(),
             last_sweep: Instant(0),
             has_expired: false,
             is_crowded: false,
@@ -187,6 +227,8 @@ impl Brick {
         };
         self.core.is_settled()
             && self.inbox.is_empty()
+            && self.stalls.is_empty()
+            && self.remotes.is_idle()
             && self.held_replies.is_empty()
             && !self.waiting.iter().any(is_answerable)
     }
@@ -195,7 +237,8 @@ impl Brick {
     #[must_use]
     pub fn has_work(&self) -> bool {
         !self.queued.is_empty()
-            || !self.inbox.is_empty()
+            || (!self.inbox.is_empty() && !self.remotes.is_choked())
+            || (self.core.replicas.is_woken && !self.stalls.is_empty())
             || self.core.has_buried
             || self.has_expired
             || self.is_crowded
@@ -212,6 +255,23 @@ impl Brick {
         self.core.now = now;
         self.core.unix = unix;
         self.core.stats().turns.add(1);
+        self.has_ended_turn = false;
+        self.core.replicas.check_lease(now);
+    }
+
+    /// Tells the brick what time it is now that all bytes of the next [`Self::run`] have been read: a lease
+    /// that ran out meanwhile is noticed (PROTOCOL rule 22).
+    pub fn begin_batch(&mut self, now: Instant) {
+        self.core.replicas.check_lease(now);
+    }
+
+    /// What leaves for other nodes does so once a turn, after everything was executed.
+    fn end_turn(&mut self) {
+        if !std::mem::replace(&mut self.has_ended_turn, true) {
+            self.send_remote();
+            self.tend_catch_ups();
+            self.core.flush_replicas();
+        }
     }
 
     /// Takes a new connection.
@@ -340,10 +400,27 @@ impl Brick {
 
     /// The next effect to carry out.
     pub fn poll_effect(&mut self) -> Option<Effect> {
+        loop {
+            if let Some(effect) = self.next_effect() {
+                return Some(effect);
+            }
+            // What has no log commits without any event.
+            if self.core.log.frontier() == self.let_out_upto {
+                return None;
+            }
+            self.let_out();
+        }
+    }
+
+    fn next_effect(&mut self) -> Option<Effect> {
         if let Some(effect) = self.core.effects.pop_front() {
             return Some(effect);
         }
-        if let Some(append) = self.core.log.take_batch() {
+        self.end_turn();
+        if let Some(effect) = self.core.effects.pop_front() {
+            return Some(effect);
+        }
+        if let Some(append) = self.core.log.take_batch(self.core.now) {
             let stats = self.core.stats();
             stats.log_batches.add(1);
             stats.log_bytes.add(append.bytes.len() as u64);

@@ -12,13 +12,14 @@
 //! - Work a turn is bounded by a chunk, and work a tick by [`TICK_BYTES_MAX`].
 
 use crate::brick::Brick;
+use crate::catch_up::is_from;
 use crate::core::Core;
 use crate::effect::{BatchId, Effect};
 use crate::log::KeyRef;
 use brickyard_table::KeyHash;
 use brickyard_types::record::{self, Header, Kind, Record, flag};
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Bytes of a segment that are looked at in one turn.
@@ -58,6 +59,10 @@ struct Sorted {
     kept: u64,
     /// The horizon records to append, with the horizons before them.
     horizons: BTreeMap<(usize, PartitionId), (Op, Header)>,
+    /// Replicated partitions whose claims the records were part of (PROTOCOL rule 15).
+    claims: BTreeSet<PartitionId>,
+    /// It ends what older segments may still have of a partition: it must outlive them.
+    has_drop: bool,
 }
 
 /// A record that was appended again.
@@ -99,6 +104,11 @@ pub(crate) struct Cleaner {
 }
 
 impl Cleaner {
+    /// Nothing is being moved.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.state, State::Idle) && self.moves.is_empty()
+    }
+
     /// Whether the batch has moved records, which must be relocated now.
     pub(crate) fn on_appended(&mut self, id: BatchId, _: Position) -> bool {
         if self.moves.front().is_none_or(|moved| moved.batch != id) {
@@ -137,7 +147,7 @@ impl Brick {
         }
         match self.cleaner.state {
             State::Resting { segment, from } => self.read_on(segment, from),
-            State::Idle if !self.is_stopping => {
+            State::Idle if !self.is_stopping && !self.core.catch_ups.needs_log() => {
                 // A segment with operations that have not committed is not ready.
                 let before = self.core.log.oldest_pending_segment();
                 let live = self.core.live_bytes();
@@ -167,6 +177,7 @@ impl Brick {
     pub(crate) fn on_segment_chunk(
         &mut self,
         segment: SegmentId,
+        from: u32,
         bytes: &[u8],
         next: Option<u32>,
         damaged: bool,
@@ -181,6 +192,7 @@ impl Brick {
             return;
         }
         let mut rest = bytes;
+        let mut at = from;
         let mut sorted = Sorted::default();
         let building = self.core.log.building_id();
         let before = self.core.log.building_len();
@@ -191,7 +203,18 @@ impl Brick {
                 break;
             };
             rest = &rest[record.len..];
-            self.core.move_record(segment, &record, &mut sorted);
+            let position = Position {
+                segment,
+                offset: at,
+            };
+            at += record.len as u32;
+            self.core.move_record(position, &record, &mut sorted);
+        }
+        let is_needed = sorted.has_drop && self.core.segments.has_older(segment, segment);
+        if is_needed || !self.core.keep_claims(&sorted.claims) {
+            self.core.segments.pin(segment);
+            self.cleaner.state = State::Idle;
+            return;
         }
         let is_unreadable = !rest.is_empty();
         for ((table, partition), (before, header)) in sorted.horizons {
@@ -284,7 +307,9 @@ impl Brick {
             return;
         }
         self.cleaner.state = State::Idle;
-        self.cleaner.raised.clear();
+        for raised in std::mem::take(&mut self.cleaner.raised) {
+            self.core.tell_horizon(raised.table, raised.partition);
+        }
         if self.core.live_bytes().get(&segment).copied().unwrap_or(0) > 0 {
             // Something is live there that the pass did not move (a table full of segments): it
             // stays, and another pass will see to it.
@@ -311,14 +336,19 @@ impl Core {
     }
 
     /// Appends what is live of a record again.
-    fn move_record(&mut self, segment: SegmentId, record: &Record<'_>, sorted: &mut Sorted) {
+    fn move_record(&mut self, position: Position, record: &Record<'_>, sorted: &mut Sorted) {
+        let segment = position.segment;
         let header = record.header;
+        sorted.has_drop |= header.kind == Kind::Drop;
+        if self.is_replicated(header.partition) {
+            sorted.claims.insert(header.partition);
+        }
         let Some(&table) = self.table_by_id.get(&header.table) else {
             return;
         };
         match header.kind {
             Kind::Put => {
-                self.move_put(table, segment, &header, record.key, record.value, sorted);
+                self.move_put(table, position, &header, record.key, record.value, sorted);
             }
             Kind::Batch => {
                 for entry in record::entries(record.value) {
@@ -331,7 +361,7 @@ impl Core {
                         ..header
                     };
                     if entry.kind == Kind::Put {
-                        self.move_put(table, segment, &header, entry.key, entry.value, sorted);
+                        self.move_put(table, position, &header, entry.key, entry.value, sorted);
                     } else {
                         self.move_tombstone(table, segment, &header, entry.key, sorted);
                     }
@@ -340,6 +370,8 @@ impl Core {
             Kind::Delete | Kind::Clear => {
                 self.move_tombstone(table, segment, &header, record.key, sorted);
             }
+            // `keep_claims` has seen to what these say.
+            Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop => {}
             Kind::Horizon => {
                 let Some(partition) = self
                     .table_mut(table)
@@ -361,7 +393,7 @@ impl Core {
     fn move_put(
         &mut self,
         table: usize,
-        segment: SegmentId,
+        position: Position,
         header: &Header,
         key: &[u8],
         value: &[u8],
@@ -382,17 +414,23 @@ impl Core {
         let is_live = state
             .table
             .peek(key_ref.partition, key_ref.hash, key)
-            .is_some_and(|found| found.op == header.op && found.position.segment == segment);
+            .is_some_and(|found| {
+                // The numbers of cut ops are used again: the op alone does not tell.
+                found.position.segment == position.segment
+                    && is_from(&found, header.op, value, header.expires_at, position)
+            });
         // Where a newer operation is on its way, a copy would stand behind it in the log, and come
         // back once its tombstone is dropped. So the record stays, and the segment with it, until
         // that operation has committed.
-        let is_changing = partition.clear.is_some() || self.log.pending(key_ref, key).is_some();
+        let is_changing =
+            partition.clear.is_some() || self.log.pending(key_ref, partition.id, key).is_some();
         if !is_live || is_changing {
             return;
         }
         let header = Header {
             flags: header.flags | flag::MOVED,
             origin: None,
+            committed: None,
             ..*header
         };
         let record_at = self.log.append_bare(&header, key, &[value]);
@@ -413,14 +451,18 @@ impl Core {
         sorted: &mut Sorted,
     ) {
         let origin = header.origin.unwrap_or(segment);
-        let is_needed = self.segments.has_older(origin, segment)
-            && !(header.kind == Kind::Delete && self.has_newer(table, header.op, key));
+        let is_superseded = header.kind == Kind::Delete && self.has_other(table, header.op, key);
+        let is_needed = self.segments.has_older(origin, segment) && !is_superseded;
         let Some(state) = self.table_mut(table) else {
             return;
         };
         let Some(partition) = state.partition_mut(header.partition) else {
             return;
         };
+        if partition.is_replicated && header.kind == Kind::Clear && header.op > partition.cleared {
+            // It was cut. Moved, it would count as committed.
+            return;
+        }
         if is_needed {
             let header = Header {
                 flags: header.flags | flag::MOVED,
@@ -439,6 +481,7 @@ impl Core {
                 expires_at: None,
                 request: None,
                 origin: None,
+                committed: None,
                 ..*header
             };
             // One record a chunk and partition: the last one says it all.
@@ -450,7 +493,9 @@ impl Core {
         }
     }
 
-    fn has_newer(&self, table: usize, op: Op, key: &[u8]) -> bool {
+    /// Whether the key has a record that came after its deletion by this op. Of a replicated partition any
+    /// will do: one from before says that the deletion was cut, and moved it would count as committed.
+    fn has_other(&self, table: usize, op: Op, key: &[u8]) -> bool {
         let Some(state) = self.table(table) else {
             return false;
         };
@@ -461,7 +506,7 @@ impl Core {
         let found = state
             .table
             .peek(partition.local, KeyHash(location.key_hash), key);
-        found.is_some_and(|found| found.op > op)
+        found.is_some_and(|found| partition.is_replicated || found.op > op)
     }
 }
 

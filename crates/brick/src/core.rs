@@ -3,34 +3,35 @@
 //! Kept apart from the connections so that a request can borrow its bytes from a connection's
 //! input, write its reply to the same connection's output, and change everything here.
 
+use crate::catch_up::CatchUps;
 use crate::cold::Cold;
 use crate::effect::{BatchId, Effect};
 use crate::forward::Outbox;
-use crate::log::{Committed, KeyRef, Log, Prepared};
+use crate::log::{Commits, Committed, KeyRef, Log, Prepared};
 use crate::output::Gate;
 use crate::random::Random;
+use crate::rebuild::Rebuilds;
+use crate::replica::Replicas;
 use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::slowlog::Slowlog;
 use crate::staging::Staging;
 use crate::stats::{Stats, TableStats};
 use crate::view::PendingClear;
-use brickyard_metadata::{Catalog, TopologyReplies};
-use brickyard_routing::{Location, MapVersion, Member, NodeId, TableMap};
+use brickyard_metadata::{Catalog, CatalogVersion, TopologyReplies};
+use brickyard_replication::{Role, Status};
+use brickyard_routing::{Location, Member, TableMap};
 use brickyard_table::{LocalPartition, Put, Table, Value};
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::{
-    BrickId, Durability, Instant, Medium, Op, PartitionId, Position, TableAttributes, TableId,
-    UnixMillis, View,
+    BrickId, Durability, Instant, Op, PartitionId, Position, TableAttributes, TableId, UnixMillis,
+    View,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Operations whose memory is asked for before the first of them is applied.
 const AHEAD: usize = 32;
-
-/// The only node there is until nodes form clusters.
-pub(crate) const NODE: NodeId = NodeId(0);
 
 /// One partition that this brick holds.
 #[derive(Debug)]
@@ -50,6 +51,34 @@ pub(crate) struct Partition {
     pub(crate) horizon: Op,
     /// A clear that has not committed.
     pub(crate) clear: Option<PendingClear>,
+    /// The replicator decides when its operations commit.
+    pub(crate) is_replicated: bool,
+    /// What this brick may do with it, given a lease.
+    pub(crate) status: Status,
+    /// The highest op that is known to be committed; for replicated partitions.
+    pub(crate) committed: Op,
+    /// Ops up to this one that have not committed were prepared in an older view: a read waits for them
+    /// (PROTOCOL rule 5).
+    pub(crate) inherited: Op,
+    /// The op up to which a base record in the log claims it.
+    pub(crate) claimed: Op,
+    /// The highest committed clear.
+    pub(crate) cleared: Op,
+}
+
+impl Partition {
+    /// Whether nobody here knows yet if a prepared op commits: it came from another brick, or from an older
+    /// view (PROTOCOL rule 5).
+    #[inline]
+    pub(crate) fn is_unsettled(&self, op: Op) -> bool {
+        self.is_replicated && op > self.committed && (!self.is_primary() || op <= self.inherited)
+    }
+
+    /// Whether this brick orders its operations.
+    #[inline]
+    pub(crate) fn is_primary(&self) -> bool {
+        self.status.role == Role::Primary
+    }
 }
 
 /// One table, as far as it is on this brick.
@@ -63,8 +92,8 @@ pub(crate) struct TableState {
     /// By leaf of the map; `None`: another brick's.
     pub(crate) partitions: Vec<Option<Partition>>,
     pub(crate) stats: Arc<TableStats>,
-    /// `CLUSTER SLOTS` and the like, rendered for a version of the map.
-    pub(crate) topology: Option<(MapVersion, TopologyReplies)>,
+    /// `CLUSTER SLOTS` and the like, rendered for a version of the catalog.
+    pub(crate) topology: Option<(CatalogVersion, TopologyReplies)>,
     /// Open once the removals that made room last have committed.
     pub(crate) evicting: Gate,
     /// The table was altered from `fsync` to `log` while batches up to this one were not synced:
@@ -73,6 +102,9 @@ pub(crate) struct TableState {
     pub(crate) syncing: BatchId,
     /// This brick's part of `MAXMEMORY`, in bytes.
     pub(crate) memory_max: u64,
+    /// Partitions that are catching up: deletions are remembered in them, since older records of the same
+    /// keys may still come.
+    pub(crate) learning: Vec<LocalPartition>,
 }
 
 impl TableState {
@@ -84,6 +116,24 @@ impl TableState {
     #[inline]
     pub(crate) fn is_fsync(&self) -> bool {
         self.attributes.durability == Durability::Fsync || self.syncing.0 > 0
+    }
+
+    /// What makes an operation of the partition commit; `None` where there is nothing to wait for.
+    #[inline]
+    pub(crate) fn commits(&self, partition: &Partition) -> Option<Commits> {
+        if partition.is_replicated {
+            Some(Commits::Voted {
+                partition: partition.id,
+                is_logged: self.is_logged(),
+                fsync: self.is_fsync(),
+            })
+        } else if !self.is_logged() {
+            None
+        } else if self.is_fsync() {
+            Some(Commits::Synced)
+        } else {
+            Some(Commits::Appended)
+        }
     }
 
     /// Bytes that count against `MAXMEMORY`: live records and their index. Dead space, up to an
@@ -101,20 +151,29 @@ impl TableState {
 
     /// The brick that is primary for a leaf.
     #[inline]
-    pub(crate) fn owner(&self, leaf: u32) -> BrickId {
+    pub(crate) fn owner(&self, leaf: u32) -> Member {
         self.map
             .groups()
             .get(leaf as usize)
-            .map_or(BrickId(0), |group| group.primary.brick)
+            .map(|group| group.primary.member)
+            .unwrap_or_default()
     }
 
-    /// Leaves whose partitions are on this brick.
+    /// Leaves of whose partitions this brick is the primary.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = usize> {
         self.partitions
             .iter()
             .enumerate()
-            .filter(|(_, it)| it.is_some())
+            .filter(|(_, it)| it.as_ref().is_some_and(Partition::is_primary))
             .map(|(leaf, _)| leaf)
+    }
+
+    /// Keys in partitions of which this brick is the primary.
+    pub(crate) fn keys(&self) -> usize {
+        let own = self
+            .leaves()
+            .filter_map(|leaf| self.partitions[leaf].as_ref());
+        own.map(|partition| self.table.len(partition.local)).sum()
     }
 
     pub(crate) fn partition_mut(&mut self, id: PartitionId) -> Option<&mut Partition> {
@@ -124,7 +183,7 @@ impl TableState {
 
     /// Copies the figures that anybody may read.
     pub(crate) fn publish(&self, now: UnixMillis) {
-        self.stats.keys.set(self.table.len_total() as u64);
+        self.stats.keys.set(self.keys() as u64);
         self.stats
             .expires
             .set(self.table.expires_count_total() as u64);
@@ -161,6 +220,14 @@ pub(crate) struct Core {
     /// The log refused a batch: writes that need room are refused with this text until then, so that
     /// the cleaner's batches and deletes get through between them.
     pub(crate) log_refusal: Option<(Instant, String)>,
+    pub(crate) replicas: Replicas,
+    pub(crate) catch_ups: CatchUps,
+    /// Replicated partitions while the log is read.
+    pub(crate) rebuilds: Rebuilds,
+    /// Replicated partitions of which something in the log is unreadable.
+    pub(crate) torn: BTreeSet<PartitionId>,
+    /// Adopted when every record that was prepared under the one before is in the log.
+    pub(crate) waiting_catalog: Option<Arc<Catalog>>,
 }
 
 impl Core {
@@ -172,7 +239,7 @@ impl Core {
     #[inline]
     pub(crate) fn member(&self) -> Member {
         Member {
-            node: NODE,
+            node: self.shared.node,
             brick: self.id,
         }
     }
@@ -185,100 +252,6 @@ impl Core {
     #[inline]
     pub(crate) fn table_mut(&mut self, index: usize) -> Option<&mut TableState> {
         self.tables.get_mut(index)?.as_mut()
-    }
-
-    /// Takes over a newer catalog: tables made, altered and dropped.
-    pub(crate) fn adopt(&mut self, catalog: Arc<Catalog>) {
-        let dropped: Vec<TableId> = self
-            .table_by_id
-            .keys()
-            .copied()
-            .filter(|id| !catalog.tables().any(|table| table.id == *id))
-            .collect();
-        for id in dropped {
-            self.drop_table(id);
-        }
-        for table in catalog.tables() {
-            match self.table_by_id.get(&table.id) {
-                None => self.add_table(table),
-                Some(&index) => {
-                    let bricks = u64::from(self.bricks);
-                    let building = self.log.building_id();
-                    if let Some(state) = self.table_mut(index) {
-                        if state.is_fsync() && table.attributes.durability == Durability::Log {
-                            state.syncing = building;
-                        }
-                        state.attributes = table.attributes.clone();
-                        state.memory_max = memory_max(&state.attributes, bricks);
-                        state.table.set_evicts(evicts(&state.attributes));
-                    }
-                }
-            }
-        }
-        self.catalog = catalog;
-    }
-
-    fn add_table(&mut self, table: &brickyard_metadata::Table) {
-        let map = Arc::new(table.map.clone());
-        let mut storage = Table::new(brickyard_table::Config {
-            seed: map.hasher().seed(),
-            medium: table.attributes.medium,
-            evicts: evicts(&table.attributes),
-        });
-        let mine = self.member();
-        let partitions = map
-            .partitions()
-            .leaves()
-            .iter()
-            .zip(map.groups())
-            .map(|(leaf, group)| {
-                (group.primary == mine).then(|| Partition {
-                    id: leaf.partition,
-                    local: storage.add_partition(),
-                    view: group.view,
-                    op: Op(0),
-                    damaged: Op(0),
-                    unreadable: None,
-                    horizon: Op(0),
-                    clear: None,
-                })
-            });
-        let partitions = partitions.collect();
-        let stats = Arc::new(TableStats::default());
-        if let Ok(mut tables) = self.stats().tables.write() {
-            tables.insert(table.id, Arc::clone(&stats));
-        }
-        let index = self.tables.len();
-        self.tables.push(Some(TableState {
-            id: table.id,
-            name: table.name.clone(),
-            topology: None,
-            syncing: BatchId(0),
-            evicting: Gate::OPEN,
-            memory_max: memory_max(&table.attributes, u64::from(self.bricks)),
-            attributes: table.attributes.clone(),
-            map,
-            table: storage,
-            partitions,
-            stats,
-        }));
-        self.table_by_name.insert(table.name.clone(), index);
-        self.table_by_id.insert(table.id, index);
-    }
-
-    fn drop_table(&mut self, id: TableId) {
-        let Some(index) = self.table_by_id.remove(&id) else {
-            return;
-        };
-        let Some(state) = self.tables.get_mut(index).and_then(Option::take) else {
-            return;
-        };
-        self.table_by_name.remove(&state.name);
-        if let Ok(mut tables) = self.stats().tables.write() {
-            tables.remove(&id);
-        }
-        // The catalog is the durable record of the drop: ids are never reused, so whatever the
-        // log still holds of this table is recognised as dead (PROTOCOL rule 21).
     }
 
     /// Finds a key: its table's map is right for as long as the catalog is.
@@ -294,7 +267,13 @@ impl Core {
             self.look_ahead(group, Table::prefetch_bucket);
             self.look_ahead(group, Table::prefetch_record);
             for prepared in group {
-                self.apply_one(prepared, &committed.bytes, committed.position);
+                apply_one(
+                    &mut self.tables,
+                    &mut self.has_buried,
+                    prepared,
+                    &committed.bytes,
+                    committed.position,
+                );
             }
         }
         self.log.recycle(committed);
@@ -318,65 +297,6 @@ impl Core {
                 }
             }
         }
-    }
-
-    #[inline]
-    fn apply_one(&mut self, prepared: &Prepared, bytes: &[u8], batch: Position) {
-        let KeyRef {
-            table,
-            partition,
-            hash,
-        } = prepared.key;
-        // A table that was dropped while the write was on its way took the write with it.
-        let Some(Some(state)) = self.tables.get_mut(table as usize) else {
-            return;
-        };
-        let position = Position {
-            segment: batch.segment,
-            offset: batch.offset + prepared.record_at,
-        };
-        let key_at = prepared.key_at as usize;
-        let key = &bytes[key_at..key_at + usize::from(prepared.key_len)];
-        match prepared.kind {
-            Kind::Put => {
-                let value_at = prepared.value_at as usize;
-                let value = &bytes[value_at..value_at + prepared.value_len as usize];
-                let put = Put {
-                    value: Value::Hot(value),
-                    expires_at: prepared.expires_at,
-                    op: prepared.op,
-                    position,
-                    is_raw: prepared.raw,
-                };
-                let applied = state.table.put(partition, hash, key, &put);
-                // Admission refused every put that would not fit before it was prepared.
-                assert!(
-                    applied.is_ok(),
-                    "committed put of {} bytes: {applied:?}",
-                    value.len()
-                );
-            }
-            Kind::Clear => {
-                state.table.clear(partition, prepared.op);
-                self.has_buried = true;
-                let cleared = state
-                    .partitions
-                    .iter_mut()
-                    .flatten()
-                    .find(|it| it.local == partition);
-                if let Some(cleared) = cleared
-                    && cleared.clear.is_some_and(|clear| clear.op == prepared.op)
-                {
-                    cleared.clear = None;
-                    // What the log had lost of it is gone as well.
-                    cleared.damaged = Op(0);
-                }
-            }
-            _ => {
-                state.table.remove(partition, hash, key, prepared.op);
-            }
-        }
-        state.stats.writes.add(1);
     }
 
     /// The log refused operations: their numbers are free again, since nothing after them was
@@ -417,7 +337,14 @@ impl Core {
             expires_at: None,
             request: None,
             origin: None,
+            committed: partition.is_replicated.then_some(partition.committed),
         })
+    }
+
+    /// Whether a newer catalog waits to be adopted: nothing is prepared under the old one any more.
+    #[inline]
+    pub(crate) fn is_adopting(&self) -> bool {
+        self.waiting_catalog.is_some()
     }
 
     /// Whether no write waits for anything.
@@ -431,13 +358,82 @@ impl Core {
     }
 }
 
-fn memory_max(attributes: &TableAttributes, bricks: u64) -> u64 {
-    attributes
-        .maxmemory
-        .map_or(u64::MAX, |bytes| bytes / bricks.max(1))
-}
-
-/// Whether the table ever makes room by itself, so that it must know what was used lately.
-fn evicts(attributes: &TableAttributes) -> bool {
-    attributes.medium == Medium::Disk || attributes.evict == brickyard_types::Eviction::Lru
+/// Applies a committed operation to its table.
+#[inline]
+pub(crate) fn apply_one(
+    tables: &mut [Option<TableState>],
+    has_buried: &mut bool,
+    prepared: &Prepared,
+    bytes: &[u8],
+    batch: Position,
+) {
+    let KeyRef {
+        table,
+        partition,
+        hash,
+    } = prepared.key;
+    if prepared.is_void {
+        return;
+    }
+    // A table that was dropped while the write was on its way took the write with it.
+    let Some(Some(state)) = tables.get_mut(table as usize) else {
+        return;
+    };
+    let position = if batch == Position::NONE {
+        batch
+    } else {
+        Position {
+            segment: batch.segment,
+            offset: batch.offset + prepared.record_at,
+        }
+    };
+    let key_at = prepared.key_at as usize;
+    let key = &bytes[key_at..key_at + usize::from(prepared.key_len)];
+    match prepared.kind {
+        Kind::Put => {
+            let value_at = prepared.value_at as usize;
+            let value = &bytes[value_at..value_at + prepared.value_len as usize];
+            let put = Put {
+                value: Value::Hot(value),
+                expires_at: prepared.expires_at,
+                op: prepared.op,
+                position,
+                is_raw: prepared.raw,
+            };
+            let applied = state.table.put(partition, hash, key, &put);
+            // Admission refused every put that would not fit before it was prepared.
+            assert!(
+                applied.is_ok(),
+                "committed put of {} bytes: {applied:?}",
+                value.len()
+            );
+        }
+        Kind::Clear => {
+            state.table.clear(partition, prepared.op);
+            *has_buried = true;
+            let cleared = state
+                .partitions
+                .iter_mut()
+                .flatten()
+                .find(|it| it.local == partition);
+            if let Some(cleared) = cleared {
+                cleared.note_cleared(prepared.op);
+                if cleared.clear.is_some_and(|clear| clear.op == prepared.op) {
+                    cleared.clear = None;
+                    // What the log had lost of it is gone as well.
+                    cleared.damaged = Op(0);
+                }
+            }
+        }
+        _ if state.learning.contains(&partition) => {
+            let tombstone = state
+                .table
+                .put_tombstone(partition, hash, key, prepared.op, position);
+            assert!(tombstone.is_ok(), "a tombstone fits: {tombstone:?}");
+        }
+        _ => {
+            state.table.remove(partition, hash, key, prepared.op);
+        }
+    }
+    state.stats.writes.add(1);
 }

@@ -5,7 +5,9 @@
 
 use crate::forward::Forward;
 use brickyard_metadata::{Applied, Catalog, Change, Refusal};
-use brickyard_types::{BrickId, Op, PartitionId, Position, SegmentId};
+use brickyard_replication::{Claim, LinkId};
+use brickyard_routing::Seat;
+use brickyard_types::{BrickId, Incarnation, Instant, Op, PartitionId, Position, SegmentId, View};
 use std::sync::Arc;
 
 /// Numbers the batches of one brick's log, from 1, in the order in which they are appended.
@@ -38,6 +40,12 @@ pub enum Effect {
     DeleteSegment(SegmentId),
     /// Seal the active segment and sync everything; answered by [`Event::Checkpointed`].
     Checkpoint(u64),
+    /// A stream to that brick, in that life, is wanted; repeated until [`crate::Brick::peer_opened`].
+    Dial(Seat),
+    /// Close a stream; then call [`crate::Brick::peer_closed`].
+    ClosePeer(LinkId, String),
+    /// Something that the operator should know.
+    Report(String),
     /// The brick cannot go on safely (a failed fsync): stop the process and say why.
     Stop(String),
 }
@@ -90,6 +98,26 @@ pub enum ControlRequest {
     },
     /// Stop the node; with `save` after a checkpoint of every brick.
     Shutdown,
+    /// The learner holds everything: make it a backup. Repeated until the catalog answers; no reply.
+    Promote {
+        /// The partition.
+        partition: PartitionId,
+        /// The view to be changed.
+        view: View,
+        /// The learner.
+        learner: Seat,
+    },
+    /// The backup does not vote: take it out. Repeated until the catalog answers; no reply.
+    Evict {
+        /// The partition.
+        partition: PartitionId,
+        /// The view to be changed.
+        view: View,
+        /// The backup.
+        backup: Seat,
+    },
+    /// What this brick's log holds, as [`Event::WantClaims`] asked; no reply.
+    Claims(Vec<(PartitionId, Claim)>),
 }
 
 /// The control thread's answer.
@@ -154,6 +182,18 @@ pub enum Event<'a> {
         /// The segment has damage: it must not be deleted.
         damaged: bool,
     },
+    /// This brick may serve until then, once it has adopted that version of the catalog (PROTOCOL rule 3).
+    Lease {
+        /// Until when, by the clock of [`crate::Brick::begin_turn`].
+        until: Instant,
+        /// The catalog's version when it was granted.
+        version: u64,
+    },
+    /// The node was registered: its life's number, before the first catalog that names it.
+    Registered(Incarnation),
+    /// The control plane wants to know what this brick's log holds; answered by
+    /// [`ControlRequest::Claims`] with this token.
+    WantClaims(u64),
     /// The active segment is now this one; earlier ones are sealed. `bytes` is the sealed length.
     Rolled {
         /// The segment that was sealed.

@@ -5,15 +5,20 @@
 use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
 use crate::connection::Blocked;
+use crate::core::Core;
 use crate::effect::{BatchId, ColdRead, Effect, Event};
 use crate::forward::{Forward, ForwardRequest, Origin, Token};
-use crate::keyed::{dropped_table, error_line};
-use crate::log::{KeyRef, Prepared, Writer};
-use crate::output::Gate;
+use crate::keyed::{Missing, dropped_table, error_line};
+use crate::log::KeyRef;
+use crate::output::{Gate, Lost, Opens};
+use crate::replica::SYNC_TOKEN;
 use crate::settings::Settings;
-use crate::view::{ColdWanted, PendingClear};
+use crate::view::{ColdWanted, Detour, PendingClear};
 use brickyard_command::ErrorReply;
-use brickyard_types::{BrickId, Op, Position};
+use brickyard_metadata::Catalog;
+use brickyard_routing::Member;
+use brickyard_types::{BrickId, Op, PartitionId, Position};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long writes that need room are refused unseen after the log refused one. Longer than the
@@ -31,17 +36,30 @@ impl Brick {
             Event::Read { token, value } => self.on_read(token, value),
             Event::Forward(from, messages) => self.on_forward(from, messages),
             Event::Control(request, reply) => self.on_control(request, reply),
-            Event::Catalog(catalog) => self.core.adopt(catalog),
+            Event::Catalog(catalog) => self.on_catalog(catalog),
+            Event::Lease { until, version } => {
+                let adopted = self.core.catalog.version().0;
+                self.core.replicas.grant(until, version, adopted);
+                self.core.replicas.check_lease(self.core.now);
+            }
+            Event::Registered(incarnation) => self.core.on_registered(incarnation),
+            Event::WantClaims(token) => self.core.tell_claims(token),
             Event::SegmentChunk {
                 segment,
-                from: _,
+                from,
                 bytes,
                 next,
                 damaged,
             } => {
-                self.on_segment_chunk(segment, bytes, next, damaged);
+                if !self.on_catch_up_chunk(segment, from, bytes, next, damaged) {
+                    self.on_segment_chunk(segment, from, bytes, next, damaged);
+                }
             }
-            Event::Rolled { sealed, bytes } => self.core.segments.seal(sealed, bytes),
+            Event::Rolled { sealed, bytes } => {
+                self.core.segments.seal(sealed, bytes);
+                self.core.claim_all();
+            }
+            Event::Checkpointed(SYNC_TOKEN, outcome) => self.core.on_sync_done(outcome.is_ok()),
             Event::Checkpointed(request, outcome) => self.on_checkpointed(request, outcome),
             Event::Tick => self.on_tick(),
         }
@@ -49,13 +67,37 @@ impl Brick {
 
     fn on_appended(&mut self, id: BatchId, position: Position) {
         let moved_to = self.cleaner.on_appended(id, position);
-        if let Some(committed) = self.core.log.on_appended(id, position) {
+        let committed = self.core.log.on_appended(id, position);
+        let is_news = committed.is_some();
+        if let Some(committed) = committed {
             self.core.apply(committed);
         }
         if moved_to {
             self.relocate_moved(position);
         }
+        if is_news {
+            self.core.replicas_appended(id);
+        }
+        self.adopt_waiting();
+        self.tell_lost();
         self.let_out();
+    }
+
+    /// A newer catalog: adopted at once, or when the records of the views before it are in the log.
+    fn on_catalog(&mut self, catalog: Arc<Catalog>) {
+        self.core.waiting_catalog = Some(catalog);
+        self.adopt_waiting();
+    }
+
+    fn adopt_waiting(&mut self) {
+        let needs_idle = self.core.is_about_to_share();
+        if self.core.log.is_handed_over()
+            && (!needs_idle || self.core.log.is_idle())
+            && let Some(catalog) = self.core.waiting_catalog.take()
+        {
+            self.core.adopt(catalog);
+            self.tell_lost();
+        }
     }
 
     fn on_synced(&mut self, upto: BatchId) {
@@ -63,6 +105,9 @@ impl Brick {
             self.core.apply(committed);
         }
         self.on_clean_synced();
+        self.core.replicas_synced(upto.min(self.core.log.written()));
+        self.adopt_waiting();
+        self.tell_lost();
         self.let_out();
     }
 
@@ -76,9 +121,19 @@ impl Brick {
         );
         let error = ErrorReply::new(text.clone());
         self.core.log_refusal = Some((self.core.now + REFUSAL_PAUSE, text));
-        let refused = self.refuse_from(id, &error_line(&error));
+        let error = error_line(&error);
+        let refused = self.core.log.on_refused(id);
+        self.lose(Lost::Unwritten(id), &error);
+        // What the replicator knows of goes on: only what it never heard of is refused.
+        for partition in &refused.partitions {
+            self.lose(Lost::Of(*partition, id), &error);
+        }
+        let refused = refused.operations;
         self.core.stats().refused_disk.add(refused.len() as u64);
         self.core.rewind(&refused);
+        self.core.replicas_refused(id);
+        self.adopt_waiting();
+        self.tell_lost();
         // Op numbers will be used again: a watched key's number no longer says what it was.
         for (_, connection) in &mut self.connections {
             for watch in &mut connection.session.watches {
@@ -98,7 +153,8 @@ impl Brick {
             self.core.id
         ));
         let first = BatchId(self.core.log.frontier().synced.0 + 1);
-        self.refuse_from(first, &error_line(&error));
+        self.core.log.on_refused(first);
+        self.lose(Lost::From(first), &error_line(&error));
         self.let_out();
         self.core.effects.push_back(Effect::Stop(format!(
             "brick {}: a sync of the log failed: {reason}. What was written since the last sync may be \
@@ -107,54 +163,46 @@ impl Brick {
         )));
     }
 
-    fn refuse_from(&mut self, id: BatchId, error: &[u8]) -> Vec<Prepared> {
-        let refused = self.core.log.on_refused(id);
-        let log = &self.core.log;
-        for (table, state) in self.core.tables.iter_mut().enumerate() {
-            let partitions = state.iter_mut().flat_map(|state| &mut state.partitions);
-            for partition in partitions.flatten() {
-                if partition
-                    .clear
-                    .is_some_and(|clear| clear.gate.waits_for(id))
-                {
-                    // An earlier one may be on its way yet.
-                    let earlier = log.pending_clear(table as u32, partition.local);
-                    partition.clear = earlier.map(|(op, gate)| PendingClear { op, gate });
-                }
-            }
+    /// Whoever waits for lost operations is told so.
+    pub(crate) fn lose(&mut self, lost: Lost, error: &[u8]) {
+        if let Lost::From(_) | Lost::Unwritten(_) = lost {
+            self.core.find_clears(lost);
+        } else if let Lost::Of(partition, _) = lost {
+            self.core.find_clear(partition);
         }
         for (_, connection) in &mut self.connections {
-            connection.output.refuse(id, error);
+            connection.output.refuse(lost, error);
             for (_, gather) in &mut connection.gathers {
-                gather.refuse(id, error);
+                gather.refuse(lost, error);
             }
         }
         // A share waits on for what was prepared before that and is not committed yet.
-        let barrier = self.core.log.barrier();
         for (gate, _) in &mut self.deferred {
-            if gate.waits_for(id) {
+            if gate.is_hit_by(lost) {
+                let barrier = self.core.log.barrier();
                 *gate = barrier;
             }
         }
         for (gate, _, reply) in &mut self.held_replies {
-            if gate.waits_for(id) {
+            if gate.is_hit_by(lost) {
                 reply.bytes = error.to_vec();
                 *gate = Gate::OPEN;
             }
         }
-        refused
     }
 
     /// Lets out every reply whose gate has opened.
-    fn let_out(&mut self) {
-        let frontier = self.core.log.frontier();
+    pub(crate) fn let_out(&mut self) {
+        // Before anything is let out that waited for what is lost.
+        self.tell_lost();
+        self.let_out_upto = self.core.log.frontier();
         let mut at = 0;
         while let Some(&id) = self.waiting.get(at) {
             let Some(connection) = self.connections.get_mut(id.0 as usize) else {
                 self.waiting.swap_remove(at);
                 continue;
             };
-            connection.output.advance(frontier);
+            connection.output.advance(&self.core.log);
             if connection.output.is_held() {
                 at += 1;
             } else {
@@ -164,15 +212,15 @@ impl Brick {
             self.list(id);
             self.resume(id);
         }
-        let outbox = &mut self.core.outbox;
+        let Core { outbox, log, .. } = &mut self.core;
         for (_, brick, reply) in self
             .held_replies
-            .extract_if(.., |(gate, ..)| frontier.opens(*gate))
+            .extract_if(.., |(gate, ..)| log.opens(*gate))
         {
             outbox.push(brick, Forward::Reply(reply));
         }
         while let Some((gate, _)) = self.deferred.front()
-            && frontier.opens(*gate)
+            && self.core.log.opens(*gate)
         {
             let Some((_, share)) = self.deferred.pop_front() else {
                 break;
@@ -279,11 +327,24 @@ impl Brick {
                 self.finish_parked(id, error_line(&dropped_table()), Gate::OPEN);
                 continue;
             }
+            // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
+            // and 24).
+            if !self.may_run(&work, table) {
+                if let Some(origin) = self.core.cold.remove(id) {
+                    self.take_detour(Detour::Wait, work, table, protocol, origin);
+                }
+                continue;
+            }
             match self.rerun(&work, table, protocol, writer, &values) {
                 Ok((bytes, gate)) => self.finish_parked(id, bytes, gate),
-                Err(wanted) => {
+                Err(Missing::Values(wanted)) => {
                     self.core.cold.give_back(id, work, values);
                     self.fetch(id, wanted);
+                }
+                Err(Missing::Detour(detour)) => {
+                    if let Some(origin) = self.core.cold.remove(id) {
+                        self.take_detour(detour, work, table, protocol, origin);
+                    }
                 }
             }
         }
@@ -296,12 +357,25 @@ impl Brick {
     }
 
     fn on_forward(&mut self, from: BrickId, messages: Vec<Forward>) {
+        let from = Member {
+            brick: from,
+            ..self.core.member()
+        };
         for message in messages {
             match message {
+                Forward::Reply(reply) if reply.is_misplaced => self.on_misplaced(reply.token),
                 Forward::Reply(reply) => self.on_part(reply.token, reply.bytes, Gate::OPEN),
                 Forward::Request(request) => self.inbox.push_back((from, request)),
             }
         }
+    }
+
+    /// A brick of this node has adopted another map than this one: the views are changing.
+    fn on_misplaced(&mut self, token: Token) {
+        let error = ErrorReply::constant(
+            "CLUSTERDOWN the key's partition is changing hands; the command was not executed, try again",
+        );
+        self.on_part(token, error_line(&error), Gate::OPEN);
     }
 
     /// Executes what other bricks have asked, a run's worth of it: few bytes can ask for many.
@@ -309,7 +383,8 @@ impl Brick {
         const REPLY_BYTES_MAX: usize = 8 << 20;
         const REQUESTS_MAX: usize = 1024;
         for _ in 0..REQUESTS_MAX {
-            let is_full = self.core.outbox.bytes() > REPLY_BYTES_MAX
+            let is_full = self.remotes.is_choked()
+                || self.core.outbox.bytes() > REPLY_BYTES_MAX
                 || self.core.log.building_len() > BATCH_BYTES_MAX;
             if is_full {
                 break;
@@ -321,16 +396,28 @@ impl Brick {
         }
     }
 
-    fn run_request(&mut self, from: BrickId, request: ForwardRequest) {
+    fn run_request(&mut self, from: Member, request: ForwardRequest) {
         let origin = Origin {
-            brick: from,
+            member: from,
             token: request.token,
         };
         let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
             return self.complete(origin, error_line(&dropped_table()), Gate::OPEN);
         };
-        let writer = Writer(u64::from(from.0) << 32 | u64::from(request.token.connection.0));
-        self.run_for(request.work, table, request.protocol, origin, writer);
+        let key = request.work.first_key().map(<[u8]>::to_vec);
+        let until = self.core.deadline();
+        let lane = self.lane(&origin, request.table, &request.work);
+        if lane.is_some_and(|lane| self.stalls.lanes.is_busy(lane)) {
+            return self.stall_request(request, origin, until);
+        }
+        self.run_for_peer(
+            request.work,
+            table,
+            request.protocol,
+            origin,
+            key.as_deref(),
+            until,
+        );
     }
 
     fn on_tick(&mut self) {
@@ -339,6 +426,7 @@ impl Brick {
         self.evict();
         self.clean();
         self.end_waits();
+        self.tick_replicas();
         self.core.settle_clears();
         self.core.settle_durability();
         let since = self.core.now - self.last_sweep;
@@ -421,5 +509,39 @@ impl Brick {
         stats.log_file_bytes.set(bytes);
         stats.log_live_bytes.set(live);
         stats.buffer_bytes.set(buffers as u64);
+    }
+}
+
+impl Core {
+    /// Clears that were hit by a loss: an earlier one may be on its way yet.
+    fn find_clears(&mut self, lost: Lost) {
+        for (table, state) in self.tables.iter_mut().enumerate() {
+            let partitions = state.iter_mut().flat_map(|state| &mut state.partitions);
+            for partition in partitions.flatten() {
+                if partition
+                    .clear
+                    .is_some_and(|clear| clear.gate.is_hit_by(lost))
+                {
+                    let earlier =
+                        self.log
+                            .pending_clear(table as u32, partition.local, partition.id);
+                    partition.clear = earlier.map(|(op, gate)| PendingClear { op, gate });
+                }
+            }
+        }
+    }
+
+    /// What of a partition's clears is pending now.
+    pub(crate) fn find_clear(&mut self, id: PartitionId) {
+        let Ok((table, leaf)) = self.place_of(id) else {
+            return;
+        };
+        let Self { tables, log, .. } = self;
+        let state = tables.get_mut(table).and_then(Option::as_mut);
+        let partition = state.and_then(|it| it.partitions.get_mut(leaf)?.as_mut());
+        if let Some(partition) = partition.filter(|it| it.clear.is_some()) {
+            let pending = log.pending_clear(table as u32, partition.local, id);
+            partition.clear = pending.map(|(op, gate)| PendingClear { op, gate });
+        }
     }
 }

@@ -195,7 +195,7 @@ impl Brick {
             return Err(CROSSSLOT);
         }
         match self.core.table(table).map(|state| state.owner(first.leaf)) {
-            Some(owner) if owner != self.core.id => Err(self.moved(first, owner)),
+            Some(owner) if owner != self.core.member() => Err(self.moved(first, owner)),
             _ => Ok(()),
         }
     }

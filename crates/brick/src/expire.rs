@@ -10,6 +10,7 @@
 use crate::brick::Brick;
 use crate::core::Core;
 use crate::log::{KeyRef, Writer};
+use crate::output::Opens;
 use crate::view::{Asker, View};
 use brickyard_table::KeyHash;
 use brickyard_types::{Eviction, Medium, Op, UnixMillis};
@@ -108,7 +109,9 @@ impl Core {
         if removed > 0 {
             state.evicting = barrier;
         }
-        freed_sum > 0 && state.is_over_memory() && frontier.opens(state.evicting)
+        // Keys of which others are the primary stay until those remove them: looking again would be in vain.
+        let is_progress = removed > 0 || state.attributes.medium == Medium::Disk && freed_sum > 0;
+        is_progress && state.is_over_memory() && frontier.opens(state.evicting)
     }
 
     /// Prepares the removal of keys that still have the op named; how many.
@@ -122,12 +125,17 @@ impl Core {
             let Some(Some(partition)) = state.partitions.get(location.leaf as usize) else {
                 continue;
             };
+            // Only the primary decides that a key is gone (PROTOCOL rule 34).
+            let may_write = partition.is_primary() && partition.status.accepts_writes;
+            if !may_write || !self.replicas.is_leased || self.is_adopting() {
+                continue;
+            }
             let key_ref = KeyRef {
                 table: table as u32,
                 partition: partition.local,
                 hash: KeyHash(location.key_hash),
             };
-            if self.log.pending(key_ref, key).is_some() {
+            if self.log.pending(key_ref, partition.id, key).is_some() {
                 // It is being written: what it holds then is for the next look.
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Work that one brick of a node asks of another.
+//! Work that one brick asks of another, of its node or of another node.
 //!
 //! The gateway side leaves a hole in its client's output, sends a [`ForwardRequest`] and fills the
 //! hole when the [`ForwardReply`] comes. Messages of one brick to another stay in order, so two
@@ -6,9 +6,11 @@
 
 use crate::connection::ConnectionId;
 use crate::output::HoleId;
-use crate::transaction::Transaction;
+use crate::stall::Lane;
+use crate::transaction::{Step, Transaction};
 use brickyard_command::{OwnedArgs, Spec};
-use brickyard_types::{BrickId, TableId};
+use brickyard_routing::{Member, NodeId};
+use brickyard_types::{BrickId, Instant, TableId};
 use brickyard_wire::Protocol;
 
 /// Which part of which reply of which client something is.
@@ -24,10 +26,41 @@ pub(crate) struct Token {
 /// What is asked.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// One command on keys of one partition, or this brick's share of one on the whole table.
+    /// One command on keys of one partition, or something for this brick that is about no table.
     Command(&'static Spec, OwnedArgs),
     /// A transaction on one partition.
     Transaction(Box<Transaction>),
+    /// A brick's share of a command on the whole table, and which partitions that is in the eyes of who asks
+    /// ([`crate::core::Core::share`]); 0: whatever the brick has.
+    Share(&'static Spec, OwnedArgs, u64),
+}
+
+impl Work {
+    /// The key that says where it belongs; `None`: it is about a whole table.
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        let key_of = |spec: &'static Spec, args: &'_ OwnedArgs| {
+            (spec.key_first > 0 && args.as_args().len() > spec.key_first as usize)
+                .then_some(spec.key_first as usize)
+        };
+        match self {
+            Self::Command(spec, args) => {
+                let at = key_of(spec, args)?;
+                args.as_args().get(at)
+            }
+            Self::Transaction(transaction) => {
+                let mut steps = transaction.steps.iter();
+                let in_steps = steps.find_map(|step| match step {
+                    Step::Command(spec, args) => {
+                        let at = key_of(spec, args)?;
+                        args.as_args().get(at)
+                    }
+                    Step::Reply(_) => None,
+                });
+                in_steps.or_else(|| transaction.watches.first().map(|watch| &watch.key[..]))
+            }
+            Self::Share(..) => None,
+        }
+    }
 }
 
 /// A request to another brick.
@@ -37,6 +70,10 @@ pub struct ForwardRequest {
     pub(crate) table: TableId,
     pub(crate) protocol: Protocol,
     pub(crate) work: Work,
+    /// When whoever asks gives it up; the other brick has a deadline of its own.
+    pub(crate) until: Instant,
+    /// What it must not be overtaken in, by what the same connection asks later; noted where it is asked.
+    pub(crate) lane: Option<Lane>,
 }
 
 /// Its answer: a rendered reply whose time has come.
@@ -44,6 +81,8 @@ pub struct ForwardRequest {
 pub struct ForwardReply {
     pub(crate) token: Token,
     pub(crate) bytes: Vec<u8>,
+    /// The brick is not the key's primary, and did nothing: whoever asked has an older map, or a newer one.
+    pub(crate) is_misplaced: bool,
 }
 
 /// A message between two bricks of a node.
@@ -61,7 +100,7 @@ impl Forward {
     pub fn bytes(&self) -> usize {
         match self {
             Self::Request(request) => match &request.work {
-                Work::Command(_, args) => args.memory_bytes(),
+                Work::Command(_, args) | Work::Share(_, args, _) => args.memory_bytes(),
                 Work::Transaction(transaction) => transaction.bytes(),
             },
             Self::Reply(reply) => reply.bytes.len(),
@@ -73,13 +112,18 @@ impl Forward {
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     by_brick: Vec<Vec<Forward>>,
+    /// For bricks of other nodes; they leave through `remote`.
+    pub(crate) remote: Vec<(Member, Forward)>,
+    node: NodeId,
     bytes: usize,
 }
 
 impl Outbox {
-    pub(crate) fn new(bricks: u32) -> Self {
+    pub(crate) fn new(node: NodeId, bricks: u32) -> Self {
         Self {
             by_brick: (0..bricks).map(|_| Vec::new()).collect(),
+            remote: Vec::new(),
+            node,
             bytes: 0,
         }
     }
@@ -89,8 +133,11 @@ impl Outbox {
         self.bytes
     }
 
-    pub(crate) fn push(&mut self, to: BrickId, message: Forward) {
-        if let Some(messages) = self.by_brick.get_mut(to.0 as usize) {
+    pub(crate) fn push(&mut self, to: Member, message: Forward) {
+        if to.node != self.node {
+            self.bytes += message.bytes();
+            self.remote.push((to, message));
+        } else if let Some(messages) = self.by_brick.get_mut(to.brick.0 as usize) {
             self.bytes += message.bytes();
             messages.push(message);
         }
@@ -114,6 +161,6 @@ impl Outbox {
 /// Who waits for the outcome of some work: a client of this brick, or another brick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    pub(crate) brick: BrickId,
+    pub(crate) member: Member,
     pub(crate) token: Token,
 }

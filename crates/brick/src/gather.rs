@@ -1,7 +1,6 @@
 //! One reply made of parts that several bricks render.
 
-use crate::effect::BatchId;
-use crate::output::Gate;
+use crate::output::{Gate, Lost};
 use brickyard_command::ErrorReply;
 use brickyard_wire::{Protocol, Reply};
 
@@ -42,6 +41,8 @@ pub(crate) struct Gather {
     missing: usize,
     gate: Gate,
     refused: Option<Vec<u8>>,
+    /// A part was executed and waits for nothing that this brick's log could still refuse.
+    has_done: bool,
     /// Bytes of the parts that are here, and how many they may be.
     bytes: usize,
     bytes_max: usize,
@@ -60,6 +61,7 @@ impl Gather {
             missing: parts,
             gate: Gate::OPEN,
             refused: None,
+            has_done: false,
             bytes: 0,
             bytes_max: usize::MAX,
             is_silent: false,
@@ -92,6 +94,7 @@ impl Gather {
         gate: Gate,
     ) -> Option<(Vec<u8>, Gate)> {
         self.gate = self.gate.and(gate);
+        self.has_done |= gate.is_open() && bytes.first() != Some(&b'-');
         self.bytes += bytes.len();
         let is_too_long = self.bytes > self.bytes_max && self.join != Join::Only;
         if is_too_long && self.refused.is_none() {
@@ -108,18 +111,27 @@ impl Gather {
         (self.missing == 0).then(|| (self.join(), self.gate))
     }
 
-    /// The log refused `batch` and all later ones: the reply is `error` if a part waits for them.
-    pub(crate) fn refuse(&mut self, batch: BatchId, error: &[u8]) {
-        if self.gate.waits_for(batch) {
+    /// Operations were lost: the reply is an error if a part waits for one of them.
+    pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
+        if self.gate.is_hit_by(lost) {
             self.gate = Gate::OPEN;
             self.refused = Some(error.to_vec());
         }
     }
 
+    /// Whether a refusal of what the reply waits for leaves a part of a write behind.
+    pub(crate) fn is_partly_done(&self) -> bool {
+        self.has_done && matches!(self.join, Join::Ok | Join::Sum)
+    }
+
     fn join(&mut self) -> Vec<u8> {
         let parts: Vec<Vec<u8>> = self.parts.drain(..).flatten().collect();
         if let Some(error) = self.refused.take() {
-            return error;
+            return if self.is_partly_done() {
+                partly_done(&error)
+            } else {
+                error
+            };
         }
         // What one brick refused is not made good by what the others did.
         let is_error = |part: &&Vec<u8>| part.first() == Some(&b'-');
@@ -173,7 +185,7 @@ impl Gather {
 
 /// One key's part was refused and others' were executed: a prefix that promises "not executed" would
 /// not be true of the command, and clients send it again by that promise.
-fn partly_done(error: &[u8]) -> Vec<u8> {
+pub(crate) fn partly_done(error: &[u8]) -> Vec<u8> {
     let reason = error.strip_prefix(b"-").unwrap_or(error);
     let start = b"-UNKNOWNRESULT a part of the command was executed and another was not: ";
     [&start[..], reason].concat()
@@ -211,6 +223,7 @@ fn text(reply: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod gather_test {
     use super::*;
+    use crate::effect::BatchId;
 
     fn joined(join: Join, parts: &[&[u8]]) -> Vec<u8> {
         let mut gather = Gather::new(join, Protocol::Resp2, parts.len());
@@ -260,6 +273,21 @@ mod gather_test {
             joined(Join::Ok, &[b"-BUSY x\r\n", b"-BUSY x\r\n"]),
             b"-BUSY x\r\n"
         );
+    }
+
+    #[test]
+    fn refused_log_does_not_deny_what_another_brick_has_done() {
+        let waits = Gate {
+            appended: BatchId(7),
+            ..Gate::OPEN
+        };
+        for (elsewhere, is_partly_done) in [(&b"+OK\r\n"[..], true), (b"-BUSY x\r\n", false)] {
+            let mut gather = Gather::new(Join::Ok, Protocol::Resp2, 2);
+            assert!(gather.on_part(0, b"+OK\r\n".to_vec(), waits).is_none());
+            gather.refuse(Lost::From(BatchId(7)), b"-MISCONF x\r\n");
+            let (reply, _) = gather.on_part(1, elsewhere.to_vec(), Gate::OPEN).unwrap();
+            assert_eq!(reply.starts_with(b"-UNKNOWNRESULT"), is_partly_done);
+        }
     }
 
     #[test]

@@ -6,8 +6,10 @@ use crate::shared::{BrickAddress, ProcessStats, Shared};
 use crate::stats::Stats;
 use crate::users::{User, Users};
 use crate::{Brick, Config, ConnectionId, Recovered};
-use brickyard_metadata::{Catalog, ClusterId, Genesis};
-use brickyard_routing::{Candidate, Member, NodeId};
+use brickyard_metadata::{
+    Addresses, Catalog, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
+};
+use brickyard_routing::NodeId;
 use brickyard_types::record;
 use brickyard_types::{BrickId, Instant, Position, SegmentId, TableAttributes, UnixMillis};
 use std::collections::{BTreeMap, VecDeque};
@@ -57,8 +59,14 @@ impl Log {
 }
 
 fn shared(bricks: u32, users: Vec<User>) -> Arc<Shared> {
+    shared_of(NodeId(0), bricks, users)
+}
+
+/// What the bricks of a node see.
+pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shared> {
     Arc::new(Shared {
         run_id: "r".repeat(40),
+        node,
         node_id: "0".repeat(40),
         redis_version: "7.2.4",
         version: "0.0.0",
@@ -76,6 +84,8 @@ fn shared(bricks: u32, users: Vec<User>) -> Arc<Shared> {
         config_file: String::new(),
         os: "test".to_owned(),
         memory_total: 1 << 30,
+        request_deadline: Duration::from_secs(5),
+        eviction_timeout: Duration::from_secs(5),
         value_bytes_max: 1 << 20,
         settings: Settings::default(),
         users: Users::new(users),
@@ -87,6 +97,25 @@ fn shared(bricks: u32, users: Vec<User>) -> Arc<Shared> {
     })
 }
 
+fn registration(bricks: u32) -> Registration {
+    Registration {
+        key: NodeKey([0; 20]),
+        run: 1,
+        addresses: Addresses {
+            host: "127.0.0.1".to_owned(),
+            port: 6379,
+            bricks: (0..bricks as u16).map(|brick| 6380 + brick).collect(),
+            peer_port: 0,
+            http_port: None,
+        },
+        bricks,
+        weight: 1,
+        zone: None,
+        roles: Roles::default(),
+        machine: Machine::default(),
+    }
+}
+
 impl Node {
     /// A node whose default table is as asked.
     pub(crate) fn new(bricks: u32, attributes: TableAttributes) -> Self {
@@ -96,15 +125,7 @@ impl Node {
     pub(crate) fn with_users(bricks: u32, attributes: TableAttributes, users: Vec<User>) -> Self {
         let catalog = Catalog::found(Genesis {
             cluster: ClusterId(1),
-            bricks: (0..bricks)
-                .map(|brick| Candidate {
-                    member: Member {
-                        node: NodeId(0),
-                        brick: BrickId(brick),
-                    },
-                    weight: 1,
-                })
-                .collect(),
+            node: registration(bricks),
             attributes,
             partitions: None,
             seed: 7,
@@ -120,6 +141,10 @@ impl Node {
             users,
         };
         node.start();
+        for brick in &mut node.bricks {
+            brick.finish_recovery(&[]);
+        }
+        node.turn();
         node
     }
 
@@ -128,16 +153,23 @@ impl Node {
         let shared = shared(count, self.users.clone());
         self.bricks = (0..count)
             .map(|brick| {
-                Brick::new(Config {
+                let catalog = Arc::new(self.catalog.clone());
+                let own = catalog.node(shared.node).map(|node| node.incarnation);
+                let mut brick = Brick::new(Config {
                     id: BrickId(brick),
+                    incarnation: own.unwrap_or_default(),
                     bricks: count,
                     shared: Arc::clone(&shared),
-                    catalog: Arc::new(self.catalog.clone()),
+                    catalog,
                     seed: u64::from(brick),
-                })
+                });
+                brick.handle(Event::Lease {
+                    until: Instant(u64::MAX),
+                    version: 0,
+                });
+                brick
             })
             .collect();
-        self.turn();
     }
 
     /// Cuts the power, if the last sync was not before the active segment: what came after it is gone.
@@ -285,6 +317,9 @@ impl Node {
             }
             Effect::Read(read) => self.logs[at].reads.push(read),
             Effect::Stop(reason) => self.logs[at].stopped = Some(reason),
+            Effect::Dial(_) | Effect::ClosePeer(..) | Effect::Report(_) => {
+                unreachable!("a node that is alone has no peers")
+            }
             Effect::Checkpoint(number) => {
                 self.bricks[at].handle(Event::Checkpointed(number, Ok(())));
             }
@@ -320,7 +355,10 @@ impl Node {
             ControlRequest::Authenticate { password, .. } => {
                 ControlReply::Authenticated(password == b"right")
             }
-            ControlRequest::Shutdown => ControlReply::Failed("not in tests".to_owned()),
+            ControlRequest::Shutdown
+            | ControlRequest::Promote { .. }
+            | ControlRequest::Evict { .. }
+            | ControlRequest::Claims(_) => ControlReply::Failed("not in tests".to_owned()),
         }
     }
 

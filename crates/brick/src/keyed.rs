@@ -13,22 +13,26 @@ use crate::batch::Target;
 use crate::brick::Brick;
 use crate::cold::Parked;
 use crate::connection::ConnectionId;
-use crate::core::Core;
+use crate::core::{Core, TableState};
 use crate::effect::Port;
 use crate::execute::wants_reply;
 use crate::forward::{Forward, ForwardReply, ForwardRequest, Origin, Token, Work};
 use crate::gather::{Gather, Join, REPLY_TOO_LONG};
 use crate::log::{KeyRef, Writer};
-use crate::output::Gate;
+use crate::output::{Gate, Opens};
+use crate::remote::only_reads;
 use crate::settings::Settings;
+use crate::stall::Lane;
 use crate::transaction::{Step, Transaction};
-use crate::view::{Asker, ColdValue, ColdWanted, View, is_out_of_memory};
+use crate::view::{Asker, ColdValue, ColdWanted, Detour, View, is_out_of_memory};
 use brickyard_command::{
     Args, CommandId, ErrorReply, Failure, OwnedArgs, Spec, check_key_lengths,
     execute as execute_command, is_data_command, keys, lookup, table::flag,
 };
-use brickyard_routing::Location;
+use brickyard_replication::Role;
+use brickyard_routing::{Location, Member};
 use brickyard_table::KeyHash;
+use brickyard_types::Instant;
 use brickyard_wire::{Protocol, Reply};
 
 pub(crate) const CROSSSLOT: ErrorReply =
@@ -40,6 +44,19 @@ pub(crate) enum Ran {
     Done(Gate),
     /// It needs these values first; nothing was written.
     Wants(Vec<ColdWanted>),
+    /// It cannot be answered here and now; nothing was written.
+    Detour(Detour),
+}
+
+/// Whether a command may run on a partition here and now.
+enum Standing {
+    Serves,
+    /// Not now.
+    Waits,
+    /// Another brick orders its operations.
+    Elsewhere(Member),
+    /// Too few replicas are in sync for a write.
+    TooFew(ErrorReply),
 }
 
 /// A brick's share of a command on a whole table, set aside.
@@ -69,7 +86,7 @@ impl Brick {
     /// Who prepares what this connection writes.
     #[inline]
     pub(crate) fn writer(&self, id: ConnectionId) -> Writer {
-        Writer(u64::from(self.core.id.0) << 32 | u64::from(id.0))
+        writer_of(self.core.member(), id)
     }
 
     #[inline]
@@ -117,16 +134,33 @@ impl Brick {
         let Some(state) = self.core.table(table) else {
             return self.refuse(id, Some(spec), &dropped_table());
         };
-        if !matches!(state.partitions.get(location.leaf as usize), Some(Some(_))) {
-            let owner = state.owner(location.leaf);
-            if port == Port::Brick {
+        let reads_only = spec.has(flag::READONLY);
+        // The node port serves whatever is right; a cluster client says that replicas will do.
+        let from_backup = port == Port::Node || connection.session.is_readonly;
+        let standing = standing(&self.core, state, location.leaf, reads_only, from_backup);
+        let standing = if connection.gathers.is_empty() {
+            standing
+        } else {
+            self.behind_earlier(standing, id, location, state)
+        };
+        match standing {
+            Standing::Serves => {}
+            Standing::TooFew(error) => return self.refuse(id, Some(spec), &error),
+            Standing::Elsewhere(owner) if port == Port::Brick => {
                 let moved = self.moved(location, owner);
                 return self.refuse(id, Some(spec), &moved);
             }
-            let args = args.to_owned();
-            let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
-            let token = self.open_gather(id, gather);
-            return self.forward(owner, token, table, protocol, Work::Command(spec, args));
+            elsewhere => {
+                let args = args.to_owned();
+                let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
+                let token = self.open_gather(id, gather);
+                let work = Work::Command(spec, args);
+                if let Standing::Elsewhere(owner) = elsewhere {
+                    let until = self.core.deadline();
+                    return self.forward(owner, token, table, protocol, work, until);
+                }
+                return self.stall(work, table, protocol, token);
+            }
         }
         let call = Call {
             spec,
@@ -142,7 +176,7 @@ impl Brick {
             let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
             let token = self.open_gather(id, gather);
             let origin = Origin {
-                brick: self.core.id,
+                member: self.core.member(),
                 token,
             };
             return self.park(
@@ -176,24 +210,34 @@ impl Brick {
                 let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
                 let token = self.open_gather(id, gather);
                 let origin = Origin {
-                    brick: self.core.id,
+                    member: self.core.member(),
                     token,
                 };
                 let work = Work::Command(spec, args);
                 self.park(work, table, protocol, origin, self.writer(id), wanted);
             }
+            Ran::Detour(detour) => {
+                out.truncate(start);
+                connection.output.end(start, Gate::OPEN);
+                let args = args.to_owned();
+                let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
+                let token = self.open_gather(id, gather);
+                let work = Work::Command(spec, args);
+                self.detour(detour, work, table, protocol, token, location.leaf);
+            }
         }
     }
 
-    pub(crate) fn moved(&self, location: Location, owner: brickyard_types::BrickId) -> ErrorReply {
+    pub(crate) fn moved(&self, location: Location, owner: Member) -> ErrorReply {
         let shared = &self.core.shared;
-        let port = shared
-            .bricks
-            .get(owner.0 as usize)
-            .map_or(shared.port, |brick| brick.port);
+        let address = self.core.catalog.address(owner);
+        // Of a brick that is not in the cluster any more this node will know the successor.
+        let (host, port) = address.map_or((shared.advertise_host.as_str(), shared.port), |it| {
+            (it.host, it.port)
+        });
         let moved = brickyard_routing::Moved {
             slot: location.slot,
-            host: &shared.advertise_host,
+            host,
             port,
         };
         ErrorReply::new(moved.to_string())
@@ -225,13 +269,18 @@ impl Brick {
     /// Asks another brick.
     pub(crate) fn forward(
         &mut self,
-        owner: brickyard_types::BrickId,
+        owner: Member,
         token: Token,
         table: usize,
         protocol: Protocol,
         work: Work,
+        until: Instant,
     ) {
         self.core.stats().forwards.add(1);
+        let origin = Origin {
+            member: self.core.member(),
+            token,
+        };
         let Some(state) = self.core.table(table) else {
             return;
         };
@@ -240,8 +289,48 @@ impl Brick {
             table: state.id,
             protocol,
             work,
+            until,
+            lane: None,
         };
+        let is_remote = owner.node != self.core.shared.node;
+        let lane = is_remote.then(|| self.lane(&origin, request.table, &request.work));
+        let request = ForwardRequest {
+            lane: lane.flatten(),
+            ..request
+        };
+        self.remotes.lanes.enter(request.lane);
         self.core.outbox.push(owner, Forward::Request(request));
+    }
+
+    /// What the connection asked of the partition before is on its way elsewhere, or waits: this goes the
+    /// same way (PROTOCOL rule 26).
+    fn behind_earlier(
+        &self,
+        standing: Standing,
+        id: ConnectionId,
+        location: Location,
+        state: &TableState,
+    ) -> Standing {
+        let lane = Lane {
+            member: self.core.member(),
+            connection: id,
+            partition: location.partition,
+        };
+        if self.stalls.lanes.is_busy(lane) {
+            return Standing::Waits;
+        }
+        if !self.has_asked(lane) {
+            return standing;
+        }
+        match state.owner(location.leaf) {
+            owner if owner != self.core.member() => Standing::Elsewhere(owner),
+            _ => Standing::Waits,
+        }
+    }
+
+    /// Whether something of the lane is with another brick, or about to go there.
+    fn has_asked(&self, lane: Lane) -> bool {
+        self.remotes.lanes.is_busy(lane)
     }
 
     /// Splits a command by key; each part is a command on one key.
@@ -294,20 +383,151 @@ impl Brick {
         token: Token,
         key: Option<&[u8]>,
     ) {
-        let location = key.and_then(|key| self.core.locate(table, key));
-        let owner = match (location, self.core.table(table)) {
-            (Some(location), Some(state)) => state.owner(location.leaf),
-            _ => self.core.id,
+        let until = self.core.deadline();
+        let origin = Origin {
+            member: self.core.member(),
+            token,
         };
-        if owner == self.core.id {
-            let origin = Origin {
-                brick: self.core.id,
-                token,
-            };
-            let writer = self.writer(token.connection);
-            self.run_for(work, table, protocol, origin, writer);
-        } else {
-            self.forward(owner, token, table, protocol, work);
+        let id = self.core.table(table).map(|state| state.id);
+        let is_quiet = self.stalls.is_empty() && self.remotes.lanes.is_empty();
+        let id = id.filter(|_| !is_quiet);
+        if let Some(lane) = id.and_then(|id| self.lane(&origin, id, &work)) {
+            let is_stalled = self.stalls.lanes.is_busy(lane);
+            if is_stalled || self.has_asked(lane) {
+                let leaf = key.and_then(|key| self.core.locate(table, key));
+                let owner = leaf.zip(self.core.table(table));
+                let owner = owner.map(|(at, state)| state.owner(at.leaf));
+                return match owner {
+                    Some(owner) if !is_stalled && owner != self.core.member() => {
+                        self.forward(owner, token, table, protocol, work, until);
+                    }
+                    _ => self.stall(work, table, protocol, token),
+                };
+            }
+        }
+        self.place_until(work, table, protocol, token, key, until);
+    }
+
+    /// As [`Self::place`], for work that is given up at `until`.
+    pub(crate) fn place_until(
+        &mut self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        token: Token,
+        key: Option<&[u8]>,
+        until: Instant,
+    ) {
+        let origin = Origin {
+            member: self.core.member(),
+            token,
+        };
+        match self.standing_of(&work, table, key) {
+            Standing::Serves => {
+                let writer = self.writer(token.connection);
+                self.run_for(work, table, protocol, origin, writer);
+            }
+            Standing::TooFew(error) => self.complete(origin, error_line(&error), Gate::OPEN),
+            Standing::Elsewhere(owner) => self.forward(owner, token, table, protocol, work, until),
+            Standing::Waits => {
+                if let Some(request) = self.request(work, table, protocol, token, until) {
+                    self.stall_request(request, origin, until);
+                }
+            }
+        }
+    }
+
+    /// Runs work that another brick has asked for, if it belongs here.
+    pub(crate) fn run_for_peer(
+        &mut self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        origin: Origin,
+        key: Option<&[u8]>,
+        until: Instant,
+    ) {
+        match self.standing_of(&work, table, key) {
+            Standing::Serves => {
+                let writer = writer_of(origin.member, origin.token.connection);
+                self.run_for(work, table, protocol, origin, writer);
+            }
+            Standing::TooFew(error) => self.complete(origin, error_line(&error), Gate::OPEN),
+            Standing::Elsewhere(_) => self.refuse_misplaced(origin.member, origin.token),
+            Standing::Waits => {
+                if let Some(request) = self.request(work, table, protocol, origin.token, until) {
+                    self.stall_request(request, origin, until);
+                }
+            }
+        }
+    }
+
+    /// Whether the work may run here and now.
+    pub(crate) fn may_run(&self, work: &Work, table: usize) -> bool {
+        matches!(
+            self.standing_of(work, table, work.first_key()),
+            Standing::Serves
+        )
+    }
+
+    fn standing_of(&self, work: &Work, table: usize, key: Option<&[u8]>) -> Standing {
+        let location = key.and_then(|key| self.core.locate(table, key));
+        match (location, self.core.table(table)) {
+            (Some(location), Some(state)) => {
+                let reads_only = only_reads(work);
+                standing(&self.core, state, location.leaf, reads_only, true)
+            }
+            _ => Standing::Serves,
+        }
+    }
+
+    fn request(
+        &self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        token: Token,
+        until: Instant,
+    ) -> Option<ForwardRequest> {
+        let state = self.core.table(table)?;
+        Some(ForwardRequest {
+            token,
+            table: state.id,
+            protocol,
+            work,
+            until,
+            lane: None,
+        })
+    }
+
+    /// Sets a client's work aside until it can run.
+    fn stall(&mut self, work: Work, table: usize, protocol: Protocol, token: Token) {
+        let origin = Origin {
+            member: self.core.member(),
+            token,
+        };
+        let until = self.core.deadline();
+        if let Some(request) = self.request(work, table, protocol, token, until) {
+            self.stall_request(request, origin, until);
+        }
+    }
+
+    fn detour(
+        &mut self,
+        detour: Detour,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        token: Token,
+        leaf: u32,
+    ) {
+        let owner = self.core.table(table).map(|state| state.owner(leaf));
+        match (detour, owner) {
+            (Detour::AskPrimary, Some(owner)) if owner != self.core.member() => {
+                let until = self.core.deadline();
+                self.forward(owner, token, table, protocol, work, until);
+            }
+            _ => self.stall(work, table, protocol, token),
         }
     }
 
@@ -320,13 +540,15 @@ impl Brick {
         origin: Origin,
         writer: Writer,
     ) {
-        if let Work::Command(spec, _) = &work
-            && !is_data_command(spec.id)
-            && spec.id != CommandId::Watch
-        {
+        let is_share = match &work {
+            Work::Share(..) => true,
+            Work::Command(spec, _) => !is_data_command(spec.id) && spec.id != CommandId::Watch,
+            Work::Transaction(_) => false,
+        };
+        if is_share {
             // It is about what the table holds, so what was prepared before must have committed.
             let gate = self.core.log.barrier();
-            if !self.core.log.frontier().opens(gate) {
+            if !self.core.log.opens(gate) {
                 let share = Share {
                     work,
                     table,
@@ -360,7 +582,36 @@ impl Brick {
         }
         match self.rerun(&work, table, protocol, writer, &[]) {
             Ok((bytes, gate)) => self.complete(origin, bytes, gate),
-            Err(wanted) => self.park(work, table, protocol, origin, writer, wanted),
+            Err(Missing::Values(wanted)) => {
+                self.park(work, table, protocol, origin, writer, wanted);
+            }
+            Err(Missing::Detour(detour)) => self.take_detour(detour, work, table, protocol, origin),
+        }
+    }
+
+    /// Work that was not executed here waits, or goes to the primary.
+    pub(crate) fn take_detour(
+        &mut self,
+        detour: Detour,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        origin: Origin,
+    ) {
+        let leaf = work
+            .first_key()
+            .and_then(|key| self.core.locate(table, key))
+            .map_or(0, |location| location.leaf);
+        if origin.member == self.core.member() {
+            return self.detour(detour, work, table, protocol, origin.token, leaf);
+        }
+        if detour == Detour::AskPrimary {
+            // Whoever asks will have heard of the primary, or will.
+            return self.refuse_misplaced(origin.member, origin.token);
+        }
+        let until = self.core.deadline();
+        if let Some(request) = self.request(work, table, protocol, origin.token, until) {
+            self.stall_request(request, origin, until);
         }
     }
 
@@ -373,13 +624,13 @@ impl Brick {
         protocol: Protocol,
         writer: Writer,
         values: &[ColdValue],
-    ) -> Result<(Vec<u8>, Gate), Vec<ColdWanted>> {
+    ) -> Result<(Vec<u8>, Gate), Missing> {
         let mut out = Vec::new();
         let ran = match work {
             Work::Command(spec, args) => {
                 let args = args.as_args();
                 if !is_data_command(spec.id) {
-                    let gate = self.execute_share(spec, args, table, protocol, &mut out);
+                    let gate = self.execute_share(spec, args, 0, table, protocol, &mut out);
                     return Ok((out, gate));
                 }
                 let key = args.get(spec.key_first as usize).unwrap_or_default();
@@ -397,6 +648,11 @@ impl Brick {
                 };
                 run(&mut self.core, &call, &mut out)
             }
+            Work::Share(spec, args, share) => {
+                let args = args.as_args();
+                let gate = self.execute_share(spec, args, *share, table, protocol, &mut out);
+                return Ok((out, gate));
+            }
             Work::Transaction(transaction) => run_transaction(
                 &mut self.core,
                 transaction,
@@ -409,31 +665,32 @@ impl Brick {
         };
         match ran {
             Ran::Done(gate) => Ok((out, gate)),
-            Ran::Wants(wanted) => Err(wanted),
+            Ran::Wants(wanted) => Err(Missing::Values(wanted)),
+            Ran::Detour(detour) => Err(Missing::Detour(detour)),
         }
     }
 
     /// The outcome of some work goes to whoever waits for it.
     pub(crate) fn complete(&mut self, origin: Origin, bytes: Vec<u8>, gate: Gate) {
-        if origin.brick == self.core.id {
+        if origin.member == self.core.member() {
             self.on_part(origin.token, bytes, gate);
             return;
         }
         let reply = ForwardReply {
             token: origin.token,
             bytes,
+            is_misplaced: false,
         };
-        if self.core.log.frontier().opens(gate) {
-            self.core.outbox.push(origin.brick, Forward::Reply(reply));
+        if self.core.log.opens(gate) {
+            self.core.outbox.push(origin.member, Forward::Reply(reply));
         } else {
-            self.held_replies.push((gate, origin.brick, reply));
+            self.held_replies.push((gate, origin.member, reply));
         }
     }
 
     /// A part of a reply is there.
     pub(crate) fn on_part(&mut self, token: Token, bytes: Vec<u8>, gate: Gate) {
         let id = token.connection;
-        let frontier = self.core.log.frontier();
         let output_bytes_max = self.output_bytes_max();
         let Some(connection) = self.connections.get_mut(id.0 as usize) else {
             return;
@@ -448,6 +705,7 @@ impl Brick {
         let Some((whole, gate)) = gather.on_part(token.part, bytes, gate) else {
             return;
         };
+        let is_partly_done = gather.is_partly_done();
         connection.end_gather(token.hole);
         let whole = self.on_gathered(token, join, whole);
         let Some(connection) = self.connections.get_mut(id.0 as usize) else {
@@ -461,7 +719,10 @@ impl Brick {
         };
         let is_unread = connection.output.len() > output_bytes_max;
         connection.output.fill_hole(token.hole, whole, gate);
-        connection.output.advance(frontier);
+        if is_partly_done && !gate.is_open() {
+            connection.output.mark_partly_done(token.hole);
+        }
+        connection.output.advance(&self.core.log);
         if connection.blocked == Some(crate::connection::Blocked::Drain)
             && connection.output.holes() == 0
         {
@@ -503,6 +764,7 @@ impl Brick {
             all.extend(keys(spec, args).filter_map(|at| self.key_ref(table, args.at(at))));
         };
         match work {
+            Work::Share(..) => {}
             Work::Command(spec, args) => add(spec, args),
             Work::Transaction(transaction) => {
                 for step in &transaction.steps {
@@ -532,6 +794,75 @@ impl Brick {
         self.fetch(id, wanted);
         self.run_parked();
     }
+}
+
+/// What work lacks to be executed here.
+pub(crate) enum Missing {
+    Values(Vec<ColdWanted>),
+    Detour(Detour),
+}
+
+/// Who prepares what a connection of some brick writes.
+pub(crate) fn writer_of(member: Member, connection: ConnectionId) -> Writer {
+    let node = u64::from(member.node.0) << 44;
+    Writer(node | u64::from(member.brick.0) << 32 | u64::from(connection.0))
+}
+
+/// What this brick may do with a partition at this moment.
+#[inline]
+fn standing(
+    core: &Core,
+    state: &TableState,
+    leaf: u32,
+    reads_only: bool,
+    from_backup: bool,
+) -> Standing {
+    let partition = state.partitions.get(leaf as usize).and_then(Option::as_ref);
+    if let Some(partition) = partition
+        && partition.is_primary()
+    {
+        let status = partition.status;
+        let may = if reads_only {
+            status.serves_reads
+        } else {
+            status.accepts_writes && !core.is_adopting()
+        };
+        if may && core.replicas.is_leased {
+            return Standing::Serves;
+        }
+        return too_few(state, leaf, reads_only).map_or(Standing::Waits, Standing::TooFew);
+    }
+    if let Some(partition) = partition
+        && reads_only
+        && from_backup
+        && partition.status.role == Role::Backup
+        && partition.status.serves_reads
+        && core.replicas.is_leased
+    {
+        return Standing::Serves;
+    }
+    let owner = state.owner(leaf);
+    if owner == core.member() {
+        Standing::Waits
+    } else {
+        Standing::Elsewhere(owner)
+    }
+}
+
+#[cold]
+fn too_few(state: &TableState, leaf: u32, reads_only: bool) -> Option<ErrorReply> {
+    let group = state.map.groups().get(leaf as usize)?;
+    let (have, want) = (
+        group.in_sync().count(),
+        usize::from(state.attributes.min_in_sync),
+    );
+    (!reads_only && have < want).then(|| {
+        ErrorReply::new(format!(
+            "NOREPLICAS {have} of the replicas of this key are in sync and table '{}' wants {want} for a write; \
+             the write was not executed",
+            state.name
+        ))
+    })
 }
 
 /// The commands that are split by key: the command on one key, and how the replies join.
@@ -596,7 +927,17 @@ fn admit(core: &Core, spec: &Spec, table: usize) -> Result<(), ErrorReply> {
         return Err(ErrorReply::new(text.clone()));
     }
     let pending = core.log.pending_bytes() as u64;
-    if state.is_logged() && pending > Settings::load(&core.shared.settings.pending_bytes_max) {
+    let bytes_max = Settings::load(&core.shared.settings.pending_bytes_max);
+    let held = core.log.bytes_held() as u64;
+    if held > bytes_max {
+        core.stats().refused_busy.add(1);
+        return Err(ErrorReply::new(format!(
+            "BUSY brick {} has {held} bytes of writes waiting for replicas; the write was not executed, try \
+             again later",
+            core.id
+        )));
+    }
+    if state.is_logged() && pending > bytes_max {
         core.stats().refused_busy.add(1);
         return Err(ErrorReply::new(format!(
             "BUSY brick {} has {pending} bytes of writes waiting for its disk; the write was not \
@@ -651,6 +992,10 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
         }
         Err(Failure::Suspend) => view.abandon(),
     };
+    if let Some(detour) = finished.detour {
+        reply.truncate(start);
+        return Ran::Detour(detour);
+    }
     if finished.wanted.is_empty() {
         return Ran::Done(finished.gate);
     }
@@ -741,6 +1086,10 @@ fn run_transaction(
     }
     if is_suspended {
         let finished = view.abandon();
+        if let Some(detour) = finished.detour {
+            reply.truncate(start);
+            return Ran::Detour(detour);
+        }
         let wanted = finished.wanted.iter().map(|want| want.value_len as usize);
         let read: usize = values.iter().map(|value| value.value.len()).sum();
         if (read + wanted.sum::<usize>()) as u64 > bytes_max {

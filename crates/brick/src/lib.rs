@@ -16,7 +16,15 @@
 
 mod batch;
 mod brick;
+mod catch_up;
 mod clean;
+#[cfg(test)]
+#[allow(clippy::all, clippy::or_fun_call, clippy::unwrap_used, dead_code)]
+mod cluster_chaos_test;
+#[cfg(test)]
+mod cluster_harness;
+#[cfg(test)]
+mod cluster_test;
 mod cold;
 mod connection;
 mod core;
@@ -30,21 +38,28 @@ mod gather;
 mod harness;
 mod keyed;
 mod log;
+mod membership;
 mod output;
+mod peer;
 mod random;
+mod rebuild;
 mod recover;
+mod remote;
+mod replica;
 mod segments;
 mod session;
 pub mod settings;
 pub mod shared;
 mod slowlog;
 mod staging;
+mod stall;
 pub mod stats;
 mod transaction;
 pub mod users;
 mod view;
 
 pub use brick::{Brick, Config};
+pub use brickyard_replication::{Claim, Direction, LinkId};
 pub use connection::ConnectionId;
 pub use effect::{
     Accepted, Append, BatchId, ColdRead, ControlReply, ControlRequest, Damage, Effect, Event, Port,

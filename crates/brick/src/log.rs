@@ -1,8 +1,8 @@
 //! The brick's side of its log: the batch that is being built, and the operations that were
 //! prepared and are not committed yet.
 //!
-//! In:  encoded records, each with what it does to its table; the log's progress.
-//! Out: batches to append; prepared operations whose time to commit has come.
+//! In:  encoded records, each with what it does to its table; the log's progress; the replicator's
+//!      decisions. Out: batches to append; prepared operations whose time to commit has come.
 //!
 //! Invariants:
 //! - A batch is appended as a whole or not at all, and batches in order; so when one is refused,
@@ -10,14 +10,28 @@
 //! - `newest` names, for every key with a prepared operation, the last one; a decision is always
 //!   made against that (docs/decisions/0003).
 //! - An operation of a `log` table commits when its batch is appended, one of an `fsync` table
-//!   when its batch is synced.
+//!   when its batch is synced, one of a replicated partition when the replicator says so.
+//! - What the replicator knows of is not forgotten by a refusal: it is appended again.
+//!
+//! Reading order: this file (what there is, and building a batch), `log/pending` (looking a key
+//! up), `log/progress` (appended, synced, refused), `log/held` (records of replicated partitions).
+
+mod held;
+mod pending;
+mod progress;
+
+pub(crate) use held::HeldId;
+pub(crate) use progress::Committed;
 
 use crate::effect::{Append, BatchId};
-use crate::output::{Frontier, Gate};
+use crate::output::{Frontier, Gate, Opens};
+use crate::replica::PartitionHasher;
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::{self, Header, Kind};
-use brickyard_types::{Op, Position, SegmentId, UnixMillis};
+use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use hashbrown::HashMap;
+use held::Held;
+use slab::Slab;
 use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -50,66 +64,202 @@ pub(crate) struct Prepared {
     pub(crate) expires_at: Option<UnixMillis>,
     /// Start of the record in its batch.
     pub(crate) record_at: u32,
-    /// Length of the whole record, for the log's accounts; 0 for all but the first entry of a batch.
     pub(crate) key_at: u32,
     pub(crate) key_len: u16,
     pub(crate) value_at: u32,
     pub(crate) value_len: u32,
+    /// Its partition was dropped meanwhile: it does nothing any more.
+    pub(crate) is_void: bool,
 }
 
+/// What makes an operation commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Commits {
+    /// Its batch is in the log.
+    Appended,
+    /// Its batch is synced.
+    Synced,
+    /// The partition's replicas have voted for it.
+    Voted {
+        /// The partition.
+        partition: PartitionId,
+        /// The table has a log; one of durability `memory` has none.
+        is_logged: bool,
+        /// Votes need a sync.
+        fsync: bool,
+    },
+}
+
+/// The list of a batch that an operation is in: by what makes it commit, and where its bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Log,
+    Fsync,
+    Replicated,
+    Unlogged,
+}
+
+impl Commits {
+    const fn class(self) -> Class {
+        match self {
+            Self::Appended => Class::Log,
+            Self::Synced => Class::Fsync,
+            Self::Voted {
+                is_logged: true, ..
+            } => Class::Replicated,
+            Self::Voted { .. } => Class::Unlogged,
+        }
+    }
+}
+
+/// Prepared operations of one batch.
+#[derive(Debug, Default)]
+struct Lists {
+    log: Vec<Prepared>,
+    fsync: Vec<Prepared>,
+    replicated: Vec<Prepared>,
+    unlogged: Vec<Prepared>,
+}
+
+impl Lists {
+    fn of(&self, class: Class) -> &Vec<Prepared> {
+        match class {
+            Class::Log => &self.log,
+            Class::Fsync => &self.fsync,
+            Class::Replicated => &self.replicated,
+            Class::Unlogged => &self.unlogged,
+        }
+    }
+
+    fn of_mut(&mut self, class: Class) -> &mut Vec<Prepared> {
+        match class {
+            Class::Log => &mut self.log,
+            Class::Fsync => &mut self.fsync,
+            Class::Replicated => &mut self.replicated,
+            Class::Unlogged => &mut self.unlogged,
+        }
+    }
+}
+
+/// The batch that records are put into.
+#[derive(Debug)]
+struct Building {
+    id: BatchId,
+    bytes: Vec<u8>,
+    /// Records of replicated tables without a log: kept until they commit.
+    unlogged: Vec<u8>,
+    lists: Lists,
+    /// Records of replicated partitions that the replicator hears of when they are in the log.
+    fresh: Vec<HeldId>,
+    /// Records of replicated partitions that have neither committed nor been cut.
+    held: Waiting,
+    sync: bool,
+    only_frees: bool,
+}
+
+impl Building {
+    fn new(id: BatchId) -> Self {
+        Self {
+            id,
+            bytes: Vec::new(),
+            unlogged: Vec::new(),
+            lists: Lists::default(),
+            fresh: Vec::new(),
+            held: Waiting::default(),
+            sync: false,
+            only_frees: true,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.unlogged.is_empty()
+    }
+}
+
+/// How many records of which partitions have neither committed nor been cut.
+#[derive(Debug, Default)]
+struct Waiting(HashMap<PartitionId, u32, BuildHasherDefault<PartitionHasher>>);
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn has(&self, partition: PartitionId) -> bool {
+        self.0.contains_key(&partition)
+    }
+
+    fn add(&mut self, partition: PartitionId) {
+        *self.0.entry(partition).or_insert(0) += 1;
+    }
+
+    /// Whether nothing is left.
+    fn take(&mut self, partition: PartitionId) -> bool {
+        if let Some(count) = self.0.get_mut(&partition) {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&partition);
+            }
+        }
+        self.0.is_empty()
+    }
+
+    fn partitions(&self) -> impl Iterator<Item = PartitionId> {
+        self.0.keys().copied()
+    }
+}
+
+/// A batch that is on its way to the log, or whose operations have not all committed.
 #[derive(Debug)]
 struct Batch {
     id: BatchId,
     bytes: Arc<Vec<u8>>,
-    log: Vec<Prepared>,
-    fsync: Vec<Prepared>,
+    unlogged: Vec<u8>,
+    lists: Lists,
+    fresh: Vec<HeldId>,
+    held: Waiting,
+    made_at: Instant,
+    /// Its clients were told that nobody knows: nobody waits for its replicated operations any more.
+    is_given_up: bool,
+    /// The log has answered: its bytes are there, or never will be.
+    is_answered: bool,
     position: Position,
     /// Bytes of it that count as pending: those of an `fsync` table wait for the disk until they
     /// are synced.
     counted: usize,
 }
 
+impl Batch {
+    /// Whether nothing of it waits for anything.
+    fn is_done(&self) -> bool {
+        self.is_answered
+            && self.held.is_empty()
+            && self.lists.log.is_empty()
+            && self.lists.fsync.is_empty()
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     batch: BatchId,
     index: u32,
-    fsync: bool,
+    class: Class,
     writer: Writer,
     /// Prepared operations on this key that are not committed.
     count: u32,
 }
 
-/// A prepared operation and its bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pending<'a> {
-    pub(crate) prepared: &'a Prepared,
-    pub(crate) value: &'a [u8],
-    /// What a reply that was decided against it waits for.
-    pub(crate) gate: Gate,
-    pub(crate) writer: Writer,
-}
-
-/// Operations ready to be applied, with the bytes that they point into.
-#[derive(Debug)]
-pub(crate) struct Committed {
-    pub(crate) bytes: Arc<Vec<u8>>,
-    pub(crate) position: Position,
-    pub(crate) operations: Vec<Prepared>,
-}
-
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Log {
-    building: Vec<u8>,
-    building_id: BatchId,
-    building_log: Vec<Prepared>,
-    building_fsync: Vec<Prepared>,
-    building_sync: bool,
-    building_only_frees: bool,
+    building: Building,
     in_flight: VecDeque<Batch>,
     newest: HashMap<KeyRef, Newest, BuildHasherDefault<KeyRefHasher>>,
+    held: Slab<Held>,
     frontier: Frontier,
     pending_bytes: usize,
+    /// Bytes of records of replicated partitions that have neither committed nor been cut.
+    held_bytes: usize,
     spare: Vec<Vec<u8>>,
     spare_operations: Vec<Vec<Prepared>>,
     /// The last batch that was appended.
@@ -123,16 +273,13 @@ pub(crate) struct Log {
 impl Log {
     pub(crate) fn new() -> Self {
         Self {
-            building: Vec::new(),
-            building_id: BatchId(1),
-            building_log: Vec::new(),
-            building_fsync: Vec::new(),
-            building_sync: false,
-            building_only_frees: true,
+            building: Building::new(BatchId(1)),
             in_flight: VecDeque::new(),
             newest: HashMap::default(),
+            held: Slab::new(),
             frontier: Frontier::default(),
             pending_bytes: 0,
+            held_bytes: 0,
             spare: Vec::new(),
             spare_operations: Vec::new(),
             written: BatchId(0),
@@ -155,13 +302,25 @@ impl Log {
     /// Bytes of prepared operations that wait for the disk.
     #[inline]
     pub(crate) fn pending_bytes(&self) -> usize {
-        self.pending_bytes + self.building.len()
+        self.pending_bytes + self.building.bytes.len()
+    }
+
+    /// Bytes of prepared operations that wait for replicas.
+    #[inline]
+    pub(crate) fn bytes_held(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// Whether clients were told that nobody knows of what a partition has in a batch.
+    pub(crate) fn is_given_up(&self, partition: PartitionId) -> bool {
+        let mut batches = self.in_flight.iter();
+        batches.any(|batch| batch.is_given_up && batch.held.has(partition))
     }
 
     /// Bytes in the batch that is being built.
     #[inline]
     pub(crate) fn building_len(&self) -> usize {
-        self.building.len()
+        self.building.bytes.len() + self.building.unlogged.len()
     }
 
     /// The lowest segment that may hold operations which have not committed.
@@ -173,31 +332,58 @@ impl Log {
             .unwrap_or(SegmentId(u32::MAX))
     }
 
-    /// Whether every batch has been answered.
+    /// Whether the log has answered for everything that was given to it.
     pub(crate) fn is_idle(&self) -> bool {
-        self.building.is_empty() && self.in_flight.is_empty()
+        let is_settled = |batch: &Batch| {
+            batch.is_answered && batch.lists.log.is_empty() && batch.lists.fsync.is_empty()
+        };
+        self.building.is_empty() && self.in_flight.iter().all(is_settled)
+    }
+
+    /// Whether the replicator has heard of every record of its partitions that was prepared here.
+    pub(crate) fn is_handed_over(&self) -> bool {
+        self.building.fresh.is_empty() && self.in_flight.iter().all(|it| it.fresh.is_empty())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn leftovers(&self) -> String {
+        let is_empty = self.held.is_empty() && self.newest.is_empty() && self.in_flight.len() < 3;
+        if is_empty {
+            return String::new();
+        }
+        let (held, newest) = (&self.held, &self.newest);
+        format!(
+            "held {held:?} newest {newest:?} batches {}",
+            self.in_flight.len()
+        )
     }
 
     /// The batch that a record appended now belongs to.
     pub(crate) fn building_id(&self) -> BatchId {
-        self.building_id
+        self.building.id
     }
 
     /// What a reply waits for that was decided by an operation in the batch being built.
     #[inline]
-    pub(crate) fn gate(&self, fsync: bool) -> Gate {
-        gate(self.building_id, fsync)
+    pub(crate) fn gate(&self, commits: Commits) -> Gate {
+        let batch = self.building.id;
+        match commits {
+            Commits::Appended => gate(batch, Class::Log, Gate::MANY),
+            Commits::Synced => gate(batch, Class::Fsync, Gate::MANY),
+            Commits::Voted { partition, .. } => gate(batch, Class::Replicated, partition),
+        }
     }
 
     /// Appends a record that changes no key (a clear, a horizon, one that the cleaner moves);
     /// returns its offset in the batch.
     pub(crate) fn append_bare(&mut self, header: &Header, key: &[u8], value: &[&[u8]]) -> u32 {
-        let at = self.building.len() as u32;
-        record::encode(&mut self.building, header, key, value);
+        let at = self.building.bytes.len() as u32;
+        record::encode(&mut self.building.bytes, header, key, value);
         at
     }
 
-    /// Prepares a put or delete of one key as a record of its own.
+    /// Prepares a put or delete of one key as a record of its own. A replicated one without a log is
+    /// returned: the replicator is to hear of it at once.
     #[inline]
     pub(crate) fn prepare(
         &mut self,
@@ -205,11 +391,13 @@ impl Log {
         header: &Header,
         name: &[u8],
         value: &[&[u8]],
-        fsync: bool,
+        commits: Commits,
         writer: Writer,
-    ) {
-        let record_at = self.building.len();
-        let len = record::encode(&mut self.building, header, name, value);
+    ) -> Option<HeldId> {
+        let class = commits.class();
+        let buffer = self.building.buffer_mut(class);
+        let record_at = buffer.len();
+        let len = record::encode(buffer, header, name, value);
         let end = record_at + len;
         let value_len: usize = value.iter().map(|piece| piece.len()).sum();
         let prepared = Prepared {
@@ -223,14 +411,16 @@ impl Log {
             key_len: name.len() as u16,
             value_at: (end - value_len) as u32,
             value_len: value_len as u32,
+            is_void: false,
         };
         if header.kind != Kind::Delete {
-            self.building_only_frees = false;
+            self.building.only_frees = false;
         }
-        self.push(prepared, fsync, writer);
+        self.push(prepared, class, writer);
+        self.hold(commits, record_at, len, 1)
     }
 
-    /// Prepares several puts and deletes of one partition as one record.
+    /// Prepares several puts and deletes of one partition as one record; as [`Self::prepare`].
     ///
     /// `entries` are in the order of `value`'s entries, with offsets relative to `value`.
     pub(crate) fn prepare_batch(
@@ -238,112 +428,111 @@ impl Log {
         header: &Header,
         value: &[u8],
         entries: impl Iterator<Item = Prepared>,
-        fsync: bool,
+        commits: Commits,
         writer: Writer,
-    ) {
-        let record_at = self.building.len();
-        let len = record::encode(&mut self.building, header, b"", &[value]);
+    ) -> Option<HeldId> {
+        let class = commits.class();
+        let buffer = self.building.buffer_mut(class);
+        let record_at = buffer.len();
+        let len = record::encode(buffer, header, b"", &[value]);
         let base = (record_at + len - value.len()) as u32;
-        self.building_only_frees = false;
+        self.building.only_frees = false;
+        let mut count = 0;
         for mut prepared in entries {
             prepared.record_at = record_at as u32;
             prepared.key_at += base;
             prepared.value_at += base;
-            self.push(prepared, fsync, writer);
+            self.push(prepared, class, writer);
+            count += 1;
         }
+        self.hold(commits, record_at, len, count)
     }
 
-    /// Prepares the clear of a partition.
-    pub(crate) fn prepare_clear(&mut self, key: KeyRef, header: &Header, fsync: bool) {
-        let record_at = self.append_bare(header, b"", &[]);
-        let clear = Prepared {
+    /// Prepares the clear of a partition; as [`Self::prepare`].
+    pub(crate) fn prepare_clear(
+        &mut self,
+        key: KeyRef,
+        header: &Header,
+        commits: Commits,
+    ) -> Option<HeldId> {
+        let class = commits.class();
+        let buffer = self.building.buffer_mut(class);
+        let record_at = buffer.len();
+        let len = record::encode(buffer, header, b"", &[]);
+        self.push_clear(key, header.op, record_at, class);
+        self.hold(commits, record_at, len, 1)
+    }
+
+    /// A clear is not in `newest`: it is about no key, and commands see it through their partition.
+    fn push_clear(&mut self, key: KeyRef, op: Op, record_at: usize, class: Class) {
+        let at = record_at as u32;
+        self.building.lists.of_mut(class).push(Prepared {
             key,
             kind: Kind::Clear,
-            op: header.op,
+            op,
             raw: false,
             expires_at: None,
-            record_at,
-            key_at: record_at,
+            record_at: at,
+            key_at: at,
             key_len: 0,
-            value_at: record_at,
+            value_at: at,
             value_len: 0,
-        };
-        // Not in `newest`: it is about no key, and commands see it through their partition.
-        let list = if fsync {
-            &mut self.building_fsync
-        } else {
-            &mut self.building_log
-        };
-        list.push(clear);
-        self.building_sync |= fsync;
+            is_void: false,
+        });
+        self.building.sync |= class == Class::Fsync;
     }
 
     #[inline]
-    fn push(&mut self, prepared: Prepared, fsync: bool, writer: Writer) {
-        let list = if fsync {
-            &mut self.building_fsync
-        } else {
-            &mut self.building_log
-        };
+    fn push(&mut self, prepared: Prepared, class: Class, writer: Writer) {
+        let list = self.building.lists.of_mut(class);
         let index = list.len() as u32;
         list.push(prepared);
-        self.building_sync |= fsync;
+        self.building.sync |= class == Class::Fsync;
+        let batch = self.building.id;
         let newest = self.newest.entry(prepared.key).or_insert(Newest {
-            batch: self.building_id,
+            batch,
             index,
-            fsync,
+            class,
             writer,
             count: 0,
         });
-        newest.batch = self.building_id;
+        newest.batch = batch;
         newest.index = index;
-        newest.fsync = fsync;
+        newest.class = class;
         newest.count += 1;
         if newest.writer != writer {
             newest.writer = Writer::MANY;
         }
     }
 
-    /// The newest clear of a partition that has not committed, with what a reply waits for that was
-    /// decided against it.
-    pub(crate) fn pending_clear(
-        &self,
-        table: u32,
-        partition: LocalPartition,
-    ) -> Option<(Op, Gate)> {
-        let in_flight = self.in_flight.iter().rev();
-        in_flight
-            .flat_map(|batch| {
-                let of = |list: &'_ [Prepared], fsync| {
-                    let clear = list.iter().rev().find(|it| {
-                        it.kind == Kind::Clear
-                            && it.key.table == table
-                            && it.key.partition == partition
-                    });
-                    clear.map(|clear| (clear.op, gate(batch.id, fsync)))
-                };
-                [of(&batch.log, false), of(&batch.fsync, true)]
-            })
-            .flatten()
-            .max_by_key(|(op, _)| *op)
-    }
-
     /// What a reply waits for that needs everything prepared so far to have committed.
     pub(crate) fn barrier(&self) -> Gate {
-        let mut gate = Gate::OPEN;
+        let mut sum = Gate::OPEN;
+        let mut add = |id: BatchId, lists: &Lists, has_log: bool, is_held: bool| {
+            if has_log {
+                sum = sum.and(gate(id, Class::Log, Gate::MANY));
+            }
+            if !lists.fsync.is_empty() {
+                sum = sum.and(gate(id, Class::Fsync, Gate::MANY));
+            }
+            if is_held {
+                sum = sum.and(gate(id, Class::Replicated, Gate::MANY));
+            }
+        };
         for batch in &self.in_flight {
-            gate.appended = batch.id;
-            if !batch.fsync.is_empty() {
-                gate.synced = batch.id;
-            }
+            let has_log = !batch.is_answered || !batch.lists.fsync.is_empty();
+            let is_held = !batch.is_given_up && !batch.held.is_empty();
+            add(batch.id, &batch.lists, has_log, is_held);
         }
-        if !self.building.is_empty() {
-            gate.appended = self.building_id;
-            if !self.building_fsync.is_empty() {
-                gate.synced = self.building_id;
-            }
-        }
-        gate
+        let building = &self.building;
+        let has_log = !building.bytes.is_empty();
+        add(
+            building.id,
+            &building.lists,
+            has_log,
+            !building.held.is_empty(),
+        );
+        sum
     }
 
     /// Whether no key has a prepared operation.
@@ -352,283 +541,104 @@ impl Log {
         self.newest.is_empty()
     }
 
-    /// The newest prepared operation on the key, if there is one.
-    #[inline]
-    pub(crate) fn pending(&self, key: KeyRef, name: &[u8]) -> Option<Pending<'_>> {
-        if self.newest.is_empty() {
-            return None;
-        }
-        let newest = self.newest.get(&key)?;
-        let found = self.find(newest, name);
-        // Two keys with one 64-bit hash are prepared at once: rare enough for a walk.
-        found.or_else(|| self.walk(key, name))
-    }
-
-    fn find(&self, newest: &Newest, name: &[u8]) -> Option<Pending<'_>> {
-        let (bytes, list) = self.batch(newest.batch, newest.fsync)?;
-        let prepared = list.get(newest.index as usize)?;
-        pending_in(
-            bytes,
-            prepared,
-            name,
-            gate(newest.batch, newest.fsync),
-            newest.writer,
-        )
-    }
-
-    fn batch(&self, id: BatchId, fsync: bool) -> Option<(&[u8], &[Prepared])> {
-        if id == self.building_id {
-            let list = if fsync {
-                &self.building_fsync
-            } else {
-                &self.building_log
-            };
-            return Some((&self.building, list));
-        }
-        let batch = self.in_flight.get(self.index(id)?)?;
-        Some((&batch.bytes, if fsync { &batch.fsync } else { &batch.log }))
-    }
-
-    /// Batches in flight are few and sorted; their numbers have gaps only after a refusal.
-    fn index(&self, id: BatchId) -> Option<usize> {
-        let first = self.in_flight.front()?.id;
-        let guess = usize::try_from(id.0.checked_sub(first.0)?).ok()?;
-        match self.in_flight.get(guess) {
-            Some(batch) if batch.id == id => Some(guess),
-            _ => self
-                .in_flight
-                .binary_search_by_key(&id, |batch| batch.id)
-                .ok(),
-        }
-    }
-
-    fn walk(&self, key: KeyRef, name: &[u8]) -> Option<Pending<'_>> {
-        let building = [
-            (
-                self.building_id,
-                &self.building[..],
-                &self.building_log,
-                false,
-            ),
-            (
-                self.building_id,
-                &self.building[..],
-                &self.building_fsync,
-                true,
-            ),
-        ];
-        let in_flight = self.in_flight.iter().rev().flat_map(|batch| {
-            [
-                (batch.id, &batch.bytes[..], &batch.log, false),
-                (batch.id, &batch.bytes[..], &batch.fsync, true),
-            ]
-        });
-        building
-            .into_iter()
-            .chain(in_flight)
-            .find_map(|(id, bytes, list, fsync)| {
-                list.iter()
-                    .rev()
-                    .filter(|prepared| prepared.key == key)
-                    .find_map(|prepared| {
-                        pending_in(bytes, prepared, name, gate(id, fsync), Writer::MANY)
-                    })
-            })
-    }
-
     /// The batch to append now, if anything was put into it.
-    pub(crate) fn take_batch(&mut self) -> Option<Append> {
+    pub(crate) fn take_batch(&mut self, now: Instant) -> Option<Append> {
         if self.building.is_empty() {
             return None;
         }
-        let spare = self.spare.pop().unwrap_or_default();
-        let bytes = Arc::new(std::mem::replace(&mut self.building, spare));
-        let spare_log = self.spare_operations.pop().unwrap_or_default();
-        let spare_fsync = self.spare_operations.pop().unwrap_or_default();
-        self.pending_bytes += bytes.len();
-        let append = Append {
-            id: self.building_id,
+        let next = Building {
+            bytes: self.spare.pop().unwrap_or_default(),
+            lists: Lists {
+                log: self.spare_operations.pop().unwrap_or_default(),
+                fsync: self.spare_operations.pop().unwrap_or_default(),
+                replicated: self.spare_operations.pop().unwrap_or_default(),
+                unlogged: Vec::new(),
+            },
+            ..Building::new(BatchId(self.building.id.0 + 1))
+        };
+        let built = std::mem::replace(&mut self.building, next);
+        let bytes = Arc::new(built.bytes);
+        let append = (!bytes.is_empty()).then(|| Append {
+            id: built.id,
             bytes: Arc::clone(&bytes),
             epoch: self.epoch,
-            sync: std::mem::take(&mut self.building_sync),
-            frees_space: std::mem::replace(&mut self.building_only_frees, true),
-        };
+            sync: built.sync,
+            frees_space: built.only_frees,
+        });
+        self.pending_bytes += bytes.len();
         self.in_flight.push_back(Batch {
-            id: self.building_id,
+            id: built.id,
             counted: bytes.len(),
             bytes,
-            log: std::mem::replace(&mut self.building_log, spare_log),
-            fsync: std::mem::replace(&mut self.building_fsync, spare_fsync),
+            unlogged: built.unlogged,
+            lists: built.lists,
+            fresh: built.fresh,
+            held: built.held,
+            made_at: now,
+            is_given_up: false,
+            is_answered: append.is_none(),
             position: Position::NONE,
         });
-        self.building_id = BatchId(self.building_id.0 + 1);
-        Some(append)
+        if append.is_none() {
+            self.drop_done(self.in_flight.len() - 1);
+        }
+        append
     }
+}
 
-    /// The batch is in the log; returns its operations that commit by that.
-    pub(crate) fn on_appended(&mut self, id: BatchId, position: Position) -> Option<Committed> {
-        if id <= self.skipped {
-            return None;
+impl Opens for Log {
+    /// As the frontier says; and of one partition exactly: one that waits for a replica does not hold up the
+    /// others.
+    #[inline]
+    fn opens(&self, gate: Gate) -> bool {
+        if self.frontier.opens(gate) {
+            return true;
         }
-        assert!(
-            id > self.frontier.appended,
-            "batch {} was appended twice",
-            id.0
-        );
-        let index = self.index(id)?;
-        let batch = self.in_flight.get_mut(index)?;
-        batch.position = position;
-        self.frontier.appended = id;
-        self.written = id;
-        if batch.fsync.is_empty() {
-            self.pending_bytes -= std::mem::take(&mut batch.counted);
-        }
-        let operations = std::mem::take(&mut batch.log);
-        let committed = Committed {
-            bytes: Arc::clone(&batch.bytes),
-            position,
-            operations,
-        };
-        self.forget(&committed.operations);
-        self.drop_done();
-        // A batch that is done behind one that waits for its sync must not keep its memory.
-        if let Some(done) = self
-            .index(id)
-            .and_then(|index| self.in_flight.get_mut(index))
-            .filter(|batch| batch.fsync.is_empty())
-        {
-            done.bytes = Arc::default();
-        }
-        Some(committed)
+        let is_written =
+            gate.appended <= self.frontier.appended && gate.synced <= self.frontier.synced;
+        is_written && gate.partition != Gate::MANY && !self.waits(gate.replicated, gate.partition)
     }
+}
 
-    /// Everything up to this batch is synced; returns the operations that commit by that.
-    pub(crate) fn on_synced(&mut self, upto: BatchId) -> Vec<Committed> {
-        let mut committed = Vec::new();
-        for batch in &mut self.in_flight {
-            if batch.id > upto || batch.id > self.frontier.appended {
-                break;
-            }
-            if !batch.fsync.is_empty() {
-                self.pending_bytes -= std::mem::take(&mut batch.counted);
-                committed.push(Committed {
-                    bytes: Arc::clone(&batch.bytes),
-                    position: batch.position,
-                    operations: std::mem::take(&mut batch.fsync),
-                });
-            }
+impl Log {
+    /// Whether something of a partition in a batch has not committed, so that its clients wait. Operations of
+    /// a partition commit in order: then nothing of earlier batches waits either.
+    fn waits(&self, batch: BatchId, partition: PartitionId) -> bool {
+        if batch == self.building.id {
+            return self.building.held.has(partition);
         }
-        self.frontier.synced = self.frontier.synced.max(upto.min(self.frontier.appended));
-        for batch in &committed {
-            self.forget(&batch.operations);
-        }
-        self.drop_done();
-        committed
+        let batch = self.index(batch).and_then(|at| self.in_flight.get(at));
+        batch.is_some_and(|batch| !batch.is_given_up && batch.held.has(partition))
     }
+}
 
-    /// The log refused this batch: it, every later one and the one being built are forgotten,
-    /// since the later ones may have been decided against it. Returns the forgotten operations.
-    pub(crate) fn on_refused(&mut self, id: BatchId) -> Vec<Prepared> {
-        let mut refused = Vec::new();
-        for batch in &mut self.in_flight {
-            if batch.id >= id {
-                self.pending_bytes -= std::mem::take(&mut batch.counted);
-                batch.bytes = Arc::new(Vec::new());
-                refused.append(&mut batch.log);
-                refused.append(&mut batch.fsync);
-            }
-        }
-        self.building.clear();
-        refused.append(&mut self.building_log);
-        refused.append(&mut self.building_fsync);
-        self.building_sync = false;
-        self.building_only_frees = true;
-        // Replies that waited for these batches are errors by now; what is decided from here on
-        // waits for later ones.
-        self.frontier.appended = self.building_id;
-        self.building_id = BatchId(self.building_id.0 + 1);
-        self.in_flight.retain(|batch| batch.id < id);
-        self.skipped = self.frontier.appended;
-        self.epoch += 1;
-        self.forget(&refused);
-        refused
-    }
-
-    fn forget(&mut self, operations: &[Prepared]) {
-        for prepared in operations
-            .iter()
-            .filter(|prepared| prepared.kind != Kind::Clear)
-        {
-            if let hashbrown::hash_map::Entry::Occupied(mut entry) = self.newest.entry(prepared.key)
-            {
-                entry.get_mut().count -= 1;
-                if entry.get().count == 0 {
-                    entry.remove();
-                }
-            }
-        }
-    }
-
-    /// Gives back the memory of a batch whose operations were applied.
-    pub(crate) fn recycle(&mut self, committed: Committed) {
-        const SPARE_BYTES_MAX: usize = 4 << 20;
-        let Committed {
-            bytes,
-            mut operations,
-            ..
-        } = committed;
-        if self.spare_operations.len() < 4 {
-            operations.clear();
-            self.spare_operations.push(operations);
-        }
-        if self.spare.len() < 2
-            && let Ok(mut bytes) = Arc::try_unwrap(bytes)
-            && bytes.capacity() <= SPARE_BYTES_MAX
-        {
-            bytes.clear();
-            self.spare.push(bytes);
-        }
-    }
-
-    fn drop_done(&mut self) {
-        while let Some(batch) = self.in_flight.front()
-            && batch.id <= self.frontier.appended
-            && batch.log.is_empty()
-            && batch.fsync.is_empty()
-        {
-            self.in_flight.pop_front();
+impl Building {
+    fn buffer_mut(&mut self, class: Class) -> &mut Vec<u8> {
+        match class {
+            Class::Unlogged => &mut self.unlogged,
+            _ => &mut self.bytes,
         }
     }
 }
 
 #[inline]
-fn gate(batch: BatchId, fsync: bool) -> Gate {
-    Gate {
-        appended: batch,
-        synced: if fsync { batch } else { BatchId(0) },
+fn gate(batch: BatchId, class: Class, partition: PartitionId) -> Gate {
+    match class {
+        Class::Log => Gate {
+            appended: batch,
+            ..Gate::OPEN
+        },
+        Class::Fsync => Gate {
+            appended: batch,
+            synced: batch,
+            ..Gate::OPEN
+        },
+        Class::Replicated | Class::Unlogged => Gate {
+            replicated: batch,
+            partition,
+            ..Gate::OPEN
+        },
     }
-}
-
-fn pending_in<'a>(
-    bytes: &'a [u8],
-    prepared: &'a Prepared,
-    name: &[u8],
-    gate: Gate,
-    writer: Writer,
-) -> Option<Pending<'a>> {
-    let key_at = prepared.key_at as usize;
-    let key = bytes.get(key_at..key_at + usize::from(prepared.key_len))?;
-    if key != name {
-        return None;
-    }
-    let value_at = prepared.value_at as usize;
-    let value = bytes.get(value_at..value_at + prepared.value_len as usize)?;
-    Some(Pending {
-        prepared,
-        value,
-        gate,
-        writer,
-    })
 }
 
 /// Mixes the small fields into a hash that is already strong.

@@ -8,18 +8,24 @@
 //! - Replies leave in the order of their requests.
 //! - A reply leaves only after its gate opened: the ops that it was decided against are committed
 //!   (PROTOCOL rules 16 and 26).
-//! - When the log refuses a batch, every reply that waited for it becomes an error, and no other.
+//! - When operations are lost, every reply that waited for one of them becomes an error, and no other.
 
 use crate::effect::BatchId;
+use crate::gather::partly_done;
+use brickyard_types::PartitionId;
 use std::collections::VecDeque;
 
-/// What a reply waits for: batches that must have been appended, and batches that must be synced.
+/// What a reply waits for: batches that must have been appended, batches that must be synced, and a batch
+/// whose replicated operations must have committed.
 ///
-/// Batch 0 means "nothing". A gate is a pair because tables of both durabilities share one log.
+/// Batch 0 means "nothing". A gate has several parts because all tables share one log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gate {
     pub(crate) appended: BatchId,
     pub(crate) synced: BatchId,
+    pub(crate) replicated: BatchId,
+    /// The partition that `replicated` is about; [`Gate::MANY`] for several.
+    pub(crate) partition: PartitionId,
 }
 
 impl Gate {
@@ -27,7 +33,12 @@ impl Gate {
     pub(crate) const OPEN: Self = Self {
         appended: BatchId(0),
         synced: BatchId(0),
+        replicated: BatchId(0),
+        partition: PartitionId(0),
     };
+
+    /// Stands for several partitions. (Ids are given out from 1.)
+    pub(crate) const MANY: PartitionId = PartitionId(u32::MAX);
 
     #[inline]
     pub(crate) fn is_open(self) -> bool {
@@ -40,13 +51,55 @@ impl Gate {
         Self {
             appended: self.appended.max(other.appended),
             synced: self.synced.max(other.synced),
+            replicated: self.replicated.max(other.replicated),
+            partition: match (self.replicated.0, other.replicated.0) {
+                (_, 0) => self.partition,
+                (0, _) => other.partition,
+                _ if self.partition == other.partition => self.partition,
+                _ => Self::MANY,
+            },
         }
     }
 
-    /// Whether the refusal of `batch`, and so of all later ones, refuses this too.
-    pub(crate) fn waits_for(self, batch: BatchId) -> bool {
-        self.appended >= batch || self.synced >= batch
+    /// Whether the same batches are waited for, whatever the partition.
+    #[inline]
+    fn has_same_batches(self, other: Self) -> bool {
+        self.appended == other.appended
+            && self.synced == other.synced
+            && self.replicated == other.replicated
     }
+
+    /// Whether the failure of `lost` makes a reply behind this gate untrue.
+    pub(crate) fn is_hit_by(self, lost: Lost) -> bool {
+        match lost {
+            Lost::From(batch) => {
+                self.appended >= batch || self.synced >= batch || self.replicated >= batch
+            }
+            Lost::Of(partition, batch) => {
+                self.replicated >= batch
+                    && (self.partition == partition || self.partition == Self::MANY)
+            }
+            // What was given up of several partitions is not told apart from what waits behind it.
+            Lost::Only(partition, batch) => {
+                self.replicated == batch && self.partition == partition
+                    || self.replicated >= batch && self.partition == Self::MANY
+            }
+            Lost::Unwritten(batch) => self.appended >= batch || self.synced >= batch,
+        }
+    }
+}
+
+/// Operations that will not commit, or of which nobody knows whether they do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// Those of this batch and of all later ones.
+    From(BatchId),
+    /// Those of a partition, in this batch and in later ones.
+    Of(PartitionId, BatchId),
+    /// Those of a partition, in this batch.
+    Only(PartitionId, BatchId),
+    /// Those of this batch and of all later ones that commit by the log alone.
+    Unwritten(BatchId),
 }
 
 /// How far the log has come: the gates at or below are open.
@@ -54,12 +107,23 @@ impl Gate {
 pub(crate) struct Frontier {
     pub(crate) appended: BatchId,
     pub(crate) synced: BatchId,
+    /// All replicated operations up to this batch have committed or were given up.
+    pub(crate) replicated: BatchId,
+    /// Counts the replicated operations that have committed, were cut or given up.
+    pub(crate) settled: u64,
 }
 
-impl Frontier {
+/// Knows what has committed.
+pub(crate) trait Opens {
+    fn opens(&self, gate: Gate) -> bool;
+}
+
+impl Opens for Frontier {
     #[inline]
-    pub(crate) fn opens(self, gate: Gate) -> bool {
-        gate.appended <= self.appended && gate.synced <= self.synced
+    fn opens(&self, gate: Gate) -> bool {
+        gate.appended <= self.appended
+            && gate.synced <= self.synced
+            && gate.replicated <= self.replicated
     }
 }
 
@@ -84,6 +148,8 @@ enum Chunk {
     Hole {
         id: HoleId,
         filled: Option<(Vec<u8>, Gate)>,
+        /// A part of the write was executed elsewhere: a refusal must not deny that.
+        is_partly_done: bool,
     },
 }
 
@@ -191,7 +257,7 @@ impl Output {
         if gate.is_open() {
             return;
         }
-        if gated.is_empty() || *sum == gate {
+        if gated.is_empty() || sum.has_same_batches(gate) {
             // The batch that is being built, again: by far the most common case.
             gated.push((start as u32, bytes.len() as u32, gate));
             *sum = sum.and(gate);
@@ -214,14 +280,18 @@ impl Output {
         let id = HoleId(self.hole_next);
         self.hole_next += 1;
         self.holes += 1;
-        self.held.push_back(Chunk::Hole { id, filled: None });
+        self.held.push_back(Chunk::Hole {
+            id,
+            filled: None,
+            is_partly_done: false,
+        });
         id
     }
 
     /// Puts the reply into its place; a hole that is not there any more is left alone.
     pub(crate) fn fill_hole(&mut self, hole: HoleId, reply: Vec<u8>, gate: Gate) {
         for chunk in &mut self.held {
-            if let Chunk::Hole { id, filled } = chunk
+            if let Chunk::Hole { id, filled, .. } = chunk
                 && *id == hole
                 && filled.is_none()
             {
@@ -233,15 +303,31 @@ impl Output {
         }
     }
 
-    /// Lets out what `frontier` allows; whether anything is ready then.
-    pub(crate) fn advance(&mut self, frontier: Frontier) -> bool {
+    /// What fills the hole is a write of which a part was executed elsewhere.
+    pub(crate) fn mark_partly_done(&mut self, hole: HoleId) {
+        for chunk in &mut self.held {
+            if let Chunk::Hole {
+                id, is_partly_done, ..
+            } = chunk
+                && *id == hole
+            {
+                *is_partly_done = true;
+            }
+        }
+    }
+
+    /// Lets out what has committed; whether anything is ready then.
+    pub(crate) fn advance(&mut self, progress: &impl Opens) -> bool {
         while let Some(chunk) = self.held.front() {
             let is_open = match chunk {
-                Chunk::Replies { gate, .. }
-                | Chunk::Hole {
+                Chunk::Replies { gate, gated, .. } => {
+                    progress.opens(*gate)
+                        || gated.len() > 1 && gated.iter().all(|it| progress.opens(it.2))
+                }
+                Chunk::Hole {
                     filled: Some((_, gate)),
                     ..
-                } => frontier.opens(*gate),
+                } => progress.opens(*gate),
                 Chunk::Hole { filled: None, .. } => false,
             };
             if !is_open {
@@ -267,22 +353,27 @@ impl Output {
         !self.ready().is_empty()
     }
 
-    /// The log refused `batch` and all later ones: each reply that waits for one of them becomes
-    /// `error`, a whole line.
-    pub(crate) fn refuse(&mut self, batch: BatchId, error: &[u8]) {
+    /// Operations were lost: each reply that waits for one of them becomes `error`, a whole line.
+    pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
         for chunk in &mut self.held {
             match chunk {
                 Chunk::Hole {
                     filled: Some((bytes, gate)),
+                    is_partly_done,
                     ..
-                } if gate.waits_for(batch) => {
+                } if gate.is_hit_by(lost) => {
+                    let error = if *is_partly_done {
+                        partly_done(error)
+                    } else {
+                        error.to_vec()
+                    };
                     self.held_bytes = self.held_bytes - bytes.len() + error.len();
-                    *bytes = error.to_vec();
+                    *bytes = error;
                     *gate = Gate::OPEN;
                 }
-                Chunk::Replies { bytes, gate, gated } if gate.waits_for(batch) => {
+                Chunk::Replies { bytes, gate, gated } if gate.is_hit_by(lost) => {
                     let before = bytes.len();
-                    refuse_replies(bytes, gate, gated, batch, error);
+                    refuse_replies(bytes, gate, gated, lost, error);
                     self.held_bytes = self.held_bytes - before + bytes.len();
                 }
                 Chunk::Hole { .. } | Chunk::Replies { .. } => {}
@@ -295,7 +386,7 @@ fn refuse_replies(
     bytes: &mut Vec<u8>,
     gate: &mut Gate,
     gated: &mut Vec<(u32, u32, Gate)>,
-    batch: BatchId,
+    lost: Lost,
     error: &[u8],
 ) {
     let mut rewritten = Vec::with_capacity(bytes.len());
@@ -305,7 +396,7 @@ fn refuse_replies(
     for &(start, end, reply_gate) in gated.iter() {
         let (start, end) = (start as usize, end as usize);
         rewritten.extend_from_slice(bytes.get(copied..start).unwrap_or_default());
-        if reply_gate.waits_for(batch) {
+        if reply_gate.is_hit_by(lost) {
             rewritten.extend_from_slice(error);
         } else {
             let at = rewritten.len() as u32;

@@ -3,10 +3,12 @@ use super::*;
 const FIRST: Gate = Gate {
     appended: BatchId(1),
     synced: BatchId(0),
+    ..Gate::OPEN
 };
 const SECOND: Gate = Gate {
     appended: BatchId(2),
     synced: BatchId(0),
+    ..Gate::OPEN
 };
 
 fn write(output: &mut Output, reply: &[u8], gate: Gate) {
@@ -19,7 +21,7 @@ fn write(output: &mut Output, reply: &[u8], gate: Gate) {
 fn appended(batch: u64) -> Frontier {
     Frontier {
         appended: BatchId(batch),
-        synced: BatchId(0),
+        ..Frontier::default()
     }
 }
 
@@ -45,8 +47,8 @@ fn gated_reply_holds_all_behind_it_and_none_before() {
     write(&mut output, b"b", FIRST);
     write(&mut output, b"c", Gate::OPEN);
     assert_eq!(drain(&mut output), b"a");
-    assert!(!output.advance(appended(0)));
-    assert!(output.advance(appended(1)));
+    assert!(!output.advance(&appended(0)));
+    assert!(output.advance(&appended(1)));
     assert_eq!(drain(&mut output), b"bc");
     assert_eq!(output.len(), 0);
 }
@@ -56,9 +58,9 @@ fn later_batch_does_not_hold_back_an_earlier_one() {
     let mut output = Output::default();
     write(&mut output, b"a", FIRST);
     write(&mut output, b"b", SECOND);
-    assert!(output.advance(appended(1)));
+    assert!(output.advance(&appended(1)));
     assert_eq!(drain(&mut output), b"a");
-    assert!(output.advance(appended(2)));
+    assert!(output.advance(&appended(2)));
     assert_eq!(drain(&mut output), b"b");
 }
 
@@ -71,12 +73,14 @@ fn synced_gate_needs_the_sync() {
         Gate {
             appended: BatchId(1),
             synced: BatchId(1),
+            ..Gate::OPEN
         },
     );
-    assert!(!output.advance(appended(1)));
-    assert!(output.advance(Frontier {
+    assert!(!output.advance(&appended(1)));
+    assert!(output.advance(&Frontier {
         appended: BatchId(1),
-        synced: BatchId(1)
+        synced: BatchId(1),
+        ..Frontier::default()
     }));
 }
 
@@ -88,8 +92,8 @@ fn refused_batch_turns_just_its_own_replies_into_errors() {
     write(&mut output, b"b", SECOND);
     write(&mut output, b"y", Gate::OPEN);
     write(&mut output, b"c", SECOND);
-    output.refuse(BatchId(2), b"-E");
-    assert!(output.advance(appended(1)));
+    output.refuse(Lost::From(BatchId(2)), b"-E");
+    assert!(output.advance(&appended(1)));
     assert_eq!(drain(&mut output), b"ax-Ey-E");
     assert_eq!(output.len(), 0);
 }
@@ -103,12 +107,12 @@ fn hole_keeps_its_place_until_it_is_filled() {
     write(&mut output, b"d", Gate::OPEN);
     assert_eq!(output.holes(), 2);
     output.fill_hole(second, b"c".to_vec(), Gate::OPEN);
-    output.advance(appended(0));
+    output.advance(&appended(0));
     assert_eq!(drain(&mut output), b"a");
     output.fill_hole(first, b"b".to_vec(), FIRST);
-    output.advance(appended(0));
+    output.advance(&appended(0));
     assert_eq!(drain(&mut output), b"");
-    output.advance(appended(1));
+    output.advance(&appended(1));
     assert_eq!(drain(&mut output), b"bcd");
     assert_eq!((output.holes(), output.len()), (0, 0));
 }
@@ -118,8 +122,8 @@ fn refused_hole_becomes_the_error() {
     let mut output = Output::default();
     let hole = output.open_hole();
     output.fill_hole(hole, b"v".to_vec(), SECOND);
-    output.refuse(BatchId(2), b"-E");
-    output.advance(appended(0));
+    output.refuse(Lost::From(BatchId(2)), b"-E");
+    output.advance(&appended(0));
     assert_eq!(drain(&mut output), b"-E");
 }
 

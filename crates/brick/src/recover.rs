@@ -13,7 +13,7 @@ use crate::brick::Brick;
 use crate::core::Core;
 use crate::effect::{BatchId, Damage, Recovered};
 use brickyard_table::{KeyHash, Put, Value};
-use brickyard_types::record::{self, HEADER_BYTES, Header, Kind, flag};
+use brickyard_types::record::{self, HEADER_BYTES, Header, Kind, Record, flag};
 use brickyard_types::{Medium, Op, PartitionId, Position, SegmentId};
 
 /// Something of a log that is put back into a table.
@@ -41,6 +41,9 @@ impl Brick {
 
     /// Puts back what the log holds; in log order, before any connection.
     pub fn recover(&mut self, recovered: Recovered<'_>) {
+        let Some(recovered) = self.core.recover_replica(recovered) else {
+            return;
+        };
         match recovered {
             Recovered::Hint {
                 header,
@@ -53,30 +56,7 @@ impl Brick {
                 };
                 self.core.recover_item(header, key, value, position);
             }
-            Recovered::Record { record, position } => match record.header.kind {
-                Kind::Batch => {
-                    for entry in record::entries(record.value) {
-                        let Ok(entry) = entry else { return };
-                        let header = Header {
-                            kind: entry.kind,
-                            flags: (record.header.flags & flag::MOVED) | entry.flags,
-                            expires_at: entry.expires_at,
-                            ..record.header
-                        };
-                        self.core.recover_item(
-                            header,
-                            entry.key,
-                            Value::Hot(entry.value),
-                            position,
-                        );
-                    }
-                }
-                _ => {
-                    let value = Value::Hot(record.value);
-                    self.core
-                        .recover_item(record.header, record.key, value, position);
-                }
-            },
+            Recovered::Record { record, position } => self.core.recover_record(&record, position),
         }
     }
 
@@ -84,6 +64,11 @@ impl Brick {
     pub fn on_damage(&mut self, damage: Damage) {
         let records_max = damage.len / HEADER_BYTES as u64 + 1;
         for (id, op) in &damage.partitions {
+            if self.core.is_replicated(*id) {
+                // It claims nothing (PROTOCOL rule 15), whatever stands behind: others have what is missing.
+                self.core.torn.insert(*id);
+                continue;
+            }
             for state in self.core.tables.iter_mut().flatten() {
                 let Some(partition) = state.partition_mut(*id) else {
                     continue;
@@ -109,6 +94,7 @@ impl Brick {
         for (segment, bytes) in sealed {
             self.core.segments.seal(*segment, *bytes);
         }
+        self.core.finish_rebuilds();
         for state in self.core.tables.iter_mut().flatten() {
             state.table.purge_tombstones();
             for partition in state.partitions.iter_mut().flatten() {
@@ -120,12 +106,37 @@ impl Brick {
                 }
             }
         }
+        self.core.take_seat(self.incarnation);
         self.publish();
     }
 }
 
 impl Core {
-    fn recover_item(&mut self, header: Header, key: &[u8], value: Value<'_>, position: Position) {
+    /// Puts a whole record back.
+    pub(crate) fn recover_record(&mut self, record: &Record<'_>, position: Position) {
+        if record.header.kind != Kind::Batch {
+            let value = Value::Hot(record.value);
+            return self.recover_item(record.header, record.key, value, position);
+        }
+        for entry in record::entries(record.value) {
+            let Ok(entry) = entry else { return };
+            let header = Header {
+                kind: entry.kind,
+                flags: (record.header.flags & flag::MOVED) | entry.flags,
+                expires_at: entry.expires_at,
+                ..record.header
+            };
+            self.recover_item(header, entry.key, Value::Hot(entry.value), position);
+        }
+    }
+
+    pub(crate) fn recover_item(
+        &mut self,
+        header: Header,
+        key: &[u8],
+        value: Value<'_>,
+        position: Position,
+    ) {
         // A table that is not in the catalog was dropped.
         let Some(&table) = self.table_by_id.get(&header.table) else {
             return;
@@ -194,6 +205,7 @@ impl Core {
                 .map(|_| ()),
             Kind::Clear => {
                 state.table.clear(local, header.op);
+                partition.note_cleared(header.op);
                 if header.op > partition.damaged && partition.unreadable.is_none() {
                     // What the log has lost of it would be gone as well.
                     partition.damaged = Op(0);
@@ -204,6 +216,8 @@ impl Core {
                 partition.horizon = partition.horizon.max(header.op);
                 Ok(())
             }
+            // What these say is for the replicator.
+            Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop => Ok(()),
             Kind::Batch => unreachable!("taken apart before"),
         };
         if let Err(full) = applied {

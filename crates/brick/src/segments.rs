@@ -12,12 +12,16 @@ pub(crate) struct Segment {
     pub(crate) bytes: u64,
     /// It has damage that was not repaired: it is neither cleaned nor removed.
     pub(crate) is_damaged: bool,
+    /// Something in it must outlive every older segment: not cleaned before it is the oldest.
+    pub(crate) is_pinned: bool,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
     sealed: BTreeMap<SegmentId, Segment>,
+    /// The last one that was sealed, whether it is still there or not.
+    newest: SegmentId,
     /// Bytes of tombstones that the cleaner has moved here because they were still needed: to move
     /// them again gains nothing before something older is gone.
     kept: BTreeMap<SegmentId, u64>,
@@ -44,11 +48,16 @@ const OLDEST_LIVE_PERCENT_MAX: u64 = 90;
 
 impl Segments {
     pub(crate) fn seal(&mut self, id: SegmentId, bytes: u64) {
+        self.newest = self.newest.max(id);
         self.sealed.entry(id).or_default().bytes = bytes;
     }
 
     pub(crate) fn mark_damaged(&mut self, id: SegmentId) {
         self.sealed.entry(id).or_default().is_damaged = true;
+    }
+
+    pub(crate) fn pin(&mut self, id: SegmentId) {
+        self.sealed.entry(id).or_default().is_pinned = true;
     }
 
     pub(crate) fn remove(&mut self, id: SegmentId) {
@@ -69,6 +78,21 @@ impl Segments {
 
     pub(crate) fn len(&self) -> usize {
         self.sealed.len()
+    }
+
+    /// The sealed ones, oldest first.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = SegmentId> {
+        self.sealed.keys().copied()
+    }
+
+    /// The one that is written to.
+    pub(crate) fn next_id(&self) -> SegmentId {
+        SegmentId(
+            self.newest
+                .0
+                .max(self.sealed.keys().next_back().map_or(0, |id| id.0))
+                + 1,
+        )
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -99,10 +123,9 @@ impl Segments {
             return None;
         }
         let newest = self.sealed.keys().next_back().map_or(0, |id| id.0);
-        let candidates = self
-            .sealed
-            .range(..before)
-            .filter(|(_, segment)| !segment.is_damaged);
+        let candidates = self.sealed.range(..before).filter(|(id, segment)| {
+            !segment.is_damaged && (!segment.is_pinned || !self.has_older(**id, **id))
+        });
         let live_percent = |id: &SegmentId, segment: &Segment| {
             let kept = self.kept.get(id).copied().unwrap_or(0);
             let live = live.get(id).copied().unwrap_or(0) + kept;

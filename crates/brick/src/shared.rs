@@ -3,8 +3,10 @@
 use crate::settings::Settings;
 use crate::stats::Stats;
 use crate::users::Users;
+use brickyard_routing::NodeId;
 use brickyard_types::UnixMillis;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// Where clients reach a brick.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub struct BrickAddress {
 pub struct Shared {
     /// 40 hexadecimal digits, drawn at each start.
     pub run_id: String,
+    /// The node's number in the cluster.
+    pub node: NodeId,
     /// The node's id, 40 hexadecimal digits, kept in the data directory.
     pub node_id: String,
     /// The version that Redis clients are told; they choose commands by it.
@@ -44,6 +48,10 @@ pub struct Shared {
     pub os: String,
     /// Memory of the machine in bytes, for `INFO`.
     pub memory_total: u64,
+    /// How long a request may wait for replicas, views and other nodes before its client is told so.
+    pub request_deadline: Duration,
+    /// After how long without its vote a replica is taken out of a partition.
+    pub eviction_timeout: Duration,
     /// Longest value in bytes.
     pub value_bytes_max: usize,
     /// Settings that may change while the node runs.

@@ -78,6 +78,8 @@ pub(crate) struct View<'a> {
     wanted: Vec<ColdWanted>,
     expired: Vec<(Location, Vec<u8>)>,
     has_written: bool,
+    /// A key has a prepared operation whose outcome is not known here yet: the command must wait for it.
+    is_unsettled: bool,
     reads: Reads,
 }
 
@@ -100,6 +102,17 @@ pub(crate) struct Finished {
     pub(crate) gate: Gate,
     /// Values that it needs first; then nothing was written.
     pub(crate) wanted: Vec<ColdWanted>,
+    /// It must wait, or be asked of the primary; then nothing was written.
+    pub(crate) detour: Option<Detour>,
+}
+
+/// Why a command cannot be answered here and now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detour {
+    /// A prepared operation on one of its keys may commit or be cut (PROTOCOL rules 5 and 33).
+    Wait,
+    /// A key has expired, which the primary alone decides (PROTOCOL rule 34).
+    AskPrimary,
 }
 
 /// What a key holds, before its value is looked at.
@@ -119,6 +132,8 @@ enum Newest<'a> {
         position: Position,
     },
     Expired,
+    /// It has a prepared operation whose outcome is not known.
+    Unsettled,
     /// What the key holds may be among what the log has lost.
     Damaged {
         partition: PartitionId,
@@ -148,6 +163,7 @@ impl<'a> View<'a> {
             wanted: Vec::new(),
             expired: Vec::new(),
             has_written: false,
+            is_unsettled: false,
             reads: Reads::default(),
         }
     }
@@ -165,6 +181,12 @@ impl<'a> View<'a> {
     fn state(&self) -> &TableState {
         self.core
             .table(self.place.table)
+            .expect("checked before the command ran")
+    }
+
+    fn partition(&self) -> &Partition {
+        self.state().partitions[self.place.leaf]
+            .as_ref()
             .expect("checked before the command ran")
     }
 
@@ -226,14 +248,13 @@ impl<'a> View<'a> {
         let state = self.core.tables[self.place.table]
             .as_mut()
             .expect("checked before the command ran");
-        if !state.is_logged() {
-            apply_unlogged(state, key_ref, kind, op, key, put);
-            return;
-        }
-        let fsync = state.is_fsync();
         let partition = state.partitions[self.place.leaf]
             .as_ref()
             .expect("checked before the command ran");
+        let Some(commits) = state.commits(partition) else {
+            apply_unlogged(state, key_ref, kind, op, key, put);
+            return;
+        };
         let header = Header {
             kind,
             flags: if put.raw { flag::RAW } else { 0 },
@@ -244,11 +265,15 @@ impl<'a> View<'a> {
             expires_at: put.expires_at,
             request: None,
             origin: None,
+            committed: partition.is_replicated.then_some(partition.committed),
         };
-        self.core
-            .log
-            .prepare(key_ref, &header, key, put.value, fsync, self.asker.writer);
-        self.gate = self.gate.and(self.core.log.gate(fsync));
+        let id = partition.id;
+        let held =
+            self.core
+                .log
+                .prepare(key_ref, &header, key, put.value, commits, self.asker.writer);
+        self.core.hand_over(id, held);
+        self.gate = self.gate.and(self.core.log.gate(commits));
     }
 
     /// Removes the key if its record, expired or not, is the one of `op`.
@@ -273,7 +298,9 @@ impl<'a> View<'a> {
         match self.probe(key) {
             Ok(probe) => Ok(probe.map(|probe| probe.op)),
             Err(Failure::Error(error)) => Err(error),
-            Err(Failure::Suspend) => unreachable!("a probe never needs a value"),
+            Err(Failure::Suspend) => Err(ErrorReply::constant(
+                "TRYAGAIN the outcome of a write to this key is not known yet; nothing was executed",
+            )),
         }
     }
 
@@ -301,10 +328,18 @@ impl<'a> View<'a> {
 
     /// Ends the command: what it staged becomes one record, and what it found expired is removed.
     pub(crate) fn finish(mut self) -> Finished {
+        if let Some(detour) = self.detour() {
+            return Finished {
+                gate: Gate::OPEN,
+                wanted: Vec::new(),
+                detour: Some(detour),
+            };
+        }
         if !self.wanted.is_empty() {
             return Finished {
                 gate: Gate::OPEN,
                 wanted: self.wanted,
+                detour: None,
             };
         }
         if self.asker.reads_only {
@@ -321,19 +356,40 @@ impl<'a> View<'a> {
         Finished {
             gate: self.gate,
             wanted: Vec::new(),
+            detour: None,
         }
+    }
+
+    #[inline]
+    fn detour(&self) -> Option<Detour> {
+        if self.is_unsettled {
+            return Some(Detour::Wait);
+        }
+        if self.expired.is_empty() {
+            return None;
+        }
+        let partition = self.partition();
+        if !partition.is_primary() {
+            return Some(Detour::AskPrimary);
+        }
+        // PROTOCOL rule 34: a removal that cannot be prepared now is not pretended; the command waits, and is
+        // refused in time.
+        let may_write = partition.status.accepts_writes && !self.core.is_adopting();
+        (!may_write).then_some(Detour::Wait)
     }
 
     /// Ends a command that failed: nothing that it staged happens. What it was decided against
     /// must still commit before the error is told.
     pub(crate) fn abandon(mut self) -> Finished {
         self.core.staging.clear();
-        if !self.expired.is_empty() && self.wanted.is_empty() {
+        let detour = self.detour();
+        if detour.is_none() && !self.expired.is_empty() && self.wanted.is_empty() {
             self.remove_expired();
         }
         Finished {
             gate: self.gate,
             wanted: self.wanted,
+            detour,
         }
     }
 
@@ -390,6 +446,8 @@ impl<'a> View<'a> {
         let state = self.core.tables[self.place.table]
             .as_mut()
             .expect("checked before the command ran");
+        let partition = state.partitions[self.place.leaf].as_ref();
+        let commits = partition.and_then(|partition| state.commits(partition));
         let mut prepared = Vec::with_capacity(staging.len());
         let mut encoded = std::mem::take(&mut staging.encoded);
         for staged in staging.live() {
@@ -399,7 +457,7 @@ impl<'a> View<'a> {
                 hash: KeyHash(staged.location.key_hash),
             };
             let value = staging.value(staged);
-            if !state.is_logged() {
+            if commits.is_none() {
                 let put = CommandPut {
                     value: &[value],
                     expires_at: staged.expires_at,
@@ -430,20 +488,21 @@ impl<'a> View<'a> {
                 key_len: staged.key_len as u16,
                 value_at: (end - value.len()) as u32,
                 value_len: value.len() as u32,
+                is_void: false,
             });
         }
-        if state.is_logged() {
-            let fsync = state.is_fsync();
-            if let Some(header) =
-                self.core
-                    .header(self.place.table, self.place.leaf, Kind::Batch, op)
-            {
-                let writer = self.asker.writer;
-                self.core
-                    .log
-                    .prepare_batch(&header, &encoded, prepared.into_iter(), fsync, writer);
-                self.gate = self.gate.and(self.core.log.gate(fsync));
-            }
+        let header = self
+            .core
+            .header(self.place.table, self.place.leaf, Kind::Batch, op);
+        if let (Some(commits), Some(header)) = (commits, header) {
+            let writer = self.asker.writer;
+            let entries = prepared.into_iter();
+            let held = self
+                .core
+                .log
+                .prepare_batch(&header, &encoded, entries, commits, writer);
+            self.core.hand_over(header.partition, held);
+            self.gate = self.gate.and(self.core.log.gate(commits));
         }
         staging.encoded = encoded;
     }
@@ -494,7 +553,10 @@ fn newest<'c>(
             partition: partition.local,
             hash,
         };
-        let pending = log.pending(key_ref, key).filter(|pending| {
+        let pending = log.pending(key_ref, partition.id, key).filter(|pending| {
+            if asker.reads_only && partition.is_unsettled(pending.prepared.op) {
+                return true;
+            }
             let is_foreign = pending.writer != asker.writer && pending.writer != Writer::MANY;
             let is_cleared = partition
                 .clear
@@ -502,6 +564,10 @@ fn newest<'c>(
             !(is_cleared || asker.reads_only && is_foreign)
         });
         if let Some(pending) = pending {
+            let is_unsettled = asker.reads_only && partition.is_unsettled(pending.prepared.op);
+            if is_unsettled || pending.is_given_up {
+                return Newest::Unsettled;
+            }
             *gate = gate.and(pending.gate);
             let prepared = pending.prepared;
             return match prepared.kind {
@@ -516,6 +582,10 @@ fn newest<'c>(
             };
         }
         if let Some(clear) = partition.clear {
+            let is_unsettled = asker.reads_only && partition.is_unsettled(clear.op);
+            if is_unsettled || log.has_given_up(clear.gate.replicated) {
+                return Newest::Unsettled;
+            }
             *gate = gate.and(clear.gate);
             return Newest::None;
         }
@@ -656,6 +726,7 @@ impl Keyspace for View<'_> {
             gate,
             wanted,
             expired,
+            is_unsettled,
             reads,
             ..
         } = self;
@@ -683,6 +754,10 @@ impl Keyspace for View<'_> {
                 reads.misses += 1;
                 note_expired(expired, location, key);
                 Ok(None)
+            }
+            Newest::Unsettled => {
+                *is_unsettled = true;
+                Err(Failure::Suspend)
             }
             Newest::Damaged { partition, table } => Err(damaged(partition, table)),
             Newest::Cold {
@@ -712,6 +787,7 @@ impl Keyspace for View<'_> {
             values,
             gate,
             expired,
+            is_unsettled,
             reads,
             ..
         } = self;
@@ -724,6 +800,10 @@ impl Keyspace for View<'_> {
                 reads.misses += 1;
                 note_expired(expired, location, key);
                 Ok(None)
+            }
+            Newest::Unsettled => {
+                *is_unsettled = true;
+                Err(Failure::Suspend)
             }
             Newest::Damaged { partition, table } => Err(damaged(partition, table)),
             Newest::Hot {

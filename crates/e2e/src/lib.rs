@@ -1,6 +1,6 @@
 //! What the end-to-end tests are made of: processes, ports, a raw client, recorded loads.
 //!
-//! The tests themselves are in `tests/node/`. They start the real `brickyard` program, talk to it over
+//! The tests themselves are in `tests/node/` and `tests/cluster/`. They start the real `brickyard` program, talk to it over
 //! real sockets and compare it with a real `redis-server` where there is one.
 //!
 //! Invariants:
@@ -12,6 +12,7 @@
 
 pub mod binary;
 pub mod client;
+pub mod cluster;
 pub mod deadline;
 pub mod differential;
 pub mod ledger;

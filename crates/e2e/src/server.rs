@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
+/// From a node's port to its port for other nodes.
+const PEER_OFFSET: u16 = 15;
+
 /// Starts that are tried before a test gives up: another process may take a port in between.
 const ATTEMPTS: usize = 5;
 
@@ -95,6 +98,13 @@ impl Setup {
                     .arg(format!("127.0.0.1:{port}"));
                 command.arg("--data").arg(data);
                 command.arg("--bricks").arg(self.bricks.to_string());
+                // Within the node's own block of ports; the default is among those of outgoing connections.
+                let is_chosen = self.arguments.iter().any(|it| it == "--peer-port");
+                if !is_chosen {
+                    command
+                        .arg("--peer-port")
+                        .arg((port + PEER_OFFSET).to_string());
+                }
                 command
             }
             ServerKind::Redis | ServerKind::RedisCluster => {

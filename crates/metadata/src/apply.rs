@@ -7,7 +7,8 @@ use crate::{
     refusal::Refusal,
 };
 use brickyard_routing::{
-    KeyHasher, PARTITIONS_MAX, PartitionMap, TableMap, default_partitions, place,
+    Candidate, Group, KeyHasher, NodeId, PARTITIONS_MAX, PartitionMap, TableMap,
+    default_partitions, place,
 };
 use brickyard_types::{
     Durability, Eviction, Medium, PartitionId, TableAttributes, TableId, limits::TABLES_MAX,
@@ -24,6 +25,12 @@ impl Catalog {
             Change::CreateTable(table) => self.create(table),
             Change::AlterTable { name, alteration } => self.alter(&name, &alteration),
             Change::DropTable { name } => self.drop_table(&name),
+            Change::Register(registration) => self.register(registration),
+            Change::AlterNode { node, alteration } => self.alter_node(node, alteration),
+            Change::RemoveNode { node, force } => self.remove_node(node, force),
+            Change::Propose(proposals) => Ok(self.propose(&proposals)),
+            Change::Effective(settled) => Ok(self.settle(&settled)),
+            Change::Learners(learners) => Ok(self.set_learners(&learners)),
         }
     }
 
@@ -41,7 +48,7 @@ impl Catalog {
             return Err(Refusal::TooManyTables);
         }
         check_attributes(&new.attributes)?;
-        self.check_replicas(new.attributes.replicas)?;
+        self.check_replicas(&new.attributes)?;
         let count = self.partition_count(new.partitions)?;
         let first = PartitionId(self.next_partition);
         let table = TableId(self.next_table);
@@ -58,7 +65,7 @@ impl Catalog {
             table,
             KeyHasher::new(new.hasher, new.seed),
             partitions,
-            place(count, &self.bricks, new.attributes.replicas),
+            self.place(count, new.attributes.replicas, &new.avoid),
         )?;
         let entry = Arc::new(Table {
             id: table,
@@ -75,7 +82,7 @@ impl Catalog {
     }
 
     fn alter(&mut self, name: &str, alteration: &Alteration) -> Result<Applied, Refusal> {
-        let table = self.tables.get_mut(name).ok_or_else(|| unknown(name))?;
+        let table = self.tables.get(name).ok_or_else(|| unknown(name))?;
         if *alteration == Alteration::default() {
             let name = name.to_owned();
             return Err(Refusal::NothingToAlter { name });
@@ -83,7 +90,14 @@ impl Catalog {
         let attributes = altered(table, alteration)?;
         check_attributes(&attributes)?;
         let id = table.id;
-        if attributes != table.attributes {
+        if attributes.replicas != table.attributes.replicas
+            || attributes.min_in_sync != table.attributes.min_in_sync
+        {
+            self.check_replicas(&attributes)?;
+        }
+        if attributes != table.attributes
+            && let Some(table) = self.tables.get_mut(name)
+        {
             Arc::make_mut(table).attributes = attributes;
             self.version = self.version.next();
         }
@@ -99,33 +113,60 @@ impl Catalog {
         Ok(self.applied(table.id))
     }
 
-    const fn applied(&self, table: TableId) -> Applied {
+    pub(crate) fn applied(&self, table: TableId) -> Applied {
         Applied {
             version: self.version,
             table,
+            registered: None,
+            stale: Vec::new(),
         }
     }
 
-    fn check_replicas(&self, replicas: u8) -> Result<(), Refusal> {
-        let with_weight = self.bricks.iter().filter(|brick| brick.weight > 0);
-        let nodes: BTreeSet<_> = with_weight.map(|brick| brick.member.node).collect();
-        let nodes = nodes.len();
+    fn check_replicas(&self, attributes: &TableAttributes) -> Result<(), Refusal> {
+        let TableAttributes {
+            replicas,
+            min_in_sync,
+            ..
+        } = *attributes;
+        let nodes = self.nodes().filter(|node| node.weight() > 0).count();
         match usize::from(replicas) {
             0 => Err(Refusal::NoReplicas),
             count if count > nodes => Err(Refusal::TooManyReplicas { replicas, nodes }),
+            _ if !(1..=replicas).contains(&min_in_sync) => Err(Refusal::BadMinInSync {
+                min_in_sync,
+                replicas,
+            }),
             _ => Ok(()),
         }
     }
 
+    /// Groups for so many partitions: on nodes that are up, as long as there is one.
+    fn place(&self, partitions: u32, replicas: u8, avoid: &[NodeId]) -> Vec<Group> {
+        let mut candidates = self.candidates();
+        candidates.retain(|brick| brick.weight > 0);
+        let is_up = |brick: &Candidate| !avoid.contains(&brick.seat.member.node);
+        if candidates.iter().any(is_up) {
+            candidates.retain(is_up);
+        }
+        let nodes: BTreeSet<_> = candidates
+            .iter()
+            .map(|brick| brick.seat.member.node)
+            .collect();
+        // What is missing is added when the others are back.
+        let replicas = usize::from(replicas).min(nodes.len()) as u8;
+        place(partitions, &candidates, replicas)
+    }
+
     fn partition_count(&self, asked: Option<u32>) -> Result<u32, Refusal> {
         let Some(count) = asked else {
-            return Ok(default_partitions(&self.bricks));
+            return Ok(default_partitions(&self.candidates()));
         };
         if !count.is_power_of_two() || count > PARTITIONS_MAX {
             let nearest = count.clamp(1, PARTITIONS_MAX).next_power_of_two();
             return Err(Refusal::BadPartitions { count, nearest });
         }
-        let bricks = self.bricks.iter().filter(|brick| brick.weight > 0).count();
+        let with_weight = self.nodes().filter(|node| node.weight() > 0);
+        let bricks = with_weight.map(|node| node.bricks().len()).sum();
         let fewest = (bricks as u32).min(PARTITIONS_MAX);
         if count < fewest {
             let nearest = fewest.next_power_of_two();
@@ -181,10 +222,11 @@ fn altered(table: &Table, alteration: &Alteration) -> Result<TableAttributes, Re
     {
         return Err(fixed("MEDIUM", &attributes.medium, &wanted));
     }
-    if let Some(wanted) = alteration.replicas
-        && wanted != attributes.replicas
-    {
-        return Err(fixed("REPLICAS", &attributes.replicas, &wanted));
+    if let Some(wanted) = alteration.replicas {
+        attributes.replicas = wanted;
+    }
+    if let Some(wanted) = alteration.min_in_sync {
+        attributes.min_in_sync = wanted;
     }
     if let Some(wanted) = alteration.durability {
         // What is in memory alone has no record to recover from; and records that a table without a

@@ -1,34 +1,12 @@
 use super::*;
-use crate::catalog::{CatalogVersion, ClusterId, Genesis};
-use brickyard_routing::{Candidate, Hasher, Member, NodeId};
+use crate::catalog::CatalogVersion;
+use crate::fixture::{cluster, genesis, registration};
+use brickyard_routing::{Hasher, NodeId};
 use brickyard_types::{BrickId, Slot, UnixMillis};
 use proptest::prelude::*;
 
-fn bricks(nodes: u32, bricks: u32) -> Vec<Candidate> {
-    let each = (0..nodes).flat_map(|node| (0..bricks).map(move |brick| (node, brick)));
-    each.map(|(node, brick)| Candidate {
-        member: Member {
-            node: NodeId(node),
-            brick: BrickId(brick),
-        },
-        weight: 1,
-    })
-    .collect()
-}
-
-fn genesis(bricks: Vec<Candidate>) -> Genesis {
-    Genesis {
-        cluster: ClusterId(7),
-        bricks,
-        attributes: TableAttributes::default(),
-        partitions: None,
-        seed: 1,
-        created: UnixMillis(1_000),
-    }
-}
-
 fn one_node() -> Catalog {
-    Catalog::found(genesis(bricks(1, 2))).unwrap()
+    cluster(1, 2)
 }
 
 fn table(name: &str) -> NewTable {
@@ -67,7 +45,7 @@ fn refused(catalog: &mut Catalog, change: Change) -> String {
 fn default_table_exists_from_the_start() {
     let catalog = one_node();
     let default = catalog.table("default").unwrap();
-    assert_eq!(catalog.version(), CatalogVersion(1));
+    assert_eq!(catalog.version(), CatalogVersion(2));
     assert_eq!(default.id, TableId(1));
     assert_eq!(default.map.partitions().leaves().len(), 512);
     assert_eq!(default.map.owner(Slot(0)).brick, BrickId(0));
@@ -76,12 +54,26 @@ fn default_table_exists_from_the_start() {
 
 #[test]
 fn cluster_without_bricks_cannot_be_founded() {
-    for (bricks, text) in [
-        (vec![], "bricks: none has a weight above 0"),
-        (bricks(1, 1).repeat(2), "bricks: 0/0 is named twice"),
-    ] {
-        let refusal = Catalog::found(genesis(bricks)).unwrap_err().to_string();
-        assert!(refusal.starts_with(text), "{refusal}");
+    let changes: [fn(&mut crate::Registration); 3] = [
+        |it| it.bricks = 0,
+        |it| it.weight = 0,
+        |it| it.roles.storage = false,
+    ];
+    for change in changes {
+        let mut genesis = genesis(2);
+        change(&mut genesis.node);
+        genesis
+            .node
+            .addresses
+            .bricks
+            .truncate(genesis.node.bricks as usize);
+        let refusal = Catalog::found(genesis).unwrap_err().to_string();
+        let text = "bricks: none has a weight above 0";
+        let none = "REPLICAS: 1 is more than the 0 nodes";
+        assert!(
+            refusal.starts_with(text) || refusal.starts_with(none),
+            "{refusal}"
+        );
     }
 }
 
@@ -89,7 +81,7 @@ fn cluster_without_bricks_cannot_be_founded() {
 fn created_table_has_its_own_ids_seed_and_maps() {
     let mut catalog = one_node();
     let applied = catalog.apply(create("orders")).unwrap();
-    assert_eq!(applied.version, CatalogVersion(2));
+    assert_eq!(applied.version, CatalogVersion(3));
     assert_eq!(applied.table, TableId(2));
     let orders = catalog.table("orders").unwrap();
     assert_eq!(orders.id, TableId(2));
@@ -113,7 +105,7 @@ fn name_that_is_taken_is_refused_unless_the_table_may_be_there() {
         .apply(create_with(|new| new.if_absent = true))
         .unwrap();
     assert_eq!(again.table, TableId(2));
-    assert_eq!(again.version, CatalogVersion(2), "nothing had to be done");
+    assert_eq!(again.version, CatalogVersion(3), "nothing had to be done");
 }
 
 #[test]
@@ -257,7 +249,7 @@ fn alteration_changes_what_it_names_and_nothing_else() {
             },
         ))
         .unwrap();
-    assert_eq!(applied.version, CatalogVersion(3));
+    assert_eq!(applied.version, CatalogVersion(4));
     let after = catalog.table("orders").unwrap();
     assert_eq!(after.attributes.durability, Durability::Fsync);
     assert_eq!(after.attributes.maxmemory, Some(1 << 30));
@@ -272,11 +264,12 @@ fn alteration_to_what_is_there_already_makes_no_new_version() {
         medium: Some(Medium::Ram),
         durability: Some(Durability::Log),
         replicas: Some(1),
+        min_in_sync: Some(1),
         maxmemory: Some(None),
         evict: Some(Eviction::None),
     };
     let applied = catalog.apply(alter("default", same)).unwrap();
-    assert_eq!(applied.version, CatalogVersion(1));
+    assert_eq!(applied.version, CatalogVersion(2));
 }
 
 #[test]
@@ -299,7 +292,12 @@ fn alterations_that_cannot_be_made_are_refused_with_what_to_do() {
         ),
         (
             with(|it| it.replicas = Some(3)),
-            fixed("REPLICAS of table 'default' cannot be changed from 1 to 3"),
+            "REPLICAS: 3 is more than the 1 node of the cluster; add a node or lower it".to_owned(),
+        ),
+        (
+            with(|it| it.min_in_sync = Some(2)),
+            "MIN_IN_SYNC: 2 is not between 1 and the 1 REPLICAS of the table; lower it or raise REPLICAS"
+                .to_owned(),
         ),
         (
             with(|it| it.evict = Some(Eviction::Lru)),
@@ -317,7 +315,7 @@ fn alterations_that_cannot_be_made_are_refused_with_what_to_do() {
 
 #[test]
 fn replicas_are_placed_on_other_nodes() {
-    let mut catalog = Catalog::found(genesis(bricks(3, 2))).unwrap();
+    let mut catalog = cluster(3, 2);
     catalog
         .apply(create_with(|new| new.attributes.replicas = 3))
         .unwrap();
@@ -327,9 +325,81 @@ fn replicas_are_placed_on_other_nodes() {
         "the name comes first: {refusal}"
     );
     for group in catalog.table("orders").unwrap().map.groups() {
-        let nodes: BTreeSet<NodeId> = group.members().map(|member| member.node).collect();
+        let nodes: BTreeSet<NodeId> = group.members().map(|seat| seat.member.node).collect();
         assert_eq!(nodes.len(), 3);
     }
+}
+
+#[test]
+fn new_table_keeps_off_nodes_that_are_down() {
+    let mut catalog = cluster(3, 2);
+    let wanted = |new: &mut NewTable| {
+        new.attributes.replicas = 3;
+        new.attributes.min_in_sync = 2;
+        new.avoid = vec![NodeId(1)];
+    };
+    catalog.apply(create_with(wanted)).unwrap();
+    let orders = catalog.table("orders").unwrap();
+    assert_eq!(orders.attributes.replicas, 3);
+    for group in orders.map.groups() {
+        let nodes: BTreeSet<NodeId> = group.members().map(|seat| seat.member.node).collect();
+        assert_eq!(nodes, BTreeSet::from([NodeId(0), NodeId(2)]));
+    }
+    // All down: then any will do.
+    let nowhere = |new: &mut NewTable| {
+        new.name = "nowhere".to_owned();
+        new.avoid = vec![NodeId(0), NodeId(1), NodeId(2)];
+    };
+    catalog.apply(create_with(nowhere)).unwrap();
+}
+
+#[test]
+fn replicas_may_be_asked_for_later() {
+    let mut catalog = cluster(2, 1);
+    let before = catalog.table("default").unwrap().map.clone();
+    let more = Alteration {
+        replicas: Some(2),
+        min_in_sync: Some(2),
+        ..Alteration::default()
+    };
+    catalog.apply(alter("default", more)).unwrap();
+    let default = catalog.table("default").unwrap();
+    assert_eq!(
+        (default.attributes.replicas, default.attributes.min_in_sync),
+        (2, 2)
+    );
+    assert_eq!(default.map, before, "copies come later, one by one");
+    let fewer = Alteration {
+        replicas: Some(1),
+        ..Alteration::default()
+    };
+    let refusal = refused(&mut catalog, alter("default", fewer));
+    assert!(
+        refusal.starts_with("MIN_IN_SYNC: 2 is not between 1 and the 1"),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn gateways_hold_nothing() {
+    let mut catalog = cluster(1, 2);
+    let mut gateway = registration(9, 1);
+    gateway.roles.storage = false;
+    catalog.apply(Change::Register(gateway)).unwrap();
+    let refusal = refused(&mut catalog, create_with(|new| new.attributes.replicas = 2));
+    assert!(
+        refusal.starts_with("REPLICAS: 2 is more than the 1 node"),
+        "{refusal}"
+    );
+    catalog.apply(create("orders")).unwrap();
+    let orders = catalog.table("orders").unwrap();
+    assert!(
+        orders
+            .map
+            .groups()
+            .iter()
+            .all(|group| group.primary.member.node == NodeId(0))
+    );
 }
 
 #[test]

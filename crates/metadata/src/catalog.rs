@@ -1,4 +1,4 @@
-//! The state: the cluster's bricks, its tables, and the next free ids.
+//! The state: the cluster's nodes, its tables, and the next free ids.
 //!
 //! In: a [`Genesis`], once in a cluster's life; then changes (`apply`). Out: tables by name and id.
 //!
@@ -7,11 +7,13 @@
 
 use crate::{
     change::{Change, NewTable},
+    envelope::LastOutcome,
     name::DEFAULT_TABLE,
+    node::{Node, NodeKey, Registration},
     refusal::Refusal,
 };
-use brickyard_routing::{Candidate, Hasher, TableMap};
-use brickyard_types::{TableAttributes, TableId, UnixMillis};
+use brickyard_routing::{Candidate, Group, Hasher, NodeId, Seat, TableMap};
+use brickyard_types::{PartitionId, TableAttributes, TableId, UnixMillis};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -50,8 +52,8 @@ impl fmt::Display for ClusterId {
 pub struct Genesis {
     /// The new cluster's id.
     pub cluster: ClusterId,
-    /// Its bricks and their weights.
-    pub bricks: Vec<Candidate>,
+    /// Its first node.
+    pub node: Registration,
     /// Attributes of the table [`DEFAULT_TABLE`].
     pub attributes: TableAttributes,
     /// Its partitions; `None`: as many as spread evenly over the bricks.
@@ -77,6 +79,17 @@ pub struct Table {
     pub map: TableMap,
 }
 
+impl Table {
+    /// Its partitions with their groups, in leaf order.
+    pub fn partitions(&self) -> impl ExactSizeIterator<Item = (PartitionId, &Group)> {
+        let leaves = self.map.partitions().leaves().iter();
+        let groups = self.map.groups();
+        leaves
+            .zip(groups)
+            .map(|(leaf, group)| (leaf.partition, group))
+    }
+}
+
 /// The catalog of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalog {
@@ -84,7 +97,11 @@ pub struct Catalog {
     pub(crate) cluster: ClusterId,
     pub(crate) next_table: u32,
     pub(crate) next_partition: u32,
-    pub(crate) bricks: Vec<Candidate>,
+    pub(crate) next_node: u32,
+    pub(crate) next_incarnation: u64,
+    pub(crate) nodes: BTreeMap<NodeId, Node>,
+    /// What came of each node's last request, for when it asks again.
+    pub(crate) outcomes: BTreeMap<NodeId, LastOutcome>,
     pub(crate) tables: BTreeMap<String, Arc<Table>>,
 }
 
@@ -92,18 +109,22 @@ impl Catalog {
     /// Founds a cluster.
     ///
     /// # Errors
-    /// [`Refusal`], if there is no brick, one is named twice, or the default table cannot be as asked.
+    /// [`Refusal`], if the node holds nothing, or the default table cannot be as asked.
     pub fn found(genesis: Genesis) -> Result<Self, Refusal> {
-        check_bricks(&genesis.bricks)?;
         let mut catalog = Self {
             version: CatalogVersion(0),
             cluster: genesis.cluster,
             // 0 stands for "none" in records and statistics.
             next_table: 1,
             next_partition: 1,
-            bricks: genesis.bricks,
+            next_node: 0,
+            // 0 stands for "none yet" in seats.
+            next_incarnation: 1,
+            nodes: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
             tables: BTreeMap::new(),
         };
+        catalog.register(genesis.node)?;
         catalog.apply(Change::CreateTable(NewTable {
             name: DEFAULT_TABLE.to_owned(),
             attributes: genesis.attributes,
@@ -112,6 +133,7 @@ impl Catalog {
             seed: genesis.seed,
             created: genesis.created,
             if_absent: false,
+            avoid: Vec::new(),
         }))?;
         Ok(catalog)
     }
@@ -128,10 +150,43 @@ impl Catalog {
         self.cluster
     }
 
-    /// The bricks and their weights.
+    /// All nodes, by id.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Node> {
+        self.nodes.values()
+    }
+
+    /// The node of that number; `None` if there never was one, or it was removed.
     #[must_use]
-    pub fn bricks(&self) -> &[Candidate] {
-        &self.bricks
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(&id)
+    }
+
+    /// The node with that data directory.
+    #[must_use]
+    pub fn node_by_key(&self, key: &NodeKey) -> Option<&Node> {
+        self.nodes().find(|node| node.registration.key == *key)
+    }
+
+    /// All bricks in their present lives, with their weights, by node and number.
+    #[must_use]
+    pub fn candidates(&self) -> Vec<Candidate> {
+        self.nodes().flat_map(Node::candidates).collect()
+    }
+
+    /// Whether this is a brick's present life.
+    #[must_use]
+    pub fn is_current(&self, seat: Seat) -> bool {
+        self.node(seat.member.node).is_some_and(|node| {
+            node.incarnation == seat.incarnation && seat.member.brick.0 < node.registration.bricks
+        })
+    }
+
+    /// Whether that life of a brick is over for certain; a lease that it may have had is then void
+    /// (PROTOCOL rule 20).
+    #[must_use]
+    pub fn is_proven_dead(&self, seat: Seat) -> bool {
+        self.node(seat.member.node)
+            .is_some_and(|node| node.is_proven_dead(seat.incarnation))
     }
 
     /// All tables, by name.
@@ -151,22 +206,5 @@ impl Catalog {
     #[must_use]
     pub fn table_by_id(&self, id: TableId) -> Option<&Table> {
         self.tables().find(|table| table.id == id)
-    }
-}
-
-pub(crate) fn check_bricks(bricks: &[Candidate]) -> Result<(), Refusal> {
-    if bricks.iter().all(|brick| brick.weight == 0) {
-        return Err(Refusal::NoBricks);
-    }
-    let repeated = bricks.iter().enumerate().find(|&(at, brick)| {
-        bricks[..at]
-            .iter()
-            .any(|other| other.member == brick.member)
-    });
-    match repeated {
-        Some((_, brick)) => Err(Refusal::RepeatedBrick {
-            brick: brick.member.to_string(),
-        }),
-        None => Ok(()),
     }
 }

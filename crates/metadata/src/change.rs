@@ -3,9 +3,15 @@
 //! A change carries everything that it needs from outside, such as the time and a random seed: the
 //! node that proposes it draws them once, and every node that applies it gets the same state.
 
-use crate::catalog::CatalogVersion;
-use brickyard_routing::Hasher;
-use brickyard_types::{Durability, Eviction, Medium, TableAttributes, TableId, UnixMillis};
+use crate::{
+    catalog::CatalogVersion,
+    node::{Registration, Roles},
+    proposal::{NewLearners, Proposal, Settled, Stale},
+};
+use brickyard_routing::{Hasher, NodeId};
+use brickyard_types::{
+    Durability, Eviction, Incarnation, Medium, PartitionId, TableAttributes, TableId, UnixMillis,
+};
 use serde::{Deserialize, Serialize};
 
 /// A change of the catalog.
@@ -26,6 +32,28 @@ pub enum Change {
         /// Which table.
         name: String,
     },
+    /// A node starts: take it in, or give it a new incarnation.
+    Register(Registration),
+    /// Change what a node is used for.
+    AlterNode {
+        /// Which node.
+        node: NodeId,
+        /// What to change.
+        alteration: NodeAlteration,
+    },
+    /// A node is gone for ever.
+    RemoveNode {
+        /// Which node.
+        node: NodeId,
+        /// Even if partitions are on it: what only it holds is given up.
+        force: bool,
+    },
+    /// Views that partitions should have.
+    Propose(Vec<Proposal>),
+    /// Proposed views that take effect.
+    Effective(Vec<Settled>),
+    /// Other members that catch up.
+    Learners(Vec<NewLearners>),
 }
 
 /// A table to be made.
@@ -45,6 +73,8 @@ pub struct NewTable {
     pub created: UnixMillis,
     /// A table of that name that is there already is as good: the answer is its id.
     pub if_absent: bool,
+    /// Nodes that the proposer knows to be down: partitions go elsewhere as far as there is room.
+    pub avoid: Vec<NodeId>,
 }
 
 impl NewTable {
@@ -59,6 +89,7 @@ impl NewTable {
             seed,
             created,
             if_absent: false,
+            avoid: Vec::new(),
         }
     }
 }
@@ -71,19 +102,54 @@ pub struct Alteration {
     /// What an acknowledgement promises, for writes from now on. A table without a log cannot get
     /// one, and the other way round.
     pub durability: Option<Durability>,
-    /// Copies of each partition. Fixed until partitions can move.
+    /// Copies of each partition that are wanted; they come and go by and by.
     pub replicas: Option<u8>,
+    /// Copies without which writes are refused.
+    pub min_in_sync: Option<u8>,
     /// The memory bound in bytes; `Some(None)` takes it away.
     pub maxmemory: Option<Option<u64>>,
     /// What happens at the bound.
     pub evict: Option<Eviction>,
 }
 
+/// What of a node to change, and to what; `None` leaves it as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeAlteration {
+    /// What each of its bricks should hold, relative to others; with 0 it is emptied.
+    pub weight: Option<u32>,
+    /// What fails together with it; `Some(None)`: nothing in particular.
+    pub zone: Option<Option<String>>,
+    /// What it is used for.
+    pub roles: Option<Roles>,
+}
+
 /// What a change did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
     /// The catalog's version now; unchanged if nothing had to be done.
     pub version: CatalogVersion,
-    /// The table that was made, found, changed or dropped.
+    /// The table that was made, found, changed or dropped; 0 for changes of no one table.
     pub table: TableId,
+    /// The node that was registered.
+    pub registered: Option<Registered>,
+    /// Which decisions of a batch were not carried out; all others were.
+    pub stale: Vec<StaleAt>,
+}
+
+/// A decision that was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StaleAt {
+    /// About which partition.
+    pub partition: PartitionId,
+    /// Why not.
+    pub reason: Stale,
+}
+
+/// Who a node is from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registered {
+    /// Its number, for ever.
+    pub node: NodeId,
+    /// Its life that begins.
+    pub incarnation: Incarnation,
 }

@@ -1,4 +1,4 @@
-//! The catalog: which tables there are, how they are made, and where their partitions are.
+//! The catalog: which nodes and tables there are, how they are made, and where partitions are.
 //!
 //! In: [`Change`]s, in one order that all nodes agree on. Out: [`Applied`] or a [`Refusal`], and the
 //! new state, which every brick routes by; its stored form; what cluster clients are told of it.
@@ -17,15 +17,25 @@
 mod apply;
 mod catalog;
 mod change;
+mod envelope;
+#[cfg(test)]
+mod fixture;
 mod name;
+mod node;
+mod proposal;
 mod refusal;
+mod register;
 mod stored;
 mod topology;
 mod topology_reply;
+mod view_change;
 
 pub use catalog::{Catalog, CatalogVersion, ClusterId, Genesis, Table};
-pub use change::{Alteration, Applied, Change, NewTable};
+pub use change::{Alteration, Applied, Change, NewTable, NodeAlteration, Registered, StaleAt};
+pub use envelope::{Envelope, LastOutcome, Outcome};
 pub use name::{DATABASES, DEFAULT_TABLE, database_table};
+pub use node::{Addresses, Machine, Node, NodeKey, Registration, Roles};
+pub use proposal::{Ground, NewLearners, Proposal, Settled, Stale};
 pub use refusal::Refusal;
 pub use stored::{FORMAT_VERSION, StoredError};
 pub use topology::{Address, Topology, TopologyNode, TopologyRange, brick_name};

@@ -108,11 +108,97 @@ pub enum Refusal {
     /// A cluster has a brick at least.
     #[error("bricks: none has a weight above 0; start with one brick or more")]
     NoBricks,
-    /// One brick is named twice.
-    #[error("bricks: {brick} is named twice; name each brick once")]
-    RepeatedBrick {
-        /// Node and number.
-        brick: String,
+    /// A node that never was, or was removed.
+    #[error("node {node} is not in the cluster; it may have been removed, let it join again")]
+    UnknownNode {
+        /// Its number.
+        node: u32,
+    },
+    /// A node's bricks are fixed when its directory is made.
+    #[error(
+        "bricks: node {node} has {have} and keeps them, it registered with {asked}; start it with {have}"
+    )]
+    BrickCount {
+        /// Its number.
+        node: u32,
+        /// How many it has.
+        have: u32,
+        /// How many it says it has.
+        asked: u32,
+    },
+    /// A host that clients could not be sent to.
+    #[error(
+        "host '{host}' is not 1 to 255 visible ASCII letters; set `advertise` to a name or an address"
+    )]
+    BadHost {
+        /// It, shortened and escaped.
+        host: String,
+    },
+    /// A zone that cannot be shown.
+    #[error("zone '{zone}' is not 1 to 255 visible ASCII letters; use a plain word")]
+    BadZone {
+        /// It, shortened and escaped.
+        zone: String,
+    },
+    /// Bricks and ports that do not go together.
+    #[error("bricks: {bricks} with {ports} ports; a node has at most 1024, and a port for each")]
+    BadBricks {
+        /// How many bricks.
+        bricks: u32,
+        /// How many ports.
+        ports: usize,
+    },
+    /// The last node that holds anything stays.
+    #[error("node {node} is the only one with a weight above 0; let another one join first")]
+    LastNode {
+        /// Its number.
+        node: u32,
+    },
+    /// A node on which partitions are.
+    #[error(
+        "node {node} is named by {partitions} partitions; empty it with weight 0 first, or force its removal if it is gone for ever"
+    )]
+    NodeInUse {
+        /// Its number.
+        node: u32,
+        /// How many partitions name it.
+        partitions: usize,
+    },
+    /// All numbers have been used.
+    #[error(
+        "node ids: all {} are used up; start a new cluster and copy the tables",
+        u32::MAX
+    )]
+    NodeIdsExhausted,
+    /// What was asked by a life of a node that is over, or before one that was answered.
+    #[error("node {node} in incarnation {incarnation} is not the present one; register again")]
+    Superseded {
+        /// The node.
+        node: u32,
+        /// The life that asked.
+        incarnation: u64,
+    },
+    /// A request that came after a later one of the same node.
+    #[error(
+        "request {sequence} of node {node} comes after its request {last}; it was given up, ask anew"
+    )]
+    Late {
+        /// The node.
+        node: u32,
+        /// The request.
+        sequence: u64,
+        /// The newest of the node's requests.
+        last: u64,
+    },
+    /// Fewer copies than writes would need.
+    #[error(
+        "MIN_IN_SYNC: {min_in_sync} is not between 1 and the {replicas} REPLICAS of the table; lower it or raise REPLICAS"
+    )]
+    BadMinInSync {
+        /// What was asked for.
+        min_in_sync: u8,
+        /// How many replicas the table has.
+        replicas: u8,
     },
     /// The maps cannot be made.
     #[error(transparent)]

@@ -20,11 +20,15 @@
 //! anything in it, raises [`FORMAT_VERSION`] and keeps reading the older one.
 
 use crate::{
-    catalog::{Catalog, CatalogVersion, ClusterId, Table, check_bricks},
+    catalog::{Catalog, CatalogVersion, ClusterId, Table},
+    envelope::LastOutcome,
     name::{self, DEFAULT_TABLE},
+    node::Node,
     refusal::Refusal,
+    register::{check_registration, seats},
 };
-use brickyard_routing::{Candidate, Group, Member};
+use brickyard_routing::{NodeId, Seat};
+use brickyard_types::Incarnation;
 use serde::{Deserialize, Serialize};
 use std::{
     borrow::Cow,
@@ -93,8 +97,10 @@ struct Body<'a> {
     cluster: ClusterId,
     next_table: u32,
     next_partition: u32,
-    /// Node, brick and weight of each brick.
-    bricks: Vec<(Member, u32)>,
+    next_node: u32,
+    next_incarnation: u64,
+    nodes: Vec<Cow<'a, Node>>,
+    outcomes: Vec<(NodeId, Cow<'a, LastOutcome>)>,
     tables: Vec<Cow<'a, Table>>,
 }
 
@@ -110,10 +116,13 @@ impl Catalog {
             cluster: self.cluster,
             next_table: self.next_table,
             next_partition: self.next_partition,
-            bricks: self
-                .bricks
+            next_node: self.next_node,
+            next_incarnation: self.next_incarnation,
+            nodes: self.nodes().map(Cow::Borrowed).collect(),
+            outcomes: self
+                .outcomes
                 .iter()
-                .map(|brick| (brick.member, brick.weight))
+                .map(|(node, last)| (*node, Cow::Borrowed(last)))
                 .collect(),
             tables: self.tables().map(Cow::Borrowed).collect(),
         };
@@ -176,13 +185,18 @@ impl Catalog {
 impl Body<'_> {
     /// The catalog, if its own rules could have made it.
     fn check(self) -> Result<Catalog, StoredError> {
-        let bricks = self.bricks.into_iter();
-        let bricks: Vec<Candidate> = bricks
-            .map(|(member, weight)| Candidate { member, weight })
-            .collect();
-        check_bricks(&bricks).map_err(refused)?;
+        let nodes = check_nodes(self.nodes, self.next_node, self.next_incarnation)?;
+        let mut outcomes = BTreeMap::new();
+        for (node, last) in self.outcomes {
+            let is_known = nodes.contains_key(&node);
+            if !is_known || outcomes.insert(node, last.into_owned()).is_some() {
+                let what = format!("it has an outcome of node {node}, which is not its own");
+                return Err(contradiction(what));
+            }
+        }
         let mut check = TableCheck {
-            members: bricks.iter().map(|brick| brick.member).collect(),
+            next_node: self.next_node,
+            next_incarnation: self.next_incarnation,
             table_ids: (1..self.next_table, BTreeSet::new()),
             partition_ids: (1..self.next_partition, BTreeSet::new()),
         };
@@ -208,15 +222,49 @@ impl Body<'_> {
             cluster: self.cluster,
             next_table: self.next_table,
             next_partition: self.next_partition,
-            bricks,
+            next_node: self.next_node,
+            next_incarnation: self.next_incarnation,
+            nodes,
+            outcomes,
             tables,
         })
     }
 }
 
+/// The nodes by id, if they can be those of one catalog.
+fn check_nodes(
+    stored: Vec<Cow<'_, Node>>,
+    next_node: u32,
+    next_incarnation: u64,
+) -> Result<BTreeMap<NodeId, Node>, StoredError> {
+    let mut nodes = BTreeMap::new();
+    let mut keys = BTreeSet::new();
+    let mut incarnations = BTreeSet::new();
+    for node in stored {
+        let node = node.into_owned();
+        check_registration(&node.registration).map_err(refused)?;
+        let is_drawn = |life: Incarnation| (1..next_incarnation).contains(&life.0);
+        let mut lives = node.doubtful.iter().copied().chain([node.incarnation]);
+        let has_own_lives = lives.all(|life| is_drawn(life) && incarnations.insert(life));
+        let has_own_key = keys.insert(node.registration.key);
+        if node.id.0 >= next_node || !has_own_lives || !has_own_key {
+            let what = format!("node {} has a number that is not its own", node.id);
+            return Err(contradiction(what));
+        }
+        if let Some(twin) = nodes.insert(node.id, node) {
+            return Err(contradiction(format!("there are two nodes {}", twin.id)));
+        }
+    }
+    if nodes.is_empty() {
+        return Err(contradiction("there is no node".to_owned()));
+    }
+    Ok(nodes)
+}
+
 /// What is known of the tables looked at so far: ids that were given out, and those met.
 struct TableCheck {
-    members: BTreeSet<Member>,
+    next_node: u32,
+    next_incarnation: u64,
     table_ids: (Range<u32>, BTreeSet<u32>),
     partition_ids: (Range<u32>, BTreeSet<u32>),
 }
@@ -236,8 +284,13 @@ impl TableCheck {
                 return Err("has a partition that is not its own");
             }
         }
-        let mut members = table.map.groups().iter().flat_map(Group::members);
-        if !members.all(|member| self.members.contains(&member)) {
+        // A node may have been removed by force from under its groups; none can be from the future.
+        let mut named = table.map.groups().iter().flat_map(seats);
+        let is_known = |seat: Seat| {
+            let life = seat.incarnation.0;
+            seat.member.node.0 < self.next_node && (1..self.next_incarnation).contains(&life)
+        };
+        if !named.all(is_known) {
             return Err("is on a brick that is not in the cluster");
         }
         Ok(())

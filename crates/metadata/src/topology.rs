@@ -1,6 +1,6 @@
 //! The cluster as Redis Cluster clients picture it: nodes with slots.
 //!
-//! In: a table's map and the address of each brick. Out: a [`Topology`], ready to be rendered
+//! In: a table's map and the catalog's nodes. Out: a [`Topology`], ready to be rendered
 //! (`topology_reply`).
 //!
 //! A brick is a node here, as a Redis process is: one core, one event loop, one port. Redis knows
@@ -8,25 +8,55 @@
 //! backup for others. `CLUSTER SLOTS`, which clients route by, can say that; `CLUSTER NODES` cannot,
 //! and calls a brick a `slave` only if it is primary for none.
 
-use crate::catalog::ClusterId;
-use brickyard_routing::{Hasher, KeyHasher, Member, SlotRange, TableMap};
+use crate::catalog::{Catalog, ClusterId};
+use brickyard_routing::{Hasher, KeyHasher, Member, Seat, SlotRange, TableMap};
+
+/// The port for peers that clients are shown of a node that has none; Redis's own convention.
+const PEER_PORT_OFFSET: u16 = 10_000;
 
 /// Where clients reach a brick.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address<'a> {
     /// The brick.
     pub member: Member,
     /// Host name or IP address; never empty, since clients differ in what they make of that.
-    pub host: String,
+    pub host: &'a str,
     /// The brick's port.
     pub port: u16,
-    /// The port for other bricks; only shown.
+    /// The port for other nodes; only shown.
     pub peer_port: u16,
+}
+
+impl Catalog {
+    /// Where clients reach a brick; `None` if it is not in the cluster.
+    #[must_use]
+    pub fn address(&self, member: Member) -> Option<Address<'_>> {
+        let addresses = &self.node(member.node)?.registration.addresses;
+        let port = *addresses.bricks.get(member.brick.0 as usize)?;
+        let peer_port = match addresses.peer_port {
+            0 => port.wrapping_add(PEER_PORT_OFFSET),
+            port => port,
+        };
+        Some(Address {
+            member,
+            host: &addresses.host,
+            port,
+            peer_port,
+        })
+    }
+
+    /// Where clients reach each brick, by node and number.
+    pub fn addresses(&self) -> impl Iterator<Item = Address<'_>> {
+        let members = self.nodes().flat_map(crate::node::Node::bricks);
+        members.filter_map(|member| self.address(member))
+    }
 }
 
 /// A node as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyNode {
+    /// The brick.
+    pub member: Member,
     /// 40 hexadecimal digits, another for each node.
     pub id: String,
     /// Host name or IP address.
@@ -51,7 +81,7 @@ pub struct TopologyRange {
 /// Nodes and slots at one version of a map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
-    /// What clients compare to tell an older picture from a newer one: the map's version.
+    /// What clients compare to tell an older picture from a newer one: the catalog's version.
     pub epoch: u64,
     /// The nodes, in the order in which they are listed.
     pub nodes: Vec<TopologyNode>,
@@ -60,19 +90,28 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The topology of one table; `addresses` in the order in which nodes are to be listed.
+    /// The topology of one table: all bricks of all nodes, by node and number.
     ///
-    /// A member without an address is left out of its ranges; a range whose primary has none is left
-    /// out as a whole, and clients are told that the cluster is not complete.
+    /// A member that is not in the cluster any more is left out of its ranges; a range whose primary is
+    /// not is left out as a whole, and clients are told that the cluster is not complete.
     #[must_use]
-    pub fn of(cluster: ClusterId, map: &TableMap, addresses: &[Address]) -> Self {
-        let nodes = addresses.iter().map(|address| TopologyNode {
-            id: brick_name(cluster, address.member),
-            host: address.host.clone(),
-            port: address.port,
-            peer_port: address.peer_port,
-        });
-        let index_of = |member| addresses.iter().position(|it| it.member == member);
+    pub fn of(catalog: &Catalog, map: &TableMap) -> Self {
+        let addresses = catalog.addresses();
+        let nodes: Vec<TopologyNode> = addresses
+            .map(|address| TopologyNode {
+                member: address.member,
+                id: brick_name(catalog.cluster(), address.member),
+                host: address.host.to_owned(),
+                port: address.port,
+                peer_port: address.peer_port,
+            })
+            .collect();
+        // The nodes are in order.
+        let index_of = |seat: Seat| {
+            nodes
+                .binary_search_by_key(&seat.member, |node| node.member)
+                .ok()
+        };
         let mut ranges: Vec<TopologyRange> = Vec::new();
         for (slots, group) in map.slot_runs() {
             let Some(primary) = index_of(group.primary) else {
@@ -86,10 +125,16 @@ impl Topology {
             });
         }
         Self {
-            epoch: map.version().0,
-            nodes: nodes.collect(),
+            epoch: catalog.version().0,
+            nodes,
             ranges,
         }
+    }
+
+    /// The index of a brick among the nodes.
+    #[must_use]
+    pub fn index_of(&self, member: Member) -> Option<usize> {
+        self.nodes.iter().position(|node| node.member == member)
     }
 
     /// The ranges of which the node with that index is primary.

@@ -9,6 +9,7 @@ use brickyard_routing::SlotRange;
 
 fn node(id: &str, host: &str, port: u16) -> TopologyNode {
     TopologyNode {
+        member: brickyard_routing::Member::default(),
         id: id.to_owned(),
         host: host.to_owned(),
         port,

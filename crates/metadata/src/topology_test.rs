@@ -1,10 +1,8 @@
 use super::*;
-use crate::{
-    catalog::{Catalog, Genesis},
-    change::{Change, NewTable},
-};
-use brickyard_routing::{Candidate, NodeId};
-use brickyard_types::{BrickId, TableAttributes, UnixMillis};
+use crate::change::{Change, NewTable};
+use crate::fixture::cluster;
+use brickyard_routing::NodeId;
+use brickyard_types::{BrickId, UnixMillis};
 
 fn member(node: u32, brick: u32) -> Member {
     Member {
@@ -13,42 +11,18 @@ fn member(node: u32, brick: u32) -> Member {
     }
 }
 
-fn address(member: Member) -> Address {
-    Address {
-        member,
-        host: "127.0.0.1".to_owned(),
-        port: 7_000 + member.node.0 as u16 * 100 + member.brick.0 as u16,
-        peer_port: 17_000,
-    }
-}
-
-fn catalog(members: &[Member]) -> Catalog {
-    Catalog::found(Genesis {
-        cluster: ClusterId(7),
-        bricks: members
-            .iter()
-            .map(|&member| Candidate { member, weight: 1 })
-            .collect(),
-        attributes: TableAttributes::default(),
-        partitions: None,
-        seed: 1,
-        created: UnixMillis(0),
-    })
-    .unwrap()
-}
-
-fn topology(catalog: &Catalog, table: &str, addresses: &[Address]) -> Topology {
-    let map = &catalog.table(table).unwrap().map;
-    Topology::of(catalog.cluster(), map, addresses)
+fn topology(catalog: &Catalog, table: &str) -> Topology {
+    Topology::of(catalog, &catalog.table(table).unwrap().map)
 }
 
 #[test]
 fn each_brick_is_a_node_with_one_range() {
-    let members = [member(0, 0), member(0, 1)];
-    let catalog = catalog(&members);
-    let topology = topology(&catalog, "default", &members.map(address));
-    assert_eq!(topology.epoch, 1);
+    let catalog = cluster(1, 2);
+    let topology = topology(&catalog, "default");
+    assert_eq!(topology.epoch, 2);
     assert_eq!(topology.nodes[1].port, 7_001);
+    assert_eq!(topology.nodes[1].peer_port, 17_001);
+    assert_eq!(topology.index_of(member(0, 1)), Some(1));
     let ranges: Vec<_> = topology
         .ranges
         .iter()
@@ -62,24 +36,29 @@ fn each_brick_is_a_node_with_one_range() {
 
 #[test]
 fn backups_are_replicas() {
-    let members = [member(0, 0), member(1, 0)];
-    let mut catalog = catalog(&members);
+    let mut catalog = cluster(2, 1);
     let mut new = NewTable::named("pairs", 1, UnixMillis(0));
     new.attributes.replicas = 2;
     catalog.apply(Change::CreateTable(new)).unwrap();
-    let topology = topology(&catalog, "pairs", &members.map(address));
+    let topology = topology(&catalog, "pairs");
     assert_eq!(topology.ranges[0].replicas, [1]);
     assert_eq!(topology.ranges[1].replicas, [0]);
     assert_eq!(topology.replicas_of(0), [1]);
 }
 
 #[test]
-fn brick_without_an_address_is_left_out() {
-    let members = [member(0, 0), member(0, 1)];
-    let catalog = catalog(&members);
-    let topology = topology(&catalog, "default", &[address(members[1])]);
-    assert_eq!(topology.ranges.len(), 1);
-    assert_eq!(topology.slots_assigned(), 8_192);
+fn bricks_of_all_nodes_are_listed_and_every_host_is_named() {
+    let catalog = cluster(3, 2);
+    let topology = topology(&catalog, "default");
+    let nodes: Vec<_> = topology
+        .nodes
+        .iter()
+        .map(|node| (node.member, node.host.as_str(), node.port))
+        .collect();
+    assert_eq!(nodes[3], (member(1, 1), "node-1", 7_101));
+    assert_eq!(nodes.len(), 6);
+    assert_eq!(catalog.address(member(3, 0)), None);
+    assert_eq!(catalog.address(member(0, 2)), None);
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Who holds a partition: the replica group, its view and its members.
+//! Who holds a partition: the replica group, its view, its members, and the change under way.
 
-use brickyard_types::{BrickId, View};
+use brickyard_types::{BrickId, Incarnation, View};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -35,38 +35,93 @@ impl fmt::Display for Member {
     }
 }
 
-/// One partition's membership in one view.
+/// A brick in one life of its node: what views, streams, votes and leases name (PROTOCOL rule 10).
+///
+/// A process that comes back has lost what it knew of views and of prepared operations, so it is somebody
+/// else, although it is the same brick.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Seat {
+    /// The brick.
+    pub member: Member,
+    /// The life of its node.
+    pub incarnation: Incarnation,
+}
+
+impl fmt::Display for Seat {
+    /// `node/brick@incarnation`, such as `3/0@17`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.member, self.incarnation)
+    }
+}
+
+/// One partition's membership in its last effective view, and the change that is under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// The number of this membership.
     pub view: View,
+    /// The history that the partition's operations belong to; forced recovery begins a new one (PROTOCOL
+    /// rule 21).
+    pub lineage: u32,
     /// The member that orders the partition's operations.
-    pub primary: Member,
+    pub primary: Seat,
     /// The other in-sync members: their votes are needed and they may serve reads.
-    pub backups: Vec<Member>,
+    pub backups: Vec<Seat>,
     /// Members that are catching up: they vote for nothing and serve nothing.
-    pub learners: Vec<Member>,
+    pub learners: Vec<Seat>,
+    /// The next view, proposed and not effective yet; nobody acts on it but those that it removes, who
+    /// stop, and its primary, who accepts (PROTOCOL rules 6 and 8).
+    pub change: Option<Box<ViewChange>>,
+}
+
+/// A view that was proposed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewChange {
+    /// Its number: above every one that was effective or proposed before.
+    pub view: View,
+    /// The history that it goes on with; another than the group's begins anew (PROTOCOL rules 21 and 36).
+    pub lineage: u32,
+    /// Its primary.
+    pub primary: Seat,
+    /// Its other in-sync members.
+    pub backups: Vec<Seat>,
+    /// Its learners.
+    pub learners: Vec<Seat>,
+    /// Who must have stopped, or have lost its lease, before it takes effect (PROTOCOL rule 7).
+    pub fenced: Vec<Seat>,
+    /// The catalog's version that first had it: acknowledgements name versions.
+    pub proposed_at: u64,
+}
+
+impl ViewChange {
+    /// The members that will hold everything that was acknowledged, the primary first.
+    pub fn in_sync(&self) -> impl Iterator<Item = Seat> {
+        std::iter::once(self.primary).chain(self.backups.iter().copied())
+    }
 }
 
 impl Group {
     /// A group of `primary` and `backups` in its first view.
     #[must_use]
-    pub const fn first(primary: Member, backups: Vec<Member>) -> Self {
+    pub const fn first(primary: Seat, backups: Vec<Seat>) -> Self {
         Self {
             view: View(1),
+            lineage: 1,
             primary,
             backups,
             learners: Vec::new(),
+            change: None,
         }
     }
 
     /// The members that hold everything that was acknowledged, the primary first.
-    pub fn in_sync(&self) -> impl Iterator<Item = Member> {
+    pub fn in_sync(&self) -> impl Iterator<Item = Seat> {
         std::iter::once(self.primary).chain(self.backups.iter().copied())
     }
 
     /// All members, the primary first, learners last.
-    pub fn members(&self) -> impl Iterator<Item = Member> {
+    pub fn members(&self) -> impl Iterator<Item = Seat> {
         self.in_sync().chain(self.learners.iter().copied())
     }
 
@@ -80,7 +135,7 @@ impl Group {
 
     /// The member that is named twice, if there is one.
     pub(crate) fn repeated_member(&self) -> Option<Member> {
-        let members: Vec<Member> = self.members().collect();
+        let members: Vec<Member> = self.members().map(|seat| seat.member).collect();
         members
             .iter()
             .enumerate()

@@ -29,7 +29,7 @@ mod table_map;
 
 pub use cursor::{Cursor, ScanPoint};
 pub use error::MapError;
-pub use group::{Group, Member, NodeId};
+pub use group::{Group, Member, NodeId, Seat, ViewChange};
 pub use hash::{Hasher, KeyHasher, RoutingHash, hash_tag, slot};
 pub use partition_map::{Leaf, PartitionMap};
 pub use parts::{GroupRun, LeafRun, TableMapParts};

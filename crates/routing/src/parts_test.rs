@@ -1,9 +1,9 @@
 use super::*;
 use crate::{
-    group::{Member, NodeId},
+    group::{Member, NodeId, Seat},
     placement::{Candidate, place},
 };
-use brickyard_types::BrickId;
+use brickyard_types::{BrickId, Incarnation};
 use proptest::prelude::*;
 
 fn member(brick: u32) -> Member {
@@ -13,10 +13,17 @@ fn member(brick: u32) -> Member {
     }
 }
 
+fn seat(brick: u32) -> Seat {
+    Seat {
+        member: member(brick),
+        incarnation: Incarnation(1),
+    }
+}
+
 fn table_map(partitions: u32, bricks: u32) -> TableMap {
     let candidates: Vec<Candidate> = (0..bricks)
         .map(|brick| Candidate {
-            member: member(brick),
+            seat: seat(brick),
             weight: 1,
         })
         .collect();
@@ -58,7 +65,7 @@ fn parts_from_outside_are_checked() {
         MapError::GroupCount { leaves: 2, .. }
     ));
     assert!(matches!(
-        refused(|parts| parts.groups[1].group.learners.push(member(1))),
+        refused(|parts| parts.groups[1].group.learners.push(seat(1))),
         MapError::RepeatedMember { .. }
     ));
     assert!(matches!(

@@ -9,7 +9,7 @@
 //!
 //! Not here: moving partitions that exist (the balancer, which compares with this as its target).
 
-use crate::group::{Group, Member, NodeId};
+use crate::group::{Group, NodeId, Seat};
 use std::collections::BTreeMap;
 
 /// Fewest partitions of a new table, unless asked for: a table that grows should not have to split
@@ -27,7 +27,7 @@ const PARTITIONS_PER_BRICK: u64 = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The brick.
-    pub member: Member,
+    pub seat: Seat,
     /// Its share, relative to the others; 0 for none.
     pub weight: u32,
 }
@@ -63,14 +63,14 @@ pub fn place(partitions: u32, candidates: &[Candidate], replicas: u8) -> Vec<Gro
         .filter(|candidate| candidate.weight > 0)
         .collect();
     let total: u128 = bricks.iter().map(|brick| u128::from(brick.weight)).sum();
-    let mut by_node: BTreeMap<NodeId, Vec<Member>> = BTreeMap::new();
+    let mut by_node: BTreeMap<NodeId, Vec<Seat>> = BTreeMap::new();
     for brick in &bricks {
         by_node
-            .entry(brick.member.node)
+            .entry(brick.seat.member.node)
             .or_default()
-            .push(brick.member);
+            .push(brick.seat);
     }
-    let nodes: Vec<Vec<Member>> = by_node.into_values().collect();
+    let nodes: Vec<Vec<Seat>> = by_node.into_values().collect();
     assert!(total > 0, "a table needs a brick with a weight");
     assert!(
         (1..=nodes.len()).contains(&usize::from(replicas)),
@@ -83,15 +83,15 @@ pub fn place(partitions: u32, candidates: &[Candidate], replicas: u8) -> Vec<Gro
         // The run ends at the exact boundary, rounded: two roundings of at most a half each.
         weight_before += u128::from(brick.weight);
         let end = (u128::from(partitions) * weight_before + total / 2) / total;
-        let backups = backups(brick.member, &nodes, usize::from(replicas) - 1);
-        groups.resize(end as usize, Group::first(brick.member, backups));
+        let backups = backups(brick.seat, &nodes, usize::from(replicas) - 1);
+        groups.resize(end as usize, Group::first(brick.seat, backups));
     }
     groups
 }
 
-fn backups(primary: Member, nodes: &[Vec<Member>], count: usize) -> Vec<Member> {
+fn backups(primary: Seat, nodes: &[Vec<Seat>], count: usize) -> Vec<Seat> {
     let place = nodes.iter().enumerate().find_map(|(node, bricks)| {
-        let brick = bricks.iter().position(|&member| member == primary)?;
+        let brick = bricks.iter().position(|&seat| seat == primary)?;
         Some((node, brick))
     });
     let (node, brick) = place.unwrap_or_default();

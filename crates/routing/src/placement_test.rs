@@ -1,10 +1,11 @@
 use super::*;
+use crate::group::Member;
 use crate::{
     hash::{Hasher, KeyHasher},
     partition_map::PartitionMap,
     table_map::TableMap,
 };
-use brickyard_types::{BrickId, PartitionId, TableId};
+use brickyard_types::{BrickId, Incarnation, PartitionId, TableId};
 use proptest::prelude::*;
 
 fn candidate(node: u32, brick: u32, weight: u32) -> Candidate {
@@ -12,7 +13,13 @@ fn candidate(node: u32, brick: u32, weight: u32) -> Candidate {
         node: NodeId(node),
         brick: BrickId(brick),
     };
-    Candidate { member, weight }
+    Candidate {
+        seat: Seat {
+            member,
+            incarnation: Incarnation(1),
+        },
+        weight,
+    }
 }
 
 fn one_node(weights: &[u32]) -> Vec<Candidate> {
@@ -23,13 +30,8 @@ fn one_node(weights: &[u32]) -> Vec<Candidate> {
 }
 
 fn counts(groups: &[Group], candidates: &[Candidate]) -> Vec<usize> {
-    let of = |member| {
-        groups
-            .iter()
-            .filter(|group| group.primary == member)
-            .count()
-    };
-    candidates.iter().map(|brick| of(brick.member)).collect()
+    let of = |seat| groups.iter().filter(|group| group.primary == seat).count();
+    candidates.iter().map(|brick| of(brick.seat)).collect()
 }
 
 #[test]
@@ -49,7 +51,10 @@ fn partitions_go_in_runs_by_weight() {
     let candidates = one_node(&[1, 0, 2, 1]);
     let groups = place(256, &candidates, 1);
     assert_eq!(counts(&groups, &candidates), [64, 0, 128, 64]);
-    let owners: Vec<u32> = groups.iter().map(|group| group.primary.brick.0).collect();
+    let owners: Vec<u32> = groups
+        .iter()
+        .map(|group| group.primary.member.brick.0)
+        .collect();
     assert!(owners.is_sorted());
 }
 
@@ -61,14 +66,12 @@ fn backups_are_on_other_nodes_with_one_partner_brick_on_each() {
     }
     let groups = place(768, &candidates, 2);
     for group in &groups {
-        let backup = group.backups[0];
-        assert_eq!(backup.node.0, (group.primary.node.0 + 1) % 3);
-        assert_eq!(backup.brick, group.primary.brick);
+        let backup = group.backups[0].member;
+        assert_eq!(backup.node.0, (group.primary.member.node.0 + 1) % 3);
+        assert_eq!(backup.brick, group.primary.member.brick);
     }
     for brick in &candidates {
-        let held = groups
-            .iter()
-            .filter(|group| group.backups[0] == brick.member);
+        let held = groups.iter().filter(|group| group.backups[0] == brick.seat);
         assert_eq!(held.count(), 128);
     }
 }
@@ -122,7 +125,7 @@ fn spread(brick_count: usize, key: impl Fn(u32) -> String) -> Vec<(f64, f64)> {
     for number in 0..KEYS {
         let location = map.locate(key(number).as_bytes());
         let owner = map.groups()[location.leaf as usize].primary;
-        held[owner.brick.0 as usize] += 1;
+        held[owner.member.brick.0 as usize] += 1;
     }
     let counts = counts(map.groups(), &candidates);
     held.into_iter()

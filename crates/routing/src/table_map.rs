@@ -179,7 +179,7 @@ impl TableMap {
     /// The brick that is primary for `slot`, as [`Self::group_of_slot`].
     #[must_use]
     pub fn owner(&self, slot: Slot) -> Member {
-        self.group_of_slot(slot).primary
+        self.group_of_slot(slot).primary.member
     }
 
     /// The slots in runs of one group each, in order, as wide as they can be.
@@ -203,7 +203,7 @@ impl TableMap {
     pub fn slot_ranges(&self, member: Member) -> Vec<SlotRange> {
         let mut ranges: Vec<SlotRange> = Vec::new();
         let owned = self.slot_runs().into_iter();
-        for (range, _) in owned.filter(|(_, group)| group.primary == member) {
+        for (range, _) in owned.filter(|(_, group)| group.primary.member == member) {
             match ranges.last_mut() {
                 Some(before) if before.end == range.begin => before.end = range.end,
                 _ => ranges.push(range),
@@ -218,8 +218,35 @@ impl TableMap {
             .leaves()
             .iter()
             .zip(&self.groups)
-            .filter(move |(_, group)| group.primary == member)
+            .filter(move |(_, group)| group.primary.member == member)
             .map(|(leaf, _)| leaf.partition)
+    }
+
+    /// Replaces the groups of some partitions: one new version, whatever their number.
+    ///
+    /// # Errors
+    /// [`MapError`]; then nothing has changed.
+    pub fn set_groups(
+        &mut self,
+        groups: impl IntoIterator<Item = (PartitionId, Group)>,
+    ) -> Result<(), MapError> {
+        let indexed = groups.into_iter().map(|(partition, group)| {
+            let index = self.partitions.index_of(partition);
+            let index = index.ok_or(MapError::Unknown { partition })?;
+            match group.repeated_member() {
+                Some(member) => Err(MapError::RepeatedMember { partition, member }),
+                None => Ok((index, group)),
+            }
+        });
+        let indexed: Vec<(usize, Group)> = indexed.collect::<Result<_, _>>()?;
+        if indexed.is_empty() {
+            return Ok(());
+        }
+        for (index, group) in indexed {
+            self.groups[index] = group;
+        }
+        self.version = self.version.next();
+        Ok(())
     }
 
     /// Splits `partition` into two new partitions, which the same bricks hold.

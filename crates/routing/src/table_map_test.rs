@@ -1,10 +1,10 @@
 use super::*;
 use crate::hash::Hasher;
 use crate::{
-    group::NodeId,
+    group::{NodeId, Seat},
     placement::{Candidate, place},
 };
-use brickyard_types::BrickId;
+use brickyard_types::{BrickId, Incarnation};
 
 fn member(brick: u32) -> Member {
     Member {
@@ -13,10 +13,17 @@ fn member(brick: u32) -> Member {
     }
 }
 
+fn seat(brick: u32) -> Seat {
+    Seat {
+        member: member(brick),
+        incarnation: Incarnation(1),
+    }
+}
+
 fn bricks(count: u32) -> Vec<Candidate> {
     (0..count)
         .map(|brick| Candidate {
-            member: member(brick),
+            seat: seat(brick),
             weight: 1,
         })
         .collect()
@@ -66,7 +73,7 @@ fn split_keeps_the_group_and_makes_a_new_version() {
         .unwrap();
     assert_eq!(map.version(), MapVersion(2));
     assert_eq!(map.groups().len(), 5);
-    assert_eq!(map.group(PartitionId(11)).unwrap().primary, member(0));
+    assert_eq!(map.group(PartitionId(11)).unwrap().primary, seat(0));
     assert_eq!(map.group(PartitionId(1)), None);
     // What clients see has not changed.
     assert_eq!(map.slot_ranges(member(0)), [range(0, 8_192)]);
@@ -93,8 +100,8 @@ fn split_slot_belongs_to_the_brick_of_its_first_part() {
     let depths = depths
         .into_iter()
         .map(|(depth, id)| (depth, PartitionId(id)));
-    let mut groups = vec![Group::first(member(0), vec![]); 2];
-    groups.resize(17, Group::first(member(1), vec![]));
+    let mut groups = vec![Group::first(seat(0), vec![]); 2];
+    groups.resize(17, Group::first(seat(1), vec![]));
     let map = TableMap::new(
         TableId(1),
         KeyHasher::new(Hasher::Slot, 7),
@@ -124,7 +131,9 @@ fn slot_runs_cover_every_slot_once() {
         let mut next = 0;
         for (range, group) in map.slot_runs() {
             assert_eq!(range.begin, next);
-            assert!((range.begin..range.end).all(|slot| map.owner(Slot(slot)) == group.primary));
+            assert!(
+                (range.begin..range.end).all(|slot| map.owner(Slot(slot)) == group.primary.member)
+            );
             next = range.end;
         }
         assert_eq!(next, Slot::COUNT);

@@ -13,6 +13,7 @@
 mod environment;
 mod fields;
 mod file;
+mod hosts;
 mod password;
 mod print;
 mod source;
@@ -22,6 +23,8 @@ mod validate;
 
 pub use environment::CONFIG_VARIABLE;
 pub use fields::{FIELDS, Field, Fields};
+use hosts::peer_port_of;
+pub use hosts::{HostPort, HostPorts};
 pub use password::{hash_password, verify_password};
 pub use print::print;
 pub use source::{Origin, Problem, Problems, Setting};
@@ -160,6 +163,36 @@ impl Fields {
             (_, Err(_)) => u16::MAX,
         };
         SocketAddr::new(self.listen.ip(), port)
+    }
+
+    /// Where other nodes reach this one, if they may; port 0 when the system is to choose.
+    ///
+    /// `has_users` matters to the default: with users the data is behind passwords, and the port for
+    /// nodes has none, so that it is opened to a network only by somebody who wants a cluster.
+    #[must_use]
+    pub fn peer_address(&self, has_users: bool) -> Option<SocketAddr> {
+        let is_guarded = has_users && !self.listen.ip().is_loopback() && !self.insecure;
+        let port = match (self.peer_port, self.listen.port()) {
+            (0, _) if is_guarded && self.join.0.is_empty() => return None,
+            (0, 0) => 0,
+            (0, node) => peer_port_of(node),
+            (port, _) => port,
+        };
+        Some(SocketAddr::new(self.listen.ip(), port))
+    }
+
+    /// The address of a node's port for other nodes, given that of its node port: as far from it as this
+    /// node's own.
+    #[must_use]
+    pub fn peer_of(&self, node: &HostPort) -> HostPort {
+        let port = match (self.peer_port, self.listen.port()) {
+            (0, _) | (_, 0) => peer_port_of(node.port),
+            (own, listen) => own.wrapping_sub(listen).wrapping_add(node.port),
+        };
+        HostPort {
+            host: node.host.clone(),
+            port,
+        }
     }
 
     /// Where HTTP listens, if it does. `has_users` matters to `auto`: with users the data is behind

@@ -280,3 +280,16 @@ fn hashed_password_verifies_and_others_do_not() {
     assert!(!verify_password(b"open sesame", "not a hash"));
     assert!(hash_password(b"").is_err());
 }
+
+#[test]
+fn what_a_cluster_cannot_be_like_is_refused() {
+    let found = problems("expect = 3\nlease = \"1s\"\nlease_renew = \"900ms\"\npeer_port = 6380\n");
+    let fields: Vec<&str> = found.iter().map(|problem| problem.field.as_str()).collect();
+    assert_eq!(fields, ["expect", "lease_renew", "peer_port"]);
+    let loaded = load(
+        "join = [\"a:1\", \"b:2\"]\nexpect = 3\nzone = \"east\"\n",
+        &[],
+        &[],
+    );
+    assert_eq!(loaded.expect("valid").config.join.0.len(), 2);
+}

@@ -1,21 +1,23 @@
 //! The control thread: what a loop must not wait for.
 //!
-//! In:  requests of the loops (catalog changes, passwords, shutdown), signals, HTTP.
-//! Out: answers to the loops, the catalog's file, the node's phase.
+//! In:  requests of the loops (passwords, shutdown, and for the cluster: changes, streams), signals.
+//! Out: answers to the loops, the node's phase.
 //!
 //! Invariants:
-//! - A catalog change is on the disk before any brick hears of it, and is answered after all have it.
-//! - Changes happen one after the other, in the order in which they were asked for.
-//! - Nothing here is on the path of a data command: a stuck disk or a flood of passwords delays
-//!   table changes, not reads and writes.
+//! - Nothing here is on the path of a data command.
+//! - Nothing on this thread waits for a disk, a password or HTTP: the cluster's part of the node runs on it,
+//!   and with it the renewal of leases.
+//!
+//! Not here: the catalog and leases (`cluster`), HTTP (a thread of its own).
 
 mod authenticate;
 mod catalog_file;
-mod changes;
 mod http;
 mod http_listener;
 mod link;
+mod membership;
 mod metrics;
+mod partitions;
 mod process;
 mod shutdown;
 mod status;
@@ -23,23 +25,26 @@ mod status;
 pub(crate) use authenticate::Authenticator;
 pub use catalog_file::CatalogError;
 pub(crate) use catalog_file::CatalogFile;
-pub(crate) use link::{ControlLink, LoopLink, Notices, ToControl, ToLoop, new as link};
+pub(crate) use link::{Ask, ControlLink, LoopLink, Notices, ToControl, ToLoop, new as link};
 pub(crate) use process::{memory_total, os};
 pub(crate) use shutdown::stopper;
 pub use shutdown::{Signals, Stopper};
 pub(crate) use status::{Opened, Phase, View};
 
+use crate::cluster::view::ClusterView;
+use crate::cluster::{self, Asker, Driver, Loops, Order};
 use brickyard_brick::{ControlReply, ControlRequest};
 use brickyard_metadata::Catalog;
-use changes::Changes;
 use http_listener::HttpListener;
 use shutdown::Stop;
 use std::cell::RefCell;
+use std::future::IntoFuture as _;
 use std::net::TcpListener;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, mpsc as std_mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::LocalSet;
 
@@ -56,6 +61,11 @@ pub(crate) struct Setup {
     pub(crate) signals: Signals,
     pub(crate) stop: Stop,
     pub(crate) stop_timeout: Duration,
+    pub(crate) cluster: cluster::Setup,
+    /// What the cluster's part shows.
+    pub(crate) standing: watch::Receiver<ClusterView>,
+    /// Told once the node serves; dropped if it never will.
+    pub(crate) serving: std_mpsc::SyncSender<()>,
 }
 
 /// What it gets once the node is open and its loops run.
@@ -64,9 +74,7 @@ pub(crate) struct Running {
     pub(crate) opened: Opened,
     pub(crate) loops: Vec<LoopLink>,
     pub(crate) requests: mpsc::Receiver<ToControl>,
-    pub(crate) notices: Arc<Notices>,
     pub(crate) authenticator: Authenticator,
-    pub(crate) catalog_file: CatalogFile,
     pub(crate) catalog: watch::Sender<Arc<Catalog>>,
 }
 
@@ -113,43 +121,54 @@ async fn run(
         signals,
         mut stop,
         stop_timeout,
+        cluster,
+        standing,
+        serving,
     } = setup;
     let (phase, phase_seen) = watch::channel(Phase::Starting);
     let view = Arc::new(View {
         phase: phase_seen,
+        standing: standing.clone(),
         opened: OnceLock::new(),
     });
-    if let Some(listener) = http {
-        tokio::task::spawn_local(serve_http(listener, Arc::clone(&view)));
-    }
+    let http = http.map(|listener| Http::start(listener, Arc::clone(&view)));
     if signals == Signals::Handle {
         tokio::task::spawn_local(shutdown::handle_signals(stop.stopper()));
     }
+    let notices = Arc::clone(&cluster.notices);
+    let (orders, from_control) = mpsc::unbounded_channel();
+    let driver = tokio::task::spawn_local(Driver::new(cluster).run(from_control));
     // A sender that is gone means that the start failed: the node tells why.
-    let Ok(running) = from_node.await else { return };
+    let running = tokio::select! {
+        running = from_node => running.ok(),
+        () = stop.wait() => None,
+    };
+    let Some(running) = running else {
+        // With it goes whoever waits for a cluster.
+        driver.abort();
+        return;
+    };
     let Running {
         opened,
         loops,
         requests,
-        notices,
         authenticator,
-        catalog_file,
         catalog,
     } = running;
     let shared = Arc::clone(&opened.shared);
     drop(view.opened.set(opened));
-    phase.send_replace(Phase::Ready);
+    phase.send_replace(Phase::Waiting);
     let loops = Rc::new(RefCell::new(loops));
-    let changes = Changes::start(
-        Rc::clone(&loops),
-        Arc::clone(&notices),
-        catalog_file,
+    let order = Order::Running {
+        loops: Loops::new(Rc::clone(&loops)),
         catalog,
-    );
+    };
+    // The driver ends after this task.
+    drop(orders.send(order));
     tokio::task::spawn_local(serve_requests(
         requests,
         Rc::clone(&loops),
-        changes,
+        orders.clone(),
         Arc::new(authenticator),
         stop.stopper(),
     ));
@@ -164,30 +183,79 @@ async fn run(
             }
         }
     });
-    stop.wait().await;
+    tokio::select! {
+        () = follow_standing(standing, &phase, serving) => {}
+        () = stop.wait() => {}
+    }
     phase.send_replace(Phase::Stopping);
     crate::notify::notify(crate::notify::State::Stopping);
+    hand_over(&orders, stop_timeout).await;
     shutdown::drain(&loops, &notices, stop_timeout).await;
     // HTTP goes on saying "stopping" until the logs are synced and the threads have ended.
     drop(node_ended.await);
+    drop(http);
+}
+
+/// Says whether the node serves, as it changes, for ever.
+async fn follow_standing(
+    mut standing: watch::Receiver<ClusterView>,
+    phase: &watch::Sender<Phase>,
+    serving: std_mpsc::SyncSender<()>,
+) {
+    let mut serving = Some(serving);
+    loop {
+        let is_serving = standing.borrow_and_update().is_serving();
+        let now = if is_serving {
+            Phase::Ready
+        } else {
+            Phase::Waiting
+        };
+        let is_new = phase.send_if_modified(|phase| std::mem::replace(phase, now) != now);
+        if is_new && is_serving {
+            crate::notify::notify(crate::notify::State::Ready);
+            if let Some(serving) = serving.take() {
+                let told = serving.try_send(());
+                debug_assert!(told != Err(std_mpsc::TrySendError::Full(())), "told twice");
+            }
+        }
+        if standing.changed().await.is_err() {
+            // The driver has panicked, and with it the process.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Lets other nodes take over what they can, at most for half of the time that a stop may take.
+async fn hand_over(orders: &UnboundedSender<Order>, stop_timeout: Duration) {
+    let (done, is_done) = oneshot::channel();
+    drop(orders.send(Order::Drain(done)));
+    if tokio::time::timeout(stop_timeout / 2, is_done)
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            "not everything could be handed over to other nodes in half of stop_timeout: they go on when \
+             this node's lease has run out"
+        );
+    }
 }
 
 async fn serve_requests(
     mut requests: mpsc::Receiver<ToControl>,
     loops: Rc<RefCell<Vec<LoopLink>>>,
-    changes: Changes,
+    orders: UnboundedSender<Order>,
     authenticator: Arc<Authenticator>,
     stopper: Stopper,
 ) {
-    while let Some(ToControl {
-        brick,
-        token,
-        request,
-    }) = requests.recv().await
-    {
-        match request {
-            ControlRequest::Change(change) => changes.ask(brick, token, change),
-            ControlRequest::Authenticate { user, password } => {
+    // The driver lives as long as this task.
+    let order = |order| drop(orders.send(order));
+    while let Some(ToControl { brick, ask }) = requests.recv().await {
+        match ask {
+            Ask::Dial(peer) => order(Order::Dial(brick, peer)),
+            Ask::Request(token, ControlRequest::Change(change)) => {
+                order(Order::Change(Asker { brick, token }, change));
+            }
+            Ask::Request(token, ControlRequest::Authenticate { user, password }) => {
                 let check = Arc::clone(&authenticator).check(user, password);
                 let loops = Rc::clone(&loops);
                 tokio::task::spawn_local(async move {
@@ -198,10 +266,11 @@ async fn serve_requests(
                     answer(&loops, brick, token, reply);
                 });
             }
-            ControlRequest::Shutdown => {
+            Ask::Request(_, ControlRequest::Shutdown) => {
                 tracing::info!("stopping: a client asked for it");
                 stopper.stop();
             }
+            Ask::Request(_, request) => order(Order::Brick(brick, request)),
         }
     }
 }
@@ -212,12 +281,50 @@ fn answer(loops: &RefCell<Vec<LoopLink>>, brick: usize, token: u64, reply: Contr
     }
 }
 
-async fn serve_http(listener: TcpListener, view: Arc<View>) {
-    let served = match tokio::net::TcpListener::from_std(listener) {
-        Ok(listener) => axum::serve(HttpListener::new(listener), http::router(view)).await,
-        Err(error) => Err(error),
-    };
-    if let Err(error) = served {
-        tracing::error!(%error, "HTTP has ended: health and metrics are not served any more");
+/// HTTP's thread: rendering the metrics of many tables must not delay a lease.
+struct Http {
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Http {
+    /// Serves; without a thread for it, the node goes on all the same.
+    fn start(listener: TcpListener, view: Arc<View>) -> Self {
+        let (end, ended) = oneshot::channel::<()>();
+        let thread = crate::fatal::spawn("http".to_owned(), move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            let served = runtime.and_then(|runtime| {
+                runtime.block_on(async {
+                    let listener = tokio::net::TcpListener::from_std(listener)?;
+                    let served = axum::serve(HttpListener::new(listener), http::router(view));
+                    tokio::select! {
+                        served = served.into_future() => served,
+                        _ = ended => Ok(()),
+                    }
+                })
+            });
+            if let Err(error) = served {
+                tracing::error!(%error, "HTTP has ended: health and metrics are not served any more");
+            }
+        });
+        if let Err(error) = &thread {
+            tracing::error!(%error, "HTTP cannot be served");
+        }
+        Self {
+            end: Some(end),
+            thread: thread.ok(),
+        }
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there ends the process.
+            drop(thread.join());
+        }
     }
 }

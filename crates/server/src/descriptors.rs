@@ -5,8 +5,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Descriptors that a brick needs besides its clients: poll, waker, listener, segments, hints.
 const PER_BRICK: u64 = 128;
 
-/// Descriptors of the node itself: standard streams, HTTP, the lock, spare ones.
-const PER_NODE: u64 = 64;
+/// Descriptors of the node itself: standard streams, HTTP, the lock, other nodes, spare ones.
+const PER_NODE: u64 = 128;
 
 /// Raises the process's bound to what `maxclients` needs, and returns how many clients fit.
 pub(crate) fn reserve(maxclients: u32, bricks: u32) -> u32 {

@@ -8,7 +8,8 @@
 //! writes with durability `log` and reads go on. All three sleep when there is nothing to do.
 //!
 //! Invariants:
-//! - A batch is reported appended before it is reported synced.
+//! - A batch is reported appended before it is reported synced, by itself or by a checkpoint.
+//! - A segment is read up to the last batch that was reported, whether a batch is under way or not.
 //! - After a failed batch every other batch of its epoch fails too, in order (`append`).
 
 mod append;
@@ -36,6 +37,9 @@ use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use sync::{Progress, SyncReport, SyncThread};
+
+/// The checkpoint that is the replicator's own wish for a sync: it happens often, and seals nothing.
+const SYNC_ONLY: u64 = u64::MAX;
 
 /// The loop's end of its disk threads.
 #[derive(Debug)]
@@ -107,6 +111,7 @@ pub(crate) fn start<D: Disk>(
         reader: opened.reader,
         orders: read_orders,
         reports: read_to_loop,
+        progress: Arc::clone(&progress),
         stats,
     };
     // The sync thread must be known before the append thread may want to wake it.
@@ -136,9 +141,12 @@ impl DiskLink {
         self.append.give(AppendOrder::Batch(append));
     }
 
-    /// Asks for everything so far to be synced.
+    /// Asks for everything so far to be synced, and, unless the replicator asks, sealed.
     pub(crate) fn checkpoint(&mut self, token: u64) {
-        self.append.give(AppendOrder::Checkpoint(token));
+        self.append.give(match token {
+            SYNC_ONLY => AppendOrder::Sync(token),
+            _ => AppendOrder::Checkpoint(token),
+        });
     }
 
     /// Asks for a value.
@@ -185,6 +193,7 @@ impl DiskLink {
     pub(crate) fn deliver(&mut self, mut handle: impl FnMut(Event<'_>)) {
         // Read before the appends are taken: what is synced by now was reported appended before.
         let synced = self.synced.load(Ordering::Acquire);
+        let sync_reports = self.sync_reports.slots();
         while let Ok(report) = self.append_reports.pop() {
             handle(match report {
                 AppendReport::Appended { id, position } => Event::Appended { id, position },
@@ -197,7 +206,10 @@ impl DiskLink {
             self.synced_seen = synced;
             handle(Event::Synced(BatchId(synced)));
         }
-        while let Ok(report) = self.sync_reports.pop() {
+        for _ in 0..sync_reports {
+            let Ok(report) = self.sync_reports.pop() else {
+                break;
+            };
             handle(match report {
                 SyncReport::Checkpointed(token) => Event::Checkpointed(token, Ok(())),
                 SyncReport::Poisoned(reason) => Event::Poisoned(reason),

@@ -1,8 +1,9 @@
 //! The disk threads over a disk in memory that fails on request.
 
 use super::*;
-use brickyard_metadata::{Catalog, ClusterId, Genesis};
-use brickyard_routing::{Candidate, Member, NodeId};
+use brickyard_metadata::{
+    Addresses, Catalog, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
+};
 use brickyard_store::{Config, Fault, MemDisk, open};
 use brickyard_types::record::{Header, Kind, encode};
 use brickyard_types::{
@@ -114,13 +115,23 @@ impl Bench {
 
 /// One brick, and a table `default` with its values in memory.
 fn catalog() -> watch::Receiver<Arc<Catalog>> {
-    let member = Member {
-        node: NodeId(0),
-        brick: BrickId(0),
+    let node = Registration {
+        key: NodeKey([0; 20]),
+        run: 1,
+        addresses: Addresses {
+            host: "127.0.0.1".to_owned(),
+            bricks: vec![1],
+            ..Addresses::default()
+        },
+        bricks: 1,
+        weight: 1,
+        zone: None,
+        roles: Roles::default(),
+        machine: Machine::default(),
     };
     let catalog = Catalog::found(Genesis {
         cluster: ClusterId(1),
-        bricks: vec![Candidate { member, weight: 1 }],
+        node,
         attributes: TableAttributes::default(),
         partitions: Some(1),
         seed: 1,
@@ -140,6 +151,7 @@ fn header(op: u64) -> Header {
         expires_at: None,
         request: None,
         origin: None,
+        committed: None,
     }
 }
 
@@ -258,6 +270,111 @@ fn checkpoint_is_told_after_all_before_it_are_synced() {
     let at = |wanted: &str| said.iter().position(|said| said == wanted);
     assert!(at("appended 1") < at("checkpointed 77"), "{said:?}");
     bench.end();
+}
+
+#[test]
+fn checkpoint_seals_the_active_segment_and_the_roll_is_told_before() {
+    let mut bench = Bench::new(MemDisk::new(1), NEVER);
+    bench.append(1, 0, false, 10);
+    bench.link().checkpoint(77);
+    // The second finds a segment without records.
+    bench.link().checkpoint(78);
+    bench.link().flush();
+    let said = bench.wait(|said| has(said, "checkpointed 78"));
+    let rolls = said.iter().filter(|said| said.starts_with("rolled"));
+    assert_eq!(rolls.collect::<Vec<_>>(), ["rolled 1"]);
+    let at = |wanted: &str| said.iter().position(|said| said == wanted);
+    assert!(at("rolled 1") < at("checkpointed 77"), "{said:?}");
+    let sealed = bench.disk.content("000001.seg").expect("a segment");
+    assert!(sealed.ends_with(b"BRKYSEAL"));
+    bench.append(2, 0, false, 10);
+    let disk = bench.end();
+    assert_eq!(ops(&disk), [1, 2]);
+}
+
+#[test]
+fn sync_of_the_replicator_rolls_nothing_and_is_always_answered() {
+    let mut bench = Bench::new(MemDisk::new(1), NEVER);
+    let answer = format!("checkpointed {}", u64::MAX);
+    for id in 1..=3 {
+        bench.append(id, 0, false, 10);
+        bench.link().checkpoint(u64::MAX);
+        bench.link().flush();
+        let said = bench.wait(|said| has(said, &answer));
+        let at = |wanted: &str| said.iter().position(|said| said == wanted);
+        let appended = at(&format!("appended {id}")).expect("appended");
+        let synced = at(&format!("synced {id}")).expect("synced");
+        assert!(appended < synced && Some(synced) < at(&answer), "{said:?}");
+        assert!(!said.iter().any(|said| said.starts_with("rolled")));
+        // There is nothing to sync now.
+        bench.link().checkpoint(u64::MAX);
+        bench.link().flush();
+        bench.wait(|said| has(said, &answer));
+    }
+    let disk = bench.end();
+    assert!(disk.content("000002.seg").is_none());
+}
+
+#[test]
+fn checkpoint_on_a_full_disk_is_a_sync() {
+    let disk = MemDisk::new(1);
+    let mut bench = Bench::new(disk.clone(), NEVER);
+    bench.append(1, 0, false, 10);
+    bench.wait(|said| has(said, "appended 1"));
+    disk.inject(Fault::Full { capacity: 0 });
+    bench.link().checkpoint(77);
+    bench.link().flush();
+    bench.wait(|said| has(said, "checkpointed 77"));
+    disk.heal();
+    bench.append(2, 0, false, 10);
+    let disk = bench.end();
+    disk.power_cut();
+    assert_eq!(ops(&disk), [1, 2]);
+}
+
+#[test]
+fn active_segment_is_read_up_to_the_last_whole_batch() {
+    let disk = MemDisk::new(1);
+    let mut bench = Bench::new(disk.clone(), NEVER);
+    bench.append(1, 0, true, 10);
+    bench.append(2, 0, true, 10);
+    bench.wait(|said| has(said, "synced 2"));
+    // As if the next batch were half-way.
+    let bytes = disk.content("000001.seg").expect("a segment");
+    disk.put("000001.seg", &[&bytes[..], &bytes[64..90]].concat());
+    // The next segment does not exist yet: the brick asks for it when it has not heard of a roll.
+    for segment in [1, 2] {
+        bench.link().read_segment(SegmentId(segment), 0, 1 << 20);
+    }
+    bench.link().flush();
+    let said = bench.wait(|said| said.len() == 2);
+    assert_eq!(
+        said,
+        [
+            "chunk of 122 bytes, next None, damaged false",
+            "chunk of 0 bytes, next None, damaged false"
+        ]
+    );
+    bench.end();
+}
+
+#[test]
+fn segments_are_deleted_many_with_one_sync() {
+    let disk = MemDisk::new(1);
+    let mut bench = Bench::new(disk.clone(), NEVER);
+    for id in 1..=100 {
+        bench.append(id, 0, true, 4000);
+    }
+    bench.wait(|said| has(said, "synced 100"));
+    // Four would do for the deletes and one for the end, if the sync thread saw all orders at once.
+    disk.inject(Fault::SyncFails { after: 20 });
+    for segment in 1..100 {
+        bench.link().delete_segment(SegmentId(segment));
+    }
+    bench.link().flush();
+    let disk = bench.end();
+    disk.heal();
+    assert_eq!(ops(&disk), [100]);
 }
 
 #[test]

@@ -15,15 +15,17 @@
 //! Not here: what requests do (`brick`), accepting (`listener`), queues (`mesh`, `disk`, `control`).
 
 use crate::clock;
-use crate::control::{ControlLink, ToControl, ToLoop};
+use crate::control::{Ask, ControlLink, ToControl, ToLoop};
 use crate::disk::DiskLink;
 use crate::fatal;
 use crate::handout::{self, Handout};
 use crate::listener::Listener;
 use crate::mesh::Endpoint;
+use crate::peer::loop_side::{FIRST_TOKEN, Streams};
 use crate::sockets::{Received, Sent, Sockets};
 use crate::wake::Waker;
 use brickyard_brick::{Accepted, Brick, ConnectionId, ControlReply, Effect, Event, Forward, Port};
+use brickyard_routing::Seat;
 use brickyard_types::Instant;
 use mio::{Events, Poll, Token};
 use rtrb::Consumer;
@@ -82,6 +84,8 @@ enum Phase {
 struct Loop {
     driver: Driver,
     sockets: Sockets,
+    /// Streams to and from bricks of other nodes.
+    streams: Streams,
     phase: Phase,
     ticked: Instant,
     /// The brick cannot go on.
@@ -109,6 +113,7 @@ impl Driver {
         let mut this = Loop {
             driver: self,
             sockets: Sockets::default(),
+            streams: Streams::default(),
             phase: Phase::Serving,
             ticked: Instant(0),
             stop_reason: None,
@@ -131,6 +136,7 @@ impl Loop {
         self.take_connections();
         self.receive();
         self.take_messages();
+        self.receive_streams();
         self.run_brick();
         self.carry_out();
         self.send();
@@ -149,6 +155,8 @@ impl Loop {
         let brick = &mut self.driver.brick;
         let mut started = clock::now();
         for _ in 0..RUNS_MAX {
+            // PROTOCOL rule 22: the lease is looked at after the batch's last byte was read.
+            brick.begin_batch(started);
             brick.run();
             let ended = clock::now();
             brick.on_ran(ended - started);
@@ -187,7 +195,11 @@ impl Loop {
             .as_ref()
             .is_some_and(|(port, _)| port.is_ready())
             || driver.brick_port.as_ref().is_some_and(Listener::is_ready);
-        if driver.brick.has_work() || (can_receive && self.sockets.has_readable()) || accepts {
+        if driver.brick.has_work()
+            || (can_receive && self.sockets.has_readable())
+            || self.streams.has_readable()
+            || accepts
+        {
             return Duration::ZERO;
         }
         if is_backed_up || driver.disk.is_backed_up() {
@@ -233,6 +245,7 @@ impl Loop {
                         listener.on_readable();
                     }
                 }
+                token @ Token(FIRST_TOKEN..) => self.streams.on_edge(token, event),
                 Token(id) => {
                     let id = id as u32;
                     if event.is_readable() || event.is_read_closed() || event.is_error() {
@@ -327,6 +340,13 @@ impl Loop {
         self.readable = readable;
     }
 
+    /// What peers sent: votes and records of work that is half done go ahead of new work, so that they are
+    /// taken whatever else waits, and until the end.
+    fn receive_streams(&mut self) {
+        let Driver { brick, poll, .. } = &mut self.driver;
+        self.streams.receive(poll.registry(), brick);
+    }
+
     fn refuse_request(&mut self, id: ConnectionId) {
         const REFUSAL: &[u8] = b"-ERR Protocol error: request is larger than request_bytes_max\r\n";
         tracing::warn!(
@@ -356,6 +376,7 @@ impl Loop {
             control,
             node_port,
             brick_port,
+            poll,
             ..
         } = &mut self.driver;
         while let Some((from, messages)) = mesh.poll_incoming() {
@@ -365,6 +386,10 @@ impl Loop {
             match message {
                 ToLoop::Reply(token, reply) => brick.handle(Event::Control(token, reply)),
                 ToLoop::Catalog(catalog) => brick.handle(Event::Catalog(catalog)),
+                ToLoop::Registered(incarnation) => brick.handle(Event::Registered(incarnation)),
+                ToLoop::Lease { until, version } => brick.handle(Event::Lease { until, version }),
+                ToLoop::Peer(stream) => self.streams.open(poll.registry(), brick, stream),
+                ToLoop::WantClaims(token) => brick.handle(Event::WantClaims(token)),
                 ToLoop::Drain if self.phase == Phase::Serving => {
                     self.phase = Phase::Draining;
                     brick.begin_shutdown();
@@ -385,6 +410,12 @@ impl Loop {
                 Effect::Read(read) => self.driver.disk.read(read),
                 Effect::Forward(to, messages) => self.driver.mesh.send(to, messages),
                 Effect::Control(token, request) => self.ask_control(token, request),
+                Effect::Dial(peer) => self.dial(peer),
+                Effect::ClosePeer(link, reason) => {
+                    let Driver { brick, poll, .. } = &mut self.driver;
+                    self.streams.close(poll.registry(), brick, link, &reason);
+                }
+                Effect::Report(what) => tracing::warn!(brick = self.driver.index, "{what}"),
                 Effect::ReadSegment {
                     segment,
                     from,
@@ -404,8 +435,7 @@ impl Loop {
     fn ask_control(&mut self, token: u64, request: brickyard_brick::ControlRequest) {
         let asked = ToControl {
             brick: self.driver.index,
-            token,
-            request,
+            ask: Ask::Request(token, request),
         };
         if self.driver.control.to_control.try_send(asked).is_err() {
             let busy = "the node is busy with other such requests; try again".to_owned();
@@ -415,7 +445,18 @@ impl Loop {
         }
     }
 
+    /// A full queue loses it: the brick says it again.
+    fn dial(&mut self, peer: Seat) {
+        let asked = ToControl {
+            brick: self.driver.index,
+            ask: Ask::Dial(peer),
+        };
+        drop(self.driver.control.to_control.try_send(asked));
+    }
+
     fn send(&mut self) {
+        let Driver { brick, poll, .. } = &mut self.driver;
+        self.streams.send(poll.registry(), brick);
         while let Some(id) = self.driver.brick.poll_output() {
             self.send_to(id);
         }
@@ -460,6 +501,8 @@ impl Loop {
             ..
         } = &self.driver;
         control.publish_catalog(brick.catalog_version());
+        let (stopped, accepted) = brick.acknowledged();
+        control.publish_acknowledged(stopped, accepted);
         let is_drained = self.phase == Phase::Draining
             && brick.is_drained()
             && !brick.has_work()

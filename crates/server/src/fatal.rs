@@ -39,3 +39,12 @@ pub(crate) fn stop(brick: usize, reason: &str) -> ! {
     );
     exit(EXIT_DISK)
 }
+
+/// Ends the process because the control log can no longer be trusted.
+pub(crate) fn stop_control(reason: &str) -> ! {
+    tracing::error!(
+        reason,
+        "the process stops: this node can make no more promises"
+    );
+    exit(EXIT_DISK)
+}

@@ -7,13 +7,16 @@
 //! node port ──────┤  (driver)        ├──── disk ──▶ log
 //! brick ports ────┤ brick 1's loop   │
 //!                 └────── mesh ──────┘
-//! HTTP, signals ──── control thread ──── catalog, passwords
+//! signals, passwords ── control thread ── cluster ──── control log
+//! port for nodes ─────────────────────────────┘        (a thread of its own)
+//! HTTP ──── its thread
 //! ```
 //! Every arrow between threads is a bounded queue; a loop waits for nothing but its poll.
 //!
 //! Not here: what requests mean (`brick` and below), the file formats (`store`).
 
 mod clock;
+mod cluster;
 pub mod config;
 mod control;
 mod descriptors;
@@ -26,11 +29,14 @@ pub mod log;
 mod mesh;
 mod node;
 mod notify;
+mod peer;
 mod queue;
+mod random;
 mod recovery;
 mod sockets;
 mod wake;
 
+pub use cluster::ClusterError;
 pub use control::{CatalogError, Signals, Stopper};
 pub use fatal::EXIT_DISK;
 pub use node::{Address, Addresses, Node, StartError};

@@ -1,42 +1,37 @@
-//! A node, put together: data directory, bricks, ports, control thread.
+//! A node, put together: data directory, cluster, bricks, ports, control thread.
 //!
 //! In:  a checked [`Config`]. Out: a running [`Node`] that answers at its [`Addresses`].
 //!
-//! Order of a start: lock the data directory, take the ports, read the catalog, read all logs at
-//! once (a thread a brick), listen. Order of a stop: take no more work, finish what there is, sync,
-//! end the threads, give back the lock.
+//! Order of a start: lock the data directory, take the ports, find the cluster, read all logs at
+//! once (a thread a brick), listen. Order of a stop: hand over what other nodes can take, take no more work,
+//! finish what there is, sync, end the threads, give back the lock.
 //!
 //! Invariants:
 //! - Nobody is answered before every brick has read its log.
 //! - The number of bricks is the catalog's: it was fixed when the directory was made.
 
+mod assembly;
 mod brick_thread;
 mod data;
 mod error;
+mod registration;
 mod shared;
 
 pub use error::{Address, StartError};
 
+use crate::cluster::view::{ClusterView, Standing};
+use crate::cluster::{self, Directory, Timing};
 use crate::config::Config;
-use crate::control::{
-    self, Authenticator, Control, Notices, Opened, Running, Signals, Stopper, link,
-};
-use crate::disk::{DiskStats, HintThread};
-use crate::driver::WAKER;
-use crate::handout;
-use crate::listener::{Listener, Reserved};
-use crate::mesh;
-use crate::notify::{self, State};
-use crate::wake::Waker;
-use crate::{descriptors, fatal};
-use brick_thread::{BrickThread, Ports};
+use crate::control::{self, Control, Notices, Signals, Stopper};
+use crate::disk::HintThread;
+use crate::listener::Reserved;
+use assembly::{Assembled, Assembly};
 use brickyard_store::OsDisk;
 use data::Data;
-use mio::Poll;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::thread::JoinHandle;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 /// Where a node answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +42,8 @@ pub struct Addresses {
     pub bricks: Vec<SocketAddr>,
     /// Health, metrics and status.
     pub http: Option<SocketAddr>,
+    /// For other nodes.
+    pub peer: Option<SocketAddr>,
 }
 
 /// A running node. Dropping it leaves it running; [`Node::wait`] sees it to its end.
@@ -58,137 +55,126 @@ pub struct Node {
     hints: HintThread<OsDisk>,
     control: JoinHandle<()>,
     ended: tokio::sync::oneshot::Sender<()>,
+    serving: std_mpsc::Receiver<()>,
     data: Data,
 }
 
 impl Node {
-    /// Starts a node and returns when it answers.
+    /// Starts a node and returns when it listens, which is when it belongs to a cluster and its logs are
+    /// read. A node that is a cluster of its own, or a member of one that has a leader, serves at once;
+    /// [`Node::wait_until_serving`] waits for that.
     ///
     /// # Errors
     /// [`StartError`]: nothing is left running.
     pub fn start(config: &Config, signals: Signals) -> Result<Self, StartError> {
-        let data = Data::open(config)?;
-        let bricks = data.catalog.bricks().len();
-        let ports = reserve(config, bricks)?;
+        let mut data = Data::open(config)?;
+        let ports = reserve(config, data.bricks())?;
         let addresses = ports.addresses.clone();
-        let maxclients = descriptors::reserve(config.maxclients, bricks as u32);
-        let shared = Arc::new(shared::shared(config, &data, &addresses, maxclients)?);
-
+        let registration = data.introduce(config, &addresses)?;
         let (stopper, stop) = control::stopper();
-        let http = ports.http.map(Reserved::listen).transpose();
-        let http = http.map_err(Address::Http.failed(addresses.http))?;
-        let stop_timeout = config.stop_timeout;
+        let (to_node, first) = std_mpsc::sync_channel(1);
+        let (standing, standing_seen) = watch::channel(ClusterView::default());
+        let (serve, serving) = std_mpsc::sync_channel(1);
+        let notices = Arc::new(Notices::default());
+        let listen = |reserved: Option<Reserved>, kind: Address, at: Option<SocketAddr>| {
+            let listening = reserved.map(Reserved::listen).transpose();
+            listening.map_err(kind.failed(at))
+        };
         let setup = control::Setup {
-            http,
+            http: listen(ports.http, Address::Http, addresses.http)?,
             signals,
             stop,
-            stop_timeout,
+            stop_timeout: config.stop_timeout,
+            standing: standing_seen.clone(),
+            serving: serve,
+            cluster: cluster::Setup {
+                stored: data.stored.take(),
+                kept: data.kept,
+                directory: Directory::of(&data.directory),
+                registration,
+                listener: listen(ports.peer, Address::Peer, addresses.peer)?,
+                seeds: config.join.0.iter().map(|it| config.peer_of(it)).collect(),
+                expect: config.expect,
+                attributes: data::default_attributes(config),
+                timing: Timing {
+                    lease: config.lease,
+                    lease_renew: config.lease_renew,
+                    eviction_timeout: config.eviction_timeout,
+                    seed: u64::from_le_bytes(data::random()?),
+                },
+                is_tail_sure: !data.directory.is_tail_unsure(),
+                first: to_node,
+                notices: Arc::clone(&notices),
+                view: standing,
+            },
         };
         let Control {
             handle: control,
             running,
             ended,
         } = control::start(setup).map_err(StartError::Thread)?;
-
-        let (catalog, catalog_seen) = watch::channel(Arc::clone(&data.catalog));
-        let hints = HintThread::start(catalog_seen.clone()).map_err(StartError::Thread)?;
-        let polls = (0..bricks)
-            .map(|_| Poll::new())
-            .collect::<Result<Vec<_>, _>>();
-        let polls = polls.map_err(StartError::Thread)?;
-        let wakers = polls.iter().map(|poll| Waker::new(poll.registry(), WAKER));
-        let wakers: Arc<[Waker]> = wakers
-            .collect::<Result<_, _>>()
-            .map_err(StartError::Thread)?;
-        let (to_control, requests) = mpsc::channel(control::REQUESTS_MAX);
-        let notices = Arc::new(Notices::default());
-        let (handout, taking) = handout::new(&wakers);
-        let disks: Vec<_> = (0..bricks)
-            .map(|_| Arc::new(DiskStats::default()))
-            .collect();
-
-        let mut handed = std::iter::once(None).chain(taking.into_iter().map(Some));
-        let mut loops = Vec::new();
-        let mut threads = Vec::new();
-        let (to_node, recovered) = std_mpsc::channel();
-        for (index, (poll, mesh)) in polls.into_iter().zip(mesh::endpoints(&wakers)).enumerate() {
-            let (loop_link, control_link) = link(index, &wakers, to_control.clone(), &notices);
-            loops.push(loop_link);
-            let (go, ports) = std_mpsc::sync_channel(1);
-            let thread = BrickThread {
-                index,
-                disk: data.brick(index)?,
-                store: data.store_config(config, index),
-                catalog: Arc::clone(&data.catalog),
-                shared: Arc::clone(&shared),
-                poll,
-                wakers: Arc::clone(&wakers),
-                mesh,
-                control: control_link,
-                handed: handed.next().flatten(),
-                hints: hints.sender(),
-                stats: Arc::clone(&disks[index]),
-                sync_interval: config.sync_interval,
-                request_bytes_max: config.request_bytes_max.to_usize(),
-                recovered: to_node.clone(),
-                ports,
-            };
-            let handle = fatal::spawn(format!("brick{index}"), move || thread.run());
-            threads.push((go, handle.map_err(StartError::Thread)?));
-        }
-        drop(to_node);
-        let damages = wait_for_logs(&recovered)?;
-
-        let data = data.confirm()?;
-        let authenticator = Authenticator::new(&shared::users(config), data::random()?);
-        let keepalive = config.tcp_keepalive;
-        let node_port = Listener::new(ports.node, keepalive);
-        let mut node_port = Some((
-            node_port.map_err(Address::Node.failed(Some(addresses.node)))?,
-            handout,
-        ));
-        let mut bricks = Vec::new();
-        for ((go, handle), (reserved, address)) in threads
-            .into_iter()
-            .zip(ports.bricks.into_iter().zip(&addresses.bricks))
-        {
-            let brick_port = Listener::new(reserved, keepalive);
-            let brick_port = brick_port.map_err(Address::Brick.failed(Some(*address)))?;
-            // A thread that ended has panicked, and with it the process.
-            drop(go.send(Ports {
-                node: node_port.take(),
-                brick: brick_port,
-            }));
-            bricks.push(handle);
-        }
-        let opened = Opened {
-            shared,
-            disks,
-            catalog: catalog_seen,
-            addresses: addresses.clone(),
-            damages,
+        let assembled = first
+            .recv()
+            .map_err(|_| StartError::Stopped)
+            .and_then(|first| first.map_err(StartError::Cluster))
+            .and_then(|first| {
+                let assembly = Assembly {
+                    config,
+                    data: &mut data,
+                    first,
+                    node: ports.node,
+                    bricks: ports.bricks,
+                    addresses: &addresses,
+                    notices: &notices,
+                };
+                assembly.run()
+            });
+        let Assembled {
+            running: parts,
+            bricks,
+            hints,
+        } = match assembled {
+            Ok(assembled) => assembled,
+            Err(error) => {
+                // The thread ends by that, and with it the control log's.
+                drop(running);
+                drop(ended);
+                drop(control.join());
+                return Err(error);
+            }
         };
-        let catalog_file = data.catalog_file();
-        // The same holds for the control thread.
-        drop(running.send(Running {
-            opened,
-            loops,
-            requests,
-            notices,
-            authenticator,
-            catalog_file,
-            catalog,
-        }));
-        notify::notify(State::Ready);
-        Ok(Self {
+        // The control thread ends before only if it panicked or was told to stop.
+        drop(running.send(parts));
+        let node = Self {
             addresses,
             stopper,
             bricks,
             hints,
             control,
             ended,
+            serving,
             data,
-        })
+        };
+        if node.is_alone_in_its_cluster(&standing_seen) {
+            node.wait_until_serving();
+        }
+        Ok(node)
+    }
+
+    fn is_alone_in_its_cluster(&self, standing: &watch::Receiver<ClusterView>) -> bool {
+        match &standing.borrow().standing {
+            Standing::Member(it) => it.is_alone,
+            Standing::Founding(_) => false,
+        }
+    }
+
+    /// Waits until the cluster lets the node serve; whether it does. It does not if it was told to stop.
+    pub fn wait_until_serving(&self) -> bool {
+        match self.serving.try_recv() {
+            Err(std_mpsc::TryRecvError::Empty) => self.serving.recv().is_ok(),
+            Ok(()) => true,
+            Err(std_mpsc::TryRecvError::Disconnected) => false,
+        }
     }
 
     /// Where the node answers.
@@ -213,6 +199,7 @@ impl Node {
             hints,
             control,
             ended,
+            serving: _,
             data,
         } = self;
         // Threads that panic end the process, so a join cannot fail.
@@ -232,6 +219,7 @@ struct ReservedPorts {
     node: Reserved,
     bricks: Vec<Reserved>,
     http: Option<Reserved>,
+    peer: Option<Reserved>,
     addresses: Addresses,
 }
 
@@ -244,31 +232,24 @@ fn reserve(config: &Config, bricks: usize) -> Result<ReservedPorts, StartError> 
     let (node, node_address) = take(Address::Node, config.listen)?;
     let bricks = (0..bricks as u32).map(|index| take(Address::Brick, config.brick_address(index)));
     let (bricks, brick_addresses) = bricks.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-    let http = config
-        .http_address(!config.users.is_empty())
-        .unwrap_or(None);
+    let has_users = !config.users.is_empty();
+    let http = config.http_address(has_users).unwrap_or(None);
     let http = http.map(|at| take(Address::Http, at)).transpose()?;
     let (http, http_address) = http.unzip();
+    let peer = config.peer_address(has_users);
+    let peer = peer.map(|at| take(Address::Peer, at)).transpose()?;
+    let (peer, peer_address) = peer.unzip();
     let addresses = Addresses {
         node: node_address,
         bricks: brick_addresses,
         http: http_address,
+        peer: peer_address,
     };
     Ok(ReservedPorts {
         node,
         bricks,
         http,
+        peer,
         addresses,
     })
-}
-
-/// Waits for every brick to have read its log; returns what was damaged.
-fn wait_for_logs(
-    recovered: &std_mpsc::Receiver<Result<Vec<String>, brickyard_store::Error>>,
-) -> Result<Vec<String>, StartError> {
-    let mut damages = Vec::new();
-    while let Ok(result) = recovered.recv() {
-        damages.extend(result?);
-    }
-    Ok(damages)
 }

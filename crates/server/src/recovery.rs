@@ -145,7 +145,7 @@ fn partitions_of(brick: BrickId, catalog: &Catalog) -> impl Iterator<Item = Part
             .iter()
             .zip(table.map.groups());
         leaves
-            .filter(move |(_, group)| group.members().any(|member| member.brick == brick))
+            .filter(move |(_, group)| group.members().any(|seat| seat.member.brick == brick))
             .map(|(leaf, _)| leaf.partition)
     })
 }

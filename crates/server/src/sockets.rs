@@ -62,12 +62,27 @@ struct Socket {
 /// The sockets of one loop, by connection.
 #[derive(Debug, Default)]
 pub(crate) struct Sockets {
+    /// What the first one is called in the poll.
+    first_token: usize,
     sockets: Vec<Option<Socket>>,
     /// Connections to receive from in the next turn.
     readable: Vec<u32>,
 }
 
 impl Sockets {
+    /// Sockets that are called by numbers from that one on in the poll.
+    pub(crate) fn from(first_token: usize) -> Self {
+        Self {
+            first_token,
+            ..Self::default()
+        }
+    }
+
+    /// Whether there is a connection of that number.
+    pub(crate) fn contains(&self, id: u32) -> bool {
+        self.sockets.get(id as usize).is_some_and(Option::is_some)
+    }
+
     /// Takes over an accepted stream as connection `id`.
     pub(crate) fn insert(
         &mut self,
@@ -75,7 +90,7 @@ impl Sockets {
         id: u32,
         mut stream: TcpStream,
     ) -> io::Result<()> {
-        let token = Token(id as usize);
+        let token = Token(self.first_token + id as usize);
         registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
         let index = id as usize;
         if self.sockets.len() <= index {

@@ -227,7 +227,10 @@ fn number_of_bricks_is_fixed_by_the_directory() {
 fn lost_catalog_is_not_replaced_by_an_empty_one() {
     let directory = tempfile::tempdir().expect("a directory");
     stop(start(&config(directory.path(), 1)));
-    std::fs::remove_file(directory.path().join("catalog")).expect("removed");
+    // The second is a copy of what the first one says.
+    for file in ["control", "catalog"] {
+        std::fs::remove_file(directory.path().join(file)).expect("removed");
+    }
     let error = Node::start(&config(directory.path(), 1), Signals::Ignore).expect_err("refused");
     assert!(
         matches!(error, StartError::CatalogMissing { bricks: 1, .. }),

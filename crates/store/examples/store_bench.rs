@@ -82,6 +82,7 @@ fn append(disk: OsDisk, batch_records: u64) -> Result<Vec<Position>, Box<dyn std
                 expires_at: None,
                 request: None,
                 origin: None,
+                committed: None,
             };
             record::encode(&mut batch, &header, &key(number), &[&value]);
             number += 1;

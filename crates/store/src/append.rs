@@ -8,7 +8,8 @@
 //! - Ids and offsets grow in the order of the calls.
 //! - Nothing is written after the log was poisoned.
 //!
-//! Not here: making it durable, sealing and deleting segments (`sync.rs`).
+//! Not here: making it durable, sealing and deleting segments (`sync.rs`); how much room there is
+//! (`space.rs`).
 //!
 //! [`Syncer`]: crate::Syncer
 
@@ -16,12 +17,12 @@ use crate::config::{Config, SEGMENT_BYTES_MAX};
 use crate::disk::{Disk, DiskFile, Space};
 use crate::error::{AppendError, Poisoned};
 use crate::file_name;
-use crate::segment::footer::TRAILER_BYTES;
 use crate::segment::header::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::segment::mark::{MARK_BYTES, Mark};
 use crate::segment::range::{PartitionRange, RangeTable};
 use crate::shared::Shared;
-use brickyard_types::record::{self, HEADER_BYTES, Header};
+use crate::space::{SpaceGuard, effective_segment_bytes, is_full};
+use brickyard_types::record::{self, Header};
 use brickyard_types::{Position, SegmentId};
 use std::collections::VecDeque;
 use std::io;
@@ -29,12 +30,6 @@ use std::sync::Arc;
 
 /// Room kept behind the records for a footer of up to a million partitions.
 const FOOTER_ROOM: u64 = 64 << 20;
-
-/// Smallest size that a segment shrinks to on a small file system.
-const SEGMENT_BYTES_FLOOR: u64 = 1 << 20;
-
-/// Bytes appended between two looks at the free space, while there is plenty.
-const SPACE_CHECK_BYTES: u64 = 4 << 20;
 
 /// What a batch is for; decides whether it may use the reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +175,7 @@ impl<D: Disk> Appender<D> {
         let has_records = self.active.len as usize > SEGMENT_HEADER_BYTES;
         let full_len = u64::from(self.active.len) + bytes + 2 * MARK_BYTES as u64;
         if self.active.is_ended || (has_records && full_len > self.segment_bytes) {
-            self.roll(bytes)?;
+            self.start_next(bytes)?;
         }
         self.mark_synced()?;
         let offset = self.active.len;
@@ -209,6 +204,24 @@ impl<D: Disk> Appender<D> {
     /// They must reach the [`crate::Syncer`] before any position in a later segment does.
     pub fn take_rolled(&mut self) -> Option<Rolled<D>> {
         self.rolled.pop_front()
+    }
+
+    /// Ends the active segment, however little is in it, and starts the next: the sync after this one
+    /// seals it. A segment without a record stays the active one.
+    ///
+    /// Call [`Self::take_rolled`] afterwards, also after an error.
+    ///
+    /// # Errors
+    /// As [`Self::append`]; for want of space, everything goes on in the active segment, or in the next
+    /// one if the end of this one was noted already.
+    pub fn roll(&mut self) -> Result<(), AppendError> {
+        self.shared.check().map_err(AppendError::Poisoned)?;
+        if self.active.ranges.is_empty() && !self.active.is_ended {
+            return Ok(());
+        }
+        let bytes = (MARK_BYTES + SEGMENT_HEADER_BYTES) as u64;
+        self.space.admit(&self.disk, bytes, Purpose::Store)?;
+        self.start_next(bytes)
     }
 
     /// Notes in the log how far it was synced, if that is further than the last note.
@@ -258,7 +271,7 @@ impl<D: Disk> Appender<D> {
     }
 
     /// Starts the next segment. The full one is sealed by the syncer.
-    fn roll(&mut self, needed: u64) -> Result<(), AppendError> {
+    fn start_next(&mut self, needed: u64) -> Result<(), AppendError> {
         if !self.active.is_ended {
             self.write(&Mark::End(self.active.id).encode())?;
             self.active.is_ended = true;
@@ -349,85 +362,6 @@ pub(crate) fn create_segment<D: Disk>(
         ranges: RangeTable::default(),
         is_ended: false,
     })
-}
-
-/// Whether the error says that there is no room, rather than that the disk is ill.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    )
-}
-
-/// A thirty-second of the file system, so that a nearly full one still has segments to clean.
-fn effective_segment_bytes(config: &Config, space: Space) -> u64 {
-    let configured = u64::from(config.segment_bytes.min(SEGMENT_BYTES_MAX));
-    let smallest = configured.min(SEGMENT_BYTES_FLOOR);
-    let fitting = (space.total / 32).clamp(smallest, configured);
-    fitting.max((SEGMENT_HEADER_BYTES + HEADER_BYTES + TRAILER_BYTES) as u64)
-}
-
-/// Keeps the reserve free without asking the operating system at every append.
-struct SpaceGuard {
-    reserve: u64,
-    /// Bytes that may be appended before the next look.
-    budget: u64,
-}
-
-impl SpaceGuard {
-    fn new(config: &Config, space: Space) -> Self {
-        Self {
-            reserve: config.reserve_bytes.min(space.total / 16),
-            budget: 0,
-        }
-    }
-
-    #[inline]
-    fn admit<D: Disk>(
-        &mut self,
-        disk: &D,
-        bytes: u64,
-        purpose: Purpose,
-    ) -> Result<(), AppendError> {
-        if bytes <= self.budget {
-            self.budget -= bytes;
-            return Ok(());
-        }
-        self.look(disk, bytes, purpose)
-    }
-
-    #[cold]
-    fn look<D: Disk>(&mut self, disk: &D, bytes: u64, purpose: Purpose) -> Result<(), AppendError> {
-        self.budget = 0;
-        // If the operating system does not know, the write itself will find out.
-        let Ok(Space { free, .. }) = disk.space() else {
-            return Ok(());
-        };
-        let spare = free.saturating_sub(self.reserve);
-        if spare < bytes {
-            return match purpose {
-                Purpose::Store => Err(AppendError::DiskFull {
-                    needed: bytes,
-                    free,
-                    reserve: self.reserve,
-                }),
-                Purpose::Reclaim => Ok(()),
-            };
-        }
-        // Others use the disk too: never spend more than a quarter of what is spare unseen.
-        self.budget = ((spare - bytes) / 4).min(SPACE_CHECK_BYTES);
-        Ok(())
-    }
-
-    #[cold]
-    fn full<D: Disk>(&mut self, disk: &D, needed: u64) -> AppendError {
-        self.budget = 0;
-        AppendError::DiskFull {
-            needed,
-            free: disk.space().map_or(0, |space| space.free),
-            reserve: self.reserve,
-        }
-    }
 }
 
 #[cfg(test)]

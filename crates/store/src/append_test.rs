@@ -152,6 +152,75 @@ fn next_segment_that_cannot_be_created_now_is_created_later() {
 }
 
 #[test]
+fn segment_is_rolled_on_request_and_sealed_by_the_next_sync() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, big_segments());
+    log.append(&put(1, 1, b"a", b"one")).unwrap();
+    log.ends.appender.roll().unwrap();
+    let rolled = log.ends.appender.take_rolled().unwrap();
+    assert_eq!(rolled.segment(), SegmentId(1));
+    let content = disk.content("000001.seg").unwrap();
+    assert_eq!(rolled.bytes() as usize, content.len());
+    log.ends.syncer.add_rolled(rolled);
+    log.sync();
+    assert!(disk.content("000001.seg").unwrap().ends_with(b"BRKYSEAL"));
+    let next = log.append(&put(1, 2, b"a", b"two")).unwrap();
+    assert_eq!(next.start.segment, SegmentId(2));
+    assert_eq!(Log::open(&disk, big_segments()).ops(), [1, 2]);
+}
+
+#[test]
+fn segment_without_records_is_not_rolled() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, big_segments());
+    log.roll().unwrap();
+    assert_eq!(log.ends.appender.end().segment, SegmentId(1));
+    log.append(&put(1, 1, b"a", b"one")).unwrap();
+    log.roll().unwrap();
+    log.sync();
+    // A mark alone is nothing to seal either.
+    log.ends.appender.mark_synced().unwrap();
+    assert!(log.ends.appender.end().offset as usize > SEGMENT_HEADER_BYTES);
+    log.roll().unwrap();
+    assert_eq!(log.ends.appender.end().segment, SegmentId(2));
+}
+
+#[test]
+fn segment_with_records_of_an_earlier_run_is_rolled() {
+    let disk = MemDisk::new(1);
+    Log::open(&disk, big_segments())
+        .append(&put(1, 1, b"a", b"one"))
+        .unwrap();
+    let mut log = Log::open(&disk, big_segments());
+    log.roll().unwrap();
+    assert_eq!(log.ends.appender.end().segment, SegmentId(2));
+}
+
+#[test]
+fn roll_on_a_full_disk_changes_nothing_or_is_made_up_for_later() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, big_segments());
+    let first = log.append(&put(1, 1, b"a", b"one")).unwrap();
+    disk.inject(Fault::Full {
+        capacity: u64::from(first.end.offset) + MARK_BYTES as u64,
+    });
+    log.ends.appender.space.budget = 0;
+    let error = log.roll().unwrap_err();
+    assert!(matches!(error, AppendError::DiskFull { .. }), "{error}");
+    assert_eq!(log.ends.appender.end(), first.end);
+    // The guard is wrong: the end is noted, and then there is no room for the next segment.
+    log.ends.appender.space.budget = u64::MAX;
+    let error = log.roll().unwrap_err();
+    assert!(matches!(error, AppendError::DiskFull { .. }), "{error}");
+    assert_eq!(Log::open(&disk.fork(2), big_segments()).ops(), [1]);
+    disk.heal();
+    log.roll().unwrap();
+    let next = log.append(&put(1, 2, b"a", b"two")).unwrap();
+    assert_eq!(next.start.segment, SegmentId(2));
+    assert_eq!(Log::open(&disk, big_segments()).ops(), [1, 2]);
+}
+
+#[test]
 fn failed_write_that_cannot_be_taken_back_poisons() {
     let disk = MemDisk::new(1);
     let mut log = Log::open(&disk, big_segments());

@@ -34,6 +34,7 @@ pub(crate) fn header(kind: Kind, partition: u32, op: u64) -> Header {
         expires_at: None,
         request: None,
         origin: None,
+        committed: None,
     }
 }
 
@@ -126,10 +127,21 @@ impl<D: Disk> Log<D> {
     /// Appends and hands over rolled segments, as the append thread does.
     pub(crate) fn append(&mut self, batch: &[u8]) -> Result<Appended, AppendError> {
         let result = self.ends.appender.append(batch, Purpose::Store);
+        self.hand_over();
+        result
+    }
+
+    /// Ends the active segment, as the append thread does for a checkpoint.
+    pub(crate) fn roll(&mut self) -> Result<(), AppendError> {
+        let result = self.ends.appender.roll();
+        self.hand_over();
+        result
+    }
+
+    fn hand_over(&mut self) {
         while let Some(rolled) = self.ends.appender.take_rolled() {
             self.ends.syncer.add_rolled(rolled);
         }
-        result
     }
 
     /// Syncs everything appended so far.

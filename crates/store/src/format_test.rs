@@ -75,6 +75,34 @@ fn records() -> Vec<Vec<u8>> {
     ]
 }
 
+/// What only a replicated partition's log has.
+fn replicated() -> Vec<Vec<u8>> {
+    let with = |kind, view, op, committed: Option<u64>, value: &[u8]| {
+        let header = Header {
+            view: View(view),
+            committed: committed.map(Op),
+            ..header(kind, 1, op)
+        };
+        let mut bytes = Vec::new();
+        record::encode(&mut bytes, &header, b"", &[value]);
+        bytes
+    };
+    // View 0 op 0 came before, lineage 5; then a run: view 1 from op 1 on.
+    let start = [&[0; 12][..], &[5, 0, 0, 0]].concat();
+    let base = [
+        &[5, 0, 0, 0, 1, 0, 1, 0, 0, 0][..],
+        &[1, 0, 0, 0, 0, 0, 0, 0],
+    ]
+    .concat();
+    vec![
+        with(Kind::ViewStart, 1, 1, Some(0), &start),
+        with(Kind::Put, 1, 2, Some(1), b"of the empty key"),
+        with(Kind::Cut, 1, 1, None, b""),
+        with(Kind::Base, 1, 1, None, &base),
+        with(Kind::Drop, 1, 1, None, b""),
+    ]
+}
+
 fn config_v1() -> Config {
     Config {
         segment_bytes: 600,
@@ -155,6 +183,40 @@ fn opens_v1() {
     let hinted = Log::open_needing(&load("good"), config_v1(), &|_| false).unwrap();
     assert_eq!(hinted.report().records_from_hints, 7);
     assert!(inspect(&disk, &mut |_| {}).unwrap().is_sound());
+}
+
+/// Added when version 1 got the kinds 6 to 9 and flag 16.
+#[test]
+fn v1_of_a_replicated_partition_is_written_and_read() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config_v1());
+    for record in replicated() {
+        log.append(&record).unwrap();
+    }
+    log.roll().unwrap();
+    log.sync();
+    log.write_hints();
+    if std::env::var_os("STORE_WRITE_FIXTURES").is_some() {
+        store("replicated", &disk);
+    }
+    for file in FILES {
+        let kept = std::fs::read(directory("replicated").join(file)).unwrap();
+        assert!(disk.content(file).unwrap() == kept, "{file} differs");
+    }
+    let expected = replicated();
+    for needs_values in [true, false] {
+        let disk = load("replicated");
+        let log = Log::open_needing(&disk, config_v1(), &|_| needs_values).unwrap();
+        assert!(log.report().damages.is_empty() && log.report().torn.is_none());
+        assert_eq!(log.seen.len(), expected.len());
+        for (seen, bytes) in log.seen.iter().zip(&expected) {
+            let record = record::decode(bytes).unwrap();
+            assert_eq!(seen.header, record.header);
+            if needs_values || record.header.kind != Kind::Put {
+                assert_eq!(seen.value.as_deref(), Some(record.value));
+            }
+        }
+    }
 }
 
 #[test]

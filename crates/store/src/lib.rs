@@ -1,4 +1,4 @@
-//! A brick's log on disk: append, sync, read, recover, clean, inspect.
+//! A brick's log on disk: append, sync, read, recover, delete, inspect.
 //!
 //! In:  batches of encoded records. Out: positions, durability, values, and after a restart every
 //! record again, in order.
@@ -19,15 +19,16 @@
 //!   unreadable bytes are a torn tail only where a crash can have torn.
 //! - A failed sync ends the use of the log until it is opened again.
 //!
-//! Not here: which records are live (`brick`, which has the index), threads (`server`).
+//! Not here: which records are live and which segments to clean (`brick`, which has the index), threads
+//! (`server`).
 //! The format is told byte by byte in docs/data-file.md.
 //! Source: Bitcask (Sheehy & Smith, 2010); The Log-Structured File System (Rosenblum & Ousterhout,
 //! 1992); Protocol-Aware Recovery (Alagappan et al., FAST 2018).
 
 mod append;
 mod bytes;
-pub mod compaction;
 mod config;
+mod control_log;
 mod damage;
 pub mod data_dir;
 mod disk;
@@ -44,10 +45,15 @@ mod read;
 mod recovery;
 mod segment;
 mod shared;
+mod space;
 mod sync;
 
 pub use append::{Appended, Appender, Purpose, Rolled};
 pub use config::{Config, PageCache, SEGMENT_BYTES_MAX};
+pub use control_log::{
+    ControlDamage, ControlEntry, ControlHardState, ControlLog, ControlLogError, ControlOpened,
+    ControlScan, ControlSnapshot, ControlState, scan_control_log,
+};
 pub use damage::{Damage, Part, Tainted};
 pub use data_dir::{Create, DataDir, DataDirError, NodeId};
 pub use disk::{Access, Disk, DiskFile, Space, read_file, replace_file};
@@ -66,5 +72,7 @@ pub use sync::Syncer;
 /// Version of every file format of this crate; a file of a higher one is refused untouched.
 pub const FORMAT_VERSION: u32 = 1;
 
+#[cfg(test)]
+mod clean_test;
 #[cfg(test)]
 mod format_test;

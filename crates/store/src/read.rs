@@ -1,6 +1,7 @@
 //! Reads single values and whole stretches of segments. Used from the read thread.
 //!
-//! In:  positions and what is expected there. Out: values, or chunks for the cleaner.
+//! In:  positions and what is expected there. Out: values, or chunks of records for the cleaner and for
+//! replicas that catch up.
 //!
 //! Invariants:
 //! - A value is returned only if its record's checksums match and it is the expected op and key
@@ -20,8 +21,8 @@ use brickyard_types::{Op, PartitionId, Position, SegmentId, UnixMillis, View};
 use std::io;
 use std::ops::Range;
 
-/// Bytes that a request id and an origin add to a record.
-const EXTRAS_BYTES: usize = 20;
+/// Bytes that a request id, an origin and a committed op add to a record.
+const EXTRAS_BYTES: usize = 28;
 
 /// What is wanted, and from where.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +54,7 @@ pub struct ReadValue {
     pub expires_at: Option<UnixMillis>,
 }
 
-/// A stretch of a segment, for the cleaner.
+/// A stretch of a segment.
 #[derive(Clone, Debug)]
 pub struct Chunk {
     /// Which segment.
@@ -195,8 +196,11 @@ impl<D: Disk> Reader<D> {
         }
     }
 
-    /// Reads the records of about `bytes_max` bytes of a sealed segment, at least one, from offset
-    /// `from` on (0: from the start).
+    /// Reads the records of about `bytes_max` bytes of a segment, at least one, from offset `from` on
+    /// (0: from the start).
+    ///
+    /// Everything before `written` was appended; what stands behind may be half a batch, or one that is
+    /// taken back. So the active segment is read up to there, and a later one has nothing yet.
     ///
     /// # Errors
     /// Whatever the operating system says.
@@ -205,29 +209,38 @@ impl<D: Disk> Reader<D> {
         segment: SegmentId,
         from: u32,
         bytes_max: usize,
+        written: Position,
     ) -> io::Result<Chunk> {
-        let buffer = std::mem::take(&mut self.scan_buffer);
-        let file = self.file(segment)?;
-        let file_len = file.byte_len()?;
-        let start = u64::from(from).max(SEGMENT_HEADER_BYTES as u64);
-        let mut scanner = match footer::read(file, segment, file_len)? {
-            FooterState::Sound(footer) => {
-                let partitions = footer.ranges.iter().map(|range| range.partition).collect();
-                Scanner::sealed(file, start, u64::from(footer.records_end), Some(partitions))
-            }
-            FooterState::Damaged { records_end } => {
-                Scanner::sealed(file, start, u64::from(records_end), None)
-            }
-            FooterState::Absent => Scanner::active(file, start, file_len),
-        }
-        .with_buffer(buffer);
         let mut chunk = Chunk {
             segment,
-            bytes: Vec::with_capacity(bytes_max),
+            bytes: Vec::new(),
             spans: Vec::new(),
             next: None,
             damages: Vec::new(),
         };
+        if segment > written.segment {
+            return Ok(chunk);
+        }
+        let buffer = std::mem::take(&mut self.scan_buffer);
+        let file = self.file(segment)?;
+        let file_len = file.byte_len()?;
+        let start = u64::from(from).max(SEGMENT_HEADER_BYTES as u64);
+        let mut scanner = if segment == written.segment {
+            Scanner::active(file, start, file_len.min(u64::from(written.offset)))
+        } else {
+            match footer::read(file, segment, file_len)? {
+                FooterState::Sound(footer) => {
+                    let partitions = footer.ranges.iter().map(|range| range.partition).collect();
+                    Scanner::sealed(file, start, u64::from(footer.records_end), Some(partitions))
+                }
+                FooterState::Damaged { records_end } => {
+                    Scanner::sealed(file, start, u64::from(records_end), None)
+                }
+                FooterState::Absent => Scanner::active(file, start, file_len),
+            }
+        }
+        .with_buffer(buffer);
+        chunk.bytes.reserve(bytes_max);
         while let Some(found) = scanner.next()? {
             match found {
                 Found::Record { offset, raw, .. } => {

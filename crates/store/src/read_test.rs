@@ -129,7 +129,10 @@ fn deleted_segment_is_not_found() {
     let mut log = Log::open(&MemDisk::new(1), config());
     let position = log.fill(1, 40)[0];
     log.sync();
-    log.ends.syncer.delete_segment(position.segment).unwrap();
+    log.ends
+        .syncer
+        .delete_segments(&[position.segment])
+        .unwrap();
     let mut buffer = Vec::new();
     let error = (log.ends.reader)
         .read(&request(position, b"k1", 1), &mut buffer)
@@ -166,8 +169,9 @@ fn chunks_cover_a_segment_once_in_order() {
         let mut seen = Vec::new();
         let mut from = 0;
         loop {
+            let written = log.ends.appender.end();
             let chunk = (log.ends.reader)
-                .scan_chunk(SegmentId(2), from, bytes_max)
+                .scan_chunk(SegmentId(2), from, bytes_max, written)
                 .unwrap();
             assert!(chunk.damages.is_empty());
             assert_eq!(chunk.records().count(), chunk.len());
@@ -193,10 +197,9 @@ fn chunk_tells_of_damage() {
     let damaged = positions[3];
     assert_eq!(damaged.segment, SegmentId(1));
     disk.flip("000001.seg", damaged.offset as usize + 60, 1);
-    let chunk = log
-        .ends
-        .reader
-        .scan_chunk(SegmentId(1), 0, 1 << 20)
+    let written = log.ends.appender.end();
+    let chunk = (log.ends.reader)
+        .scan_chunk(SegmentId(1), 0, 1 << 20, written)
         .unwrap();
     let [damage] = &chunk.damages[..] else {
         panic!("{:?}", chunk.damages);
@@ -206,4 +209,56 @@ fn chunk_tells_of_damage() {
         (damaged.offset, Tainted::Op(PartitionId(1), Op(4)))
     );
     assert!(!chunk.records().any(|(position, _)| position == damaged));
+}
+
+#[test]
+fn active_segment_is_read_up_to_what_is_written() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    let written = log.append(&put(1, 1, b"a", b"whole")).unwrap().end;
+    let sound = disk.content("000001.seg").unwrap();
+    let under_way = put(1, 2, b"b", b"half written");
+    for len in 0..=under_way.len() {
+        disk.put("000001.seg", &[&sound, &under_way[..len]].concat());
+        let chunk = (log.ends.reader)
+            .scan_chunk(SegmentId(1), 0, 1 << 20, written)
+            .unwrap();
+        assert_eq!((chunk.len(), chunk.next), (1, None), "{len} bytes");
+        assert!(chunk.damages.is_empty(), "{len} bytes");
+        let behind = written.offset;
+        let chunk = (log.ends.reader)
+            .scan_chunk(SegmentId(1), behind, 1 << 20, written)
+            .unwrap();
+        assert!(chunk.is_empty() && chunk.damages.is_empty(), "{len} bytes");
+    }
+    disk.put("000001.seg", &sound);
+    // What rots before that is damage in the active segment too.
+    disk.flip("000001.seg", 64 + 50, 1);
+    let chunk = (log.ends.reader)
+        .scan_chunk(SegmentId(1), 0, 1 << 20, written)
+        .unwrap();
+    assert_eq!((chunk.len(), chunk.damages.len()), (0, 1));
+}
+
+#[test]
+fn segment_in_which_nothing_is_written_yet_is_empty() {
+    let mut log = Log::open(&MemDisk::new(1), config());
+    let written = log.append(&put(1, 1, b"a", b"b")).unwrap().end;
+    let chunk = (log.ends.reader)
+        .scan_chunk(SegmentId(2), 0, 1 << 20, written)
+        .unwrap();
+    assert!(chunk.is_empty() && chunk.damages.is_empty() && chunk.next.is_none());
+}
+
+#[test]
+fn segment_that_is_full_and_not_sealed_yet_is_read_to_its_end() {
+    let mut log = Log::open(&MemDisk::new(1), config());
+    let positions = log.fill(1, 60);
+    let written = log.ends.appender.end();
+    let chunk = (log.ends.reader)
+        .scan_chunk(SegmentId(1), 0, 1 << 20, written)
+        .unwrap();
+    let expected = positions.iter().filter(|it| it.segment == SegmentId(1));
+    assert_eq!(chunk.len(), expected.count());
+    assert!(chunk.damages.is_empty());
 }

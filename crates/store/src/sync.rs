@@ -10,13 +10,14 @@
 //!
 //! Not here: writing records (`append.rs`).
 
-use crate::append::{Full, Rolled, is_full};
+use crate::append::{Full, Rolled};
 use crate::disk::{Disk, DiskFile};
 use crate::error::Poisoned;
 use crate::file_name;
 use crate::hint::HintJob;
 use crate::segment::footer;
 use crate::shared::Shared;
+use crate::space::is_full;
 use brickyard_types::{Position, SegmentId};
 use std::collections::VecDeque;
 use std::io;
@@ -109,26 +110,36 @@ impl<D: Disk> Syncer<D> {
         self.hints.pop_front()
     }
 
-    /// Deletes a sealed segment and its hint file. It is gone for good when this returns.
+    /// Deletes sealed segments and their hint files. They are gone for good when this returns.
     ///
-    /// The caller has moved every live record and synced the copies.
+    /// The caller has moved every live record and synced the copies. The segments go in the order
+    /// given, which is that of the caller's decisions: a tombstone in a later one may have been dropped
+    /// because an earlier one goes. File systems with a journal keep that order across a power cut.
+    ///
+    /// - Time: one or two `unlink` a segment and one sync of the directory for all.
     ///
     /// # Errors
-    /// [`Poisoned`]: it may still be there after a restart; stop the brick.
+    /// [`Poisoned`]: they may still be there after a restart; stop the brick.
     ///
     /// # Panics
-    /// If the segment is not sealed yet (a caller bug).
-    pub fn delete_segment(&mut self, segment: SegmentId) -> Result<(), Poisoned> {
+    /// If one of them is not sealed yet (a caller bug).
+    pub fn delete_segments(&mut self, segments: &[SegmentId]) -> Result<(), Poisoned> {
         self.shared.check()?;
-        let is_open = segment == self.active.0 || self.full.iter().any(|full| full.id == segment);
-        assert!(!is_open, "segment {segment} is deleted before it is sealed");
-        self.hints.retain(|job| job.segment() != segment);
-        for name in [file_name::hint(segment), file_name::segment(segment)] {
-            let removed = match self.disk.remove(&name) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-                other => other,
-            };
-            self.check("delete", &name, removed)?;
+        if segments.is_empty() {
+            return Ok(());
+        }
+        for &segment in segments {
+            let is_open =
+                segment == self.active.0 || self.full.iter().any(|full| full.id == segment);
+            assert!(!is_open, "segment {segment} is deleted before it is sealed");
+            self.hints.retain(|job| job.segment() != segment);
+            for name in [file_name::hint(segment), file_name::segment(segment)] {
+                let removed = match self.disk.remove(&name) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                    other => other,
+                };
+                self.check("delete", &name, removed)?;
+            }
         }
         let synced = self.disk.sync_dir();
         self.check("sync", "", synced)

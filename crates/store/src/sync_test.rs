@@ -34,7 +34,10 @@ fn failed_sync_poisons_all_ends_and_leaves_word_for_the_next_start() {
     disk.heal();
     // The next sync would succeed and prove nothing.
     assert_eq!(log.ends.syncer.sync(end), Err(poisoned.clone()));
-    assert_eq!(log.ends.syncer.delete_segment(SegmentId(9)), Err(poisoned));
+    assert_eq!(
+        log.ends.syncer.delete_segments(&[SegmentId(9)]),
+        Err(poisoned)
+    );
     assert!(log.append(&put(1, 9, b"k", b"v")).is_err());
 
     assert!(exists(&disk, file_name::UNSURE));
@@ -80,7 +83,7 @@ fn deleted_segment_is_gone_for_good() {
     log.sync();
     log.write_hints();
     assert!(exists(&disk, "000001.hint"));
-    log.ends.syncer.delete_segment(SegmentId(1)).unwrap();
+    log.ends.syncer.delete_segments(&[SegmentId(1)]).unwrap();
     disk.power_cut();
     assert!(!exists(&disk, "000001.seg") && !exists(&disk, "000001.hint"));
     let left = positions
@@ -90,10 +93,37 @@ fn deleted_segment_is_gone_for_good() {
 }
 
 #[test]
+fn one_sync_covers_many_deletes_and_a_power_cut_keeps_their_order() {
+    for seed in 0..30 {
+        let disk = MemDisk::new(seed);
+        let mut log = Log::open(&disk, config());
+        log.fill(1, 40);
+        log.sync();
+        // The sync fails, so the cut may come before all of them, after all, or between.
+        disk.inject(Fault::SyncFails { after: 0 });
+        let segments = [SegmentId(1), SegmentId(2), SegmentId(3)];
+        log.ends.syncer.delete_segments(&segments).unwrap_err();
+        disk.heal();
+        disk.power_cut();
+        let left = segments.map(|segment| exists(&disk, &file_name::segment(segment)));
+        assert!(left.is_sorted(), "{left:?}");
+    }
+    let (disk, _) = Log::<MemDisk>::sealed();
+    let mut log = Log::open(&disk, config());
+    disk.inject(Fault::SyncFails { after: 1 });
+    let segments = [SegmentId(1), SegmentId(2), SegmentId(3)];
+    log.ends.syncer.delete_segments(&segments).unwrap();
+    disk.power_cut();
+    assert!(segments.iter().all(|segment| {
+        !exists(&disk, &file_name::segment(*segment)) && !exists(&disk, &file_name::hint(*segment))
+    }));
+}
+
+#[test]
 #[should_panic(expected = "deleted before it is sealed")]
 fn active_segment_cannot_be_deleted() {
     let mut log = Log::open(&MemDisk::new(1), config());
-    let _ = log.ends.syncer.delete_segment(SegmentId(1));
+    let _ = log.ends.syncer.delete_segments(&[SegmentId(1)]);
 }
 
 #[test]
@@ -114,7 +144,7 @@ fn hint_job_of_a_deleted_segment_leaves_nothing_behind() {
     log.sync();
     let job = log.ends.syncer.take_hint_job().unwrap();
     assert_eq!(job.ranges().len(), 1);
-    log.ends.syncer.delete_segment(job.segment()).unwrap();
+    log.ends.syncer.delete_segments(&[job.segment()]).unwrap();
     assert!(job.run().is_err());
     assert!(!exists(&disk, "000001.hint"));
 }

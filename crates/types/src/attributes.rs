@@ -99,6 +99,8 @@ pub struct TableAttributes {
     pub durability: Durability,
     /// Copies of each partition, on different nodes.
     pub replicas: u8,
+    /// In-sync copies without which writes are refused: 1 to `replicas`.
+    pub min_in_sync: u8,
     /// Bytes of memory that the table's records may take on each brick-owning node; `None`: no bound.
     pub maxmemory: Option<u64>,
     /// What happens at that bound.
@@ -111,6 +113,7 @@ impl Default for TableAttributes {
             medium: Medium::Ram,
             durability: Durability::Log,
             replicas: 1,
+            min_in_sync: 1,
             maxmemory: None,
             evict: Eviction::None,
         }

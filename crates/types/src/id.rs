@@ -44,6 +44,11 @@ id!(
     Op(u64), ""
 );
 id!(
+    /// One life of a node: drawn by the control plane at each of its registrations, always higher than any
+    /// before; 0 means "none yet".
+    Incarnation(u64), ""
+);
+id!(
     /// A file of a brick's log; later files have higher numbers, from 1. 0 means "no file".
     SegmentId(u32), ""
 );

@@ -10,5 +10,5 @@ pub mod record;
 mod time;
 
 pub use attributes::{Durability, Eviction, Medium, ParseAttributeError, TableAttributes};
-pub use id::{BrickId, Op, PartitionId, Position, SegmentId, Slot, TableId, View};
+pub use id::{BrickId, Incarnation, Op, PartitionId, Position, SegmentId, Slot, TableId, View};
 pub use time::{Instant, UnixMillis};

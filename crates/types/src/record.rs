@@ -14,8 +14,8 @@
 //!  0  u32 header_crc   CRC-32 (IEEE) of bytes 4..48
 //!  4  u32 body_crc     CRC-32 of the body
 //!  8  u32 body_len     bytes after the header
-//! 12  u8  kind         1 put, 2 delete, 3 batch, 4 clear, 5 horizon
-//! 13  u8  flags        1 moved, 2 raw, 4 request id, 8 origin
+//! 12  u8  kind         1 put, 2 delete, 3 batch, 4 clear, 5 horizon, 6 view start, 7 cut, 8 base, 9 drop
+//! 13  u8  flags        1 moved, 2 raw, 4 request id, 8 origin, 16 committed
 //! 14  u16 key_len
 //! 16  u32 value_len
 //! 20  u32 table
@@ -23,7 +23,8 @@
 //! 28  u32 view
 //! 32  u64 op
 //! 40  u64 expires_at_ms   0: never
-//! 48  body: [client u64, sequence u64 if flag 4] [origin segment u32 if flag 8] key value
+//! 48  body: [client u64, sequence u64 if flag 4] [origin segment u32 if flag 8]
+//!     [committed op u64 if flag 16] key value
 //! ```
 //! A batch's key is empty and its value is a run of entries, each
 //! `kind u8, flags u8, key_len u16, value_len u32, expires_at_ms u64, key, value`.
@@ -50,6 +51,14 @@ pub enum Kind {
     Clear = 4,
     /// Tombstones at or below this op may be missing from here on (PROTOCOL rule 14).
     Horizon = 5,
+    /// A view of the partition begins; the value names its predecessor (PROTOCOL rule 28).
+    ViewStart = 6,
+    /// Ops above this record's were cut from the partition's log before this point (rule 28).
+    Cut = 7,
+    /// The replica holds everything up to this op (rule 15).
+    Base = 8,
+    /// This brick holds the partition no more: whatever the log has of it before this is dead (rule 21).
+    Drop = 9,
 }
 
 impl Kind {
@@ -60,6 +69,10 @@ impl Kind {
             3 => Some(Self::Batch),
             4 => Some(Self::Clear),
             5 => Some(Self::Horizon),
+            6 => Some(Self::ViewStart),
+            7 => Some(Self::Cut),
+            8 => Some(Self::Base),
+            9 => Some(Self::Drop),
             _ => None,
         }
     }
@@ -75,8 +88,11 @@ pub mod flag {
     pub const REQUEST_ID: u8 = 4;
     /// The segment in which a moved tombstone was first written stands before the key.
     pub const ORIGIN: u8 = 8;
+    /// What the primary knew to be committed stands before the key: the record is a replicated
+    /// partition's, and may be cut as long as nothing says that it committed.
+    pub const COMMITTED: u8 = 16;
     /// All bits this version knows.
-    pub const ALL: u8 = MOVED | RAW | REQUEST_ID | ORIGIN;
+    pub const ALL: u8 = MOVED | RAW | REQUEST_ID | ORIGIN | COMMITTED;
 }
 
 /// Who asked for a write and as which of its requests; retries carry the same id.
@@ -93,7 +109,7 @@ pub struct RequestId {
 pub struct Header {
     /// What the record says.
     pub kind: Kind,
-    /// [`flag`] bits; [`encode`] sets `REQUEST_ID` and `ORIGIN` from the fields below.
+    /// [`flag`] bits; [`encode`] sets `REQUEST_ID`, `ORIGIN` and `COMMITTED` from the fields below.
     pub flags: u8,
     /// The table of the partition.
     pub table: TableId,
@@ -109,6 +125,9 @@ pub struct Header {
     pub request: Option<RequestId>,
     /// Where a moved tombstone was first written.
     pub origin: Option<SegmentId>,
+    /// In a replicated partition: the highest op that the primary knew to be committed when it prepared
+    /// this one.
+    pub committed: Option<Op>,
 }
 
 /// A checked record that borrows the bytes it was read from.
@@ -201,7 +220,7 @@ impl std::fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Length in bytes of a record without request id and origin.
+/// Length in bytes of a record without request id, origin and committed op.
 #[inline]
 #[must_use]
 pub const fn encoded_len(key_len: usize, value_len: usize) -> usize {
@@ -220,7 +239,7 @@ pub fn encode(out: &mut Vec<u8>, header: &Header, key: &[u8], value: &[&[u8]]) -
     let value_len: usize = value.iter().map(|piece| piece.len()).sum();
     let key_len = u16::try_from(key.len()).expect("key length is bounded at the wire");
     let value_len = u32::try_from(value_len).expect("value length is bounded at the wire");
-    let mut flags = header.flags & !(flag::REQUEST_ID | flag::ORIGIN);
+    let mut flags = header.flags & !(flag::REQUEST_ID | flag::ORIGIN | flag::COMMITTED);
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
     if let Some(request) = header.request {
@@ -231,6 +250,10 @@ pub fn encode(out: &mut Vec<u8>, header: &Header, key: &[u8], value: &[&[u8]]) -
     if let Some(origin) = header.origin {
         flags |= flag::ORIGIN;
         out.extend_from_slice(&origin.0.to_le_bytes());
+    }
+    if let Some(committed) = header.committed {
+        flags |= flag::COMMITTED;
+        out.extend_from_slice(&committed.0.to_le_bytes());
     }
     out.extend_from_slice(key);
     for piece in value {
@@ -307,6 +330,11 @@ pub fn decode(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
         header.origin = Some(SegmentId(u32::from_le_bytes(origin)));
         rest = after;
     }
+    if header.flags & flag::COMMITTED != 0 {
+        let (committed, after) = take::<8>(rest)?;
+        header.committed = Some(Op(u64::from_le_bytes(committed)));
+        rest = after;
+    }
     let (key, value) = rest
         .split_at_checked(head.key_len)
         .ok_or(DecodeError::Field { what: "key_len" })?;
@@ -324,7 +352,7 @@ pub fn decode(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
 /// A header whose own checksum matched; the body behind it has not been looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckedHeader {
-    /// The fields; `request` and `origin` are in the body and so not yet known.
+    /// The fields; `request`, `origin` and `committed` are in the body and so not yet known.
     pub header: Header,
     /// Length of the key in bytes.
     pub key_len: usize,
@@ -371,6 +399,7 @@ pub fn decode_header(bytes: &[u8]) -> Result<CheckedHeader, DecodeError> {
             expires_at,
             request: None,
             origin: None,
+            committed: None,
         },
         key_len: usize::from(u16::from_le_bytes([bytes[14], bytes[15]])),
         value_len: u32_at(16) as usize,

@@ -14,6 +14,7 @@ fn header() -> Header {
             sequence: 10,
         }),
         origin: Some(SegmentId(4)),
+        committed: Some(Op(7)),
     }
 }
 
@@ -24,8 +25,57 @@ fn record_reads_back_as_written() {
     let record = decode(&out[6..]).unwrap();
     assert_eq!(record.len, len);
     assert_eq!((record.key, record.value), (&b"key"[..], &b"value"[..]));
-    let flags = flag::RAW | flag::REQUEST_ID | flag::ORIGIN;
+    let flags = flag::RAW | flag::REQUEST_ID | flag::ORIGIN | flag::COMMITTED;
     assert_eq!(record.header, Header { flags, ..header() });
+}
+
+#[test]
+fn every_kind_reads_back_with_every_combination_of_flags() {
+    for kind in (0..=u8::MAX).filter_map(Kind::from_byte) {
+        for flags in 0..=flag::ALL {
+            let header = Header {
+                kind,
+                flags,
+                request: header().request.filter(|_| flags & flag::REQUEST_ID != 0),
+                origin: header().origin.filter(|_| flags & flag::ORIGIN != 0),
+                committed: header().committed.filter(|_| flags & flag::COMMITTED != 0),
+                ..header()
+            };
+            let mut out = Vec::new();
+            let len = encode(&mut out, &header, b"key", &[b"value"]);
+            let record = decode(&out).unwrap();
+            assert_eq!((record.header, record.len), (header, len));
+            assert_eq!((record.key, record.value), (&b"key"[..], &b"value"[..]));
+            assert_eq!(decode_header(&out).unwrap().len, len);
+        }
+    }
+}
+
+#[test]
+fn kinds_and_flags_of_a_newer_format_are_refused() {
+    let mut out = Vec::new();
+    encode(&mut out, &header(), b"key", &[b"value"]);
+    for (at, unknown) in [(12, 0), (12, 10), (12, 128), (13, 32), (13, 128)] {
+        let mut bytes = out.clone();
+        bytes[at] = unknown;
+        let crc = crc32fast::hash(&bytes[4..HEADER_BYTES]);
+        bytes[..4].copy_from_slice(&crc.to_le_bytes());
+        let what = if at == 12 { "kind" } else { "flags" };
+        assert_eq!(decode(&bytes), Err(DecodeError::Field { what }));
+    }
+}
+
+#[test]
+fn optional_fields_stand_before_the_key_in_the_order_of_their_flags() {
+    let mut out = Vec::new();
+    encode(&mut out, &header(), b"key", &[b"value"]);
+    let mut body = Vec::new();
+    body.extend_from_slice(&9_u64.to_le_bytes());
+    body.extend_from_slice(&10_u64.to_le_bytes());
+    body.extend_from_slice(&4_u32.to_le_bytes());
+    body.extend_from_slice(&7_u64.to_le_bytes());
+    body.extend_from_slice(b"keyvalue");
+    assert_eq!(&out[HEADER_BYTES..], body);
 }
 
 #[test]
@@ -35,6 +85,7 @@ fn record_layout_is_as_documented() {
         flags: 0,
         request: None,
         origin: None,
+        committed: None,
         expires_at: None,
         ..header()
     };

@@ -9,6 +9,7 @@ use crate::gather::{Gather, Join};
 use crate::output::Gate;
 use brickyard_command::request::{self, ClientCommand, ClientFilter, ClientKind, KillFilter};
 use brickyard_command::{Args, ErrorReply, Spec, help};
+use brickyard_routing::Member;
 use brickyard_types::BrickId;
 use brickyard_wire::Reply;
 
@@ -120,10 +121,14 @@ impl Brick {
                     table: table_id,
                     protocol,
                     work,
+                    until: self.core.deadline(),
+                    lane: None,
                 };
-                self.core
-                    .outbox
-                    .push(BrickId(brick), Forward::Request(request));
+                let member = Member {
+                    brick: BrickId(brick),
+                    ..self.core.member()
+                };
+                self.core.outbox.push(member, Forward::Request(request));
             }
         }
     }

@@ -2,15 +2,9 @@
 
 use crate::brick::Brick;
 use crate::connection::ConnectionId;
-use crate::core::NODE;
 use brickyard_command::request::ClusterCommand;
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use brickyard_metadata::{Address, Topology, TopologyReplies};
-use brickyard_routing::Member;
-use brickyard_types::BrickId;
-
-/// The port for peers that clients are shown; Redis's own convention.
-const PEER_PORT_OFFSET: u16 = 10_000;
+use brickyard_metadata::{Topology, TopologyReplies, brick_name};
 
 impl Brick {
     pub(super) fn execute_cluster(
@@ -55,12 +49,10 @@ impl Brick {
             }
             ClusterCommand::Links => self.reply(id, |reply| reply.array(0)),
             ClusterCommand::Replicas(node) => {
-                let is_known = self
-                    .core
-                    .shared
-                    .bricks
-                    .iter()
-                    .any(|it| it.id.as_bytes() == *node);
+                let catalog = &self.core.catalog;
+                let is_known = catalog
+                    .addresses()
+                    .any(|it| brick_name(catalog.cluster(), it.member).as_bytes() == *node);
                 if !is_known {
                     let node = String::from_utf8_lossy(node).into_owned();
                     return Err(ErrorReply::new(format!("ERR Unknown node {node}")));
@@ -84,13 +76,13 @@ impl Brick {
         table: usize,
         choose: impl FnOnce(&TopologyReplies) -> &[u8],
     ) {
+        // Rendered once a version of the catalog: thousands of clients may ask for it at the same moment.
+        let version = self.core.catalog.version();
         let Some(state) = self.core.table_mut(table) else {
             return self.reply(id, |reply| {
                 reply.error_bytes(crate::keyed::dropped_table().as_bytes())
             });
         };
-        // Rendered once a map version: thousands of clients may ask for it at the same moment.
-        let version = state.map.version();
         let is_current = state
             .topology
             .as_ref()
@@ -125,22 +117,8 @@ impl crate::core::Core {
 
     fn render_topology(&self, table: usize) -> Option<TopologyReplies> {
         let state = self.table(table)?;
-        let addresses: Vec<Address> = self
-            .shared
-            .bricks
-            .iter()
-            .enumerate()
-            .map(|(brick, address)| Address {
-                member: Member {
-                    node: NODE,
-                    brick: BrickId(brick as u32),
-                },
-                host: self.shared.advertise_host.clone(),
-                port: address.port,
-                peer_port: address.port.wrapping_add(PEER_PORT_OFFSET),
-            })
-            .collect();
-        let topology = Topology::of(self.catalog.cluster(), &state.map, &addresses);
-        Some(TopologyReplies::new(&topology, self.id.0 as usize))
+        let topology = Topology::of(&self.catalog, &state.map);
+        let myself = topology.index_of(self.member()).unwrap_or(0);
+        Some(TopologyReplies::new(&topology, myself))
     }
 }

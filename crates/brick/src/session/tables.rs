@@ -152,7 +152,7 @@ fn describe(
     keys: u64,
     memory: u64,
 ) {
-    reply.map(10);
+    reply.map(11);
     let mut text = |field: &str, value: &str| {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
@@ -167,6 +167,7 @@ fn describe(
     };
     number("id", id.into());
     number("replicas", attributes.replicas.into());
+    number("min_in_sync", attributes.min_in_sync.into());
     number("partitions", partitions as u64);
     number("maxmemory", attributes.maxmemory.unwrap_or(0));
     number("keys", keys);
@@ -183,6 +184,7 @@ fn alteration(options: &TableOptions) -> Result<Alteration, ErrorReply> {
         medium: options.medium,
         durability: options.durability,
         replicas: options.replicas,
+        min_in_sync: options.min_in_sync,
         maxmemory: options.maxmemory,
         evict: options.evict,
     })

@@ -62,7 +62,7 @@ impl Brick {
             return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
         };
         let (table_id, owner) = (state.id, state.owner(location.leaf));
-        if connection.accepted.port == Port::Brick && owner != self.core.id {
+        if connection.accepted.port == Port::Brick && owner != self.core.member() {
             let moved = self.moved(location, owner);
             return self.refuse(id, Some(spec), &moved);
         }
@@ -153,8 +153,8 @@ impl Brick {
         let owner = self
             .core
             .table(table)
-            .map_or(self.core.id, |state| state.owner(location.leaf));
-        if port == Port::Brick && owner != self.core.id {
+            .map_or_else(|| self.core.member(), |state| state.owner(location.leaf));
+        if port == Port::Brick && owner != self.core.member() {
             let moved = self.moved(location, owner);
             return self.refuse(id, Some(spec), &moved);
         }

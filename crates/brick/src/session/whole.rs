@@ -5,20 +5,21 @@
 
 use crate::brick::Brick;
 use crate::connection::{Blocked, ConnectionId};
-use crate::core::Core;
+use crate::core::{Core, TableState};
 use crate::effect::Port;
 use crate::forward::{Origin, Token, Work};
 use crate::gather::{Gather, Join, REPLY_TOO_LONG};
 use crate::log::KeyRef;
 use crate::output::Gate;
+use crate::random::Random;
 use crate::settings::Settings;
 use crate::view::PendingClear;
 use brickyard_command::request::{ClusterCommand, ScanArgs, WaitArgs, parse_flush};
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, glob};
-use brickyard_routing::{Cursor, TableMap};
+use brickyard_routing::{Cursor, Member, TableMap};
 use brickyard_table::{Found, KeyHash, ScanPosition};
 use brickyard_types::record::Kind;
-use brickyard_types::{BrickId, Slot, UnixMillis};
+use brickyard_types::{PartitionId, Slot, UnixMillis};
 use brickyard_wire::{Protocol, Reply};
 
 /// Bytes of a key in a list, besides its own, about.
@@ -42,13 +43,14 @@ impl Brick {
             return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
         }
         // What the client wrote on its way to other bricks must be there before it is counted.
-        let is_everywhere = connection.accepted.port == Port::Node && self.core.bricks > 1;
-        let bricks: Vec<BrickId> = if !is_everywhere {
-            vec![self.core.id]
+        let is_everywhere = connection.accepted.port == Port::Node;
+        let bricks: Vec<Member> = if !is_everywhere {
+            vec![self.core.member()]
         } else if spec.id == CommandId::Scan {
             vec![self.scanned_brick(table, *args)]
         } else {
-            (0..self.core.bricks).map(BrickId).collect()
+            self.core
+                .primaries((spec.id != CommandId::Flushall).then_some(table))
         };
         let join = match spec.id {
             CommandId::Dbsize => Join::Sum,
@@ -69,13 +71,22 @@ impl Brick {
                 part: part as u32,
                 ..token
             };
-            let work = Work::Command(spec, share.clone());
-            if brick == self.core.id {
-                let origin = Origin { brick, token };
+            let work = if is_everywhere {
+                let named = self.core.share(spec, share.as_args(), table, brick);
+                Work::Share(spec, share.clone(), named)
+            } else {
+                Work::Share(spec, share.clone(), 0)
+            };
+            if brick == self.core.member() {
+                let origin = Origin {
+                    member: brick,
+                    token,
+                };
                 let writer = self.writer(id);
                 self.run_for(work, table, protocol, origin, writer);
             } else {
-                self.forward(brick, token, table, protocol, work);
+                let until = self.core.deadline();
+                self.forward(brick, token, table, protocol, work, until);
             }
         }
     }
@@ -87,10 +98,10 @@ impl Brick {
         let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
         self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
         let origin = Origin {
-            brick: self.core.id,
+            member: self.core.member(),
             token,
         };
-        let work = Work::Command(spec, args.to_owned());
+        let work = Work::Share(spec, args.to_owned(), 0);
         self.run_for(work, table, protocol, origin, self.writer(id));
     }
 
@@ -103,9 +114,9 @@ impl Brick {
     }
 
     /// The brick on which a scan goes on.
-    fn scanned_brick(&self, table: usize, args: Args<'_>) -> BrickId {
+    fn scanned_brick(&self, table: usize, args: Args<'_>) -> Member {
         let Some(state) = self.core.table(table) else {
-            return self.core.id;
+            return self.core.member();
         };
         let cursor = ScanArgs::parse(args).map_or(0, |scan| scan.cursor);
         let point = state.map.partitions().resume(Cursor::decode(cursor));
@@ -117,14 +128,19 @@ impl Brick {
         &mut self,
         spec: &'static Spec,
         args: Args<'_>,
+        share: u64,
         table: usize,
         protocol: Protocol,
         out: &mut Vec<u8>,
     ) -> Gate {
         let mut reply = Reply::new(out, protocol);
+        if let Some(error) = self.core.cannot_share(spec, args, share, table) {
+            reply.error_bytes(error.as_bytes());
+            return Gate::OPEN;
+        }
         match spec.id {
             CommandId::Dbsize => {
-                reply.integer(self.core.table(table).map_or(0, |it| it.table.len_total()) as i64)
+                reply.integer(self.core.table(table).map_or(0, TableState::keys) as i64)
             }
             CommandId::Keys => self.core.keys(table, args.at(1), &mut reply),
             CommandId::Randomkey => return self.core.random_key(table, &mut reply),
@@ -191,6 +207,121 @@ fn is_there(found: &Found<'_>, now: UnixMillis) -> bool {
 }
 
 impl Core {
+    /// All bricks that are primary for something of a table, or of any.
+    fn primaries(&self, table: Option<usize>) -> Vec<Member> {
+        let states = self.tables.iter().flatten();
+        let only = table.and_then(|table| self.table(table)).map(|it| it.id);
+        let states = states.filter(|state| only.is_none_or(|only| only == state.id));
+        let mut members: Vec<Member> = states
+            .flat_map(|state| state.map.groups())
+            .map(|group| group.primary.member)
+            .collect();
+        members.sort_unstable();
+        members.dedup();
+        members
+    }
+
+    /// The tables that a command is about.
+    fn tables_of(&self, spec: &Spec, args: Args<'_>, table: usize) -> Vec<usize> {
+        if spec.id != CommandId::Flushall {
+            return vec![table];
+        }
+        let names = args
+            .from(1)
+            .filter_map(|name| std::str::from_utf8(name).ok());
+        let tables = names.filter_map(|name| self.table_by_name.get(name));
+        tables.copied().collect()
+    }
+
+    /// Names a brick's share of a command on a whole table: the partitions of which it is the primary, going by
+    /// the catalog here. Never 0.
+    ///
+    /// Two bricks with different catalogs would leave a partition out, or count it twice.
+    pub(crate) fn share(&self, spec: &Spec, args: Args<'_>, table: usize, brick: Member) -> u64 {
+        let mut sum = Random::new(0).next();
+        for state in self.shared_leaves(spec, args, table, brick) {
+            let (partition, ..) = state;
+            sum = Random::new(sum ^ u64::from(partition.0)).next();
+        }
+        sum | 1
+    }
+
+    /// Partitions, with table and leaf, of which a brick is the primary, going by the catalog.
+    fn shared_leaves(
+        &self,
+        spec: &Spec,
+        args: Args<'_>,
+        table: usize,
+        brick: Member,
+    ) -> Vec<(PartitionId, usize, usize)> {
+        let mut all = Vec::new();
+        let scanned = match spec.id {
+            CommandId::Scan => Some(ScanArgs::parse(args).map_or(0, |scan| scan.cursor)),
+            _ => None,
+        };
+        for table in self.tables_of(spec, args, table) {
+            let Some(state) = self.table(table) else {
+                continue;
+            };
+            let leaves = state
+                .map
+                .partitions()
+                .leaves()
+                .iter()
+                .zip(state.map.groups());
+            let only = scanned.map(|at| state.map.partitions().resume(Cursor::decode(at)).leaf);
+            for (leaf, (place, group)) in leaves.enumerate() {
+                if group.primary.member == brick && only.is_none_or(|only| only == leaf) {
+                    all.push((place.partition, table, leaf));
+                }
+            }
+        }
+        all
+    }
+
+    /// Why this brick's share of a command on a whole table cannot be had now.
+    fn cannot_share(
+        &self,
+        spec: &Spec,
+        args: Args<'_>,
+        share: u64,
+        table: usize,
+    ) -> Option<ErrorReply> {
+        if matches!(
+            spec.id,
+            CommandId::ClientList | CommandId::ClientKill | CommandId::Watch
+        ) {
+            return None;
+        }
+        let writes = matches!(spec.id, CommandId::Flushdb | CommandId::Flushall);
+        let me = self.member();
+        let mut leaves = self.shared_leaves(spec, args, table, me).into_iter();
+        let are_well = leaves.all(|(_, table, leaf)| {
+            let state = self.table(table);
+            let partition = state.and_then(|it| it.partitions.get(leaf)?.as_ref());
+            partition.is_some_and(|it| {
+                let may = if writes {
+                    it.status.accepts_writes
+                } else {
+                    it.status.serves_reads
+                };
+                // What was given up waits for nobody, and its outcome is not known all the same.
+                let is_known =
+                    it.op <= it.committed || !it.is_replicated || !self.log.is_given_up(it.id);
+                it.is_primary() && may && is_known
+            })
+        });
+        let is_same = share == 0 || share == self.share(spec, args, table, me);
+        let serves =
+            self.replicas.is_leased && are_well && is_same && !(writes && self.is_adopting());
+        (!serves).then(|| {
+            ErrorReply::new(format!(
+                "CLUSTERDOWN brick {me} cannot serve its share now: a view is changing, or its node has lost the \
+                 control plane; it did nothing, try again"
+            ))
+        })
+    }
+
     /// Calls `visit` with each key of a table on this brick.
     fn each_key(
         &self,
@@ -205,7 +336,8 @@ impl Core {
             let Some(Some(partition)) = state.partitions.get(leaf) else {
                 continue;
             };
-            if partition.clear.is_some() {
+            let serves = partition.is_primary() || partition.status.serves_reads;
+            if partition.clear.is_some() || !serves {
                 continue;
             }
             state.table.scan(
@@ -253,7 +385,11 @@ impl Core {
             let Some((_, key, found)) = state.table.random(draw) else {
                 break;
             };
-            if is_there(&found, self.unix) {
+            // Of others' partitions this brick does not know what is there now.
+            let leaf = state.map.locate(key).leaf as usize;
+            let own = state.partitions.get(leaf).and_then(Option::as_ref);
+            let is_own = own.is_some_and(|it| it.is_primary() && it.clear.is_none());
+            if is_own && is_there(&found, self.unix) {
                 reply.bulk(key);
                 return Gate::OPEN;
             }
@@ -277,13 +413,14 @@ impl Core {
             && bytes < SCAN_BYTES_MAX
         {
             let point = partitions.resume(at);
-            let Some(Some(partition)) = state.partitions.get(point.leaf) else {
+            let own = state.partitions.get(point.leaf).and_then(Option::as_ref);
+            let Some(partition) = own.filter(|partition| partition.is_primary()) else {
                 if seen == 0 && !state.leaves().any(|leaf| leaf > point.leaf) {
                     // A brick port scans its own partitions alone.
                     cursor = None;
                     break;
                 }
-                if self.bricks > 1 && seen > 0 {
+                if seen > 0 {
                     // The rest is another brick's: the next call goes on there.
                     break;
                 }
@@ -338,7 +475,10 @@ impl Core {
         let Some(Some(state)) = self.tables.get_mut(table) else {
             return Gate::OPEN;
         };
-        let (is_logged, fsync) = (state.is_logged(), state.is_fsync());
+        let Some(Some(partition)) = state.partitions.get(leaf) else {
+            return Gate::OPEN;
+        };
+        let commits = state.commits(partition);
         let Some(Some(partition)) = state.partitions.get_mut(leaf) else {
             return Gate::OPEN;
         };
@@ -348,11 +488,11 @@ impl Core {
         }
         partition.op = partition.op.next();
         let (op, local) = (partition.op, partition.local);
-        if !is_logged {
+        let Some(commits) = commits else {
             state.table.clear(local, op);
             self.has_buried = true;
             return Gate::OPEN;
-        }
+        };
         let Some(header) = self.header(table, leaf, Kind::Clear, op) else {
             return Gate::OPEN;
         };
@@ -361,8 +501,9 @@ impl Core {
             partition: local,
             hash: KeyHash(0),
         };
-        self.log.prepare_clear(key, &header, fsync);
-        let gate = self.log.gate(fsync);
+        let held = self.log.prepare_clear(key, &header, commits);
+        self.hand_over(header.partition, held);
+        let gate = self.log.gate(commits);
         if let Some(Some(state)) = self.tables.get_mut(table)
             && let Some(Some(partition)) = state.partitions.get_mut(leaf)
         {

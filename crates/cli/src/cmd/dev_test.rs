@@ -8,6 +8,7 @@ fn greeting_names_every_address() {
             "127.0.0.1:7001".parse().unwrap(),
             "127.0.0.1:7002".parse().unwrap(),
         ],
+        peer: None,
         http: Some("127.0.0.1:8000".parse().unwrap()),
     };
     let text = greeting(&addresses, None);

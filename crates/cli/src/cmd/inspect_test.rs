@@ -23,6 +23,7 @@ fn directory() -> tempfile::TempDir {
             expires_at: None,
             request: None,
             origin: None,
+            committed: None,
         };
         encode(&mut batch, &header, b"key", &[b"some value"]);
         opened.appender.append(&batch, Purpose::Store).unwrap();

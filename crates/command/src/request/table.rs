@@ -33,6 +33,8 @@ pub struct TableOptions {
     pub durability: Option<Durability>,
     /// `REPLICAS n`
     pub replicas: Option<u8>,
+    /// `MIN_IN_SYNC n`
+    pub min_in_sync: Option<u8>,
     /// `PARTITIONS n`; only when a table is made.
     pub partitions: Option<u32>,
     /// `MAXMEMORY bytes`; `Some(None)` takes the bound away (`MAXMEMORY 0`).
@@ -112,14 +114,16 @@ impl TableOptions {
                 parsed.evict = Some(value.parse().map_err(refused)?);
             } else if is("replicas") {
                 parsed.replicas = Some(count("REPLICAS", &value, u64::from(u8::MAX))? as u8);
+            } else if is("min_in_sync") {
+                parsed.min_in_sync = Some(count("MIN_IN_SYNC", &value, u64::from(u8::MAX))? as u8);
             } else if is("partitions") {
                 parsed.partitions = Some(count("PARTITIONS", &value, PARTITIONS_MAX)? as u32);
             } else if is("maxmemory") {
                 parsed.maxmemory = Some(Some(bytes(&value)?).filter(|bytes| *bytes > 0));
             } else {
                 return Err(ErrorReply::new(format!(
-                    "ERR unknown option '{shown}'; use MEDIUM, DURABILITY, REPLICAS, PARTITIONS, \
-                     MAXMEMORY or EVICT"
+                    "ERR unknown option '{shown}'; use MEDIUM, DURABILITY, REPLICAS, MIN_IN_SYNC, \
+                     PARTITIONS, MAXMEMORY or EVICT"
                 )));
             }
         }
@@ -131,6 +135,7 @@ impl TableOptions {
         attributes.medium = self.medium.unwrap_or(attributes.medium);
         attributes.durability = self.durability.unwrap_or(attributes.durability);
         attributes.replicas = self.replicas.unwrap_or(attributes.replicas);
+        attributes.min_in_sync = self.min_in_sync.unwrap_or(attributes.min_in_sync);
         attributes.maxmemory = self.maxmemory.unwrap_or(attributes.maxmemory);
         attributes.evict = self.evict.unwrap_or(attributes.evict);
     }

@@ -3,6 +3,7 @@
 //! A field has one name everywhere: `sync_interval` in the file, `BRICKYARD_SYNC_INTERVAL` in the
 //! environment, `--sync-interval` as a flag.
 
+use super::hosts::HostPorts;
 use super::text::{ByteSize, HttpListen, LogFormat, Value};
 use brickyard_types::{Durability, Eviction, Medium, limits};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -126,6 +127,37 @@ fields! {
         tcp_keepalive: Duration = Duration::from_secs(300), "time",
             "Probe a silent client after so long, so that dead peers are noticed. 0: never. Redis's \
              default.";
+    "Cluster":
+        join: HostPorts = HostPorts(Vec::new()), "host:port,...",
+            "Node ports of nodes that are or will be in the cluster; may name this node too. Used until \
+             this node is a member, and beside the addresses that it knows from then on. Empty: an \
+             empty data directory becomes a cluster of its own at once.";
+        expect: u32 = 0, "nodes",
+            "How many nodes found a cluster together, where none of those that are asked has one. 0: \
+             this node only joins a cluster that is there, since two that were founded by mistake \
+             cannot be made one.";
+        peer_port: u16 = 0, "port",
+            "Port for other nodes, at listen's host. It asks for no password: keep it in a private \
+             network. 0: 10000 above the node port (below it where that would be over 65535), and \
+             none when users are configured, listen is not loopback and join is empty.";
+        zone: String = String::new(), "name",
+            "What fails together with this node, such as a rack or a data centre. Replicas are kept in \
+             different zones where there are some.";
+        weight: u32 = 1, "share",
+            "What each brick of this node should hold, relative to the bricks of other nodes. 0: \
+             nothing, for a node that only votes or passes requests on.";
+        lease: Duration = Duration::from_millis(1500), "time",
+            "How long a node may serve without hearing from the leader. Shorter: a dead node's keys are \
+             served again sooner; longer: a slow network is mistaken for a dead node less often. The \
+             same on all nodes.";
+        lease_renew: Duration = Duration::from_millis(300), "time",
+            "How often a node renews its lease. A fifth of the lease, so that several may get lost.";
+        eviction_timeout: Duration = Duration::from_secs(5), "time",
+            "How long a replica may keep a write waiting before the others go on without it. Longer \
+             than most pauses of disks, since whoever is taken out has to catch up.";
+        write_timeout: Duration = Duration::from_secs(5), "time",
+            "How long a request may wait for replicas or for a view to change; then its client is told \
+             that the outcome is not known, or to try again.";
     "Limits":
         value_bytes_max: ByteSize = ByteSize(limits::VALUE_BYTES_MAX as u64), "bytes",
             "Longest value. A longer one would hold up its partition's log for too long.";

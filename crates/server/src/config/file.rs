@@ -65,7 +65,7 @@ pub(crate) fn parse(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Fil
                 None => problems.push(reader.problem(
                     name,
                     key.span().start,
-                    "it is a list or a table".to_owned(),
+                    "it is a table, or a list of something else than text".to_owned(),
                     format!("give one value ({})", field.unit),
                 )),
             }
@@ -106,7 +106,8 @@ impl Reader<'_> {
             DeValue::Float(number) => Some(number.as_str().to_owned()),
             DeValue::Boolean(value) => Some(value.to_string()),
             DeValue::Datetime(value) => Some(value.to_string()),
-            DeValue::Array(_) | DeValue::Table(_) => None,
+            DeValue::Array(_) => Some(self.words_of(value)?.join(",")),
+            DeValue::Table(_) => None,
         }
     }
 

@@ -22,6 +22,15 @@ const SEGMENT_BYTES_MAX: u64 = 2 << 30;
 /// What a request needs besides its longest value: its key and other arguments.
 const REQUEST_BYTES_BESIDES_VALUE: u64 = 1 << 20;
 
+/// Most nodes that found a cluster together.
+const EXPECT_MAX: u32 = 64;
+
+/// Longest name of a zone.
+const ZONE_BYTES_MAX: usize = 255;
+
+/// Shortest lease: below, a pause of a process or of a virtual machine ends it.
+const LEASE_MIN: Duration = Duration::from_millis(200);
+
 pub(super) struct Checker<'a> {
     pub(super) fields: &'a Fields,
     pub(super) users: &'a [UserEntry],
@@ -35,6 +44,7 @@ impl Checker<'_> {
         self.check_limits();
         self.check_storage();
         self.check_table();
+        self.check_cluster();
         if let Err(error) = crate::log::check_level(&self.fields.log_level) {
             self.refuse(
                 "log_level",
@@ -235,6 +245,86 @@ impl Checker<'_> {
                 "default_medium",
                 "a disk table's values are in the log, and durability memory keeps no log",
                 "use default_durability log or fsync, or default_medium ram",
+            );
+        }
+    }
+
+    fn check_cluster(&mut self) {
+        let fields = self.fields;
+        let voters = fields.expect;
+        if voters > 1 && fields.join.0.is_empty() {
+            self.refuse(
+                "expect",
+                "join is empty, so that this node would never meet the others",
+                "name the other nodes in join",
+            );
+        }
+        if voters > EXPECT_MAX {
+            self.refuse(
+                "expect",
+                "every one of them has to answer before the cluster is there",
+                "found it with 3 or 5 nodes; the others join it",
+            );
+        }
+        if !fields.zone.bytes().all(|byte| byte.is_ascii_graphic())
+            || fields.zone.len() > ZONE_BYTES_MAX
+        {
+            self.refuse(
+                "zone",
+                "it is not a short name without blanks",
+                "use letters, digits and dashes",
+            );
+        }
+        let leases = LEASE_MIN..=Duration::from_secs(60);
+        if !leases.contains(&fields.lease) {
+            self.refuse(
+                "lease",
+                "it is not between 200ms and 60s",
+                "choose between them; 1.5s suits a local network",
+            );
+        }
+        if fields.lease_renew.is_zero() || fields.lease_renew * 3 > fields.lease {
+            self.refuse(
+                "lease_renew",
+                "it is 0, or so long that one lost message would end the lease",
+                "set it to a fifth of lease",
+            );
+        }
+        if fields.eviction_timeout < fields.lease {
+            self.refuse(
+                "eviction_timeout",
+                "it is shorter than lease, so that slow replicas would be taken for dead ones",
+                "set it to lease or more",
+            );
+        }
+        if fields.write_timeout.is_zero() {
+            self.refuse(
+                "write_timeout",
+                "no write could wait for a replica",
+                "set it to 1s or more",
+            );
+        }
+        self.check_peer_port();
+    }
+
+    fn check_peer_port(&mut self) {
+        let fields = self.fields;
+        let Some(peer) = fields.peer_address(!self.users.is_empty()) else {
+            return;
+        };
+        let (port, node) = (u32::from(peer.port()), u32::from(fields.listen.port()));
+        if port == 0 || node == 0 {
+            return;
+        }
+        let first = u32::from(fields.first_brick_port());
+        let bricks = first..first + fields.bricks.clamp(1, BRICKS_MAX);
+        let http = fields.http_address(!self.users.is_empty());
+        let is_http = matches!(http, Ok(Some(http)) if u32::from(http.port()) == port);
+        if port == node || bricks.contains(&port) || is_http {
+            self.refuse(
+                "peer_port",
+                "the node port, a brick's port or HTTP's is the same",
+                "choose another port",
             );
         }
     }

@@ -1,4 +1,7 @@
-//! The catalog's file in the data directory.
+//! The catalog's file in the data directory: a copy for tools that look at it.
+//!
+//! The node goes by its control log. It reads this file only where there is none: a version before this one
+//! kept nothing else.
 
 use brickyard_metadata::{Catalog, StoredError};
 use brickyard_store::{Disk as _, OsDisk, read_file, replace_file};
@@ -55,10 +58,5 @@ impl CatalogFile {
     /// Replaces the catalog; after a crash the old one is there, or the new one.
     pub(crate) fn store(&self, catalog: &Catalog) -> io::Result<()> {
         replace_file(&self.disk, NAME, &catalog.encode())
-    }
-
-    /// Its path, for messages.
-    pub(crate) fn describe(&self) -> String {
-        self.disk.describe(NAME)
     }
 }

@@ -6,7 +6,7 @@
 //! | `/readyz` | 200 while requests are served; 503 while starting or stopping |
 //! | `/health` | the same as JSON, with the bricks' state |
 //! | `/metrics` | OpenMetrics text for Prometheus |
-//! | `/status` | JSON: version, addresses, tables, bricks |
+//! | `/status` | JSON: version, addresses, the cluster's nodes and leader, tables, partitions, bricks |
 //!
 //! Everything is answered from atomics and copies: no request here waits for a brick.
 
@@ -40,7 +40,10 @@ async fn index() -> &'static str {
 
 async fn ready(State(view): State<Arc<View>>) -> Response {
     let phase = view.phase();
-    (status_of(phase), format!("{}\n", phase.word())).into_response()
+    let waits_for = view.standing.borrow().waits_for();
+    let waits_for = waits_for.filter(|_| matches!(phase, Phase::Starting | Phase::Waiting));
+    let why = waits_for.map_or_else(String::new, |what| format!(": waits for {what}"));
+    (status_of(phase), format!("{}{why}\n", phase.word())).into_response()
 }
 
 async fn health(State(view): State<Arc<View>>) -> Response {
@@ -65,6 +68,6 @@ async fn status_json(State(view): State<Arc<View>>) -> Response {
 fn status_of(phase: Phase) -> StatusCode {
     match phase {
         Phase::Ready => StatusCode::OK,
-        Phase::Starting | Phase::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+        Phase::Starting | Phase::Waiting | Phase::Stopping => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

@@ -1,8 +1,11 @@
 //! Between a brick's loop and the control thread: requests, answers, and the way to the end.
 
+use crate::peer::dial::Stream;
 use crate::wake::Waker;
 use brickyard_brick::{ControlReply, ControlRequest};
 use brickyard_metadata::Catalog;
+use brickyard_routing::Seat;
+use brickyard_types::{Incarnation, Instant};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,6 +22,19 @@ pub(crate) enum ToLoop {
     Reply(u64, ControlReply),
     /// The catalog changed.
     Catalog(Arc<Catalog>),
+    /// This life of the node has that number; before the first catalog that names it.
+    Registered(Incarnation),
+    /// The brick may act until then, once it acts by that version of the catalog.
+    Lease {
+        /// Until when; 0: not any more.
+        until: Instant,
+        /// From which version of the catalog on.
+        version: u64,
+    },
+    /// A stream between this brick and another node's.
+    Peer(Stream),
+    /// What does the log hold?
+    WantClaims(u64),
     /// Take no more work; say when what there is is done.
     Drain,
     /// End.
@@ -29,8 +45,16 @@ pub(crate) enum ToLoop {
 #[derive(Debug)]
 pub(crate) struct ToControl {
     pub(crate) brick: usize,
-    pub(crate) token: u64,
-    pub(crate) request: ControlRequest,
+    pub(crate) ask: Ask,
+}
+
+/// What it is.
+#[derive(Debug)]
+pub(crate) enum Ask {
+    /// A request of the brick, with its token.
+    Request(u64, ControlRequest),
+    /// A stream to a brick of another node.
+    Dial(Seat),
 }
 
 /// What a loop has come to; it stores, the control thread reads.
@@ -38,6 +62,12 @@ pub(crate) struct ToControl {
 pub(crate) struct LoopState {
     /// The version of the catalog that it works by.
     pub(crate) catalog: AtomicU64,
+    /// Turns so far: that it goes up shows that the loop does not hang (PROTOCOL rule 23).
+    pub(crate) turns: AtomicU64,
+    /// Every removal up to this version of the catalog was acted on (rule 3).
+    pub(crate) stopped: AtomicU64,
+    /// So far, and the log synced since (rule 8).
+    pub(crate) accepted: AtomicU64,
     /// After [`ToLoop::Drain`]: nothing is in flight any more.
     pub(crate) is_drained: AtomicBool,
 }
@@ -45,6 +75,7 @@ pub(crate) struct LoopState {
 /// Tells that some loop's [`LoopState`] changed. Each has one waiter, so that none takes another's.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
+    /// A catalog was adopted, or something acknowledged.
     pub(crate) adopted: Notify,
     pub(crate) drained: Notify,
 }
@@ -63,6 +94,19 @@ impl ControlLink {
     pub(crate) fn publish_catalog(&self, version: u64) {
         if self.state.catalog.load(Ordering::Relaxed) != version {
             self.state.catalog.store(version, Ordering::Release);
+            self.notices.adopted.notify_one();
+        }
+    }
+
+    /// Stores what the brick has acknowledged, after a turn whose replies were sent.
+    pub(crate) fn publish_acknowledged(&self, stopped: u64, accepted: u64) {
+        let turns = self.state.turns.load(Ordering::Relaxed);
+        self.state.turns.store(turns + 1, Ordering::Relaxed);
+        let is_same = self.state.stopped.load(Ordering::Relaxed) == stopped
+            && self.state.accepted.load(Ordering::Relaxed) == accepted;
+        if !is_same {
+            self.state.stopped.store(stopped, Ordering::Release);
+            self.state.accepted.store(accepted, Ordering::Release);
             self.notices.adopted.notify_one();
         }
     }

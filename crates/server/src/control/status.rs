@@ -1,5 +1,7 @@
 //! What the node shows of itself: its phase, its statistics, its tables.
 
+use super::{membership, partitions};
+use crate::cluster::view::ClusterView;
 use crate::disk::DiskStats;
 use crate::node::Addresses;
 use brickyard_brick::shared::Shared;
@@ -12,8 +14,10 @@ use tokio::sync::watch;
 /// Where the node is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Reading its log.
+    /// Looking for its cluster, reading its log.
     Starting,
+    /// Waiting for the cluster to let it serve.
+    Waiting,
     /// Serving.
     Ready,
     /// Finishing what it has.
@@ -25,6 +29,7 @@ impl Phase {
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Starting => "starting",
+            Self::Waiting => "waiting",
             Self::Ready => "ready",
             Self::Stopping => "stopping",
         }
@@ -46,6 +51,7 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) phase: watch::Receiver<Phase>,
+    pub(crate) standing: watch::Receiver<ClusterView>,
     pub(crate) opened: OnceLock<Opened>,
 }
 
@@ -68,6 +74,7 @@ pub(crate) fn table_stats(shared: &Shared, table: &Table) -> Vec<(usize, Arc<Tab
 pub(crate) fn health(view: &View) -> Value {
     let damages = view.opened.get().map(|opened| opened.damages.len());
     json!({
+        "waits_for": view.standing.borrow().waits_for(),
         "status": view.phase().word(),
         "ready": view.phase() == Phase::Ready,
         "damaged_ranges": damages.unwrap_or(0),
@@ -78,7 +85,11 @@ pub(crate) fn health(view: &View) -> Value {
 pub(crate) fn status(view: &View) -> Value {
     let phase = view.phase().word();
     let Some(opened) = view.opened.get() else {
-        return json!({ "phase": phase, "version": env!("CARGO_PKG_VERSION") });
+        return json!({
+            "phase": phase,
+            "version": env!("CARGO_PKG_VERSION"),
+            "membership": membership::membership(&view.standing.borrow()),
+        });
     };
     let shared = &opened.shared;
     let catalog = opened.catalog.borrow().clone();
@@ -104,7 +115,10 @@ pub(crate) fn status(view: &View) -> Value {
             "log_live_bytes": stats.log_live_bytes.value(),
             "log_pending_bytes": stats.log_pending_bytes.value(),
         })).collect::<Vec<_>>(),
+        "membership": membership::membership(&view.standing.borrow()),
+        "nodes": membership::nodes(&catalog),
         "tables": catalog.tables().map(|table| table_json(shared, table)).collect::<Vec<_>>(),
+        "unsettled": partitions::unsettled(&catalog),
         "damages": opened.damages,
     })
 }
@@ -119,7 +133,9 @@ fn table_json(shared: &Shared, table: &Table) -> Value {
         "medium": table.attributes.medium.word(),
         "durability": table.attributes.durability.word(),
         "replicas": table.attributes.replicas,
+        "min_in_sync": table.attributes.min_in_sync,
         "partitions": table.map.partitions().leaves().len(),
+        "partition_states": partitions::counts(table),
         "maxmemory": table.attributes.maxmemory,
         "evict": table.attributes.evict.word(),
         "keys": sum(|stats| stats.keys.value()),

@@ -1,7 +1,7 @@
 //! The append thread: writes batches in order, and after a failure refuses what was sent behind it.
 //!
 //! In:  [`AppendOrder`]s from the loop. Out: [`AppendReport`]s to the loop, in order; positions and
-//!      full segments to the sync thread.
+//!      full segments to the sync thread; to the read thread, how far the log is whole.
 //!
 //! Invariant: after a batch failed, no batch that the brick made before it heard of the failure is
 //! written: its operations may have been decided against the failed ones. The brick stamps every
@@ -27,8 +27,10 @@ pub(super) const ORDERS_MAX: usize = 1024;
 pub(super) enum AppendOrder {
     /// Write this.
     Batch(Append),
-    /// Have everything that was ordered before synced.
+    /// Have everything that was ordered before synced, and the segment that it is in sealed.
     Checkpoint(u64),
+    /// Have everything that was ordered before synced.
+    Sync(u64),
 }
 
 /// What became of it.
@@ -59,6 +61,10 @@ impl<D: Disk> AppendThread<D> {
             match order {
                 AppendOrder::Batch(append) => self.append(&append),
                 AppendOrder::Checkpoint(token) => {
+                    self.roll();
+                    self.progress.on_checkpoint(token, self.appender.end());
+                }
+                AppendOrder::Sync(token) => {
                     self.progress.on_checkpoint(token, self.appender.end());
                 }
             }
@@ -90,11 +96,9 @@ impl<D: Disk> AppendThread<D> {
         let started = Instant::now();
         let result = self.appender.append(&append.bytes, purpose);
         self.stats.append.add(started.elapsed());
-        while let Some(rolled) = self.appender.take_rolled() {
-            let (sealed, bytes) = (rolled.segment(), u64::from(rolled.bytes()));
-            self.progress.on_rolled(rolled);
-            self.reports.give(AppendReport::Rolled { sealed, bytes });
-        }
+        // Before the loop hears of the batch: it may have it read at once.
+        self.progress.set_end(self.appender.end());
+        self.pass_on_rolled();
         match result {
             Ok(appended) => {
                 if std::mem::take(&mut self.is_refusing) {
@@ -120,6 +124,30 @@ impl<D: Disk> AppendThread<D> {
                     reason,
                 });
             }
+        }
+    }
+
+    /// Ends the active segment, so that the sync of a checkpoint seals it.
+    fn roll(&mut self) {
+        let result = self.appender.roll();
+        self.progress.set_end(self.appender.end());
+        self.pass_on_rolled();
+        match result {
+            Ok(()) => {}
+            Err(AppendError::Poisoned(poisoned)) => {
+                self.reports
+                    .give(AppendReport::Poisoned(poisoned.to_string()));
+            }
+            // What a checkpoint promises is the sync; the segment is sealed when it is full.
+            Err(error) => tracing::warn!(%error, "a checkpoint cannot seal the active segment"),
+        }
+    }
+
+    fn pass_on_rolled(&mut self) {
+        while let Some(rolled) = self.appender.take_rolled() {
+            let (sealed, bytes) = (rolled.segment(), u64::from(rolled.bytes()));
+            self.progress.on_rolled(rolled);
+            self.reports.give(AppendReport::Rolled { sealed, bytes });
         }
     }
 }

@@ -1,7 +1,10 @@
-//! The read thread: single values of `disk` tables, and stretches of segments for the cleaner.
+//! The read thread: single values of `disk` tables, and stretches of segments for the cleaner and for
+//! replicas that catch up.
 //!
-//! In:  [`ReadOrder`]s from the loop. Out: [`ReadReport`]s, in order.
+//! In:  [`ReadOrder`]s from the loop; from the append thread, how far the log is whole. Out:
+//!      [`ReadReport`]s, in order.
 
+use super::sync::Progress;
 use super::timing::DiskStats;
 use crate::queue::{self, Reports};
 use brickyard_brick::{ColdRead, Event};
@@ -49,6 +52,7 @@ pub(super) struct ReadThread<D: Disk> {
     pub(super) reader: Reader<D>,
     pub(super) orders: Consumer<ReadOrder>,
     pub(super) reports: Reports<ReadReport>,
+    pub(super) progress: Arc<Progress<D>>,
     pub(super) stats: Arc<DiskStats>,
 }
 
@@ -71,11 +75,14 @@ impl<D: Disk> ReadThread<D> {
     }
 
     fn read_chunk(&mut self, segment: SegmentId, from: u32, bytes_max: usize) {
-        let report = match self.reader.scan_chunk(segment, from, bytes_max) {
+        // Whatever the loop has heard of is before this.
+        let written = self.progress.end();
+        let chunk = self.reader.scan_chunk(segment, from, bytes_max, written);
+        let report = match chunk {
             Ok(chunk) => {
                 let is_damaged = !chunk.damages.is_empty();
                 for damage in &chunk.damages {
-                    tracing::error!(%damage, "the cleaner found damage; the segment is kept");
+                    tracing::error!(%damage, "the log is damaged; the segment is kept");
                 }
                 let next = chunk.next;
                 ReadReport::Chunk {
@@ -88,7 +95,7 @@ impl<D: Disk> ReadThread<D> {
             }
             Err(error) => {
                 // Not cleaned and not deleted: what cannot be read now may be readable later.
-                tracing::error!(segment = segment.0, from, %error, "the cleaner cannot read");
+                tracing::error!(segment = segment.0, from, %error, "the log cannot be read");
                 ReadReport::Chunk {
                     segment,
                     from,

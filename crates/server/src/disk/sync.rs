@@ -5,7 +5,13 @@
 //!      [`SyncReport`]s.
 //!
 //! One sync covers every batch that was written before it began: while it runs the next ones
-//! gather, so that a disk with slow syncs gets larger groups and not a longer queue.
+//! gather, so that a disk with slow syncs gets larger groups and not a longer queue. Likewise one sync of
+//! the directory covers all segments that are to be deleted by then, up to a bound.
+//!
+//! Under load that alone settles at two groups of clients that take turns: one waits for the sync
+//! while the other is answered and sends again. So where a sync found several batches waiting, the
+//! next one is held back for a part of what a sync takes: the groups meet, and half the syncs do.
+//! A client that is alone never waits for anybody.
 
 use super::timing::DiskStats;
 use crate::queue::Reports;
@@ -30,10 +36,16 @@ pub(super) enum SyncReport {
     Poisoned(String),
 }
 
+/// Segments that are deleted between two looks for something to sync: unlinking large files takes time.
+const DELETES_AT_ONCE: usize = 32;
+
 /// What was written and not yet synced. Shared by the append and the sync thread; the loop never
 /// takes its lock.
 pub(super) struct Progress<D: Disk> {
     state: Mutex<State<D>>,
+    /// Everything before this position is in the log for good; behind it a batch may be under way. Packed,
+    /// so that the read thread takes no lock either.
+    end: AtomicU64,
     is_done: Condvar,
     thread: OnceLock<Thread>,
     /// Newest batch that is synced; 0: none. The loop reads it too.
@@ -48,8 +60,12 @@ struct State<D: Disk> {
     checkpoints: VecDeque<u64>,
     /// Something was written since the sync thread last looked.
     is_dirty: bool,
+    /// Batches that were written since the last sync began.
+    batches: u32,
     /// The sync thread sleeps without a timeout: it must be woken for the first write.
     is_idle: bool,
+    /// The sync thread holds back for more batches: it need not be told of each.
+    is_holding: bool,
     is_closed: bool,
     is_finished: bool,
 }
@@ -62,12 +78,15 @@ impl<D: Disk> Progress<D> {
             rolled: VecDeque::new(),
             checkpoints: VecDeque::new(),
             is_dirty: false,
+            batches: 0,
             is_idle: false,
+            is_holding: false,
             is_closed: false,
             is_finished: false,
         };
         Self {
             state: Mutex::new(state),
+            end: AtomicU64::new(pack(end)),
             is_done: Condvar::new(),
             thread: OnceLock::new(),
             synced,
@@ -80,6 +99,20 @@ impl<D: Disk> Progress<D> {
         drop(self.thread.set(thread));
     }
 
+    /// The log is whole up to here; told before the loop hears of what is in it.
+    pub(super) fn set_end(&self, end: Position) {
+        self.end.store(pack(end), Ordering::Release);
+    }
+
+    /// How far the log is whole.
+    pub(super) fn end(&self) -> Position {
+        let packed = self.end.load(Ordering::Acquire);
+        Position {
+            segment: SegmentId((packed >> 32) as u32),
+            offset: packed as u32,
+        }
+    }
+
     pub(super) fn on_rolled(&self, rolled: Rolled<D>) {
         self.lock().rolled.push_back(rolled);
     }
@@ -88,12 +121,14 @@ impl<D: Disk> Progress<D> {
         let mut state = self.lock();
         state.written = (id, end);
         state.is_dirty = true;
+        state.batches += 1;
+        let is_holding = state.is_holding;
         let is_idle = std::mem::take(&mut state.is_idle);
         if sync {
             state.wanted = id;
         }
         drop(state);
-        if sync || is_idle {
+        if (sync && !is_holding) || is_idle {
             self.wake();
         }
     }
@@ -143,6 +178,13 @@ impl<D: Disk> Progress<D> {
     }
 }
 
+fn pack(position: Position) -> u64 {
+    (u64::from(position.segment.0) << 32) | u64::from(position.offset)
+}
+
+/// The longest that a wanted sync is held back.
+const HOLD_MAX: Duration = Duration::from_millis(1);
+
 pub(super) struct SyncThread<D: Disk> {
     pub(super) syncer: Syncer<D>,
     pub(super) progress: Arc<Progress<D>>,
@@ -153,7 +195,7 @@ pub(super) struct SyncThread<D: Disk> {
     pub(super) stats: Arc<DiskStats>,
     /// Full segments without a footer yet: a full disk may delay it.
     pub(super) unsealed: BTreeSet<SegmentId>,
-    /// Segments to delete once they are sealed.
+    /// Segments to delete, in order, once they are sealed.
     pub(super) postponed: Vec<SegmentId>,
 }
 
@@ -165,6 +207,8 @@ enum Work {
         end: Position,
         checkpoints: VecDeque<u64>,
         is_last: bool,
+        /// How many batches it covers.
+        batches: u32,
     },
     /// Sleep, at most so long.
     Sleep(Option<Duration>),
@@ -185,47 +229,64 @@ impl<D: Disk> SyncThread<D> {
     fn serve(&mut self) -> Result<(), Poisoned> {
         // When the oldest unsynced write must be synced at the latest.
         let mut due = None;
+        // Before this instant a sync that a batch wants is held back.
+        let mut hold_until = Instant::now();
         loop {
-            while let Ok(segment) = self.deletes.pop() {
-                self.postponed.push(segment);
-            }
-            self.delete()?;
-            match self.look(&mut due) {
+            let has_more = self.delete()?;
+            match self.look(&mut due, hold_until) {
                 Work::Sync {
                     id,
                     end,
                     checkpoints,
                     is_last,
+                    batches,
                 } => {
-                    self.sync(id, end)?;
+                    let took = self.sync(id, end)?;
                     due = None;
+                    hold_until = Instant::now();
+                    if batches > 1 {
+                        hold_until += (took / 2).min(HOLD_MAX);
+                    }
                     for token in checkpoints {
                         self.reports.give(SyncReport::Checkpointed(token));
                     }
                     if is_last {
+                        while self.delete()? {}
                         return Ok(());
                     }
                 }
+                Work::Sleep(_) if has_more => {}
                 Work::Sleep(None) => thread::park(),
                 Work::Sleep(Some(timeout)) => thread::park_timeout(timeout),
             }
         }
     }
 
-    fn delete(&mut self) -> Result<(), Poisoned> {
-        for segment in std::mem::take(&mut self.postponed) {
-            if self.unsealed.contains(&segment) {
-                self.postponed.push(segment);
-            } else {
-                self.syncer.delete_segment(segment)?;
-                tracing::debug!(segment = segment.0, "segment deleted");
-            }
+    /// Deletes a few of the segments that are to go, with one sync; true if there are more.
+    fn delete(&mut self) -> Result<bool, Poisoned> {
+        while let Ok(segment) = self.deletes.pop() {
+            self.postponed.push(segment);
         }
-        Ok(())
+        // In order but for those that are not sealed yet: segments are sealed in order, so what is passed
+        // over can hold nothing that a segment which goes before it has hidden.
+        let mut ready = Vec::new();
+        self.postponed.retain(|segment| {
+            let is_ready = ready.len() < DELETES_AT_ONCE && !self.unsealed.contains(segment);
+            if is_ready {
+                ready.push(*segment);
+            }
+            !is_ready
+        });
+        self.syncer.delete_segments(&ready)?;
+        for segment in &ready {
+            tracing::debug!(segment = segment.0, "segment deleted");
+        }
+        Ok(ready.len() == DELETES_AT_ONCE)
     }
 
-    fn look(&mut self, due: &mut Option<Instant>) -> Work {
+    fn look(&mut self, due: &mut Option<Instant>, hold_until: Instant) -> Work {
         let mut state = self.progress.lock();
+        state.is_holding = false;
         for rolled in state.rolled.drain(..) {
             self.unsealed.insert(rolled.segment());
             self.syncer.add_rolled(rolled);
@@ -235,10 +296,17 @@ impl<D: Disk> SyncThread<D> {
         }
         let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
         let is_wanted = state.wanted.0 > self.progress.synced.load(Ordering::Relaxed);
-        let must_sync = is_wanted
-            || state.is_closed
+        let is_urgent = state.is_closed
             || !state.checkpoints.is_empty()
             || wait.is_some_and(|wait| wait.is_zero());
+        if is_wanted && !is_urgent {
+            let hold = hold_until.saturating_duration_since(Instant::now());
+            if !hold.is_zero() {
+                state.is_holding = true;
+                return Work::Sleep(Some(hold));
+            }
+        }
+        let must_sync = is_wanted || is_urgent;
         if must_sync {
             state.is_dirty = false;
             let (id, end) = state.written;
@@ -248,16 +316,19 @@ impl<D: Disk> SyncThread<D> {
                 end,
                 checkpoints,
                 is_last: state.is_closed,
+                batches: std::mem::take(&mut state.batches),
             };
         }
         state.is_idle = wait.is_none();
         Work::Sleep(wait)
     }
 
-    fn sync(&mut self, id: BatchId, end: Position) -> Result<(), Poisoned> {
+    /// How long it took.
+    fn sync(&mut self, id: BatchId, end: Position) -> Result<Duration, Poisoned> {
         let started = Instant::now();
         self.syncer.sync(end)?;
-        self.stats.sync.add(started.elapsed());
+        let took = started.elapsed();
+        self.stats.sync.add(took);
         self.progress.synced.store(id.0, Ordering::Release);
         self.reports.wake();
         while let Some(job) = self.syncer.take_hint_job() {
@@ -271,6 +342,6 @@ impl<D: Disk> SyncThread<D> {
                 );
             }
         }
-        Ok(())
+        Ok(took)
     }
 }

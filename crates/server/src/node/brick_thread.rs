@@ -14,7 +14,7 @@ use brickyard_brick::shared::Shared;
 use brickyard_brick::{Config as BrickConfig, Forward};
 use brickyard_metadata::Catalog;
 use brickyard_store::{self as store, HintJob, OsDisk};
-use brickyard_types::BrickId;
+use brickyard_types::{BrickId, Incarnation};
 use mio::Poll;
 use rtrb::Consumer;
 use std::sync::Arc;
@@ -33,6 +33,8 @@ pub(super) struct BrickThread {
     pub(super) disk: OsDisk,
     pub(super) store: store::Config,
     pub(super) catalog: Arc<Catalog>,
+    /// 0: the node is not registered yet.
+    pub(super) incarnation: Incarnation,
     pub(super) shared: Arc<Shared>,
     pub(super) poll: Poll,
     pub(super) wakers: Arc<[Waker]>,
@@ -54,6 +56,7 @@ impl BrickThread {
         let bricks = self.shared.bricks.len() as u32;
         let make = || BrickConfig {
             id: BrickId(self.index as u32),
+            incarnation: self.incarnation,
             bricks,
             shared: Arc::clone(&self.shared),
             catalog: Arc::clone(&self.catalog),

@@ -1,34 +1,40 @@
-//! The node's data directory and catalog, opened or made.
+//! The node's data directory: opened or made, and what it has of a cluster.
+//!
+//! Opened before the ports are taken, since the directory says how many bricks there are; the cluster is
+//! told after, since it is told the ports.
 
-use super::StartError;
-use crate::clock;
+use super::registration::registration;
+use super::{Addresses, StartError};
+use crate::cluster::{self, Directory, First, Stored, forming::Kept};
 use crate::config::Config;
-use crate::control::CatalogFile;
-use brickyard_metadata::{Catalog, ClusterId, DEFAULT_TABLE, Genesis};
-use brickyard_routing::{Candidate, Member, NodeId};
-use brickyard_store::{self as store, Create, DataDir, OsDisk};
+use crate::random;
+use brickyard_metadata::{Catalog, DEFAULT_TABLE, Node, NodeKey, Registration};
+use brickyard_store::{self as store, Create, DataDir, Disk as _, OsDisk};
 use brickyard_types::{BrickId, TableAttributes};
 use std::path::PathBuf;
-use std::sync::Arc;
 use tempfile::TempDir;
-
-/// The only node there is until nodes form clusters.
-const NODE: NodeId = NodeId(0);
 
 /// Bytes of the file system that only deletes and the cleaner may use: two segments.
 const RESERVE_SEGMENTS: u64 = 2;
 
-/// See the module. The lock is held as long as this lives.
+/// The file that has the node's part of the cluster.
+const CONTROL: &str = "control";
+
+/// A data directory. The lock is held as long as this lives.
 #[derive(Debug)]
 pub(super) struct Data {
     pub(super) directory: DataDir,
-    pub(super) catalog: Arc<Catalog>,
+    /// What the directory has of a cluster; taken by the cluster's part of the node.
+    pub(super) stored: Option<Stored>,
+    /// What it has while there is no cluster.
+    pub(super) kept: Kept,
+    bricks: u32,
     /// Removed when dropped, after the lock was given back.
     _temporary: Option<TempDir>,
 }
 
 impl Data {
-    /// Locks the directory and reads its catalog; makes both if they are missing.
+    /// Locks the directory and reads its catalog; makes the directory if it is missing.
     pub(super) fn open(config: &Config) -> Result<Self, StartError> {
         let temporary = if config.temporary {
             let made = tempfile::Builder::new().prefix("brickyard-").tempdir();
@@ -41,19 +47,67 @@ impl Data {
             None => PathBuf::from(&config.data),
         };
         let directory = DataDir::open(path, Create::IfMissing)?;
-        let file = CatalogFile::new(directory.disk().clone());
-        let catalog = match file.load()? {
+        let stored = cluster::open(&directory)?;
+        let kept = cluster::load_kept(directory.disk())?;
+        let catalog = stored.as_ref().and_then(|stored| stored.catalog.as_ref());
+        let bricks = match catalog {
             Some(catalog) => {
-                check_bricks(config, &catalog, &directory)?;
-                warn_of_default_table(config, &catalog);
-                catalog
+                let bricks = own_node(catalog, &directory)?.bricks().len();
+                check_bricks(config, bricks, &directory)?;
+                warn_of_default_table(config, catalog);
+                bricks as u32
             }
-            None => found(config, &directory, &file)?,
+            None => {
+                check_no_logs(&directory)?;
+                new_bricks(config)
+            }
         };
         Ok(Self {
             directory,
-            catalog: Arc::new(catalog),
+            stored,
+            kept,
+            bricks,
             _temporary: temporary,
+        })
+    }
+
+    /// How many bricks the node has.
+    pub(super) fn bricks(&self) -> usize {
+        self.bricks as usize
+    }
+
+    /// What the node says of itself in this life. A directory without a cluster, and without nodes to meet,
+    /// becomes one of its own.
+    pub(super) fn introduce(
+        &mut self,
+        config: &Config,
+        addresses: &Addresses,
+    ) -> Result<Registration, StartError> {
+        let registration = registration(config, &self.directory, addresses)?;
+        if self.stored.is_none() && config.join.0.is_empty() {
+            let made = cluster::genesis(registration.clone(), default_attributes(config));
+            let catalog = made.map_err(StartError::Cluster)?;
+            let directory = Directory::of(&self.directory);
+            self.stored = Some(cluster::found(&directory, &catalog)?);
+            let directory = self.directory.path().display();
+            tracing::info!(%directory, bricks = self.bricks, "data directory made");
+        }
+        Ok(registration)
+    }
+
+    /// Whether what the bricks are made with is as the directory has it.
+    pub(super) fn check(&self, first: &First) -> Result<(), StartError> {
+        let have = first
+            .catalog
+            .node(first.node)
+            .map(|node| node.bricks().len());
+        if have == Some(self.bricks()) {
+            return Ok(());
+        }
+        Err(StartError::Bricks {
+            asked: self.bricks,
+            have: have.unwrap_or(0),
+            directory: self.directory.path().display().to_string(),
         })
     }
 
@@ -72,13 +126,8 @@ impl Data {
         store
     }
 
-    /// Where the catalog is kept.
-    pub(super) fn catalog_file(&self) -> CatalogFile {
-        CatalogFile::new(self.directory.disk().clone())
-    }
-
     /// Notes that every log was opened in this boot of the machine.
-    pub(super) fn confirm(mut self) -> Result<Self, StartError> {
+    pub(super) fn confirm(&mut self) -> Result<(), StartError> {
         let is_unsure = self.directory.is_tail_unsure();
         self.directory.confirm_boot()?;
         if is_unsure {
@@ -88,48 +137,40 @@ impl Data {
             );
             self.directory.confirm_tail()?;
         }
-        Ok(self)
+        Ok(())
     }
 }
 
-fn found(config: &Config, directory: &DataDir, file: &CatalogFile) -> Result<Catalog, StartError> {
-    let bricks = directory.bricks()?.len();
-    if bricks > 0 {
-        return Err(StartError::CatalogMissing {
-            file: file.describe(),
+/// The node of a catalog whose directory this is.
+fn own_node<'a>(catalog: &'a Catalog, directory: &DataDir) -> Result<&'a Node, StartError> {
+    let key = NodeKey(directory.node().0);
+    catalog
+        .node_by_key(&key)
+        .ok_or_else(|| StartError::ForeignCatalog {
+            file: directory.disk().describe(CONTROL),
+            key: key.to_string(),
+        })
+}
+
+fn check_no_logs(directory: &DataDir) -> Result<(), StartError> {
+    match directory.bricks()?.len() {
+        0 => Ok(()),
+        bricks => Err(StartError::CatalogMissing {
+            file: directory.disk().describe(CONTROL),
             bricks,
-        });
+        }),
     }
+}
+
+fn new_bricks(config: &Config) -> u32 {
     let bricks = match config.bricks {
         0 => std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
         bricks => bricks,
     };
-    let bricks = bricks.min(crate::config::BRICKS_MAX);
-    let candidate = |brick| Candidate {
-        member: Member {
-            node: NODE,
-            brick: BrickId(brick),
-        },
-        weight: 1,
-    };
-    let catalog = Catalog::found(Genesis {
-        cluster: ClusterId(u128::from_le_bytes(random()?)),
-        bricks: (0..bricks).map(candidate).collect(),
-        attributes: default_attributes(config),
-        partitions: None,
-        seed: u64::from_le_bytes(random()?),
-        created: clock::unix(),
-    })?;
-    file.store(&catalog)
-        .map_err(|source| StartError::CatalogWrite {
-            file: file.describe(),
-            source,
-        })?;
-    tracing::info!(directory = %directory.path().display(), bricks, "data directory made");
-    Ok(catalog)
+    bricks.min(crate::config::BRICKS_MAX)
 }
 
-fn default_attributes(config: &Config) -> TableAttributes {
+pub(super) fn default_attributes(config: &Config) -> TableAttributes {
     TableAttributes {
         medium: config.default_medium,
         durability: config.default_durability,
@@ -139,8 +180,7 @@ fn default_attributes(config: &Config) -> TableAttributes {
     }
 }
 
-fn check_bricks(config: &Config, catalog: &Catalog, directory: &DataDir) -> Result<(), StartError> {
-    let have = catalog.bricks().len();
+fn check_bricks(config: &Config, have: usize, directory: &DataDir) -> Result<(), StartError> {
     if config.bricks == 0 || config.bricks as usize == have {
         return Ok(());
     }
@@ -167,11 +207,5 @@ fn warn_of_default_table(config: &Config, catalog: &Catalog) {
 
 /// Random bytes from the operating system.
 pub(super) fn random<const N: usize>() -> Result<[u8; N], StartError> {
-    let mut bytes = [0; N];
-    let flags = rustix::rand::GetRandomFlags::empty();
-    match rustix::rand::getrandom(&mut bytes[..], flags) {
-        Ok(got) if got == N => Ok(bytes),
-        Ok(_) => Err(StartError::Random(std::io::ErrorKind::UnexpectedEof.into())),
-        Err(error) => Err(StartError::Random(error.into())),
-    }
+    random::bytes().map_err(StartError::Random)
 }

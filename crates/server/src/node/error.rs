@@ -1,7 +1,6 @@
 //! Why a node cannot start.
 
-use crate::control::CatalogError;
-use brickyard_metadata::Refusal;
+use crate::cluster::ClusterError;
 use brickyard_store::DataDirError;
 use std::fmt;
 use std::io;
@@ -17,9 +16,15 @@ pub enum StartError {
     /// A log cannot be opened.
     #[error(transparent)]
     Log(#[from] brickyard_store::Error),
-    /// The catalog cannot be read.
+    /// What the directory has of a cluster cannot be used.
     #[error(transparent)]
-    Catalog(#[from] CatalogError),
+    Stored(#[from] ClusterError),
+    /// The node can be in no cluster.
+    #[error("{0}")]
+    Cluster(String),
+    /// It was told to stop before it was in a cluster.
+    #[error("stopped while it was looking for its cluster")]
+    Stopped,
     /// The catalog is gone and the logs are not.
     #[error(
         "{file} is missing and there are logs of {bricks} bricks beside it: restore the file from a \
@@ -31,17 +36,17 @@ pub enum StartError {
         /// Bricks that have a log.
         bricks: usize,
     },
-    /// The first catalog cannot be made or written.
-    #[error("cannot write {file}: {source}")]
-    CatalogWrite {
-        /// Where.
+    /// The catalog is another directory's.
+    #[error(
+        "{file} knows no node {key}, which this directory is: it was copied from another one; restore \
+         this directory's own file"
+    )]
+    ForeignCatalog {
+        /// Where it is.
         file: String,
-        /// What the operating system said.
-        source: io::Error,
+        /// The directory's own key.
+        key: String,
     },
-    /// The default table cannot be as configured.
-    #[error("the default table cannot be made: {0}")]
-    DefaultTable(#[from] Refusal),
     /// Another number of bricks than the directory has.
     #[error(
         "bricks = {asked}, but data directory {directory} was made with {have}: leave the setting \
@@ -87,6 +92,8 @@ pub enum Address {
     Brick,
     /// HTTP.
     Http,
+    /// The port for nodes.
+    Peer,
 }
 
 impl Address {
@@ -105,6 +112,7 @@ impl fmt::Display for Address {
             Self::Node => "the node port",
             Self::Brick => "a brick's port",
             Self::Http => "HTTP",
+            Self::Peer => "other nodes",
         })
     }
 }
@@ -118,6 +126,7 @@ fn remedy(kind: Address, error: &io::Error) -> String {
         Address::Node => "listen",
         Address::Brick => "brick_port",
         Address::Http => "http",
+        Address::Peer => "peer_port",
     };
     match error.kind() {
         io::ErrorKind::AddrInUse => {

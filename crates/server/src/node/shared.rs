@@ -2,6 +2,7 @@
 
 use super::data::{self, Data};
 use super::{Addresses, StartError};
+use crate::cluster::First;
 use crate::config::{Config, UserEntry};
 use crate::{clock, control};
 use brickyard_brick::settings::Settings;
@@ -18,19 +19,23 @@ const REDIS_VERSION: &str = "7.2.7";
 pub(super) fn shared(
     config: &Config,
     data: &Data,
+    first: &First,
     addresses: &Addresses,
     maxclients: u32,
 ) -> Result<Shared, StartError> {
-    let members = data.catalog.bricks().iter().map(|brick| brick.member);
-    let bricks = members
+    let node = first.catalog.node(first.node);
+    let bricks = node
+        .into_iter()
+        .flat_map(brickyard_metadata::Node::bricks)
         .zip(&addresses.bricks)
         .map(|(member, address)| BrickAddress {
-            id: brick_name(data.catalog.cluster(), member),
+            id: brick_name(first.catalog.cluster(), member),
             port: address.port(),
         });
     let run_id: [u8; 20] = data::random()?;
     Ok(Shared {
         run_id: run_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        node: first.node,
         node_id: data.directory.node().to_string(),
         redis_version: REDIS_VERSION,
         version: env!("CARGO_PKG_VERSION"),
@@ -44,6 +49,8 @@ pub(super) fn shared(
         os: control::os(),
         memory_total: control::memory_total(),
         value_bytes_max: config.value_bytes_max.to_usize(),
+        request_deadline: config.write_timeout,
+        eviction_timeout: config.eviction_timeout,
         settings: settings(config, maxclients),
         users: Users::new(users(config)),
         stats: addresses.bricks.iter().map(|_| Stats::new()).collect(),

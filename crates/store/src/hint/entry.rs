@@ -7,7 +7,7 @@ use brickyard_types::record::{
 };
 use brickyard_types::{Op, PartitionId, SegmentId, TableId, UnixMillis, View};
 
-/// A record without its value.
+/// A record without its value, unless it is one of the replicator's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HintRecord<'a> {
     /// Everything but key and value.
@@ -18,8 +18,8 @@ pub struct HintRecord<'a> {
     pub value_len: usize,
     /// Length in bytes of the whole record in the segment.
     pub len: usize,
-    /// A batch's entries without their values.
-    stripped: &'a [u8],
+    /// What stands for the value: a batch's entries without their values, all of a control record's.
+    rest: &'a [u8],
 }
 
 /// One put or delete of a batch, without its value.
@@ -38,9 +38,23 @@ pub struct HintEntry<'a> {
 }
 
 impl<'a> HintRecord<'a> {
+    /// The whole record, if it is of a kind whose value the hint has too.
+    #[must_use]
+    pub fn control(&self) -> Option<Record<'a>> {
+        is_control(self.header.kind).then_some(Record {
+            header: self.header,
+            key: self.key,
+            value: self.rest,
+            len: self.len,
+        })
+    }
+
     /// The entries of a batch; nothing for other kinds.
     pub fn entries(&self) -> impl Iterator<Item = HintEntry<'a>> + use<'a> {
-        let mut rest = self.stripped;
+        let mut rest = match self.header.kind {
+            Kind::Batch => self.rest,
+            _ => &[],
+        };
         std::iter::from_fn(move || {
             let (head, after) = rest.split_first_chunk::<ENTRY_HEADER_BYTES>()?;
             let (key, after) = after.split_at_checked(usize::from(u16_at(head, 2)))?;
@@ -58,6 +72,11 @@ impl<'a> HintRecord<'a> {
             })
         })
     }
+}
+
+/// Whether the value says what a replica holds: short, and no restart can do without it.
+const fn is_control(kind: Kind) -> bool {
+    matches!(kind, Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop)
 }
 
 /// Appends a record's hint to `out`.
@@ -80,6 +99,9 @@ pub(crate) fn encode(out: &mut Vec<u8>, offset: u32, record: &Record<'_>) {
     if let Some(origin) = header.origin {
         out.extend_from_slice(&origin.0.to_le_bytes());
     }
+    if let Some(committed) = header.committed {
+        out.extend_from_slice(&committed.0.to_le_bytes());
+    }
     if header.kind == Kind::Batch {
         let len_at = out.len();
         out.extend_from_slice(&[0; 4]);
@@ -96,6 +118,9 @@ pub(crate) fn encode(out: &mut Vec<u8>, offset: u32, record: &Record<'_>) {
         out[len_at..len_at + 4].copy_from_slice(&len.to_le_bytes());
     } else {
         out.extend_from_slice(record.key);
+        if is_control(header.kind) {
+            out.extend_from_slice(record.value);
+        }
     }
 }
 
@@ -125,15 +150,24 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(u32, HintRecord<'_>, &[u8])> {
         rest = after;
         extras_len += 4;
     }
+    let mut committed = None;
+    if flags & flag::COMMITTED != 0 {
+        let (op, after) = rest.split_first_chunk::<8>()?;
+        committed = Some(Op(u64_at(op, 0)));
+        rest = after;
+        extras_len += 8;
+    }
     let key_len = usize::from(u16_at(head, 8));
     let value_len = u32_at(head, 4) as usize;
-    let (key, stripped, rest) = if kind == Kind::Batch {
+    let (key, value, rest) = if kind == Kind::Batch {
         let (len, after) = rest.split_first_chunk::<4>()?;
         let (stripped, after) = after.split_at_checked(u32_at(len, 0) as usize)?;
         (&[][..], stripped, after)
     } else {
         let (key, after) = rest.split_at_checked(key_len)?;
-        (key, &[][..], after)
+        let kept = if is_control(kind) { value_len } else { 0 };
+        let (value, after) = after.split_at_checked(kept)?;
+        (key, value, after)
     };
     let record = HintRecord {
         header: Header {
@@ -146,11 +180,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(u32, HintRecord<'_>, &[u8])> {
             expires_at: expiry(u64_at(head, 32)),
             request,
             origin,
+            committed,
         },
         key,
         value_len,
         len: HEADER_BYTES + extras_len + key.len() + value_len,
-        stripped,
+        rest: value,
     };
     Some((u32_at(head, 0), record, rest))
 }
@@ -162,6 +197,10 @@ const fn kind(byte: u8) -> Option<Kind> {
         3 => Some(Kind::Batch),
         4 => Some(Kind::Clear),
         5 => Some(Kind::Horizon),
+        6 => Some(Kind::ViewStart),
+        7 => Some(Kind::Cut),
+        8 => Some(Kind::Base),
+        9 => Some(Kind::Drop),
         _ => None,
     }
 }

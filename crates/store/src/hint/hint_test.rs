@@ -2,7 +2,7 @@ use super::reader::HintError;
 use super::*;
 use crate::fixture::header;
 use brickyard_types::record::{self, Entry, Header, Kind, Record, RequestId, flag};
-use brickyard_types::{Position, SegmentId, UnixMillis};
+use brickyard_types::{Op, Position, SegmentId, UnixMillis};
 
 const SEGMENT: SegmentId = SegmentId(4);
 
@@ -61,7 +61,22 @@ fn records() -> Vec<Vec<u8>> {
         with(header(Kind::Batch, 1, 3), b"", &batch()),
         with(header(Kind::Clear, 1, 4), b"", b""),
         with(header(Kind::Horizon, 2, 8), b"", b""),
+        with(committed(header(Kind::Put, 1, 5)), b"key", b"value"),
+        with(committed(header(Kind::Batch, 1, 6)), b"", &batch()),
+        with(committed(header(Kind::ViewStart, 1, 7)), b"", &[1; 16]),
+        with(header(Kind::Cut, 1, 6), b"", b""),
+        with(header(Kind::Base, 1, 7), b"", &[2; 30]),
+        with(header(Kind::Drop, 1, 7), b"", b""),
     ]
+}
+
+const COUNT: u64 = 12;
+
+fn committed(header: Header) -> Header {
+    Header {
+        committed: Some(Op(header.op.0 - 1)),
+        ..header
+    }
 }
 
 fn file() -> Vec<u8> {
@@ -80,9 +95,9 @@ fn everything_but_the_values_comes_back() {
         .iter()
         .map(|bytes| record::decode(bytes).unwrap())
         .collect();
-    let hints = Hints::check_for(&bytes, SEGMENT, 9000, 6).unwrap();
+    let hints = Hints::check_for(&bytes, SEGMENT, 9000, COUNT).unwrap();
     let found: Vec<_> = hints.records().collect();
-    assert_eq!(found.len(), 6);
+    assert_eq!(found.len() as u64, COUNT);
     for (index, ((position, hint), record)) in found.iter().zip(&expected).enumerate() {
         let offset = index as u32 * 100;
         assert_eq!(
@@ -95,6 +110,9 @@ fn everything_but_the_values_comes_back() {
         assert_eq!(hint.header, record.header);
         assert_eq!(hint.key, record.key);
         assert_eq!((hint.value_len, hint.len), (record.value.len(), record.len));
+        // No restart can do without what these say.
+        let is_control = record.header.kind as u8 >= Kind::ViewStart as u8;
+        assert_eq!(hint.control(), is_control.then_some(*record));
     }
     let entries: Vec<_> = found[3].1.entries().collect();
     let expected: Vec<_> = record::entries(expected[3].value)
@@ -120,11 +138,11 @@ fn any_flipped_byte_makes_the_file_useless() {
         let mut flipped = bytes.clone();
         flipped[at] ^= 0x20;
         assert!(
-            Hints::check_for(&flipped, SEGMENT, 9000, 6).is_err(),
+            Hints::check_for(&flipped, SEGMENT, 9000, COUNT).is_err(),
             "byte {at}"
         );
         assert!(
-            Hints::check_for(&bytes[..at], SEGMENT, 9000, 6).is_err(),
+            Hints::check_for(&bytes[..at], SEGMENT, 9000, COUNT).is_err(),
             "cut at {at}"
         );
     }
@@ -134,9 +152,9 @@ fn any_flipped_byte_makes_the_file_useless() {
 fn hints_of_another_segment_or_state_are_passed_over() {
     let bytes = file();
     let other = |segment, end, records| Hints::check_for(&bytes, segment, end, records).err();
-    assert_eq!(other(SegmentId(5), 9000, 6), Some(HintError::Other));
-    assert_eq!(other(SEGMENT, 9001, 6), Some(HintError::Other));
-    assert_eq!(other(SEGMENT, 9000, 7), Some(HintError::Other));
+    assert_eq!(other(SegmentId(5), 9000, COUNT), Some(HintError::Other));
+    assert_eq!(other(SEGMENT, 9001, COUNT), Some(HintError::Other));
+    assert_eq!(other(SEGMENT, 9000, COUNT + 1), Some(HintError::Other));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Hint files: a sealed segment's records without their values (Bitcask's word and idea).
+//! Hint files: a sealed segment's records without the values of their keys (Bitcask's word and idea).
 //!
 //! A restart that needs no values (medium `disk`) reads these instead of the segments. A hint file is
 //! only ever a shortcut: if it is missing, damaged or of another format, the segment is scanned.
@@ -12,9 +12,10 @@
 //! 20  u32      CRC-32 of the entries   12 u32 table   16 u32 partition   20 u32 view
 //! 24  u64      number of entries       24 u64 op      32 u64 expires_at_ms
 //! 32  u64      bytes of the entries    40 [client u64, sequence u64 if flag 4]
-//! 40 20 bytes  0                          [origin u32 if flag 8] key
+//! 40 20 bytes  0                          [origin u32 if flag 8] [committed u64 if flag 16] key
 //! 60  u32      CRC-32 of bytes 0..60      a batch instead of a key: u32 length, then its entries
 //!                                         without values (16 bytes of header and the key each)
+//!                                         kinds 6 to 9 behind the key: the value
 //! ```
 //! The fields from `flags` on have the meaning that they have in a record.
 

@@ -10,7 +10,7 @@ use crate::fixture::{Log, config, header};
 use crate::mem_disk::{Fault, MemDisk};
 use crate::{AppendError, Config, Purpose};
 use brickyard_types::record::{self, Kind};
-use brickyard_types::{PartitionId, Position, View};
+use brickyard_types::{Op, PartitionId, Position, View};
 use std::collections::BTreeSet;
 
 /// SplitMix64, seeded by the run.
@@ -55,8 +55,18 @@ impl Oracle {
             self.serial += 1;
             let partition = random.below(3) as u32;
             let op = 1 + self.last_op(partition, &records);
-            let mut header = header(Kind::Put, partition, op);
+            let kinds = [
+                Kind::Put,
+                Kind::Batch,
+                Kind::ViewStart,
+                Kind::Cut,
+                Kind::Base,
+                Kind::Drop,
+            ];
+            let kind = kinds[random.below(12).saturating_sub(6) as usize];
+            let mut header = header(kind, partition, op);
             header.view = View(self.view);
+            header.committed = (random.below(2) == 0).then(|| Op(op - 1));
             let len = match random.below(10) {
                 0 => random.below(3000),
                 _ => random.below(200),
@@ -143,6 +153,10 @@ fn work(log: &mut Log, oracle: &mut Oracle, random: &mut Random) -> Result<(), S
                     }
                 }
             }
+            6 if random.below(2) == 0 => match log.roll() {
+                Ok(()) | Err(AppendError::DiskFull { .. }) => {}
+                Err(error) => return Err(error.to_string()),
+            },
             6..9 => {
                 let written = oracle.written.len();
                 let end = log.ends.appender.end();

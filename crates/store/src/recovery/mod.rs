@@ -63,7 +63,7 @@ pub enum Recovered<'a> {
         /// Where it is.
         position: Position,
     },
-    /// From a hint file, without its value.
+    /// From a hint file, without its value. (Records of what a replica holds have theirs there too.)
     Hint {
         /// The record but for its value.
         record: HintRecord<'a>,

@@ -414,7 +414,7 @@ fn log_on_the_real_disk() {
         .filter(|name| name.ends_with(".hint"))
         .count();
     assert!(sealed > 2);
-    log.ends.syncer.delete_segment(SegmentId(1)).unwrap();
+    log.ends.syncer.delete_segments(&[SegmentId(1)]).unwrap();
     drop(log);
     let log = Log::open(&disk, config());
     assert_eq!(log.ops().last(), Some(&40));

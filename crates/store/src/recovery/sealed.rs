@@ -126,7 +126,10 @@ impl<D: Disk> Visitor<'_, D> {
             return Ok(false);
         };
         for (position, record) in hints.records() {
-            (self.visit)(Recovered::Hint { record, position });
+            (self.visit)(match record.control() {
+                Some(record) => Recovered::Record { record, position },
+                None => Recovered::Hint { record, position },
+            });
         }
         report.records_from_hints += footer.records;
         report.records += footer.records;

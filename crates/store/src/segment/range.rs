@@ -24,7 +24,8 @@ pub struct PartitionRange {
     pub records: u64,
     /// Their bytes, headers included.
     pub bytes: u64,
-    /// Whether any may be a tombstone: a delete, a clear, or a batch (which may hold deletes).
+    /// Whether any may undo older records: a delete, a clear, a batch (which may hold deletes), a cut or a
+    /// drop.
     pub has_tombstones: bool,
 }
 
@@ -53,7 +54,10 @@ impl PartitionRange {
 }
 
 const fn may_hold_tombstone(kind: Kind) -> bool {
-    matches!(kind, Kind::Delete | Kind::Clear | Kind::Batch)
+    matches!(
+        kind,
+        Kind::Delete | Kind::Clear | Kind::Batch | Kind::Cut | Kind::Drop
+    )
 }
 
 /// The ranges of one segment, by partition.
@@ -74,6 +78,11 @@ impl RangeTable {
 
     pub(crate) fn records_of(&self, partition: PartitionId) -> u64 {
         self.ranges.get(&partition).map_or(0, |range| range.records)
+    }
+
+    /// Whether there is no record.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
     }
 
     /// The ranges in order of their partitions.

@@ -323,14 +323,16 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
 fn is_plausible(bytes: &[u8], limit: u64) -> bool {
     let kind = bytes[12];
     let flags = bytes[13];
-    if !((1..=5).contains(&kind) || kind >= MARK_KIND_MIN) || flags & !flag::ALL != 0 {
+    if !((1..=9).contains(&kind) || kind >= MARK_KIND_MIN) || flags & !flag::ALL != 0 {
         return false;
     }
     let request_bytes = if flags & flag::REQUEST_ID != 0 { 16 } else { 0 };
     let origin_bytes = if flags & flag::ORIGIN != 0 { 4 } else { 0 };
+    let committed_bytes = if flags & flag::COMMITTED != 0 { 8 } else { 0 };
     let body_len = u64::from(u32_at(bytes, 8));
     let parts = u64::from(u16_at(bytes, 14)) + u64::from(u32_at(bytes, 16));
-    body_len == parts + request_bytes + origin_bytes && HEADER_BYTES as u64 + body_len <= limit
+    let extras = request_bytes + origin_bytes + committed_bytes;
+    body_len == parts + extras && HEADER_BYTES as u64 + body_len <= limit
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ fn to_text(catalog: &Catalog, bricks: &[BrickFiles]) -> String {
         "cluster {}  catalog version {}  bricks {}\n\n{:<24} {:>6} {:<6} {:<10} {:>10}\n",
         catalog.cluster(),
         catalog.version(),
-        catalog.bricks().len(),
+        catalog.candidates().len(),
         "table",
         "id",
         "medium",

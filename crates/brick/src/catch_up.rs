@@ -1,0 +1,435 @@
+//! Older records for replicas that are catching up: one walk over the own log for all of them.
+//!
+//! In:  what learners lack ([`CatchUps::begin`]); chunks of the log. Out: committed records, tombstones
+//!      included, handed to the replicator.
+//!
+//! Invariants:
+//! - Only what is committed is copied: a put if the index still has it from this very record, a deletion if
+//!   the key is not there. What was cut, or is pending, is neither (PROTOCOL rules 12 and 14). The numbers of
+//!   cut ops are used again, so that the op alone does not tell.
+//! - No segment is cleaned while a walk is under way: what moves to where the walk was is not seen, and what is
+//!   deleted before it is there neither.
+//! - A walk waits while a learner's link is full; it never holds up the loop.
+
+use crate::brick::Brick;
+use crate::core::{Core, Partition};
+use crate::effect::Effect;
+use brickyard_replication::LinkId;
+use brickyard_routing::Seat;
+use brickyard_table::{Found, KeyHash, ScanPosition, Value};
+use brickyard_types::record::{self, Header, Kind, Record, flag};
+use brickyard_types::{Op, PartitionId, Position, SegmentId, UnixMillis};
+use std::collections::VecDeque;
+
+/// Bytes of the log read at a time.
+const CHUNK_BYTES: u32 = 256 << 10;
+
+/// Records of a table without a log that are looked at in a turn.
+const SCAN_STEP: usize = 512;
+
+#[derive(Debug)]
+struct Wanted {
+    partition: PartitionId,
+    learner: Seat,
+    link: LinkId,
+    after: Option<Op>,
+    /// Where the scan of a table without a log goes on.
+    scan: ScanPosition,
+}
+
+/// The log, segment by segment.
+#[derive(Debug)]
+struct Walk {
+    segments: VecDeque<SegmentId>,
+    /// The segment at hand, and where to go on in it.
+    at: Option<(SegmentId, u32)>,
+    /// A chunk was asked for.
+    is_reading: bool,
+    /// A chunk that did not fit into the links, from some offset on.
+    rest: Option<(SegmentId, u32, Vec<u8>, usize)>,
+    /// How many of the learners it serves; those behind came later.
+    learners: usize,
+    /// It met damage: what it has not seen is not known.
+    is_damaged: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct CatchUps {
+    logged: Vec<Wanted>,
+    unlogged: Vec<Wanted>,
+    walk: Option<Walk>,
+    /// Asked for since the last turn; sorted by table then.
+    asked: Vec<Wanted>,
+}
+
+impl CatchUps {
+    pub(crate) fn begin(
+        &mut self,
+        partition: PartitionId,
+        learner: Seat,
+        link: LinkId,
+        after: Option<Op>,
+    ) {
+        self.stop(partition, learner);
+        self.asked.push(Wanted {
+            partition,
+            learner,
+            link,
+            after,
+            scan: ScanPosition::START,
+        });
+    }
+
+    pub(crate) fn stop(&mut self, partition: PartitionId, learner: Seat) {
+        let is_it = |it: &Wanted| it.partition == partition && it.learner == learner;
+        self.asked.retain(|it| !is_it(it));
+        self.unlogged.retain(|it| !is_it(it));
+        if let Some(at) = self.logged.iter().position(is_it) {
+            self.logged.remove(at);
+            if let Some(walk) = &mut self.walk
+                && at < walk.learners
+            {
+                walk.learners -= 1;
+            }
+        }
+    }
+
+    /// Whether segments must stay.
+    pub(crate) fn needs_log(&self) -> bool {
+        self.walk.is_some() || !self.logged.is_empty()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.asked.is_empty() && self.logged.is_empty() && self.unlogged.is_empty()
+    }
+}
+
+impl Brick {
+    /// A turn's worth of catching others up.
+    pub(crate) fn tend_catch_ups(&mut self) {
+        if self.core.catch_ups.is_idle() {
+            return;
+        }
+        self.core.sort_asked();
+        self.core.scan_unlogged();
+        // The cleaner ends what it is at first, and begins no more.
+        if self.cleaner.is_idle() || self.core.catch_ups.walk.is_some() {
+            self.core.walk_on();
+        }
+    }
+
+    /// A chunk of the log; whether it was asked for here.
+    pub(crate) fn on_catch_up_chunk(
+        &mut self,
+        segment: SegmentId,
+        from: u32,
+        bytes: &[u8],
+        next: Option<u32>,
+        damaged: bool,
+    ) -> bool {
+        let active = self.core.segments.next_id();
+        let Some(walk) = &mut self.core.catch_ups.walk else {
+            return false;
+        };
+        if !walk.is_reading || walk.at != Some((segment, from)) {
+            return false;
+        }
+        walk.is_reading = false;
+        // The active segment ends in what is being written at this moment.
+        walk.is_damaged |= damaged && segment < active;
+        walk.at = next.map(|next| (segment, next));
+        walk.rest = Some((segment, from, bytes.to_vec(), 0));
+        self.core.copy_on();
+        true
+    }
+}
+
+impl Core {
+    fn sort_asked(&mut self) {
+        for wanted in std::mem::take(&mut self.catch_ups.asked) {
+            let is_logged = self
+                .place_of(wanted.partition)
+                .ok()
+                .and_then(|(table, _)| self.table(table))
+                .is_some_and(|state| state.is_logged());
+            if is_logged {
+                self.catch_ups.logged.push(wanted);
+            } else {
+                self.catch_ups.unlogged.push(wanted);
+            }
+        }
+    }
+
+    /// Copies what tables without a log hold, by their index.
+    fn scan_unlogged(&mut self) {
+        let mut at = 0;
+        while at < self.catch_ups.unlogged.len() {
+            let Wanted {
+                partition,
+                link,
+                scan,
+                ..
+            } = self.catch_ups.unlogged[at];
+            if !self.replicas.replicator().has_room(link) {
+                at += 1;
+                continue;
+            }
+            let mut records = Vec::new();
+            let next = self.scan_partition(partition, scan, &mut records);
+            for raw in &records {
+                self.replicas
+                    .replicator_mut()
+                    .catch_up_records(link, partition, raw);
+            }
+            match next {
+                Some(next) => {
+                    self.catch_ups.unlogged[at].scan = next;
+                    at += 1;
+                }
+                None => {
+                    self.catch_ups.unlogged.remove(at);
+                    self.replicas
+                        .replicator_mut()
+                        .catch_up_done(link, partition);
+                }
+            }
+        }
+    }
+
+    fn scan_partition(
+        &self,
+        id: PartitionId,
+        from: ScanPosition,
+        records: &mut Vec<Vec<u8>>,
+    ) -> Option<ScanPosition> {
+        let (table, leaf) = self.place_of(id).ok()?;
+        let state = self.table(table)?;
+        let partition = state.partitions.get(leaf)?.as_ref()?;
+        state
+            .table
+            .scan(partition.local, from, SCAN_STEP, |key, found| {
+                let Value::Hot(value) = found.value else {
+                    return;
+                };
+                let header = Header {
+                    kind: Kind::Put,
+                    flags: if found.is_raw { flag::RAW } else { 0 },
+                    table: state.id,
+                    partition: id,
+                    view: partition.view,
+                    op: found.op,
+                    expires_at: found.expires_at,
+                    request: None,
+                    origin: None,
+                    committed: None,
+                };
+                let mut raw = Vec::new();
+                record::encode(&mut raw, &header, key, &[value]);
+                records.push(raw);
+            })
+    }
+
+    /// Begins a walk for those who wait for one, or goes on with the one under way.
+    fn walk_on(&mut self) {
+        if self.catch_ups.walk.is_none() {
+            if self.catch_ups.logged.is_empty() {
+                return;
+            }
+            let segments = self.segments.ids().chain([self.segments.next_id()]);
+            self.catch_ups.walk = Some(Walk {
+                segments: segments.collect(),
+                at: None,
+                is_reading: false,
+                rest: None,
+                learners: self.catch_ups.logged.len(),
+                is_damaged: false,
+            });
+        }
+        self.copy_on();
+    }
+
+    /// Goes on with the walk as far as links have room.
+    fn copy_on(&mut self) {
+        if !self.copy_rest() {
+            return;
+        }
+        let Some(walk) = &mut self.catch_ups.walk else {
+            return;
+        };
+        if walk.is_reading {
+            return;
+        }
+        if walk.at.is_none() {
+            walk.at = walk.segments.pop_front().map(|segment| (segment, 0));
+        }
+        let Some((segment, from)) = walk.at else {
+            return self.end_walk();
+        };
+        walk.is_reading = true;
+        self.effects.push_back(Effect::ReadSegment {
+            segment,
+            from,
+            bytes_max: CHUNK_BYTES,
+        });
+    }
+
+    fn end_walk(&mut self) {
+        let Some(walk) = self.catch_ups.walk.take() else {
+            return;
+        };
+        for wanted in self.catch_ups.logged.drain(..walk.learners) {
+            if walk.is_damaged {
+                let text = format!(
+                    "partition {} cannot be copied to {} from this brick: its own log is damaged",
+                    wanted.partition, wanted.learner
+                );
+                self.effects.push_back(Effect::Report(text));
+            } else {
+                self.replicas
+                    .replicator_mut()
+                    .catch_up_done(wanted.link, wanted.partition);
+            }
+        }
+    }
+
+    /// Copies what is left of the chunk at hand; false if a link is full.
+    fn copy_rest(&mut self) -> bool {
+        let Some(walk) = &mut self.catch_ups.walk else {
+            return true;
+        };
+        let Some((segment, from, bytes, mut at)) = walk.rest.take() else {
+            return true;
+        };
+        let learners = walk.learners;
+        while at < bytes.len() {
+            let links = self.catch_ups.logged[..learners].iter();
+            let mut links = links.map(|wanted| wanted.link);
+            if !links.all(|link| self.replicas.replicator().has_room(link)) {
+                if let Some(walk) = &mut self.catch_ups.walk {
+                    walk.rest = Some((segment, from, bytes, at));
+                }
+                return false;
+            }
+            let Ok(record) = record::decode(&bytes[at..]) else {
+                break;
+            };
+            let position = Position {
+                segment,
+                offset: from + at as u32,
+            };
+            at += record.len;
+            self.copy_record(position, &record, learners);
+        }
+        true
+    }
+
+    fn copy_record(&mut self, position: Position, record: &Record<'_>, learners: usize) {
+        let header = &record.header;
+        let wanted = self.catch_ups.logged[..learners].iter();
+        let links: Vec<LinkId> = wanted
+            .filter(|it| {
+                it.partition == header.partition && it.after.is_none_or(|after| header.op > after)
+            })
+            .map(|it| it.link)
+            .collect();
+        if links.is_empty() {
+            return;
+        }
+        let mut out = Vec::new();
+        self.encode_committed(position, record, &mut out);
+        for raw in &out {
+            for link in &links {
+                self.replicas
+                    .replicator_mut()
+                    .catch_up_records(*link, header.partition, raw);
+            }
+        }
+    }
+
+    /// The parts of a record of the log that are committed and in force, each as a record of its own.
+    fn encode_committed(&self, position: Position, record: &Record<'_>, out: &mut Vec<Vec<u8>>) {
+        let header = &record.header;
+        let Ok((table, leaf)) = self.place_of(header.partition) else {
+            return;
+        };
+        let Some(state) = self.table(table) else {
+            return;
+        };
+        let Some(Some(partition)) = state.partitions.get(leaf) else {
+            return;
+        };
+        if header.op > partition.committed {
+            return;
+        }
+        let mut add = |kind: Kind, flags: u8, key: &[u8], value: &[u8], expires_at| {
+            let hash = KeyHash(state.map.hasher().key_hash(key));
+            let is_in_force = match kind {
+                Kind::Put => {
+                    let found = state.table.peek(partition.local, hash, key);
+                    found.is_some_and(|it| is_from(&it, header.op, value, expires_at, position))
+                }
+                Kind::Delete => state.table.peek(partition.local, hash, key).is_none(),
+                // Whoever lacks a clear gets a full copy: it is in the horizon.
+                _ => false,
+            };
+            if is_in_force {
+                let header = Header {
+                    kind,
+                    flags: flags & flag::RAW,
+                    expires_at,
+                    request: None,
+                    origin: None,
+                    committed: None,
+                    ..*header
+                };
+                let mut raw = Vec::new();
+                record::encode(&mut raw, &header, key, &[value]);
+                out.push(raw);
+            }
+        };
+        match header.kind {
+            Kind::Batch => {
+                for entry in record::entries(record.value).map_while(Result::ok) {
+                    add(
+                        entry.kind,
+                        entry.flags,
+                        entry.key,
+                        entry.value,
+                        entry.expires_at,
+                    );
+                }
+            }
+            kind => add(
+                kind,
+                header.flags,
+                record.key,
+                record.value,
+                header.expires_at,
+            ),
+        }
+    }
+}
+
+/// Whether what a table has of a key is what this record says. In memory the contents tell; a value that is in
+/// the log alone has its place there.
+pub(crate) fn is_from(
+    found: &Found<'_>,
+    op: Op,
+    value: &[u8],
+    expires_at: Option<UnixMillis>,
+    position: Position,
+) -> bool {
+    let is_same = match found.value {
+        Value::Hot(hot) => hot == value && found.expires_at == expires_at,
+        Value::Cold { .. } => found.position == position,
+    };
+    found.op == op && is_same
+}
+
+impl Partition {
+    /// The partition was cleared by this op.
+    pub(crate) fn note_cleared(&mut self, op: Op) {
+        self.cleared = self.cleared.max(op);
+    }
+}

@@ -1,0 +1,274 @@
+//! Everything that can go wrong, at random, and whether anybody could tell.
+//!
+//! `CHAOS_SEED=17` runs one seed and tells its story; `CHAOS_SEEDS=5000` runs many.
+
+mod clients;
+mod control;
+mod disk;
+mod history;
+mod world;
+
+use crate::random::Random;
+use brickyard_types::{Durability, Medium, TableAttributes};
+use clients::Clients;
+use control::Control;
+use disk::Mood;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use world::World;
+
+const STEPS: usize = 260;
+
+fn attributes(random: &mut Random) -> TableAttributes {
+    let pick = |random: &mut Random, n: u64| random.next() % n;
+    let durability = match pick(random, 5) {
+        0 => Durability::Memory,
+        1 | 2 => Durability::Fsync,
+        _ => Durability::Log,
+    };
+    let is_disk = durability != Durability::Memory && pick(random, 3) == 0;
+    TableAttributes {
+        medium: if is_disk { Medium::Disk } else { Medium::Ram },
+        maxmemory: is_disk.then_some(64),
+        durability,
+        replicas: 2 + pick(random, 2) as u8,
+        ..TableAttributes::default()
+    }
+}
+
+/// One thing that goes wrong, or right again.
+fn strike(world: &mut World) {
+    let count = world.nodes.len();
+    let at = world.below(count);
+    match world.below(20) {
+        0 if world.is_up(at) => {
+            world.tell(format!("node {at} is killed"));
+            world.kill(at, false);
+        }
+        1 if world.is_up(at) => {
+            world.tell(format!("node {at} loses power"));
+            world.kill(at, true);
+        }
+        2 if world.one_in(6) => {
+            let is_power_cut = world.one_in(3);
+            world.tell(format!("all nodes are killed, power cut {is_power_cut}"));
+            for at in 0..count {
+                if world.is_up(at) {
+                    world.kill(at, is_power_cut);
+                }
+            }
+        }
+        3..7 => {
+            if let Some(at) = (0..count).find(|at| !world.is_up(*at)) {
+                world.tell(format!("node {at} restarts"));
+                world.restart(at);
+                world.spread();
+            }
+        }
+        7 => {
+            let other = (at + 1) % count;
+            world.tell(format!("nodes {at} and {other} are cut"));
+            world.cut.insert((at.min(other), at.max(other)));
+        }
+        8 | 9 => world.cut.clear(),
+        10 => {
+            let moods = [Mood::Slow, Mood::Stuck, Mood::Full];
+            let mood = moods[world.below(3)];
+            world.tell(format!("log of node {at} is {mood:?}"));
+            world.nodes[at].disk.mood = mood;
+        }
+        11 | 12 => {
+            for node in &mut world.nodes {
+                node.disk.mood = Mood::Well;
+            }
+        }
+        13 => {
+            world.tell(format!("node {at} loses the control plane"));
+            world.control.set_cut(at, true);
+        }
+        14 | 15 => (0..count).for_each(|at| world.control.set_cut(at, false)),
+        16 => {
+            let pause = world.below(60) as u32;
+            world.tell(format!("node {at} pauses for {pause} turns"));
+            world.nodes[at].pause = pause;
+        }
+        17 => {
+            let dice = world.below(1 << 20);
+            if let Some(note) = world.control.hand_over(dice) {
+                world.tell(note);
+                world.spread();
+            }
+        }
+        18 if world.one_in(2) => {
+            let dice = world.below(1 << 20);
+            if let Some(note) = world.control.demote(dice) {
+                world.tell(note);
+                world.spread();
+            }
+        }
+        18 => {
+            let node = &mut world.nodes[at];
+            if let Some(brick) = &mut node.brick {
+                node.disk.roll(brick);
+            }
+        }
+        _ => world.break_link(),
+    }
+}
+
+fn step(world: &mut World, clients: &mut Clients) {
+    let passed = 5 + world.below(25) as u64;
+    world.pass(passed);
+    world.rule();
+    for partition in std::mem::take(&mut world.control.emptied) {
+        clients.lose(world, partition, true);
+    }
+    for partition in std::mem::take(&mut world.control.voided) {
+        clients.lose(world, partition, false);
+    }
+    world.turn();
+    clients.hear(world);
+}
+
+fn calm_down(world: &mut World) {
+    world.tell("all is well again".to_owned());
+    world.is_calm = true;
+    world.cut.clear();
+    for at in 0..world.nodes.len() {
+        world.control.set_cut(at, false);
+        world.nodes[at].disk.mood = Mood::Well;
+        if !world.is_up(at) {
+            world.restart(at);
+        }
+    }
+    world.spread();
+}
+
+/// What each replica of each partition holds.
+fn compare(world: &World) {
+    for (table, partition, group) in world.control.groups() {
+        let mut contents = group.in_sync().map(|seat| {
+            let node = &world.nodes[seat.member.node.0 as usize];
+            node.brick.as_ref().unwrap().contents(table, partition)
+        });
+        let first = contents.next().unwrap();
+        for other in contents {
+            assert_eq!(first, other, "partition {partition}: {group:?}");
+        }
+    }
+}
+
+fn run(world: &mut World, clients: &mut Clients) {
+    for _ in 0..STEPS {
+        if world.one_in(5) {
+            strike(world);
+        }
+        clients.ask(world);
+        step(world, clients);
+    }
+    calm_down(world);
+    let nodes = world.nodes.len();
+    let mut rounds = 0;
+    while !(world.control.is_whole(nodes) && clients.are_done()) {
+        rounds += 1;
+        assert!(rounds < 900, "not whole again:\n{}", story(world));
+        step(world, clients);
+    }
+    clients.ask_all(world);
+    for _ in 0..60 {
+        step(world, clients);
+    }
+    assert!(
+        clients.are_done(),
+        "not all was answered:\n{}",
+        story(world)
+    );
+    compare(world);
+    for node in &world.nodes {
+        let left = node.brick.as_ref().unwrap().leftovers();
+        assert_eq!(left, "", "something is left behind");
+    }
+    for (object, history) in &clients.histories {
+        if history.is_void {
+            continue;
+        }
+        if let Some(Err(story)) = history.judge() {
+            panic!("{object}: no order explains the last reply of\n{story}");
+        }
+    }
+}
+
+fn story(world: &World) -> String {
+    let mut out = String::new();
+    for (_, partition, group) in world.control.groups() {
+        out += &format!("partition {partition}: {group:?}\n");
+    }
+    for (at, node) in world.nodes.iter().enumerate() {
+        if let Some(brick) = &node.brick {
+            out += &format!("node {at}: {}", brick.describe_replicas());
+        }
+    }
+    out
+}
+
+/// Runs a seed; how many requests were served.
+fn chaos(seed: u64, is_told: bool) -> Result<usize, String> {
+    let mut random = Random::new(seed);
+    let nodes = 3 + (random.next() % 2) as usize;
+    let tables: Vec<(&str, TableAttributes)> = ["a", "b"]
+        .map(|name| (name, attributes(&mut random)))
+        .to_vec();
+    let partitions = 4;
+    let control = Control::new(nodes, &tables, partitions);
+    let mut world = World::new(nodes, control, random);
+    for (name, attributes) in &tables {
+        world.tell(format!("table {name}: {attributes:?}"));
+    }
+    let names = ["a".to_owned(), "b".to_owned()];
+    let mut clients = Clients::new(6, &names, &mut world);
+    let outcome = catch_unwind(AssertUnwindSafe(|| run(&mut world, &mut clients)));
+    outcome.map(|()| clients.answered).map_err(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
+        let story = if is_told {
+            world.story.join("\n")
+        } else {
+            String::new()
+        };
+        format!("seed {seed}: {story}\n{}", text.unwrap_or_default())
+    })
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+#[ignore = "finds failures that are not mended yet; run it with --ignored"]
+fn whatever_happens_nobody_can_tell_it_from_one_copy_that_never_fails() {
+    if let Some(seed) = number("CHAOS_SEED") {
+        let outcome = chaos(seed, true);
+        assert!(outcome.is_ok(), "{}", outcome.unwrap_err());
+        return;
+    }
+    let first = number("CHAOS_FIRST").unwrap_or(1);
+    let seeds = first..first + number("CHAOS_SEEDS").unwrap_or(300);
+    let mut served = 0;
+    let mut failed = Vec::new();
+    for seed in seeds.clone() {
+        match chaos(seed, false) {
+            Ok(answered) => served += answered,
+            Err(text) => failed.push(text),
+        }
+    }
+    println!(
+        "{served} requests served, {} of {seeds:?} failed",
+        failed.len()
+    );
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(
+        served > 20 * (seeds.end - seeds.start) as usize,
+        "{served} served"
+    );
+}

@@ -1,0 +1,447 @@
+//! Clients that speak bytes, and remember what they asked and were told.
+
+use super::history::{Histories, KEYS, Operation, Step};
+use super::world::{DEADLINE, SKEW_MS, World};
+use crate::ConnectionId;
+use crate::effect::{Accepted, Port};
+use brickyard_types::Instant;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What a reply will be about.
+#[derive(Debug)]
+enum Expected {
+    /// Of no interest.
+    Nothing,
+    /// The operation, in these objects' histories.
+    Outcome(Vec<(String, usize)>),
+}
+
+#[derive(Debug)]
+struct Connection {
+    node: usize,
+    incarnation: u64,
+    id: ConnectionId,
+    expected: VecDeque<(Expected, Instant)>,
+    received: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(super) struct Client {
+    table: String,
+    port: Port,
+    is_reader: bool,
+    connection: Option<Connection>,
+}
+
+/// Everybody who asks for something.
+pub(super) struct Clients {
+    clients: Vec<Client>,
+    pub(super) histories: Histories,
+    tables: Vec<String>,
+    values: u32,
+    /// Values that expire: when, of which object and key.
+    expiring: Vec<(u64, String, usize, String)>,
+    pub(super) answered: usize,
+}
+
+/// Objects of a table.
+const OBJECTS: usize = 3;
+
+impl Clients {
+    pub(super) fn new(count: usize, tables: &[String], world: &mut World) -> Self {
+        let clients = (0..count).map(|at| {
+            let port = if world.one_in(3) {
+                Port::Brick
+            } else {
+                Port::Node
+            };
+            Client {
+                table: tables[at % tables.len()].clone(),
+                port,
+                is_reader: world.one_in(4),
+                connection: None,
+            }
+        });
+        Self {
+            clients: clients.collect(),
+            histories: Histories::new(),
+            tables: tables.to_vec(),
+            values: 0,
+            expiring: Vec::new(),
+            answered: 0,
+        }
+    }
+
+    fn connect(&mut self, at: usize, node: usize, world: &mut World) {
+        let client = &mut self.clients[at];
+        let Some(brick) = world.nodes[node].brick.as_mut() else {
+            return;
+        };
+        let accepted = Accepted {
+            port: client.port,
+            peer: "127.0.0.1:5000".to_owned(),
+            local: "127.0.0.1:6379".to_owned(),
+        };
+        let id = brick.accept(accepted).unwrap();
+        let mut first = format!("TABLE USE {}\r\n", client.table);
+        if client.is_reader {
+            first += "READONLY\r\n";
+        }
+        brick.input(id).extend_from_slice(first.as_bytes());
+        brick.on_received(id);
+        let mut expected = VecDeque::from([(Expected::Nothing, world.now)]);
+        if client.is_reader {
+            expected.push_back((Expected::Nothing, world.now));
+        }
+        client.connection = Some(Connection {
+            node,
+            incarnation: world.nodes[node].incarnation.0,
+            id,
+            expected,
+            received: Vec::new(),
+        });
+    }
+
+    /// Every client asks for something now and then.
+    pub(super) fn ask(&mut self, world: &mut World) {
+        self.expire(world);
+        for at in 0..self.clients.len() {
+            self.drop_dead(at, world);
+            if world.one_in(20) && !world.is_calm {
+                self.leave(at, world);
+            }
+            if self.clients[at].connection.is_none() {
+                let node = world.below(world.nodes.len());
+                self.connect(at, node, world);
+            }
+            let is_free = self.clients[at]
+                .connection
+                .as_ref()
+                .is_some_and(|it| it.expected.len() < 2);
+            if is_free && world.one_in(3) {
+                self.ask_one(at, world);
+            }
+        }
+    }
+
+    fn drop_dead(&mut self, at: usize, world: &World) {
+        let is_dead = self.clients[at].connection.as_ref().is_some_and(|it| {
+            !world.is_up(it.node) || world.nodes[it.node].incarnation.0 != it.incarnation
+        });
+        if is_dead {
+            self.clients[at].connection = None;
+        }
+    }
+
+    fn leave(&mut self, at: usize, world: &mut World) {
+        if let Some(connection) = self.clients[at].connection.take()
+            && let Some(brick) = world.nodes[connection.node].brick.as_mut()
+        {
+            brick.on_error(connection.id);
+            while brick.poll_closed().is_some() {}
+        }
+    }
+
+    fn value(&mut self) -> String {
+        self.values += 1;
+        format!("<{}>", self.values)
+    }
+
+    fn step(&mut self, world: &mut World) -> Step {
+        // The second key of an object is a number.
+        if world.one_in(3) {
+            return if world.one_in(3) {
+                Step::Get(1)
+            } else {
+                Step::Incr(1)
+            };
+        }
+        match world.below(12) {
+            0..4 => Step::Get(0),
+            4..7 => Step::Set(0, self.value()),
+            7 => Step::Setnx(0, self.value()),
+            8 => Step::Getdel(0),
+            9 | 10 => Step::Append(0, self.value()),
+            _ => Step::Del(world.below(KEYS)),
+        }
+    }
+
+    fn ask_one(&mut self, at: usize, world: &mut World) {
+        let table = self.clients[at].table.clone();
+        let object = format!("{{{table}:{}}}", world.below(OBJECTS));
+        let dice = world.below(40);
+        if dice == 0 {
+            let objects = (0..OBJECTS).map(|it| format!("{{{table}:{it}}}")).collect();
+            return self.send(
+                at,
+                "FLUSHDB",
+                objects,
+                vec![Step::Clear],
+                None,
+                false,
+                world,
+            );
+        }
+        if dice < 4 {
+            let steps: Vec<Step> = (0..2).map(|_| self.step(world)).collect();
+            let mut text = "MULTI\r\n".to_owned();
+            for step in &steps {
+                text += &render(&object, step);
+                text += "\r\n";
+            }
+            text += "EXEC";
+            if let Some(connection) = &mut self.clients[at].connection {
+                for _ in 0..3 {
+                    connection
+                        .expected
+                        .push_back((Expected::Nothing, world.now));
+                }
+            }
+            return self.send(at, &text, vec![object], steps, None, true, world);
+        }
+        if dice < 8 {
+            let value = self.value();
+            let lives = SKEW_MS * 2 + 20 + world.below(200) as u64;
+            let text = format!("SET {object}0 {value} PX {lives}");
+            let due = world.unix.0 + lives - SKEW_MS - 1;
+            self.expiring.push((due, object.clone(), 0, value.clone()));
+            let steps = vec![Step::Set(0, value)];
+            return self.send(at, &text, vec![object], steps, None, false, world);
+        }
+        let step = self.step(world);
+        let text = render(&object, &step);
+        self.send(
+            at,
+            &text,
+            vec![object.clone()],
+            vec![step],
+            None,
+            false,
+            world,
+        );
+        if dice < 16 {
+            let after = self.histories[&object].operations.len() - 1;
+            let step = self.step(world);
+            let text = render(&object, &step);
+            self.send(
+                at,
+                &text,
+                vec![object],
+                vec![step],
+                Some(after),
+                false,
+                world,
+            );
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call of a test's own")]
+    fn send(
+        &mut self,
+        at: usize,
+        text: &str,
+        objects: Vec<String>,
+        steps: Vec<Step>,
+        after: Option<usize>,
+        is_transaction: bool,
+        world: &mut World,
+    ) {
+        let operation = Operation {
+            steps,
+            is_transaction,
+            after,
+            reply: None,
+            is_refused: false,
+            told: "nothing".to_owned(),
+        };
+        let ids = objects.into_iter().map(|object| {
+            let history = self.histories.entry(object.clone()).or_default();
+            (object, history.send(operation.clone()))
+        });
+        let ids = ids.collect();
+        let Some(connection) = &mut self.clients[at].connection else {
+            return;
+        };
+        let story = text.replace("\r\n", "; ");
+        let node = connection.node;
+        connection
+            .expected
+            .push_back((Expected::Outcome(ids), world.now));
+        if let Some(brick) = world.nodes[node].brick.as_mut() {
+            let input = brick.input(connection.id);
+            input.extend_from_slice(text.as_bytes());
+            input.extend_from_slice(b"\r\n");
+            brick.on_received(connection.id);
+        }
+        let port = self.clients[at].port;
+        world.tell(format!("client {at} at node {node} ({port:?}): {story}"));
+    }
+
+    fn expire(&mut self, world: &World) {
+        let now = world.unix.0;
+        let due: Vec<_> = self.expiring.extract_if(.., |it| it.0 <= now).collect();
+        for (_, object, key, value) in due {
+            let operation = Operation {
+                steps: vec![Step::Expire(key, value)],
+                is_transaction: false,
+                after: None,
+                reply: None,
+                is_refused: false,
+                told: "nothing".to_owned(),
+            };
+            self.histories.entry(object).or_default().send(operation);
+        }
+    }
+
+    /// Takes what has come; whoever waits for too long is told.
+    pub(super) fn hear(&mut self, world: &mut World) {
+        for at in 0..self.clients.len() {
+            self.drop_dead(at, world);
+            let Some(connection) = &mut self.clients[at].connection else {
+                continue;
+            };
+            let node = &mut world.nodes[connection.node];
+            let pause = node.pause;
+            if let Some(brick) = node.brick.as_mut() {
+                let bytes = brick.output(connection.id).to_vec();
+                brick.on_sent(connection.id, bytes.len());
+                connection.received.extend_from_slice(&bytes);
+            }
+            while let Some(len) = reply_len(&connection.received) {
+                let bytes: Vec<u8> = connection.received.drain(..len).collect();
+                let text = String::from_utf8_lossy(&bytes).replace("\r\n", " ");
+                let text = text.trim_end();
+                let (expected, _) = connection.expected.pop_front().unwrap();
+                let Expected::Outcome(ids) = expected else {
+                    continue;
+                };
+                self.answered += usize::from(!text.starts_with('-'));
+                world.tell(format!("client {at} is told {text}"));
+                let may_be_partly = ids.len() > 1 && text.starts_with('-');
+                for (object, id) in ids {
+                    // Of a command on all partitions some may have been emptied.
+                    let told = if may_be_partly {
+                        "-UNKNOWNRESULT"
+                    } else {
+                        text
+                    };
+                    self.histories.entry(object).or_default().answer(id, told);
+                }
+            }
+            let late = connection.expected.front().filter(|(_, since)| {
+                pause == 0 && world.now - *since > DEADLINE + Duration::from_millis(700)
+            });
+            assert!(
+                late.is_none(),
+                "client {at} waits for {late:?} at node {}",
+                connection.node
+            );
+            if connection.received.starts_with(b"-MOVED") {
+                self.clients[at].connection = None;
+            }
+        }
+    }
+
+    /// What the partition had is lost, and that is allowed.
+    pub(super) fn lose(
+        &mut self,
+        world: &World,
+        partition: brickyard_types::PartitionId,
+        is_sure: bool,
+    ) {
+        let names = self.tables.clone();
+        for name in names {
+            let Some(table) = world.control.catalog.tables().find(|it| it.name == name) else {
+                continue;
+            };
+            for object in (0..OBJECTS).map(|it| format!("{{{name}:{it}}}")) {
+                if table.map.locate(format!("{object}0").as_bytes()).partition != partition {
+                    continue;
+                }
+                let history = self.histories.entry(object).or_default();
+                history.is_void |= !is_sure;
+                history.send(Operation {
+                    steps: vec![Step::Clear],
+                    is_transaction: false,
+                    after: None,
+                    reply: None,
+                    is_refused: false,
+                    told: "the partition was lost".to_owned(),
+                });
+            }
+        }
+    }
+
+    /// Asks for everything there is, at the end.
+    pub(super) fn ask_all(&mut self, world: &mut World) {
+        for at in 0..self.clients.len() {
+            self.leave(at, world);
+            self.clients[at].port = Port::Node;
+            let node = at % world.nodes.len();
+            self.connect(at, node, world);
+            let table = self.clients[at].table.clone();
+            for object in (0..OBJECTS).map(|it| format!("{{{table}:{it}}}")) {
+                for key in 0..KEYS {
+                    let step = Step::Get(key);
+                    let text = render(&object, &step);
+                    self.send(
+                        at,
+                        &text,
+                        vec![object.clone()],
+                        vec![step],
+                        None,
+                        false,
+                        world,
+                    );
+                }
+            }
+        }
+    }
+
+    pub(super) fn are_done(&self) -> bool {
+        self.clients.iter().all(|client| {
+            client
+                .connection
+                .as_ref()
+                .is_none_or(|it| it.expected.is_empty())
+        })
+    }
+}
+
+fn render(object: &str, step: &Step) -> String {
+    match step {
+        Step::Get(key) => format!("GET {object}{key}"),
+        Step::Set(key, value) => format!("SET {object}{key} {value}"),
+        Step::Setnx(key, value) => format!("SETNX {object}{key} {value}"),
+        Step::Getdel(key) => format!("GETDEL {object}{key}"),
+        Step::Append(key, value) => format!("APPEND {object}{key} {value}"),
+        Step::Incr(key) => format!("INCR {object}{key}"),
+        Step::Del(key) => format!("DEL {object}{key}"),
+        Step::Expire(..) | Step::Clear => unreachable!("nobody sends that"),
+    }
+}
+
+/// Length of the first reply if it is whole.
+fn reply_len(bytes: &[u8]) -> Option<usize> {
+    let end = bytes.windows(2).position(|pair| pair == b"\r\n")? + 2;
+    let number = || {
+        let text = std::str::from_utf8(&bytes[1..end - 2]).ok()?;
+        text.parse::<i64>().ok()
+    };
+    match bytes.first()? {
+        b'$' => {
+            let len = number()?;
+            let whole = if len < 0 { end } else { end + len as usize + 2 };
+            (bytes.len() >= whole).then_some(whole)
+        }
+        b'*' => {
+            let mut at = end;
+            for _ in 0..number()?.max(0) {
+                at += reply_len(&bytes[at..])?;
+            }
+            Some(at)
+        }
+        _ => Some(end),
+    }
+}

@@ -1,0 +1,272 @@
+//! A node's log: segments in memory that append, sync, refuse, roll and lose their tails as they are told.
+
+use crate::effect::{Append, BatchId, ColdRead, Event};
+use crate::random::Random;
+use crate::{Brick, Recovered};
+use brickyard_types::record::{self, Kind};
+use brickyard_types::{Position, SegmentId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// How the log behaves at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) enum Mood {
+    #[default]
+    Well,
+    Slow,
+    Stuck,
+    Full,
+}
+
+#[derive(Debug, Default)]
+struct Segment {
+    bytes: Vec<u8>,
+    synced: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Disk {
+    segments: BTreeMap<u32, Segment>,
+    active: u32,
+    queue: VecDeque<Append>,
+    reads: Vec<ColdRead>,
+    chunks: VecDeque<(SegmentId, u32)>,
+    checkpoints: Vec<u64>,
+    appended: BatchId,
+    synced: BatchId,
+    wants_sync: bool,
+    refused: Option<u64>,
+    pub(super) mood: Mood,
+}
+
+impl Disk {
+    pub(super) fn new() -> Self {
+        Self {
+            segments: BTreeMap::from([(1, Segment::default())]),
+            active: 1,
+            queue: VecDeque::new(),
+            reads: Vec::new(),
+            chunks: VecDeque::new(),
+            checkpoints: Vec::new(),
+            appended: BatchId(0),
+            synced: BatchId(0),
+            wants_sync: false,
+            refused: None,
+            mood: Mood::Well,
+        }
+    }
+
+    /// The process is gone, and with it what it had not written yet; a power cut takes more.
+    pub(super) fn forget(&mut self, is_power_cut: bool) {
+        if is_power_cut {
+            for segment in self.segments.values_mut() {
+                segment.bytes.truncate(segment.synced);
+            }
+        }
+        self.queue.clear();
+        self.reads.clear();
+        self.chunks.clear();
+        self.checkpoints.clear();
+        self.appended = BatchId(0);
+        self.synced = BatchId(0);
+        self.wants_sync = false;
+        self.refused = None;
+    }
+
+    pub(super) fn append(&mut self, append: Append) {
+        self.queue.push_back(append);
+    }
+
+    pub(super) fn read(&mut self, read: ColdRead) {
+        self.reads.push(read);
+    }
+
+    pub(super) fn read_segment(&mut self, segment: SegmentId, from: u32) {
+        self.chunks.push_back((segment, from));
+    }
+
+    pub(super) fn checkpoint(&mut self, token: u64) {
+        self.checkpoints.push(token);
+    }
+
+    pub(super) fn delete(&mut self, segment: SegmentId) {
+        assert!(segment.0 < self.active, "the active segment is in use");
+        self.segments.remove(&segment.0);
+    }
+
+    pub(super) fn recover(&mut self, brick: &mut Brick) {
+        for (id, segment) in &mut self.segments {
+            segment.synced = segment.bytes.len();
+            let mut at = 0;
+            while at < segment.bytes.len() {
+                let Ok(record) = record::decode(&segment.bytes[at..]) else {
+                    segment.bytes.truncate(at);
+                    segment.synced = at;
+                    break;
+                };
+                let position = Position {
+                    segment: SegmentId(*id),
+                    offset: at as u32,
+                };
+                at += record.len;
+                brick.recover(Recovered::Record { record, position });
+            }
+        }
+        let sealed: Vec<_> = self
+            .segments
+            .iter()
+            .filter(|(id, _)| **id < self.active)
+            .map(|(id, segment)| (SegmentId(*id), segment.bytes.len() as u64 + (64 << 20)))
+            .collect();
+        brick.finish_recovery(&sealed);
+    }
+
+    /// Does some of what waits, as the mood allows.
+    pub(super) fn work(&mut self, brick: &mut Brick, random: &mut Random) {
+        self.answer_reads(brick, random);
+        if self.mood == Mood::Stuck || (self.mood == Mood::Slow && random.next() % 4 != 0) {
+            return;
+        }
+        let count = match self.mood {
+            Mood::Well => random.next() % 4 + 1,
+            _ => 1,
+        };
+        for _ in 0..count {
+            let Some(append) = self.queue.pop_front() else {
+                break;
+            };
+            self.write(brick, &append);
+        }
+        let may_sync = self.mood != Mood::Slow || random.next() % 2 == 0;
+        if may_sync && (self.wants_sync || random.next() % 8 == 0) {
+            self.sync(brick);
+        }
+        if self.queue.is_empty() && !self.checkpoints.is_empty() {
+            let active = self.segments.get_mut(&self.active);
+            if active.is_some_and(|it| !it.bytes.is_empty()) {
+                self.roll(brick);
+            }
+            self.sync(brick);
+            for token in std::mem::take(&mut self.checkpoints) {
+                brick.handle(Event::Checkpointed(token, Ok(())));
+            }
+        }
+    }
+
+    fn write(&mut self, brick: &mut Brick, append: &Append) {
+        if self.refused.is_some_and(|epoch| append.epoch <= epoch) {
+            return;
+        }
+        if self.mood == Mood::Full && !append.frees_space {
+            self.refused = Some(append.epoch);
+            brick.handle(Event::AppendFailed {
+                id: append.id,
+                reason: "No space left on device".to_owned(),
+            });
+            return;
+        }
+        let segment = self.segments.entry(self.active).or_default();
+        let offset = segment.bytes.len() as u32;
+        segment.bytes.extend_from_slice(&append.bytes);
+        let position = Position {
+            segment: SegmentId(self.active),
+            offset,
+        };
+        self.appended = append.id;
+        self.wants_sync |= append.sync;
+        brick.handle(Event::Appended {
+            id: append.id,
+            position,
+        });
+    }
+
+    fn sync(&mut self, brick: &mut Brick) {
+        self.wants_sync = false;
+        for segment in self.segments.values_mut() {
+            segment.synced = segment.bytes.len();
+        }
+        if self.appended > self.synced {
+            self.synced = self.appended;
+            brick.handle(Event::Synced(self.appended));
+        }
+    }
+
+    /// Seals the active segment, which looks as if there were much more in it that is dead.
+    pub(super) fn roll(&mut self, brick: &mut Brick) {
+        let sealed = SegmentId(self.active);
+        let bytes = self.segments.entry(self.active).or_default().bytes.len() as u64;
+        self.active += 1;
+        self.segments.insert(self.active, Segment::default());
+        brick.handle(Event::Rolled {
+            sealed,
+            bytes: bytes + (64 << 20),
+        });
+    }
+
+    fn answer_reads(&mut self, brick: &mut Brick, random: &mut Random) {
+        let reads = std::mem::take(&mut self.reads);
+        for read in reads {
+            if random.next() % 4 == 0 {
+                self.reads.push(read);
+                continue;
+            }
+            let value = self.value(&read);
+            let value = value.as_deref().map_err(Clone::clone);
+            brick.handle(Event::Read {
+                token: read.token,
+                value,
+            });
+        }
+        if random.next() % 2 == 0
+            && let Some((segment, from)) = self.chunks.pop_front()
+        {
+            self.answer_chunk(brick, segment, from, random);
+        }
+    }
+
+    fn value(&self, read: &ColdRead) -> Result<Vec<u8>, String> {
+        let segment = self.segments.get(&read.position.segment.0);
+        let segment = segment.ok_or("the segment is gone")?;
+        let bytes = segment.bytes.get(read.position.offset as usize..);
+        let record = record::decode(bytes.unwrap_or_default()).map_err(|it| it.to_string())?;
+        if record.header.op != read.op || record.header.partition != read.partition {
+            return Err("another record is there".to_owned());
+        }
+        if record.header.kind != Kind::Batch {
+            return Ok(record.value.to_vec());
+        }
+        let mut entries = record::entries(record.value).map_while(Result::ok);
+        let found = entries.find(|entry| entry.key == read.key);
+        Ok(found.ok_or("the key is not in it")?.value.to_vec())
+    }
+
+    fn answer_chunk(
+        &mut self,
+        brick: &mut Brick,
+        segment: SegmentId,
+        from: u32,
+        random: &mut Random,
+    ) {
+        let found = self.segments.get(&segment.0);
+        let bytes = found.map(|it| it.bytes.get(from as usize..).unwrap_or_default());
+        let Some(bytes) = bytes else {
+            panic!("segment {} was removed while it was read", segment.0);
+        };
+        let mut end = 0;
+        for _ in 0..random.next() % 20 + 1 {
+            match record::decode(&bytes[end..]) {
+                Ok(record) => end += record.len,
+                Err(_) => break,
+            }
+        }
+        let next = (end < bytes.len()).then_some(from + end as u32);
+        let bytes = bytes[..end].to_vec();
+        brick.handle(Event::SegmentChunk {
+            segment,
+            from,
+            bytes: &bytes,
+            next,
+            damaged: false,
+        });
+    }
+}

@@ -1,0 +1,231 @@
+//! Whether what clients saw could have happened at one instant each, in an order.
+//!
+//! An object is a few keys with one tag. Of each object every state that it may be in is followed through the
+//! history (Wing & Gong, 1993): an operation takes effect at some instant between its request and its reply,
+//! or, if nobody knows its outcome, at any time after its request, or never.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Keys of one object.
+pub(super) const KEYS: usize = 2;
+
+type State = [Option<String>; KEYS];
+
+/// What one command does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Get(usize),
+    Set(usize, String),
+    Setnx(usize, String),
+    Getdel(usize),
+    Append(usize, String),
+    Incr(usize),
+    Del(usize),
+    /// The value's time has come.
+    Expire(usize, String),
+    /// The whole table was emptied, or was lost.
+    Clear,
+}
+
+/// One command, or a transaction.
+#[derive(Clone, Debug)]
+pub(super) struct Operation {
+    pub(super) steps: Vec<Step>,
+    pub(super) is_transaction: bool,
+    /// The same connection sent this one before; it takes effect before.
+    pub(super) after: Option<usize>,
+    /// What was replied; `None`: nobody knows.
+    pub(super) reply: Option<String>,
+    /// It was refused: it never takes effect.
+    pub(super) is_refused: bool,
+    pub(super) told: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    Sent(usize),
+    Answered(usize),
+}
+
+/// What happened to one object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    pub(super) operations: Vec<Operation>,
+    moments: Vec<Moment>,
+    /// What it had may be lost: it is not looked at any more.
+    pub(super) is_void: bool,
+}
+
+fn bulk(value: Option<&String>) -> String {
+    value.map_or("$-1".to_owned(), |it| format!("${} {it}", it.len()))
+}
+
+fn apply(state: &mut State, step: &Step) -> String {
+    match step {
+        Step::Get(key) => bulk(state[*key].as_ref()),
+        Step::Set(key, value) => {
+            state[*key] = Some(value.clone());
+            "+OK".to_owned()
+        }
+        Step::Setnx(key, value) => {
+            let is_free = state[*key].is_none();
+            if is_free {
+                state[*key] = Some(value.clone());
+            }
+            format!(":{}", u8::from(is_free))
+        }
+        Step::Getdel(key) => bulk(state[*key].take().as_ref()),
+        Step::Append(key, value) => {
+            let whole = state[*key].get_or_insert_default();
+            whole.push_str(value);
+            format!(":{}", whole.len())
+        }
+        Step::Incr(key) => {
+            let number = state[*key].as_deref().unwrap_or("0").parse::<i64>();
+            match number {
+                Ok(number) => {
+                    state[*key] = Some((number + 1).to_string());
+                    format!(":{}", number + 1)
+                }
+                Err(_) => "-ERR value is not an integer or out of range".to_owned(),
+            }
+        }
+        Step::Del(key) => format!(":{}", u8::from(state[*key].take().is_some())),
+        Step::Expire(key, value) => {
+            if state[*key].as_ref() == Some(value) {
+                state[*key] = None;
+            }
+            String::new()
+        }
+        Step::Clear => {
+            *state = State::default();
+            "+OK".to_owned()
+        }
+    }
+}
+
+fn apply_all(state: &mut State, operation: &Operation) -> String {
+    let replies: Vec<String> = operation.steps.iter().map(|it| apply(state, it)).collect();
+    if operation.is_transaction {
+        format!("*{} {}", replies.len(), replies.join(" "))
+    } else {
+        replies.concat()
+    }
+}
+
+/// A way in which things may have gone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    state: State,
+    /// Sent, and not in effect.
+    open: BTreeSet<usize>,
+}
+
+/// More ways than these are not followed.
+const WAYS_MAX: usize = 20_000;
+
+impl History {
+    pub(super) fn send(&mut self, operation: Operation) -> usize {
+        self.operations.push(operation);
+        let id = self.operations.len() - 1;
+        self.moments.push(Moment::Sent(id));
+        id
+    }
+
+    pub(super) fn answer(&mut self, id: usize, reply: &str) {
+        self.operations[id].told = reply.to_owned();
+        let is_unknown = reply.starts_with("-UNKNOWNRESULT");
+        let is_refused = reply.starts_with('-') && !is_unknown;
+        self.operations[id].is_refused = is_refused;
+        if !is_unknown && !is_refused {
+            self.operations[id].reply = Some(reply.to_owned());
+            self.moments.push(Moment::Answered(id));
+        }
+    }
+
+    /// Whether there is a way; else the story up to where there is none. `None`: too many to know.
+    pub(super) fn judge(&self) -> Option<Result<(), String>> {
+        let start = Way {
+            state: State::default(),
+            open: BTreeSet::new(),
+        };
+        let mut ways = BTreeSet::from([start]);
+        for (at, moment) in self.moments.iter().enumerate() {
+            match *moment {
+                Moment::Sent(id) => {
+                    if !self.operations[id].is_refused {
+                        ways = ways
+                            .into_iter()
+                            .map(|mut way| {
+                                way.open.insert(id);
+                                way
+                            })
+                            .collect();
+                    }
+                }
+                Moment::Answered(id) => {
+                    ways = self.through(ways, id)?;
+                    if ways.is_empty() {
+                        return Some(Err(self.story(at)));
+                    }
+                }
+            }
+        }
+        Some(Ok(()))
+    }
+
+    /// The ways on which the operation has taken effect with the reply that was seen.
+    fn through(&self, ways: BTreeSet<Way>, id: usize) -> Option<BTreeSet<Way>> {
+        let mut done = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        let mut todo: Vec<Way> = ways.into_iter().collect();
+        while let Some(way) = todo.pop() {
+            if !way.open.contains(&id) {
+                done.insert(way);
+                continue;
+            }
+            if seen.len() > WAYS_MAX {
+                return None;
+            }
+            for &next in &way.open {
+                let operation = &self.operations[next];
+                let waits = operation.after.is_some_and(|after| {
+                    self.operations[after].reply.is_some() && way.open.contains(&after)
+                });
+                if waits {
+                    continue;
+                }
+                let mut on = way.clone();
+                on.open.remove(&next);
+                let reply = apply_all(&mut on.state, operation);
+                let fits = operation.reply.as_ref().is_none_or(|told| *told == reply);
+                if fits && seen.insert(on.clone()) {
+                    todo.push(on);
+                }
+            }
+        }
+        Some(done)
+    }
+
+    fn story(&self, upto: usize) -> String {
+        let mut out = String::new();
+        for moment in &self.moments[..=upto] {
+            match moment {
+                Moment::Sent(id) => {
+                    let it = &self.operations[*id];
+                    out += &format!(
+                        "  {id} sent {:?} after {:?}: {}\n",
+                        it.steps, it.after, it.told
+                    );
+                }
+                Moment::Answered(id) => {
+                    out += &format!("  {id} answered {}\n", self.operations[*id].told);
+                }
+            }
+        }
+        out
+    }
+}
+
+/// Histories by object.
+pub(super) type Histories = BTreeMap<String, History>;

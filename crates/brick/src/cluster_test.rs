@@ -1,0 +1,159 @@
+use crate::cluster_harness::{Client, Cluster};
+use crate::effect::Port;
+use brickyard_types::{Durability, TableAttributes};
+
+fn replicated(replicas: u8) -> TableAttributes {
+    TableAttributes {
+        replicas,
+        durability: Durability::Log,
+        ..TableAttributes::default()
+    }
+}
+
+fn fill(cluster: &mut Cluster, client: Client, keys: std::ops::Range<u32>) {
+    for key in keys {
+        let reply = cluster.call(client, &format!("SET key{key} value{key}"));
+        assert_eq!(reply, "+OK", "key{key}: {}", cluster.story());
+    }
+}
+
+fn check(cluster: &mut Cluster, client: Client, keys: std::ops::Range<u32>) {
+    for key in keys {
+        let expected = format!("value{key}");
+        let expected = format!("${} {expected}", expected.len());
+        assert_eq!(cluster.call(client, &format!("GET key{key}")), expected);
+    }
+}
+
+#[test]
+fn any_node_serves_any_key() {
+    let mut cluster = Cluster::new(3, replicated(2));
+    let clients = [0, 1, 2].map(|host| cluster.connect(host, Port::Node));
+    fill(&mut cluster, clients[0], 0..20);
+    for client in clients {
+        check(&mut cluster, client, 0..20);
+        assert_eq!(cluster.call(client, "DBSIZE"), ":20");
+    }
+}
+
+#[test]
+fn killed_node_costs_no_acknowledged_write() {
+    let mut cluster = Cluster::new(3, replicated(2));
+    let client = cluster.connect(0, Port::Node);
+    fill(&mut cluster, client, 0..20);
+    cluster.kill(2);
+    check(&mut cluster, client, 0..20);
+    fill(&mut cluster, client, 20..30);
+    check(&mut cluster, client, 0..30);
+}
+
+#[test]
+fn node_that_comes_back_catches_up_and_can_take_over() {
+    for durability in [Durability::Log, Durability::Fsync, Durability::Memory] {
+        let mut cluster = Cluster::new(
+            3,
+            TableAttributes {
+                durability,
+                ..replicated(3)
+            },
+        );
+        let client = cluster.connect(0, Port::Node);
+        fill(&mut cluster, client, 0..20);
+        cluster.kill(2);
+        fill(&mut cluster, client, 20..40);
+        for key in 0..10 {
+            assert_eq!(cluster.call(client, &format!("DEL key{key}")), ":1");
+        }
+        cluster.restart(2);
+        fill(&mut cluster, client, 40..50);
+        assert!(cluster.is_whole(3), "{durability:?}: {}", cluster.story());
+        // All that is left is the node that was away.
+        cluster.kill(1);
+        cluster.kill(0);
+        let client = cluster.connect(2, Port::Node);
+        check(&mut cluster, client, 10..50);
+        assert_eq!(cluster.call(client, "DBSIZE"), ":40", "{durability:?}");
+        fill(&mut cluster, client, 50..60);
+    }
+}
+
+#[test]
+fn cluster_that_was_killed_as_a_whole_has_everything() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let client = cluster.connect(0, Port::Node);
+    fill(&mut cluster, client, 0..30);
+    cluster.is_deciding = false;
+    for node in 0..3 {
+        cluster.kill(node);
+    }
+    cluster.is_deciding = true;
+    cluster.restart(1);
+    let client = cluster.connect(1, Port::Node);
+    check(&mut cluster, client, 0..30);
+    cluster.restart(0);
+    cluster.restart(2);
+    assert!(cluster.is_whole(3), "{}", cluster.story());
+    fill(&mut cluster, client, 30..40);
+    check(&mut cluster, client, 0..40);
+}
+
+#[test]
+fn write_waits_for_every_replica_and_is_unknown_when_one_never_answers() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let client = cluster.connect(0, Port::Node);
+    cluster.is_deciding = false;
+    cluster.stick(1, true);
+    cluster.send(client, "SET key0 value0");
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "");
+    // Whoever reads it elsewhere waits for the outcome; here it is not there yet.
+    for _ in 0..10 {
+        cluster.settle();
+    }
+    let reply = cluster.receive(client);
+    assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
+    cluster.stick(1, false);
+    cluster.settle();
+    check(&mut cluster, client, 0..1);
+}
+
+#[test]
+fn backup_serves_reads_to_clients_that_ask_for_them() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let writer = cluster.connect(0, Port::Node);
+    fill(&mut cluster, writer, 0..20);
+    for host in 0..2 {
+        let reader = cluster.connect(host, Port::Brick);
+        assert_eq!(cluster.call(reader, "READONLY"), "+OK");
+        check(&mut cluster, reader, 0..20);
+        // A write goes to the primary.
+        let replies: Vec<String> = (0..20)
+            .map(|key| cluster.call(reader, &format!("SET key{key} value{key}")))
+            .collect();
+        assert!(replies.iter().any(|reply| reply.starts_with("-MOVED")));
+        assert!(replies.iter().any(|reply| reply == "+OK"));
+    }
+}
+
+#[test]
+fn transactions_and_expiry_work_through_any_node() {
+    let mut cluster = Cluster::new(3, replicated(2));
+    for host in 0..3 {
+        let client = cluster.connect(host, Port::Node);
+        for command in ["MULTI", "SET {a}1 x", "INCR {a}2"] {
+            cluster.call(client, command);
+        }
+        assert_eq!(
+            cluster.call(client, "EXEC"),
+            format!("*2 +OK :{}", host + 1)
+        );
+        assert_eq!(
+            cluster.call(client, "MGET {a}1 {a}2 b"),
+            format!("*3 $1 x $1 {} $-1", host + 1)
+        );
+        assert_eq!(cluster.call(client, "SET e x PX 50"), "+OK");
+        cluster.tick(std::time::Duration::from_millis(100));
+        assert_eq!(cluster.call(client, "GET e"), "$-1");
+        assert_eq!(cluster.call(client, "EXISTS e"), ":0");
+    }
+}

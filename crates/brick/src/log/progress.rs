@@ -1,0 +1,233 @@
+//! What the log has done with its batches: appended, synced, refused.
+
+use super::{Batch, Building, KeyRef, Log, Prepared};
+use crate::effect::BatchId;
+use brickyard_table::LocalPartition;
+use brickyard_types::record::Kind;
+use brickyard_types::{Instant, PartitionId, Position};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Operations ready to be applied, with the bytes that they point into.
+#[derive(Debug)]
+pub(crate) struct Committed {
+    pub(crate) bytes: Arc<Vec<u8>>,
+    pub(crate) position: Position,
+    pub(crate) operations: Vec<Prepared>,
+}
+
+/// What a refusal of the log has undone.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    /// Operations that will never be.
+    pub(crate) operations: Vec<Prepared>,
+    /// The replicated partitions of some of them.
+    pub(crate) partitions: BTreeSet<PartitionId>,
+}
+
+impl Log {
+    /// The batch is in the log; returns its operations that commit by that.
+    pub(crate) fn on_appended(&mut self, id: BatchId, position: Position) -> Option<Committed> {
+        if id <= self.skipped {
+            return None;
+        }
+        assert!(
+            id > self.frontier.appended,
+            "batch {} was appended twice",
+            id.0
+        );
+        let index = self.index(id)?;
+        let batch = self.in_flight.get_mut(index)?;
+        batch.position = position;
+        batch.is_answered = true;
+        self.frontier.appended = id;
+        self.written = id;
+        if batch.lists.fsync.is_empty() {
+            self.pending_bytes -= std::mem::take(&mut batch.counted);
+        }
+        let operations = std::mem::take(&mut batch.lists.log);
+        let committed = Committed {
+            bytes: Arc::clone(&batch.bytes),
+            position,
+            operations,
+        };
+        self.forget(&committed.operations);
+        self.drop_done(index);
+        Some(committed)
+    }
+
+    /// Everything up to this batch is synced; returns the operations that commit by that.
+    pub(crate) fn on_synced(&mut self, upto: BatchId) -> Vec<Committed> {
+        let mut committed = Vec::new();
+        let upto = upto.min(self.frontier.appended);
+        let mut done = Vec::new();
+        for (index, batch) in self.in_flight.iter_mut().enumerate() {
+            if batch.id > upto {
+                break;
+            }
+            if !batch.lists.fsync.is_empty() {
+                self.pending_bytes -= std::mem::take(&mut batch.counted);
+                committed.push(Committed {
+                    bytes: Arc::clone(&batch.bytes),
+                    position: batch.position,
+                    operations: std::mem::take(&mut batch.lists.fsync),
+                });
+                done.push(index);
+            }
+        }
+        self.frontier.synced = self.frontier.synced.max(upto);
+        for batch in &committed {
+            self.forget(&batch.operations);
+        }
+        for index in done.into_iter().rev() {
+            self.drop_done(index);
+        }
+        committed
+    }
+
+    /// The log refused this batch: it, every later one and the one being built are forgotten, since the
+    /// later ones may have been decided against it. Records that the replicator knows of stay: they are
+    /// appended again when it says so.
+    pub(crate) fn on_refused(&mut self, id: BatchId) -> Refused {
+        let next = Building::new(BatchId(self.building.id.0 + 1));
+        let built = std::mem::replace(&mut self.building, next);
+        // Replies that waited for these batches are errors by now; what is decided from here on
+        // waits for later ones.
+        self.frontier.appended = built.id;
+        self.skipped = built.id;
+        self.epoch += 1;
+        self.in_flight.push_back(Batch {
+            id: built.id,
+            counted: 0,
+            bytes: Arc::new(built.bytes),
+            unlogged: built.unlogged,
+            lists: built.lists,
+            fresh: built.fresh,
+            held: built.held,
+            made_at: Instant(0),
+            is_given_up: false,
+            is_answered: true,
+            position: Position::NONE,
+        });
+        let mut operations = Vec::new();
+        let mut fresh = Vec::new();
+        for batch in self.in_flight.iter_mut().filter(|batch| batch.id >= id) {
+            self.pending_bytes -= std::mem::take(&mut batch.counted);
+            batch.is_answered = true;
+            operations.append(&mut batch.lists.log);
+            operations.append(&mut batch.lists.fsync);
+            fresh.append(&mut batch.fresh);
+        }
+        self.forget(&operations);
+        let partitions = fresh
+            .iter()
+            .map(|held| self.held_partition(*held))
+            .collect();
+        operations.extend(self.undo(&fresh));
+        for index in (0..self.in_flight.len()).rev() {
+            self.drop_done(index);
+        }
+        self.advance_replicated();
+        Refused {
+            operations,
+            partitions,
+        }
+    }
+
+    /// A partition is gone from a table, and its number may be given to another: what is on its way to the
+    /// log, and commits by that alone, does nothing any more.
+    pub(crate) fn disown(&mut self, table: u32, partition: LocalPartition) {
+        let batches = self.in_flight.iter_mut().map(|batch| &mut batch.lists);
+        for lists in batches.chain([&mut self.building.lists]) {
+            for prepared in lists.log.iter_mut().chain(&mut lists.fsync) {
+                prepared.is_void |=
+                    prepared.key.table == table && prepared.key.partition == partition;
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self, operations: &[Prepared]) {
+        for prepared in operations
+            .iter()
+            .filter(|prepared| prepared.kind != Kind::Clear)
+        {
+            self.forget_one(prepared.key);
+        }
+    }
+
+    #[inline]
+    pub(super) fn forget_one(&mut self, key: KeyRef) {
+        if let hashbrown::hash_map::Entry::Occupied(mut entry) = self.newest.entry(key) {
+            entry.get_mut().count -= 1;
+            if entry.get().count == 0 {
+                entry.remove();
+            }
+        }
+    }
+
+    /// Gives back the memory of a batch whose operations were applied.
+    pub(crate) fn recycle(&mut self, committed: Committed) {
+        const SPARE_BYTES_MAX: usize = 4 << 20;
+        let Committed {
+            bytes,
+            mut operations,
+            ..
+        } = committed;
+        if self.spare_operations.len() < 6 {
+            operations.clear();
+            self.spare_operations.push(operations);
+        }
+        if self.spare.len() < 2
+            && let Ok(mut bytes) = Arc::try_unwrap(bytes)
+            && bytes.capacity() <= SPARE_BYTES_MAX
+        {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+    }
+
+    /// Lets go of a batch if nothing waits for it, also behind one for which something does: a partition
+    /// whose replicas are away for hours must not keep all that came later.
+    pub(super) fn drop_done(&mut self, index: usize) {
+        if self.in_flight.get(index).is_some_and(Batch::is_done)
+            && let Some(batch) = self.in_flight.remove(index)
+        {
+            self.reuse(batch);
+        }
+        self.advance_replicated();
+    }
+
+    fn reuse(&mut self, batch: Batch) {
+        let mut operations = batch.lists.replicated;
+        if operations.capacity() > 0 && self.spare_operations.len() < 6 {
+            operations.clear();
+            self.spare_operations.push(operations);
+        }
+    }
+
+    /// Finds out which gates on replicated operations are open.
+    pub(super) fn advance_replicated(&mut self) {
+        let waits = |batch: &&Batch| !batch.held.is_empty() && !batch.is_given_up;
+        let first = self.in_flight.iter().find(waits);
+        let first = first.map_or(self.building.id, |batch| batch.id);
+        self.frontier.replicated = BatchId(first.0 - 1);
+    }
+
+    /// Gives up on replicated operations of batches made before `before`, whose clients have waited too
+    /// long: returns which partitions' in
+    /// which batches. The operations may commit yet.
+    pub(crate) fn give_up(&mut self, before: Instant) -> Vec<(PartitionId, BatchId)> {
+        let mut given_up = Vec::new();
+        for batch in &mut self.in_flight {
+            if !batch.held.is_empty() && !batch.is_given_up && batch.made_at <= before {
+                batch.is_given_up = true;
+                given_up.extend(batch.held.partitions().map(|it| (it, batch.id)));
+            }
+        }
+        if !given_up.is_empty() {
+            self.frontier.settled += 1;
+            self.advance_replicated();
+        }
+        given_up
+    }
+}

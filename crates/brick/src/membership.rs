@@ -1,0 +1,321 @@
+//! What this brick is to each partition: adopting a newer catalog.
+//!
+//! In:  catalogs, in order. Out: tables and partitions made, changed and dropped; the replicator told of every
+//!      group that names this brick; each partition's [`Status`].
+//!
+//! Invariants:
+//! - A catalog is adopted when every record that was prepared under the one before is in the log: a view
+//!   begins behind all records of the view before it.
+//! - Only the control plane's catalog makes this brick a member of anything (PROTOCOL rule 11).
+
+use crate::core::{Core, Partition, TableState};
+use crate::effect::BatchId;
+use crate::log::HeldId;
+use crate::output::Gate;
+use crate::stats::TableStats;
+use brickyard_metadata::Catalog;
+use brickyard_replication::{Base, Restored, Role, Status};
+use brickyard_routing::{Group, Member, Seat};
+use brickyard_table::Table;
+use brickyard_types::{
+    Durability, Incarnation, Medium, Op, PartitionId, TableAttributes, TableId, View,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl Core {
+    /// Takes over a newer catalog: tables made, altered and dropped, partitions gained and lost.
+    pub(crate) fn adopt(&mut self, catalog: Arc<Catalog>) {
+        let dropped: Vec<TableId> = self
+            .table_by_id
+            .keys()
+            .copied()
+            .filter(|id| !catalog.tables().any(|table| table.id == *id))
+            .collect();
+        for id in dropped {
+            self.drop_table(id);
+        }
+        for table in catalog.tables() {
+            match self.table_by_id.get(&table.id).copied() {
+                None => self.add_table(table),
+                Some(index) => self.alter_table(index, table),
+            }
+        }
+        let version = catalog.version().0;
+        self.catalog = catalog;
+        self.end_adoption(version);
+    }
+
+    fn alter_table(&mut self, index: usize, table: &brickyard_metadata::Table) {
+        let bricks = u64::from(self.bricks);
+        let building = self.log.building_id();
+        let Some(state) = self.table_mut(index) else {
+            return;
+        };
+        if state.is_fsync() && table.attributes.durability == Durability::Log {
+            state.syncing = building;
+        }
+        let is_same = state.map.groups() == table.map.groups()
+            && state.attributes.durability == table.attributes.durability
+            && state.attributes.min_in_sync == table.attributes.min_in_sync;
+        state.attributes = table.attributes.clone();
+        state.memory_max = memory_max(&state.attributes, bricks);
+        state.table.set_evicts(evicts(&state.attributes));
+        if !is_same {
+            state.map = Arc::new(table.map.clone());
+            self.adopt_groups(index);
+        }
+    }
+
+    fn add_table(&mut self, table: &brickyard_metadata::Table) {
+        let map = Arc::new(table.map.clone());
+        let storage = Table::new(brickyard_table::Config {
+            seed: map.hasher().seed(),
+            medium: table.attributes.medium,
+            evicts: evicts(&table.attributes),
+        });
+        let stats = Arc::new(TableStats::default());
+        if let Ok(mut tables) = self.stats().tables.write() {
+            tables.insert(table.id, Arc::clone(&stats));
+        }
+        let index = self.tables.len();
+        self.tables.push(Some(TableState {
+            id: table.id,
+            name: table.name.clone(),
+            topology: None,
+            syncing: BatchId(0),
+            evicting: Gate::OPEN,
+            memory_max: memory_max(&table.attributes, u64::from(self.bricks)),
+            learning: Vec::new(),
+            attributes: table.attributes.clone(),
+            partitions: map.groups().iter().map(|_| None).collect(),
+            map,
+            table: storage,
+            stats,
+        }));
+        self.table_by_name.insert(table.name.clone(), index);
+        self.table_by_id.insert(table.id, index);
+        self.adopt_groups(index);
+    }
+
+    fn drop_table(&mut self, id: TableId) {
+        let Some(index) = self.table_by_id.remove(&id) else {
+            return;
+        };
+        let held: Vec<PartitionId> = self
+            .table(index)
+            .into_iter()
+            .flat_map(|state| state.partitions.iter().flatten())
+            .map(|partition| partition.id)
+            .collect();
+        for partition in held {
+            self.forget_replica(partition);
+        }
+        let Some(state) = self.tables.get_mut(index).and_then(Option::take) else {
+            return;
+        };
+        self.table_by_name.remove(&state.name);
+        if let Ok(mut tables) = self.stats().tables.write() {
+            tables.remove(&id);
+        }
+        // The catalog is the durable record of the drop: ids are never reused, so whatever the
+        // log still holds of this table is recognised as dead (PROTOCOL rule 21).
+    }
+
+    /// Looks at every group of a table.
+    pub(crate) fn adopt_groups(&mut self, table: usize) {
+        let Some(state) = self.table(table) else {
+            return;
+        };
+        let map = Arc::clone(&state.map);
+        let me = self.member();
+        for (leaf, (place, group)) in map
+            .partitions()
+            .leaves()
+            .iter()
+            .zip(map.groups())
+            .enumerate()
+        {
+            if names(group, me) {
+                self.join(table, leaf, place.partition, group);
+            } else {
+                self.leave(table, leaf);
+            }
+        }
+    }
+
+    /// Until the log was read this brick is nobody, and joins only to know what the records are about.
+    fn join(&mut self, table: usize, leaf: usize, id: PartitionId, group: &Group) {
+        let seat = self.seat();
+        let is_known = matches!(
+            self.table(table).and_then(|it| it.partitions.get(leaf)),
+            Some(Some(_))
+        );
+        let Some(state) = self.table_mut(table) else {
+            return;
+        };
+        if !is_known {
+            let local = state.table.add_partition();
+            let is_replicated = state.attributes.replicas > 1 || is_shared(group);
+            state.partitions[leaf] = Some(Partition {
+                id,
+                local,
+                view: group.view,
+                op: Op(0),
+                damaged: Op(0),
+                unreadable: None,
+                horizon: Op(0),
+                clear: None,
+                is_replicated,
+                status: Status::default(),
+                committed: Op(0),
+                inherited: Op(0),
+                cleared: Op(0),
+                claimed: Op(0),
+            });
+            self.replicas.place(id, table, leaf);
+        }
+        let Some(Some(partition)) = self
+            .table_mut(table)
+            .and_then(|it| it.partitions.get_mut(leaf))
+        else {
+            return;
+        };
+        if seat.incarnation == Incarnation(0) {
+            return;
+        }
+        let becomes_replicated = !partition.is_replicated && is_shared(group);
+        if becomes_replicated {
+            partition.is_replicated = true;
+            let restored = whole(partition.view, partition.op);
+            partition.committed = partition.op;
+            self.replicas.replicator_mut().restore(id, restored);
+            self.adopt_replica(table, id, group);
+            if self.table(table).is_some_and(TableState::is_logged) {
+                self.keep_claims(&BTreeSet::from([id]));
+            }
+            return;
+        }
+        if partition.is_replicated {
+            self.adopt_replica(table, id, group);
+            return;
+        }
+        // The only replica: its operations commit with its own log.
+        partition.view = group.view;
+        let status = alone(group, seat);
+        if partition.status != status {
+            partition.status = status;
+            self.replicas.wake();
+        }
+    }
+
+    /// Whether the catalog that waits gives a partition that is alone here another replica: then all of its
+    /// operations must have committed before.
+    pub(crate) fn is_about_to_share(&self) -> bool {
+        let Some(catalog) = &self.waiting_catalog else {
+            return false;
+        };
+        catalog.tables().any(|table| {
+            let state = self
+                .table_by_id
+                .get(&table.id)
+                .and_then(|index| self.table(*index));
+            state.is_some_and(|state| {
+                let partitions = state.partitions.iter().zip(table.map.groups());
+                let alone =
+                    partitions.filter(|(it, _)| it.as_ref().is_some_and(|it| !it.is_replicated));
+                alone.into_iter().any(|(_, group)| is_shared(group))
+            })
+        })
+    }
+
+    fn leave(&mut self, table: usize, leaf: usize) {
+        let Some(state) = self.table_mut(table) else {
+            return;
+        };
+        let Some(partition) = state.partitions.get_mut(leaf).and_then(Option::take) else {
+            return;
+        };
+        state.table.drop_partition(partition.local);
+        state.learning.retain(|it| *it != partition.local);
+        self.has_buried = true;
+        self.log.disown(table as u32, partition.local);
+        self.forget_replica(partition.id);
+        self.append_drop(table, &partition);
+    }
+}
+
+/// Whether the group has, or is about to get, more members than one, or another.
+fn is_shared(group: &Group) -> bool {
+    let change = group.change.as_deref();
+    let next = change
+        .into_iter()
+        .flat_map(|it| it.in_sync().chain(it.learners.iter().copied()));
+    let mut members: Vec<Member> = group
+        .members()
+        .chain(next)
+        .map(|seat| seat.member)
+        .collect();
+    members.sort_unstable();
+    members.dedup();
+    members.len() > 1
+}
+
+/// What the replicator is told of a partition whose only replica this was: all of it has committed.
+fn whole(view: View, op: Op) -> Restored<HeldId> {
+    let last = if op == Op(0) {
+        (View(0), op)
+    } else {
+        (view, op)
+    };
+    Restored {
+        base: Base {
+            view: last.0,
+            op,
+            ..Base::default()
+        },
+        committed: op,
+        last,
+        ..Restored::default()
+    }
+}
+
+/// Whether the group, or the change under way, names the brick in any role and life.
+fn names(group: &Group, me: Member) -> bool {
+    let is_me = |seat: Seat| seat.member == me;
+    let change = group.change.as_deref();
+    group.members().any(is_me)
+        || change
+            .is_some_and(|it| it.in_sync().any(is_me) || it.learners.iter().copied().any(is_me))
+}
+
+/// What the brick is to a partition of which it holds the only replica.
+fn alone(group: &Group, me: Seat) -> Status {
+    let is_primary = group.primary == me;
+    let is_fenced = group
+        .change
+        .as_ref()
+        .is_some_and(|change| change.fenced.contains(&me));
+    let serves = is_primary && !is_fenced;
+    Status {
+        role: if is_primary {
+            Role::Primary
+        } else {
+            Role::None
+        },
+        view: group.view,
+        serves_reads: serves,
+        accepts_writes: serves,
+    }
+}
+
+fn memory_max(attributes: &TableAttributes, bricks: u64) -> u64 {
+    attributes
+        .maxmemory
+        .map_or(u64::MAX, |bytes| bytes / bricks.max(1))
+}
+
+/// Whether the table ever makes room by itself, so that it must know what was used lately.
+fn evicts(attributes: &TableAttributes) -> bool {
+    attributes.medium == Medium::Disk || attributes.evict == brickyard_types::Eviction::Lru
+}

@@ -1,0 +1,282 @@
+//! Streams between this brick and bricks of other nodes.
+//!
+//! In:  streams that were opened (by whom, to whom), bytes received. Out: bytes to send; the replicator's frames
+//!      go to the replicator, and through it the gateway's messages to `remote`.
+//!
+//! Not here: what is on a stream (`brickyard-replication`), sockets (`brickyard-server`).
+
+use crate::brick::Brick;
+use crate::core::Core;
+use crate::effect::{ControlRequest, Effect};
+use brickyard_replication::{Direction, LinkId, frame};
+use brickyard_routing::{Member, Seat};
+use brickyard_types::{Incarnation, Instant};
+use slab::Slab;
+use std::collections::BTreeMap;
+
+/// A stream.
+#[derive(Debug)]
+struct Peer {
+    seat: Seat,
+    direction: Direction,
+    input: Vec<u8>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Peers {
+    streams: BTreeMap<LinkId, Peer>,
+    numbers: Slab<()>,
+}
+
+impl Peers {
+    /// The stream that a brick has dialed.
+    pub(crate) fn from(&self, member: Member) -> Option<LinkId> {
+        let mut streams = self.streams.iter().rev();
+        streams
+            .find(|(_, peer)| peer.seat.member == member && peer.direction == Direction::Incoming)
+            .map(|(link, _)| *link)
+    }
+}
+
+impl Brick {
+    /// A number for a stream that is about to be opened.
+    pub fn peer_number(&mut self) -> LinkId {
+        LinkId(self.peers.numbers.insert(()) as u32)
+    }
+
+    /// A stream is connected, and both ends have said who they are.
+    pub fn peer_opened(&mut self, link: LinkId, peer: Seat, direction: Direction, connection: u64) {
+        self.peers.streams.insert(
+            link,
+            Peer {
+                seat: peer,
+                direction,
+                input: Vec::new(),
+            },
+        );
+        self.core.replicate(|replicator, core| {
+            replicator.on_link(core, link, peer, direction, connection);
+        });
+        self.core.replicas.wake();
+    }
+
+    /// Who dialed the stream.
+    #[must_use]
+    pub fn peer_direction(&self, link: LinkId) -> Option<Direction> {
+        self.peers.streams.get(&link).map(|peer| peer.direction)
+    }
+
+    /// Every key of a partition: its op, when it expires, and its value if that is in memory.
+    #[cfg(test)]
+    pub(crate) fn contents(
+        &self,
+        table: brickyard_types::TableId,
+        partition: brickyard_types::PartitionId,
+    ) -> BTreeMap<Vec<u8>, (u64, Option<u64>, Vec<u8>)> {
+        let mut all = BTreeMap::new();
+        let state = self.core.table(self.core.table_by_id[&table]).unwrap();
+        let leaf = state.map.partitions().index_of(partition).unwrap();
+        let local = state.partitions[leaf].as_ref().unwrap().local;
+        let start = brickyard_table::ScanPosition::START;
+        state.table.scan(local, start, usize::MAX, |key, found| {
+            let value = match found.value {
+                brickyard_table::Value::Hot(value)
+                    if state.attributes.medium == brickyard_types::Medium::Ram =>
+                {
+                    value.to_vec()
+                }
+                _ => Vec::new(),
+            };
+            let expires_at = found.expires_at.map(|at| at.0);
+            all.insert(key.to_vec(), (found.op.0, expires_at, value));
+        });
+        all
+    }
+
+    /// What is still in memory although nothing is under way.
+    #[cfg(test)]
+    pub(crate) fn leftovers(&self) -> String {
+        let mut out = self.core.log.leftovers();
+        if !(self.stalls.is_empty() && self.remotes.is_idle()) {
+            out += &format!("stalls {:?} remotes {:?}", self.stalls, self.remotes);
+        }
+        if !(self.held_replies.is_empty() && self.deferred.is_empty() && self.inbox.is_empty()) {
+            out += &format!("held {:?} deferred {:?}", self.held_replies, self.deferred);
+        }
+        if !self.core.cold.is_idle() {
+            out += &format!("parked {:?}", self.core.cold);
+        }
+        out
+    }
+
+    #[cfg(test)]
+    pub(crate) fn describe_replicas(&self) -> String {
+        let mut out = format!(
+            "leased {} acks {:?} stalls {:?} remotes {:?}\n",
+            self.core.replicas.is_leased,
+            self.acknowledged(),
+            self.stalls,
+            self.remotes
+        );
+        for state in self.core.tables.iter().flatten() {
+            for partition in state.partitions.iter().flatten() {
+                let replicator = self.core.replicas.replicator();
+                out += &format!(
+                    "  {} {:?} op {} committed {} last {:?} pending {}\n",
+                    partition.id,
+                    partition.status,
+                    partition.op,
+                    partition.committed,
+                    replicator.last(partition.id),
+                    replicator.pending_iter(partition.id).count()
+                );
+            }
+        }
+        out
+    }
+
+    /// A stream is closed, whoever closed it.
+    pub fn peer_closed(&mut self, link: LinkId) {
+        let Some(peer) = self.peers.streams.remove(&link) else {
+            return;
+        };
+        self.peers.numbers.try_remove(link.0 as usize);
+        self.core
+            .replicate(|replicator, core| replicator.on_closed(core, link));
+        self.tell_lost();
+        if peer.direction == Direction::Outgoing {
+            self.on_remote_lost(peer.seat);
+        }
+    }
+
+    /// The buffer to which the driver appends what the peer sent; call [`Self::on_peer_received`] after
+    /// that.
+    ///
+    /// # Panics
+    /// If there is no such stream (a caller bug).
+    pub fn peer_input(&mut self, link: LinkId) -> &mut Vec<u8> {
+        &mut self
+            .peers
+            .streams
+            .get_mut(&link)
+            .expect("the driver knows its streams")
+            .input
+    }
+
+    /// The input has grown: whole frames are taken.
+    pub fn on_peer_received(&mut self, link: LinkId) {
+        let Some(peer) = self.peers.streams.get_mut(&link) else {
+            return;
+        };
+        let input = std::mem::take(&mut peer.input);
+        let mut at = 0;
+        let mut broken = None;
+        while broken.is_none() {
+            match frame::frame_len(&input[at..]) {
+                Ok(Some(len)) if input.len() - at >= len => {
+                    let frame = &input[at..at + len];
+                    at += len;
+                    let taken = self
+                        .core
+                        .replicate(|replicator, core| replicator.on_frame(core, link, frame));
+                    broken = taken.err().map(|error| error.to_string());
+                }
+                Ok(_) => break,
+                Err(error) => broken = Some(error.to_string()),
+            }
+        }
+        if let Some(reason) = broken {
+            self.core.effects.push_back(Effect::ClosePeer(link, reason));
+        }
+        if let Some(peer) = self.peers.streams.get_mut(&link) {
+            let mut rest = input;
+            rest.drain(..at);
+            peer.input = rest;
+        }
+        self.tell_lost();
+        self.let_out();
+    }
+
+    /// A stream with bytes to send.
+    pub fn poll_peer_output(&mut self) -> Option<LinkId> {
+        self.core.replicas.replicator_mut().poll_output()
+    }
+
+    /// What is to be sent on a stream.
+    #[must_use]
+    pub fn peer_output(&self, link: LinkId) -> &[u8] {
+        self.core.replicas.replicator().output(link)
+    }
+
+    /// `len` bytes of it were sent.
+    pub fn on_peer_sent(&mut self, link: LinkId, len: usize) {
+        self.core.replicas.replicator_mut().on_sent(link, len);
+    }
+
+    /// What this brick acknowledges to the control plane: the catalog's version up to which every removal is
+    /// obeyed, and the one up to which every view that it leads is accepted, with the log synced (PROTOCOL
+    /// rules 3 and 8). To be told after the turn's replies have left.
+    #[must_use]
+    pub fn acknowledged(&self) -> (u64, u64) {
+        let replicator = self.core.replicas.replicator();
+        (replicator.stopped(), replicator.accepted())
+    }
+
+    /// A tick's worth of work on replicas.
+    pub(crate) fn tick_replicas(&mut self) {
+        let now = self.core.now;
+        self.core
+            .replicate(|replicator, core| replicator.tick(core, now));
+        self.tell_lost();
+        self.tend_catch_ups();
+        self.give_up_writes();
+        self.end_stalled();
+        self.end_remote();
+        self.tell_lost();
+        // Requests that another node has refused are tried again now and then, whatever happened.
+        self.core.replicas.wake();
+    }
+}
+
+impl Core {
+    pub(crate) fn on_registered(&mut self, incarnation: Incarnation) {
+        if incarnation == self.replicas.incarnation {
+            return;
+        }
+        if self.replicas.incarnation != Incarnation(0) {
+            // What was granted was granted to the life before, which counts as dead from now on.
+            self.replicas.grant(Instant(0), 0, 0);
+            self.replicas.check_lease(self.now);
+        }
+        self.replicas.incarnation = incarnation;
+        let me = self.seat();
+        self.replicas.replicator_mut().set_me(me);
+    }
+
+    pub(crate) fn tell_claims(&mut self, token: u64) {
+        let claims = self.replicas.replicator().claims().collect();
+        self.effects
+            .push_back(Effect::Control(token, ControlRequest::Claims(claims)));
+    }
+
+    /// The stream on which this brick sends to another, and that brick in its present life.
+    pub(crate) fn link_to(&self, member: Member) -> Option<(LinkId, Seat)> {
+        let seat = self.seat_of(member)?;
+        let link = self.replicas.replicator().link_to(seat)?;
+        Some((link, seat))
+    }
+
+    fn seat_of(&self, member: Member) -> Option<Seat> {
+        let node = self.catalog.node(member.node)?;
+        Some(node.seat(member.brick))
+    }
+
+    /// Asks for a stream to a brick.
+    pub(crate) fn dial(&mut self, member: Member) {
+        if let Some(seat) = self.seat_of(member) {
+            let effect = Effect::Dial(seat);
+            self.effects.push_back(effect);
+        }
+    }
+}

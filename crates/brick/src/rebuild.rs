@@ -1,0 +1,265 @@
+//! Replicated partitions out of the log, at start.
+//!
+//! In:  their records, in log order. Out: what is known to be committed, in the tables; the tail, about which
+//!      only the primary of a newer view can tell, given to the replicator and put into the log anew.
+//!
+//! Invariants:
+//! - A restart cuts nothing (PROTOCOL rule 9).
+//! - What a `Drop` record ends is not put back, wherever it stood before (rule 21).
+
+use crate::core::Core;
+use crate::effect::Recovered;
+use crate::log::HeldId;
+use brickyard_replication::{Entry, Host, LogMark, Rebuild, Restored};
+use brickyard_table::Value;
+use brickyard_types::record::{self, Header, Kind};
+use brickyard_types::{Durability, Incarnation, PartitionId, Position};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A record that may be part of a tail.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    body: Body,
+    position: Position,
+}
+
+#[derive(Debug)]
+enum Body {
+    Record(Vec<u8>),
+    /// Known from a hint file alone.
+    Hint {
+        header: Header,
+        key: Vec<u8>,
+        value_len: u32,
+    },
+}
+
+/// Partitions while the log is read.
+pub(crate) type Rebuilds = BTreeMap<PartitionId, Rebuild<Kept>>;
+
+impl Core {
+    /// Takes what belongs to a replicated partition; gives back the rest.
+    pub(crate) fn recover_replica<'a>(
+        &mut self,
+        recovered: Recovered<'a>,
+    ) -> Option<Recovered<'a>> {
+        let header = match &recovered {
+            Recovered::Record { record, .. } => record.header,
+            Recovered::Hint { header, .. } => *header,
+        };
+        let Ok((table, leaf)) = self.place_of(header.partition) else {
+            // Not this brick's any more, or of a table that was dropped.
+            return None;
+        };
+        let partition = self
+            .table_mut(table)
+            .and_then(|it| it.partitions.get_mut(leaf)?.as_mut());
+        let is_replicated = partition.is_some_and(|partition| {
+            // It had other replicas once: not all of its records need be committed.
+            partition.is_replicated |= header.committed.is_some()
+                || matches!(header.kind, Kind::Cut | Kind::Base | Kind::ViewStart);
+            partition.is_replicated
+        });
+        if !is_replicated {
+            if header.kind == Kind::Drop {
+                self.drop_contents(table, leaf);
+                return None;
+            }
+            return Some(recovered);
+        }
+        let (value, kept): (&[u8], Kept) = match recovered {
+            Recovered::Record { record, position } => {
+                let mut raw = Vec::with_capacity(record.len);
+                record::encode(&mut raw, &record.header, record.key, &[record.value]);
+                let body = Body::Record(raw);
+                (record.value, Kept { body, position })
+            }
+            Recovered::Hint {
+                header,
+                key,
+                value_len,
+                position,
+            } => {
+                let body = Body::Hint {
+                    header,
+                    key: key.to_vec(),
+                    value_len,
+                };
+                (&[], Kept { body, position })
+            }
+        };
+        let mut committed = Vec::new();
+        let mut apply = |entry: Entry<Kept>| committed.push(entry.payload);
+        self.rebuilds
+            .entry(header.partition)
+            .or_default()
+            .on_record(&header, value, LogMark::NONE, kept, &mut apply);
+        if header.kind == Kind::Drop {
+            self.drop_contents(table, leaf);
+            self.torn.remove(&header.partition);
+        }
+        for kept in committed {
+            self.put_back_kept(&kept);
+        }
+        None
+    }
+
+    fn put_back_kept(&mut self, kept: &Kept) {
+        match &kept.body {
+            Body::Record(raw) => {
+                if let Ok(record) = record::decode(raw) {
+                    self.recover_record(&record, kept.position);
+                }
+            }
+            Body::Hint {
+                header,
+                key,
+                value_len,
+            } => {
+                let value = Value::Cold {
+                    len: *value_len as usize,
+                };
+                self.recover_item(*header, key, value, kept.position);
+            }
+        }
+    }
+
+    fn drop_contents(&mut self, table: usize, leaf: usize) {
+        let Some(state) = self.table_mut(table) else {
+            return;
+        };
+        if let Some(Some(partition)) = state.partitions.get_mut(leaf) {
+            state.table.drop_partition(partition.local);
+            partition.local = state.table.add_partition();
+            self.has_buried = true;
+        }
+    }
+
+    /// The log is read: tails go to the replicator, and once more into the log, so that each of their records
+    /// has a place in a batch like any other.
+    pub(crate) fn finish_rebuilds(&mut self) {
+        for (partition, rebuild) in std::mem::take(&mut self.rebuilds) {
+            let Restored {
+                lineage,
+                base,
+                committed,
+                last,
+                tail,
+                is_complete,
+                mut horizon,
+                history,
+            } = rebuild.finish();
+            let is_torn = self.torn.contains(&partition);
+            let mut kept: VecDeque<Entry<HeldId>> = VecDeque::new();
+            let mut is_whole = true;
+            for entry in tail.into_iter().filter(|_| !is_torn) {
+                let held = match &entry.payload.body {
+                    Body::Record(raw) => record::decode(raw)
+                        .ok()
+                        .and_then(|record| self.append(&record, raw).ok()),
+                    Body::Hint { .. } => None,
+                };
+                let Some((mark, payload)) = held else {
+                    // What cannot be sent to others cannot be claimed either.
+                    is_whole = false;
+                    break;
+                };
+                kept.push_back(Entry {
+                    view: entry.view,
+                    op: entry.op,
+                    mark,
+                    turn: entry.turn,
+                    payload,
+                });
+            }
+            let last = match kept.back() {
+                _ if is_torn => Default::default(),
+                _ if is_whole => last,
+                Some(entry) => (entry.view, entry.op),
+                None => (last.0, committed),
+            };
+            if let Ok((table, leaf)) = self.place_of(partition)
+                && let Some(Some(state)) =
+                    self.table_mut(table).map(|it| it.partitions[leaf].as_mut())
+            {
+                state.committed = committed;
+                state.op = state.op.max(last.1);
+                state.horizon = state.horizon.max(horizon);
+                horizon = state.horizon.max(state.cleared);
+            }
+            let restored = Restored {
+                lineage,
+                base: if is_torn { Default::default() } else { base },
+                committed,
+                last,
+                tail: kept,
+                is_complete: is_complete && is_whole && !is_torn,
+                horizon,
+                history,
+            };
+            self.replicas.replicator_mut().restore(partition, restored);
+        }
+    }
+
+    pub(crate) fn is_replicated(&self, partition: PartitionId) -> bool {
+        self.place_of(partition).is_ok_and(|(table, leaf)| {
+            self.table(table)
+                .and_then(|it| it.partitions.get(leaf)?.as_ref())
+                .is_some_and(|it| it.is_replicated)
+        })
+    }
+
+    /// Puts what partitions claim into the log anew, so that older records of it may go (PROTOCOL rule 15);
+    /// false if one cannot be told now.
+    pub(crate) fn keep_claims(&mut self, partitions: &BTreeSet<PartitionId>) -> bool {
+        for &partition in partitions {
+            let Some((header, value)) = self.replicas.replicator().base(partition) else {
+                return false;
+            };
+            self.log.append_bare(&header, b"", &[&value]);
+        }
+        true
+    }
+
+    /// A segment is full: what it has is claimed in the next one, so that a restart knows it to be committed.
+    pub(crate) fn claim_all(&mut self) {
+        let changed: BTreeSet<PartitionId> = self
+            .tables
+            .iter_mut()
+            .flatten()
+            .filter(|state| state.attributes.durability != Durability::Memory)
+            .flat_map(|state| state.partitions.iter_mut().flatten())
+            .filter(|it| it.is_replicated && it.claimed < it.committed)
+            .map(|it| {
+                it.claimed = it.committed;
+                it.id
+            })
+            .collect();
+        for partition in changed {
+            // One that is catching up has no claim yet.
+            self.keep_claims(&BTreeSet::from([partition]));
+        }
+    }
+
+    /// Tombstones up to the partition's horizon may be gone from the log.
+    pub(crate) fn tell_horizon(&mut self, table: usize, partition: PartitionId) {
+        let state = self.tables.get_mut(table).and_then(Option::as_mut);
+        let horizon = state.and_then(|it| it.partition_mut(partition).map(|it| it.horizon));
+        if let Some(horizon) = horizon
+            && self.is_replicated(partition)
+        {
+            self.replicas
+                .replicator_mut()
+                .raise_horizon(partition, horizon);
+        }
+    }
+
+    /// From now on this brick acts as its node's present life: what the catalog says of it counts.
+    pub(crate) fn take_seat(&mut self, incarnation: Incarnation) {
+        self.on_registered(incarnation);
+        for table in 0..self.tables.len() {
+            self.adopt_groups(table);
+        }
+        self.end_adoption(self.catalog.version().0);
+    }
+}

@@ -1,0 +1,484 @@
+//! Work between bricks of different nodes: messages as bytes, and what is under way.
+//!
+//! In:  [`Forward`]s for other nodes; messages of theirs. Out: bytes for the peer's stream; replies for clients.
+//!
+//! Invariants:
+//! - A request that may have been executed is never sent again: when its stream breaks, or its time is up, its
+//!   client is told that nobody knows (PROTOCOL rules 19 and 25). One that only reads, or was not sent, is
+//!   placed anew.
+//! - What a peer sent is believed in nothing before it was decoded as a whole.
+//!
+//! Layout of a message, little-endian: `1, id u64, connection u32, table u32, protocol u8, work` for a request,
+//! `2, id u64, misplaced u8, bytes` for a reply. Work: `0, command`, `1, count u32, steps, count u32, watches`
+//! or `2, share u64, command`; a command is `count u32` arguments, the first its name; an argument `len u32, bytes`.
+
+use crate::brick::Brick;
+use crate::connection::ConnectionId;
+use crate::forward::{Forward, ForwardReply, ForwardRequest, Origin, Token, Work};
+use crate::keyed::error_line;
+use crate::output::{Gate, HoleId};
+use crate::stall::{Lane, Lanes};
+use crate::transaction::{Step, Transaction, Watch};
+use brickyard_command::{ErrorReply, OwnedArgs, Spec, lookup, table::flag};
+use brickyard_routing::{Member, Seat};
+use brickyard_types::{Incarnation, Instant, Op, TableId};
+use brickyard_wire::Protocol;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A request that another node has, or will get.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    to: Member,
+    /// The stream's far end in the life in which it got the request; `None`: not sent.
+    sent: Option<Seat>,
+    request: ForwardRequest,
+    lane: Option<Lane>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Remotes {
+    /// Numbers of requests count on from here in a life of the node: a reply to one of an earlier life, which
+    /// the far end still owed, names none of this one.
+    next: u64,
+    pending: BTreeMap<u64, Remote>,
+    /// Not sent yet, in order.
+    unsent: VecDeque<u64>,
+    /// Replies that wait for a stream, and their bytes.
+    replies: VecDeque<(Member, Vec<u8>)>,
+    reply_bytes: usize,
+    pub(crate) lanes: Lanes,
+}
+
+/// Bytes of replies that wait for peers that do not read; past that nothing more is executed for peers.
+const REPLY_BYTES_MAX: usize = 64 << 20;
+
+/// How many of a request's number's bits count within a life.
+const NUMBER_BITS: u32 = 40;
+
+impl Remotes {
+    /// Whether nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending.is_empty() && self.replies.is_empty()
+    }
+
+    /// Whether peers are owed more than they take.
+    pub(crate) fn is_choked(&self) -> bool {
+        self.reply_bytes > REPLY_BYTES_MAX
+    }
+
+    fn number(&mut self, incarnation: Incarnation) -> u64 {
+        self.next = self.next.max(incarnation.0 << NUMBER_BITS) + 1;
+        self.next
+    }
+
+    fn take(&mut self, id: u64) -> Option<Remote> {
+        let remote = self.pending.remove(&id)?;
+        self.lanes.leave(remote.lane);
+        Some(remote)
+    }
+
+    /// Whether something of the lane was sent after this request.
+    fn has_later(&self, id: u64, lane: Lane) -> bool {
+        let mut later = self.pending.range(id + 1..);
+        later.any(|(_, it)| it.lane == Some(lane) && it.sent.is_some())
+    }
+}
+
+/// Whether work may be done twice without harm.
+pub(crate) fn only_reads(work: &Work) -> bool {
+    match work {
+        Work::Command(spec, _) | Work::Share(spec, ..) => spec.has(flag::READONLY),
+        Work::Transaction(transaction) => transaction.steps.iter().all(|step| match step {
+            Step::Command(spec, _) => spec.has(flag::READONLY),
+            Step::Reply(_) => true,
+        }),
+    }
+}
+
+impl Brick {
+    /// Sends what is for other nodes, as far as there are streams.
+    pub(crate) fn send_remote(&mut self) {
+        for (to, message) in std::mem::take(&mut self.core.outbox.remote) {
+            match message {
+                Forward::Request(request) => {
+                    let id = self.remotes.number(self.core.replicas.incarnation);
+                    let lane = request.lane;
+                    let remote = Remote {
+                        to,
+                        sent: None,
+                        request,
+                        lane,
+                    };
+                    self.remotes.pending.insert(id, remote);
+                    self.remotes.unsent.push_back(id);
+                }
+                Forward::Reply(reply) => {
+                    let mut bytes = Vec::with_capacity(reply.bytes.len() + 10);
+                    encode_reply(&mut bytes, &reply);
+                    self.remotes.reply_bytes += bytes.len();
+                    self.remotes.replies.push_back((to, bytes));
+                }
+            }
+        }
+        self.send_replies();
+        self.send_requests();
+    }
+
+    fn send_replies(&mut self) {
+        for _ in 0..self.remotes.replies.len() {
+            let Some((to, bytes)) = self.remotes.replies.pop_front() else {
+                return;
+            };
+            // An answer goes back on the asker's stream. Without it the far end has lost its request too: it
+            // knows that nobody knows.
+            let link = self.peers.from(to);
+            let is_kept =
+                link.is_some_and(|link| !self.core.replicas.replicator_mut().message(link, &bytes));
+            if is_kept {
+                self.remotes.replies.push_back((to, bytes));
+            } else {
+                self.remotes.reply_bytes -= bytes.len();
+            }
+        }
+    }
+
+    fn send_requests(&mut self) {
+        // What one brick is asked arrives in order: behind one that must wait, all wait.
+        let mut waits: BTreeSet<Member> = BTreeSet::new();
+        for _ in 0..self.remotes.unsent.len() {
+            let Some(id) = self.remotes.unsent.pop_front() else {
+                return;
+            };
+            let Some(remote) = self.remotes.pending.get_mut(&id) else {
+                continue;
+            };
+            if waits.contains(&remote.to) {
+                self.remotes.unsent.push_back(id);
+                continue;
+            }
+            let Some((link, seat)) = self.core.link_to(remote.to) else {
+                waits.insert(remote.to);
+                self.remotes.unsent.push_back(id);
+                self.core.dial(remote.to);
+                continue;
+            };
+            let mut bytes = Vec::new();
+            encode_request(&mut bytes, id, &remote.request);
+            if self.core.replicas.replicator_mut().message(link, &bytes) {
+                remote.sent = Some(seat);
+            } else {
+                waits.insert(remote.to);
+                self.remotes.unsent.push_back(id);
+            }
+        }
+    }
+
+    /// Takes what other nodes' bricks have sent.
+    pub(crate) fn take_messages(&mut self) {
+        for (peer, bytes) in std::mem::take(&mut self.core.replicas.messages) {
+            match decode(&bytes) {
+                Some(Forward::Request(request)) => self.inbox.push_back((peer.member, request)),
+                Some(Forward::Reply(reply)) => self.on_remote_reply(peer, reply),
+                None => {
+                    let text = format!("brick {peer} sent a message that is none; it was ignored");
+                    self.core
+                        .effects
+                        .push_back(crate::effect::Effect::Report(text));
+                }
+            }
+        }
+    }
+
+    fn on_remote_reply(&mut self, peer: Seat, reply: ForwardReply) {
+        let id = reply.token.client;
+        let is_its = self
+            .remotes
+            .pending
+            .get(&id)
+            .is_some_and(|remote| remote.sent == Some(peer));
+        let Some(remote) = is_its.then(|| self.remotes.take(id)).flatten() else {
+            return;
+        };
+        self.core.replicas.wake();
+        if reply.is_misplaced {
+            // What the connection sent after it may be done: then it would come too late.
+            let is_overtaken = remote
+                .lane
+                .is_some_and(|lane| self.remotes.has_later(id, lane));
+            if is_overtaken || matches!(remote.request.work, Work::Share(..)) {
+                return self.refuse_unplaced(remote.request.token);
+            }
+            return self.stall_remote(remote);
+        }
+        self.on_part(remote.request.token, reply.bytes, Gate::OPEN);
+    }
+
+    fn stall_remote(&mut self, remote: Remote) {
+        let request = remote.request;
+        let origin = Origin {
+            member: self.core.member(),
+            token: request.token,
+        };
+        let until = request.until;
+        self.stall_request(request, origin, until);
+    }
+
+    fn refuse_unplaced(&mut self, token: Token) {
+        let error = ErrorReply::constant(
+            "CLUSTERDOWN the key's partition is changing hands; the command was not executed, try again",
+        );
+        self.on_part(token, error_line(&error), Gate::OPEN);
+    }
+
+    /// The stream to a brick is gone, and what it had been asked with it.
+    pub(crate) fn on_remote_lost(&mut self, peer: Seat) {
+        let lost: Vec<u64> = self
+            .remotes
+            .pending
+            .iter()
+            .filter(|(_, remote)| remote.sent == Some(peer))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in lost {
+            let Some(remote) = self.remotes.take(id) else {
+                continue;
+            };
+            self.core.replicas.wake();
+            if !only_reads(&remote.request.work) {
+                let reason = format!("the connection to brick {} broke", remote.to);
+                self.tell_unknown(remote.request.token, &reason);
+            } else if matches!(remote.request.work, Work::Share(..)) {
+                self.refuse_unplaced(remote.request.token);
+            } else {
+                self.stall_remote(remote);
+            }
+        }
+    }
+
+    /// Requests whose time is up.
+    pub(crate) fn end_remote(&mut self) {
+        let now = self.core.now;
+        let over: Vec<u64> = self
+            .remotes
+            .pending
+            .iter()
+            .filter(|(_, remote)| remote.request.until <= now)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in over {
+            let Some(remote) = self.remotes.take(id) else {
+                continue;
+            };
+            self.core.replicas.wake();
+            let token = remote.request.token;
+            let reason = format!("brick {} did not answer in time", remote.to);
+            if remote.sent.is_some() && !only_reads(&remote.request.work) {
+                self.tell_unknown(token, &reason);
+            } else {
+                let error = ErrorReply::new(format!(
+                    "CLUSTERDOWN {reason}; the command was not executed, try again"
+                ));
+                self.on_part(token, error_line(&error), Gate::OPEN);
+            }
+        }
+    }
+
+    fn tell_unknown(&mut self, token: Token, reason: &str) {
+        let error = ErrorReply::new(format!(
+            "UNKNOWNRESULT {reason}; the write may or may not have been executed: read the key to know"
+        ));
+        self.on_part(token, error_line(&error), Gate::OPEN);
+    }
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn put_command(out: &mut Vec<u8>, spec: &Spec, args: &OwnedArgs) {
+    let args = args.as_args();
+    out.extend_from_slice(&(args.len() as u32).to_le_bytes());
+    // The name as this version knows it, whatever the client wrote.
+    put_bytes(out, spec.name.as_bytes());
+    for at in 1..args.len() {
+        put_bytes(out, args.at(at));
+    }
+}
+
+fn encode_request(out: &mut Vec<u8>, id: u64, request: &ForwardRequest) {
+    out.push(1);
+    out.extend_from_slice(&id.to_le_bytes());
+    out.extend_from_slice(&request.token.connection.0.to_le_bytes());
+    out.extend_from_slice(&request.table.0.to_le_bytes());
+    out.push(u8::from(request.protocol == Protocol::Resp3));
+    match &request.work {
+        Work::Command(spec, args) => {
+            out.push(0);
+            put_command(out, spec, args);
+        }
+        Work::Share(spec, args, share) => {
+            out.push(2);
+            out.extend_from_slice(&share.to_le_bytes());
+            put_command(out, spec, args);
+        }
+        Work::Transaction(transaction) => {
+            out.push(1);
+            out.extend_from_slice(&(transaction.steps.len() as u32).to_le_bytes());
+            for step in &transaction.steps {
+                match step {
+                    Step::Command(spec, args) => {
+                        out.push(0);
+                        put_command(out, spec, args);
+                    }
+                    Step::Reply(bytes) => {
+                        out.push(1);
+                        put_bytes(out, bytes);
+                    }
+                }
+            }
+            out.extend_from_slice(&(transaction.watches.len() as u32).to_le_bytes());
+            for watch in &transaction.watches {
+                out.extend_from_slice(&watch.table.0.to_le_bytes());
+                // No op is 0 but that of a key that is not there.
+                out.extend_from_slice(&watch.op.map_or(0, |op| op.0).to_le_bytes());
+                put_bytes(out, &watch.key);
+            }
+        }
+    }
+}
+
+fn encode_reply(out: &mut Vec<u8>, reply: &ForwardReply) {
+    out.push(2);
+    out.extend_from_slice(&reply.token.client.to_le_bytes());
+    out.push(u8::from(reply.is_misplaced));
+    out.extend_from_slice(&reply.bytes);
+}
+
+/// What is left to read of a message.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.bytes::<1>().map(|[byte]| byte)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.bytes().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.bytes().map(u64::from_le_bytes)
+    }
+
+    fn string(&mut self) -> Option<&'a [u8]> {
+        let len = self.u32()? as usize;
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn command(&mut self) -> Option<(&'static Spec, OwnedArgs)> {
+        let count = self.u32()? as usize;
+        // An argument takes four bytes at least: a count cannot ask for more memory than was sent.
+        if count == 0 || count > self.0.len() / 4 {
+            return None;
+        }
+        let name = self.string()?;
+        let spec = lookup(name)?;
+        let mut args = OwnedArgs::with_capacity(self.0.len().min(1 << 16), count);
+        args.push(name);
+        for _ in 1..count {
+            args.push(self.string()?);
+        }
+        (spec.subcommands.is_empty() && spec.accepts(count)).then_some((spec, args))
+    }
+
+    fn work(&mut self) -> Option<Work> {
+        match self.u8()? {
+            0 => {
+                let (spec, args) = self.command()?;
+                return Some(Work::Command(spec, args));
+            }
+            2 => {
+                let share = self.u64()?;
+                let (spec, args) = self.command()?;
+                return Some(Work::Share(spec, args, share));
+            }
+            _ => {}
+        }
+        let mut transaction = Transaction::default();
+        for _ in 0..self.u32()? {
+            transaction.steps.push(if self.u8()? == 0 {
+                let (spec, args) = self.command()?;
+                Step::Command(spec, args)
+            } else {
+                Step::Reply(self.string()?.to_vec())
+            });
+        }
+        for _ in 0..self.u32()? {
+            let table = TableId(self.u32()?);
+            let op = self.u64()?;
+            transaction.watches.push(Watch {
+                table,
+                op: (op > 0).then_some(Op(op)),
+                key: self.string()?.to_vec(),
+            });
+        }
+        Some(Work::Transaction(Box::new(transaction)))
+    }
+}
+
+fn token(id: u64, connection: u32) -> Token {
+    Token {
+        connection: ConnectionId(connection),
+        client: id,
+        hole: HoleId(0),
+        part: 0,
+    }
+}
+
+fn decode(bytes: &[u8]) -> Option<Forward> {
+    let mut input = Input(bytes);
+    match input.u8()? {
+        1 => {
+            let id = input.u64()?;
+            let connection = input.u32()?;
+            let table = TableId(input.u32()?);
+            let protocol = if input.u8()? == 0 {
+                Protocol::Resp2
+            } else {
+                Protocol::Resp3
+            };
+            let work = input.work()?;
+            input.0.is_empty().then(|| {
+                Forward::Request(ForwardRequest {
+                    token: token(id, connection),
+                    table,
+                    protocol,
+                    work,
+                    // Not sent: how long it may take here is for this brick to say.
+                    until: Instant(0),
+                    lane: None,
+                })
+            })
+        }
+        2 => {
+            let id = input.u64()?;
+            let is_misplaced = input.u8()? != 0;
+            Some(Forward::Reply(ForwardReply {
+                token: token(id, 0),
+                bytes: input.0.to_vec(),
+                is_misplaced,
+            }))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,237 @@
+//! Requests that cannot run now and may soon: a view is changing, the lease has run out, a backup does not yet
+//! know the outcome of a write.
+//!
+//! In:  work with the one who waits for it. Out: the same work, placed anew when something has changed; an
+//!      error that promises "not executed" when its time is up.
+//!
+//! Invariant: what is here has not been executed, not even in part (PROTOCOL rule 24).
+
+use crate::brick::Brick;
+use crate::connection::ConnectionId;
+use crate::core::Core;
+use crate::forward::{Forward, ForwardReply, ForwardRequest, Origin, Work};
+use crate::keyed::{dropped_table, error_line};
+use crate::output::{Gate, Lost};
+use brickyard_command::ErrorReply;
+use brickyard_routing::Member;
+use brickyard_types::{Instant, PartitionId, TableId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// What one connection asks of one partition. Such requests run in the order in which they were sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Lane {
+    pub(crate) member: Member,
+    pub(crate) connection: ConnectionId,
+    pub(crate) partition: PartitionId,
+}
+
+/// Lanes with something in them, and how much.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes(BTreeMap<Lane, u32>);
+
+impl Lanes {
+    pub(crate) fn is_busy(&self, lane: Lane) -> bool {
+        self.0.contains_key(&lane)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn enter(&mut self, lane: Option<Lane>) {
+        if let Some(lane) = lane {
+            *self.0.entry(lane).or_insert(0) += 1;
+        }
+    }
+
+    pub(crate) fn leave(&mut self, lane: Option<Lane>) {
+        if let Some(lane) = lane
+            && let Some(count) = self.0.get_mut(&lane)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&lane);
+            }
+        }
+    }
+}
+
+/// Work that waits.
+#[derive(Debug)]
+pub(crate) struct Stalled {
+    request: ForwardRequest,
+    origin: Origin,
+    lane: Option<Lane>,
+    until: Instant,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Stalls {
+    waiting: VecDeque<Stalled>,
+    pub(crate) lanes: Lanes,
+}
+
+impl Stalls {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+impl Core {
+    /// When a request that begins now is given up.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.now + self.shared.request_deadline
+    }
+}
+
+impl Brick {
+    /// Sets work aside until something changes.
+    pub(crate) fn stall_request(
+        &mut self,
+        request: ForwardRequest,
+        origin: Origin,
+        until: Instant,
+    ) {
+        let lane = self.lane(&origin, request.table, &request.work);
+        self.stalls.lanes.enter(lane);
+        self.stalls.waiting.push_back(Stalled {
+            request,
+            origin,
+            lane,
+            until,
+        });
+    }
+
+    /// The lane of a request; `None`: it is about a whole table.
+    pub(crate) fn lane(&self, origin: &Origin, table: TableId, work: &Work) -> Option<Lane> {
+        let key = work.first_key()?;
+        let table = *self.core.table_by_id.get(&table)?;
+        Some(Lane {
+            member: origin.member,
+            connection: origin.token.connection,
+            partition: self.core.locate(table, key)?.partition,
+        })
+    }
+
+    /// Places stalled work anew, if anything has changed since.
+    pub(crate) fn run_stalled(&mut self) {
+        if !std::mem::take(&mut self.core.replicas.is_woken) || self.stalls.is_empty() {
+            return;
+        }
+        let mut still: BTreeSet<Lane> = BTreeSet::new();
+        for _ in 0..self.stalls.waiting.len() {
+            let Some(stalled) = self.stalls.waiting.pop_front() else {
+                return;
+            };
+            let is_behind = stalled
+                .lane
+                .is_some_and(|lane| still.contains(&lane) || self.remotes.lanes.is_busy(lane));
+            if is_behind {
+                self.stalls.waiting.push_back(stalled);
+                continue;
+            }
+            let Stalled {
+                request,
+                origin,
+                lane,
+                until,
+            } = stalled;
+            self.stalls.lanes.leave(lane);
+            let before = self.stalls.waiting.len();
+            self.place_again(request, origin, until);
+            if self.stalls.waiting.len() > before {
+                still.extend(lane);
+            }
+        }
+    }
+
+    fn place_again(&mut self, request: ForwardRequest, origin: Origin, until: Instant) {
+        let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
+            return self.complete(origin, error_line(&dropped_table()), Gate::OPEN);
+        };
+        let ForwardRequest {
+            token,
+            protocol,
+            work,
+            ..
+        } = request;
+        let key = work.first_key().map(<[u8]>::to_vec);
+        if origin.member == self.core.member() {
+            self.place_until(work, table, protocol, token, key.as_deref(), until);
+        } else {
+            self.run_for_peer(work, table, protocol, origin, key.as_deref(), until);
+        }
+    }
+
+    /// Ends what has waited too long.
+    pub(crate) fn end_stalled(&mut self) {
+        let now = self.core.now;
+        for _ in 0..self.stalls.waiting.len() {
+            let Some(stalled) = self.stalls.waiting.pop_front() else {
+                return;
+            };
+            if stalled.until > now {
+                self.stalls.waiting.push_back(stalled);
+                continue;
+            }
+            self.stalls.lanes.leave(stalled.lane);
+            let error = ErrorReply::new(
+                "CLUSTERDOWN the key has no brick now that may serve it: a view is changing, too few replicas \
+                 are in sync, or this node has lost the control plane; the command was not executed, try again"
+                    .to_owned(),
+            );
+            self.complete(stalled.origin, error_line(&error), Gate::OPEN);
+        }
+    }
+
+    /// Tells another brick that its request does not belong here; it was not executed.
+    pub(crate) fn refuse_misplaced(&mut self, to: Member, request_token: crate::forward::Token) {
+        let reply = ForwardReply {
+            token: request_token,
+            bytes: Vec::new(),
+            is_misplaced: true,
+        };
+        self.core.outbox.push(to, Forward::Reply(reply));
+    }
+
+    /// Clients whose writes were cut, or wait for too long, are told that nobody knows (PROTOCOL rule 25).
+    pub(crate) fn tell_lost(&mut self) {
+        if self.core.replicas.lost.is_empty() {
+            return;
+        }
+        let error = error_line(&ErrorReply::new(
+            "UNKNOWNRESULT the key's replicas changed before all of them had the write; it may or may not have been \
+             executed: read the key to know"
+                .to_owned(),
+        ));
+        for lost in std::mem::take(&mut self.core.replicas.lost) {
+            self.lose(lost, &error);
+        }
+        self.let_out();
+    }
+
+    /// Writes that have waited for their replicas for too long.
+    pub(crate) fn give_up_writes(&mut self) {
+        let deadline = self.core.shared.request_deadline;
+        let before = Instant(self.core.now.0.saturating_sub(as_nanos(deadline)));
+        let given_up = self.core.log.give_up(before);
+        if given_up.is_empty() {
+            return;
+        }
+        let error = error_line(&ErrorReply::new(format!(
+            "UNKNOWNRESULT the key's replicas did not all take the write within {} ms; it may or may not have \
+             been executed: read the key to know",
+            deadline.as_millis()
+        )));
+        for (partition, batch) in given_up {
+            self.lose(Lost::Only(partition, batch), &error);
+        }
+        self.let_out();
+    }
+}
+
+fn as_nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

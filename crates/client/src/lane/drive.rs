@@ -1,0 +1,395 @@
+//! The task of a connection: it dials, greets, and moves bytes until the connection breaks or is closed.
+//!
+//! In:  the lane's inbox, a socket, the clock. Out: replies and failures to calls.
+//!
+//! Invariant: whatever ends the task, each call that it had is told what became of it: written wholly and not
+//! answered is *lost*, anything less was *not sent*.
+
+use super::Shared;
+use crate::{
+    call::{Call, Calls},
+    connection::{Answer, Connection, Expired, GreetingStep, Incoming, Request},
+    endpoint::Kind,
+    retry::{self, Failure},
+};
+use std::{
+    fmt::Display,
+    future::Future,
+    io,
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::Interest,
+    net::TcpStream,
+    time::{sleep_until, timeout},
+};
+
+/// While a connection is being made, deadlines of calls that came later are looked at so often.
+const WATCH_STEP: Duration = Duration::from_millis(50);
+
+/// What the connection carries.
+enum Item {
+    Greeting(GreetingStep, Vec<u8>, Instant),
+    Call(Box<Call>),
+}
+
+impl Request for Item {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Greeting(_, bytes, _) => bytes,
+            Self::Call(call) => call.bytes(),
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        match self {
+            Self::Greeting(_, _, deadline) => *deadline,
+            Self::Call(call) => call.deadline(),
+        }
+    }
+
+    fn patience(&self) -> Instant {
+        match self {
+            Self::Greeting(_, _, deadline) => *deadline,
+            Self::Call(call) => call.patience(),
+        }
+    }
+}
+
+/// Says that the lane has this task; its end, however it comes, says that it has none.
+pub(super) struct Running {
+    shared: Arc<Shared>,
+    /// The lane goes on without this task.
+    is_retired: bool,
+}
+
+impl Running {
+    pub(super) const fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            is_retired: false,
+        }
+    }
+
+    /// The lane goes on without this task, and opens another connection for the next call. What waits is told
+    /// that it was not sent because of `failure`.
+    fn retire(&mut self, failure: &Failure) {
+        for call in self.let_go() {
+            call.on_failure(failure.clone());
+        }
+    }
+
+    fn let_go(&mut self) -> Calls {
+        if std::mem::replace(&mut self.is_retired, true) {
+            return Calls::new();
+        }
+        let mut inbox = self.shared.inbox();
+        inbox.is_running = false;
+        std::mem::take(&mut inbox.calls)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Each is told by being dropped, outside of the lock.
+        drop(self.let_go());
+    }
+}
+
+/// Runs one connection from its first byte to its last.
+pub(super) async fn run(mut running: Running) {
+    let shared = Arc::clone(&running.shared);
+    let opened = watched(&shared, open(&shared)).await;
+    let (stream, connection) = match opened {
+        Ok(opened) => opened,
+        Err(failure) => {
+            let mut inbox = shared.inbox();
+            inbox.failures += 1;
+            inbox.last_failure = failure.clone();
+            let pause = retry::pause(inbox.failures, &shared.setting.random);
+            shared.peer.set_down(Instant::now(), pause);
+            drop(inbox);
+            running.retire(&failure);
+            return;
+        }
+    };
+    shared.inbox().failures = 0;
+    shared.peer.set_up();
+    let mut drive = Drive {
+        shared: &shared,
+        running: &mut running,
+        stream,
+        connection,
+        arrived: Calls::new(),
+    };
+    let why = match drive.until_broken().await {
+        Ok(()) => "it was closed".to_owned(),
+        Err(why) => format!("the connection to {}: {why}", shared.peer.address),
+    };
+    let lost = drive.connection.into_lost();
+    // What was not sent goes first, to keep its order before what waits.
+    for item in lost.unsent {
+        item.fail(Failure::NotSent(why.clone()));
+    }
+    for item in lost.sent {
+        item.fail(Failure::Lost(why.clone()));
+    }
+    running.retire(&Failure::NotSent(why));
+}
+
+impl Item {
+    fn fail(self, failure: Failure) {
+        if let Self::Call(call) = self {
+            call.on_failure(failure);
+        }
+    }
+}
+
+/// Waits for `work`, and meanwhile gives up calls in the inbox whose deadline passes.
+async fn watched<T>(shared: &Shared, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    loop {
+        let step = Instant::now() + WATCH_STEP;
+        let next = shared.earliest_deadline().map_or(step, |it| it.min(step));
+        tokio::select! {
+            done = &mut work => return done,
+            () = sleep_until(next.into()) => shared.expire_inbox(Instant::now()),
+        }
+    }
+}
+
+/// Connects and greets.
+async fn open(shared: &Shared) -> Result<(TcpStream, Connection<Item>), Failure> {
+    let address = &shared.peer.address;
+    let not_sent = |why: &dyn Display| Failure::NotSent(format!("{address}: {why}"));
+    let begin = Instant::now();
+    let limit = shared.setting.connect_timeout;
+    let opened = timeout(limit, async {
+        let stream = TcpStream::connect(address)
+            .await
+            .map_err(|it| not_sent(&it))?;
+        stream.set_nodelay(true).map_err(|it| not_sent(&it))?;
+        let mut connection =
+            Connection::new(shared.setting.reply_limits, shared.setting.silence_limit);
+        greet(shared, &stream, &mut connection, begin + limit).await?;
+        Ok((stream, connection))
+    });
+    let late = || not_sent(&format_args!("it was not ready within {limit:?}"));
+    opened.await.unwrap_or_else(|_| Err(late()))
+}
+
+async fn greet(
+    shared: &Shared,
+    stream: &TcpStream,
+    connection: &mut Connection<Item>,
+    deadline: Instant,
+) -> Result<(), Failure> {
+    let address = &shared.peer.address;
+    let not_sent = |why: &dyn Display| Failure::NotSent(format!("{address}: {why}"));
+    let greeting = &shared.setting.greeting;
+    for (step, bytes) in greeting.first() {
+        connection.submit(Item::Greeting(step, bytes, deadline));
+    }
+    let mut refusal = None;
+    while !connection.is_idle() {
+        write(stream, connection).map_err(|it| not_sent(&it))?;
+        stream.readable().await.map_err(|it| not_sent(&it))?;
+        let end = read(stream, connection, Instant::now());
+        while let Some(incoming) = connection.poll_reply().map_err(|it| not_sent(&it))? {
+            let Incoming::Reply(Some(Item::Greeting(step, ..)), value) = incoming else {
+                continue;
+            };
+            match step.answer(&value) {
+                Answer::Hello { is_node_port } => {
+                    match is_node_port {
+                        Some(true) => shared.peer.set_kind(Kind::Node),
+                        Some(false) => shared.peer.set_kind(Kind::Brick),
+                        None => {}
+                    }
+                    if let Some((step, bytes)) = greeting.second(is_node_port) {
+                        connection.submit(Item::Greeting(step, bytes, deadline));
+                    }
+                }
+                Answer::Accepted => {}
+                // The first refusal is the cause of the others.
+                Answer::Refused(line) => refusal = refusal.or(Some(Failure::Handshake(line))),
+            }
+        }
+        if let Some(refusal) = refusal {
+            return Err(refusal);
+        }
+        end.map_err(|it| not_sent(&it))?;
+    }
+    Ok(())
+}
+
+/// An open connection.
+struct Drive<'a> {
+    shared: &'a Shared,
+    running: &'a mut Running,
+    stream: TcpStream,
+    connection: Connection<Item>,
+    /// Calls on their way from the inbox to the connection.
+    arrived: Calls,
+}
+
+impl Drive<'_> {
+    /// Moves bytes until the connection is closed on purpose, or breaks.
+    async fn until_broken(&mut self) -> Result<(), String> {
+        let far = Instant::now() + Duration::from_secs(365 * 24 * 3600);
+        let mut alarm_at = far;
+        let mut alarm = pin!(sleep_until(far.into()));
+        loop {
+            // A socket that is always readable must not keep the other tasks from running.
+            tokio::task::consume_budget().await;
+            self.take_calls();
+            let is_written =
+                write(&self.stream, &mut self.connection).map_err(|error| error.to_string())?;
+            if self.is_over() {
+                return Ok(());
+            }
+            let next = self.connection.next_time().unwrap_or(far);
+            if next != alarm_at {
+                alarm_at = next;
+                alarm.as_mut().reset(next.into());
+            }
+            let interest = if is_written {
+                Interest::READABLE
+            } else {
+                Interest::READABLE | Interest::WRITABLE
+            };
+            // Reading comes before what has just been called: a connection that was closed meanwhile then
+            // takes nothing with it.
+            tokio::select! {
+                biased;
+                () = &mut alarm => {
+                    // Rings again only if it is set again.
+                    alarm_at = far;
+                    alarm.as_mut().reset(far.into());
+                    self.give_up_late()?;
+                }
+                ready = self.stream.ready(interest) => {
+                    if ready.map_err(|error| error.to_string())?.is_readable() {
+                        self.receive()?;
+                    }
+                }
+                // Once it is retired, calls are another task's.
+                () = self.shared.wake.notified(), if !self.running.is_retired => {}
+            }
+        }
+    }
+
+    fn take_calls(&mut self) {
+        if self.running.is_retired {
+            return;
+        }
+        self.shared.take_inbox(&mut self.arrived);
+        let is_brick = self.shared.peer.kind() == Kind::Brick;
+        for call in self.arrived.drain(..) {
+            if is_brick && call.needs_node_port() {
+                let why = format!("{} is a brick's port", self.shared.peer.address);
+                call.on_failure(Failure::NotSent(why));
+            } else {
+                self.connection.submit(Item::Call(call));
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.connection.is_idle() && {
+            if self.running.is_retired {
+                return true;
+            }
+            let inbox = self.shared.inbox();
+            inbox.is_closed && inbox.calls.is_empty()
+        }
+    }
+
+    fn receive(&mut self) -> Result<(), String> {
+        let end = read(&self.stream, &mut self.connection, Instant::now());
+        if end.is_ok() {
+            self.shared.peer.set_up();
+        }
+        loop {
+            match self.connection.poll_reply() {
+                Ok(None) => break,
+                Ok(Some(Incoming::Reply(Some(Item::Call(call)), value))) => call.on_reply(value),
+                // Of a call that was given up, or a message that nobody subscribed to.
+                Ok(Some(Incoming::Reply(..) | Incoming::Push(_))) => {}
+                Err(garbage) => return Err(garbage.to_string()),
+            }
+        }
+        end.map_err(|error| error.to_string())
+    }
+
+    fn give_up_late(&mut self) -> Result<(), String> {
+        let (mut is_dead, mut is_silent_now) = (false, false);
+        for expired in self.connection.take_expired(Instant::now()) {
+            match expired {
+                Expired::Waiting(item) => item.fail(Failure::LateUnsent),
+                Expired::Mute => is_silent_now = true,
+                Expired::Silent(item) => {
+                    is_silent_now = true;
+                    item.fail(Failure::Silent);
+                }
+                Expired::Late { request, is_silent } => {
+                    is_dead |= is_silent;
+                    request.fail(Failure::Late);
+                }
+            }
+        }
+        if is_silent_now {
+            // It may come round, so what it owes is waited for; but nothing more is entrusted to it.
+            let why = Failure::NotSent(format!("{} is silent", self.shared.peer.address));
+            for item in self.connection.take_waiting() {
+                item.fail(why.clone());
+            }
+            self.running.retire(&why);
+        }
+        if is_dead {
+            return Err("it has been silent for a whole deadline".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Writes what can be written; whether that was all.
+fn write(stream: &TcpStream, connection: &mut Connection<Item>) -> io::Result<bool> {
+    loop {
+        let output = connection.poll_output(Instant::now());
+        if output.is_empty() {
+            return Ok(true);
+        }
+        match stream.try_write(output) {
+            Ok(count) => connection.on_written(count),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Reads once. What was read is in the connection also if this fails.
+fn read(stream: &TcpStream, connection: &mut Connection<Item>, now: Instant) -> io::Result<()> {
+    match stream.try_read(connection.input_space()) {
+        Ok(0) => Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the server closed it",
+        )),
+        Ok(count) => {
+            connection.on_received(count, now);
+            Ok(())
+        }
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+            ) =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}

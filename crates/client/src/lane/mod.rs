@@ -1,0 +1,158 @@
+//! A connection that is opened when it is needed, and what waits for it.
+//!
+//! In:  calls ([`Lane::push`]). Out: each call's reply or failure ([`Call::on_reply`], [`Call::on_failure`]).
+//!
+//! A task of its own drives the connection (`drive`), from the first call until it breaks; the next call
+//! starts another. Calls come through an inbox, which the task empties once a turn: whatever was called
+//! meanwhile is written together.
+//!
+//! Invariants:
+//! - A task serves the inbox if and only if the state says so; if it is dropped (a runtime that stops), every
+//!   call in the inbox is dropped too, and so ends.
+//! - A connection that has been silent for too long gets no more calls: the next one opens another. What it owes
+//!   it may still answer.
+//! - After a failed attempt to connect, nobody tries again before a pause that grows and differs by chance,
+//!   and then one call alone finds out.
+
+mod drive;
+
+use crate::{
+    call::{Call, Calls},
+    connection::Greeting,
+    endpoint::Peer,
+    random::Random,
+    retry::Failure,
+};
+use brickyard_wire::ReplyLimits;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+use tokio::{runtime::Handle, sync::Notify};
+
+/// What all connections to one table have in common.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) greeting: Greeting,
+    /// Connections to one address.
+    pub(crate) lanes: usize,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) silence_limit: Duration,
+    pub(crate) reply_limits: ReplyLimits,
+    pub(crate) runtime: Handle,
+    pub(crate) random: Random,
+}
+
+/// The handle of a connection; dropped, it closes once nothing is owed.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    peer: Arc<Peer>,
+    setting: Arc<Setting>,
+    /// A lock of the standard library: it is held for a push or a swap, never across an await.
+    inbox: Mutex<Inbox>,
+    wake: Notify,
+}
+
+#[derive(Debug)]
+struct Inbox {
+    calls: Calls,
+    is_running: bool,
+    is_closed: bool,
+    /// Attempts to connect that failed since one succeeded.
+    failures: u32,
+    /// Why the last one failed.
+    last_failure: Failure,
+}
+
+impl Lane {
+    pub(crate) fn new(peer: Arc<Peer>, setting: Arc<Setting>) -> Self {
+        let inbox = Inbox {
+            calls: Vec::new(),
+            is_running: false,
+            is_closed: false,
+            failures: 0,
+            last_failure: Failure::NotSent(format!("{} does not answer", peer.address)),
+        };
+        Self {
+            shared: Arc::new(Shared {
+                peer,
+                setting,
+                inbox: Mutex::new(inbox),
+                wake: Notify::new(),
+            }),
+        }
+    }
+
+    /// Takes a call.
+    ///
+    /// # Errors
+    /// The call, if the last attempt to connect failed and it is too early for another.
+    pub(crate) fn push(&self, call: Box<Call>, now: Instant) -> Result<(), (Box<Call>, Failure)> {
+        let shared = &self.shared;
+        let mut inbox = shared.inbox();
+        if !shared.peer.is_up(now) {
+            return Err((call, inbox.last_failure.clone()));
+        }
+        let was_empty = inbox.calls.is_empty();
+        inbox.calls.push(call);
+        if inbox.is_running {
+            drop(inbox);
+            if was_empty {
+                shared.wake.notify_one();
+            }
+            return Ok(());
+        }
+        inbox.is_running = true;
+        if inbox.failures > 0 {
+            // This call finds out; the others need not wait for it.
+            shared.peer.set_down(now, shared.setting.connect_timeout);
+        }
+        drop(inbox);
+        let running = drive::Running::new(Arc::clone(shared));
+        shared.setting.runtime.spawn(drive::run(running));
+        Ok(())
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.shared.inbox().is_closed = true;
+        self.shared.wake.notify_one();
+    }
+}
+
+impl Shared {
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        // Nothing panics while it is held, and its parts are independent of each other.
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Swaps what waits with an empty list.
+    fn take_inbox(&self, into: &mut Calls) {
+        debug_assert!(into.is_empty(), "the last inbox was used up");
+        std::mem::swap(&mut self.inbox().calls, into);
+    }
+
+    /// Takes out the calls whose deadline has passed, while there is no connection for them.
+    fn expire_inbox(&self, now: Instant) {
+        let late: Calls = {
+            let mut inbox = self.inbox();
+            inbox
+                .calls
+                .extract_if(.., |call| now >= call.deadline())
+                .collect()
+        };
+        for call in late {
+            call.on_failure(Failure::LateUnsent);
+        }
+    }
+
+    fn earliest_deadline(&self) -> Option<Instant> {
+        self.inbox().calls.iter().map(|call| call.deadline()).min()
+    }
+}

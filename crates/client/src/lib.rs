@@ -1,0 +1,78 @@
+//! The client library: a table in the cluster, used like a local map.
+//!
+//! In:  calls on a [`Table`]. Out: [`Pending`] results: values, or an [`Error`] that says what became of the
+//! call.
+//!
+//! ```no_run
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), brickyard_client::Error> {
+//! use brickyard_client::{Client, Options};
+//!
+//! let client = Client::connect(Options::new(["127.0.0.1:6379"])).await?;
+//! let table = client.table("people");
+//!
+//! // Each call is sent at once; await the results when they are needed.
+//! let writes: Vec<_> = (0..100).map(|n| table.set(format!("person:{n}"), "..." )).collect();
+//! for write in writes {
+//!     write.await?;
+//! }
+//! println!("{:?}", table.get("person:7").await?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - **Zero hop.** The client holds the slot map and goes straight to the brick that holds a key. It needs no map
+//!   to begin with: a node port serves every key, and a brick that is asked wrongly says where to go, which
+//!   repairs the map.
+//! - **Split-phase.** Calls do not wait for each other. Those that are made in one turn leave in one write; what
+//!   is in flight is bounded ([`Options`]), and what is beyond waits in its [`Pending`].
+//! - **Honest outcomes.** Reads are sent again until their deadline. A write is sent again only when it is known
+//!   not to have been executed; otherwise [`Error::UnknownOutcome`] says that nobody knows.
+//! - **Reads from replicas**, if wanted ([`ReadPolicy`]), with the caches of all replicas adding up ([`Lard`]).
+//!
+//! Reading order: `client`, `table`, `pending` (what a program sees); `call`, `router`, `map`, `lard`, `retry`,
+//! `refresh` (where a call goes and what follows when that fails); `endpoint`, `lane` (sockets and tasks);
+//! `connection` (the protocol, without IO).
+//!
+//! Invariants:
+//! - A write is never executed twice by this library, nor reported as not executed when it may have been.
+//! - Every call ends at its deadline at the latest; if nothing else, with what is known of it then.
+//! - Memory is bounded by the options, by the replies that were not taken yet, and by the futures that the
+//!   caller holds.
+//!
+//! Not here: which partition a slot's keys are in, and who holds a lease (the servers know); transactions, which
+//! need a connection of their own.
+
+mod budget;
+mod call;
+mod client;
+mod command;
+mod connection;
+mod convert;
+mod endpoint;
+mod error;
+mod lane;
+mod lard;
+mod map;
+mod options;
+mod pending;
+mod pipeline;
+mod random;
+mod refresh;
+mod retry;
+mod router;
+mod scan;
+mod set;
+mod table;
+
+pub use brickyard_wire::Value;
+pub use client::Client;
+pub use convert::Ttl;
+pub use error::Error;
+pub use lard::Lard;
+pub use options::{Options, ReadPolicy};
+pub use pending::Pending;
+pub use pipeline::Pipeline;
+pub use scan::Scan;
+pub use set::{SetOptions, SetOutcome};
+pub use table::Table;

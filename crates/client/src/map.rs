@@ -1,0 +1,161 @@
+//! The slot map as a client holds it: from a slot to the addresses of its replica group.
+//!
+//! In:  a reply to `CLUSTER SLOTS`, and what `MOVED` errors say. Out: for a slot, who holds it.
+//!
+//! Invariants:
+//! - A map may be old, and is never believed more than the brick that answers: whoever is asked wrongly
+//!   says so (`MOVED`), and the entry is repaired.
+//! - Nothing in a reply panics or takes more memory than the reply itself.
+//!
+//! Not here: asking for the map (`refresh`), connections (`endpoint`).
+
+use brickyard_types::Slot;
+use brickyard_wire::Value;
+
+/// A slot that nobody is known to hold.
+const NOBODY: u16 = u16::MAX;
+
+/// Who holds which slot. Addresses are `host:port`, named by their places in [`Self::addresses`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SlotMap {
+    /// For each slot, the place of its group.
+    slots: Vec<u16>,
+    /// The members of each group, the primary first.
+    groups: Vec<Vec<usize>>,
+    addresses: Vec<String>,
+}
+
+impl SlotMap {
+    /// A map that knows nothing.
+    pub(crate) fn empty() -> Self {
+        Self {
+            slots: vec![NOBODY; usize::from(Slot::COUNT)],
+            groups: Vec::new(),
+            addresses: Vec::new(),
+        }
+    }
+
+    /// Reads a reply to `CLUSTER SLOTS` that came from `asked` (a host): an empty host in it means that one.
+    ///
+    /// # Errors
+    /// What is wrong with the reply.
+    pub(crate) fn from_reply(reply: &Value, asked: &str) -> Result<Self, String> {
+        let mut map = Self::empty();
+        let ranges = reply.elements().ok_or("CLUSTER SLOTS gave no list")?;
+        for range in ranges {
+            let range = Range::read(range).ok_or("CLUSTER SLOTS gave a range that is none")?;
+            let mut members = Vec::with_capacity(range.members.len());
+            for member in range.members {
+                let (host, port) =
+                    address_of(member).ok_or("CLUSTER SLOTS gave a node without address")?;
+                let host = if host.is_empty() { asked } else { &host };
+                members.push(map.intern(&join(host, port)));
+            }
+            let group = map.group(members);
+            let slots = map.slots.get_mut(range.first..=range.last);
+            slots
+                .ok_or("CLUSTER SLOTS gave a slot that does not exist")?
+                .fill(group);
+        }
+        Ok(map)
+    }
+
+    /// All addresses of the map; a group's members are places in it.
+    pub(crate) fn addresses(&self) -> &[String] {
+        &self.addresses
+    }
+
+    /// The members of the group that holds `slot`, the primary first; empty if nobody is known.
+    pub(crate) fn members(&self, slot: Slot) -> &[usize] {
+        let group = self.slots.get(usize::from(slot.0)).copied();
+        group
+            .and_then(|group| self.groups.get(usize::from(group)))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The slot is at `address`, as a `MOVED` says; the rest of its group is not known. Returns the
+    /// address's place and whether anything changed.
+    pub(crate) fn repair(&mut self, slot: Slot, address: &str) -> (usize, bool) {
+        let place = self.intern(address);
+        if self.members(slot).first() == Some(&place) {
+            return (place, false);
+        }
+        let group = self.group(vec![place]);
+        if let Some(entry) = self.slots.get_mut(usize::from(slot.0)) {
+            *entry = group;
+        }
+        (place, true)
+    }
+
+    fn intern(&mut self, address: &str) -> usize {
+        let known = self.addresses.iter().position(|it| it == address);
+        known.unwrap_or_else(|| {
+            self.addresses.push(address.to_owned());
+            self.addresses.len() - 1
+        })
+    }
+
+    /// The place of the group with these members, made if there is none. Ranges come in the order of slots
+    /// and neighbours are alike, so the last groups are looked at first.
+    fn group(&mut self, members: Vec<usize>) -> u16 {
+        if members.is_empty() {
+            return NOBODY;
+        }
+        let known = self.groups.iter().rposition(|group| *group == members);
+        let place = known.unwrap_or_else(|| {
+            self.groups.push(members);
+            self.groups.len() - 1
+        });
+        u16::try_from(place).unwrap_or(NOBODY)
+    }
+}
+
+struct Range<'a> {
+    first: usize,
+    last: usize,
+    members: &'a [Value],
+}
+
+impl<'a> Range<'a> {
+    fn read(value: &'a Value) -> Option<Self> {
+        let [first, last, members @ ..] = value.elements()? else {
+            return None;
+        };
+        let (first, last) = (first.integer()?, last.integer()?);
+        (first <= last).then_some(())?;
+        Some(Self {
+            first: usize::try_from(first).ok()?,
+            last: usize::try_from(last).ok()?,
+            members,
+        })
+    }
+}
+
+fn address_of(member: &Value) -> Option<(String, u16)> {
+    let [host, port, ..] = member.elements()? else {
+        return None;
+    };
+    let host = match host {
+        Value::Null => "",
+        other => std::str::from_utf8(other.bytes()?).ok()?,
+    };
+    Some((host.to_owned(), u16::try_from(port.integer()?).ok()?))
+}
+
+/// `host:port`, with the brackets that an IPv6 address needs.
+pub(crate) fn join(host: &str, port: u16) -> String {
+    if host.contains(':') && !host.starts_with('[') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    }
+}
+
+/// The host of `host:port`.
+pub(crate) fn host_of(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host)
+}
+
+#[cfg(test)]
+#[path = "map_test.rs"]
+mod map_test;

@@ -1,0 +1,115 @@
+//! How a client finds its cluster, who it is there, and how far it goes.
+//!
+//! In:  a caller's wishes. Out: [`Options`].
+
+use crate::lard::Lard;
+use brickyard_types::limits::VALUE_BYTES_MAX;
+use brickyard_wire::ReplyLimits;
+use std::{fmt, time::Duration};
+
+/// Which replicas answer reads. Either way reads are linearizable.
+///
+/// ```
+/// use brickyard_client::{Lard, ReadPolicy};
+/// let spread = ReadPolicy::Replicas(Lard::default());
+/// assert_ne!(spread, ReadPolicy::default());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadPolicy {
+    /// The primary of the key's partition.
+    #[default]
+    Primary,
+    /// Each key's reads prefer one of its replicas, and leave it while it is overloaded or down.
+    Replicas(Lard),
+}
+
+/// What a client is made from. The fields have defaults; seeds are all that is needed.
+///
+/// ```
+/// use brickyard_client::Options;
+/// use std::time::Duration;
+///
+/// let options = Options {
+///     user: Some("ann".to_owned()),
+///     password: Some("secret".to_owned()),
+///     deadline: Duration::from_secs(1),
+///     ..Options::new(["10.0.0.1:6379", "10.0.0.2"])
+/// };
+/// assert_eq!(options.seeds, ["10.0.0.1:6379", "10.0.0.2:6379"]);
+/// ```
+#[derive(Clone)]
+pub struct Options {
+    /// Where to begin: `host:port` of node ports or bricks' ports, in any order. Name a node port of
+    /// several nodes: they serve what concerns the whole table (SCAN, DBSIZE, ...), and stand in where the
+    /// map does not help.
+    pub seeds: Vec<String>,
+    /// User name; a password without one is the default user's.
+    pub user: Option<String>,
+    /// Password.
+    pub password: Option<String>,
+    /// How long a call may take, all its attempts together. Default: 5 s. A replica that fails is replaced
+    /// within about two lease times, 3 s by default.
+    pub deadline: Duration,
+    /// How long a connection may take to be made. Default: 1 s.
+    pub connect_timeout: Duration,
+    /// A connection that owes an answer and has been silent for so long may be dead: it gets no more calls, and
+    /// reads are asked of somebody else once half of their deadline is over. Default: 1 s, far beyond what a
+    /// brick that lives is ever silent.
+    pub silence_limit: Duration,
+    /// Connections to a brick, for each table; at least 1. Default: 1. A second one helps where single
+    /// connections are slow, not where bricks are.
+    pub connections_per_brick: usize,
+    /// Which replicas answer reads.
+    pub reads: ReadPolicy,
+    /// Most calls that may be sent and not answered, all tables together; more wait. Default: 8192.
+    pub in_flight_max: usize,
+    /// Most bytes of requests that may be sent and not answered. Default: 64 MiB. A request that is larger
+    /// by itself goes alone.
+    pub in_flight_bytes_max: usize,
+    /// Longest key or value that is sent. Default: 64 MiB, the server's. A server closes the connection on
+    /// longer ones, which would leave other calls' outcomes unknown; so they are refused here.
+    pub argument_bytes_max: usize,
+    /// Bounds on replies.
+    pub reply_limits: ReplyLimits,
+}
+
+impl Options {
+    /// The defaults, with these seeds. A seed without a port is at 6379.
+    #[must_use]
+    pub fn new<S: Into<String>>(seeds: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            seeds: seeds.into_iter().map(|it| with_port(it.into())).collect(),
+            user: None,
+            password: None,
+            deadline: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(1),
+            silence_limit: Duration::from_secs(1),
+            connections_per_brick: 1,
+            reads: ReadPolicy::Primary,
+            in_flight_max: 8192,
+            in_flight_bytes_max: 64 * 1024 * 1024,
+            argument_bytes_max: VALUE_BYTES_MAX,
+            reply_limits: ReplyLimits::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("seeds", &self.seeds)
+            .field("user", &self.user)
+            .field("password", &self.password.as_ref().map(|_| "***"))
+            .field("deadline", &self.deadline)
+            .field("reads", &self.reads)
+            .finish_non_exhaustive()
+    }
+}
+
+fn with_port(seed: String) -> String {
+    let port = seed.rsplit_once(':').map(|(_, port)| port);
+    match port {
+        Some(port) if port.parse::<u16>().is_ok() => seed,
+        _ => format!("{seed}:6379"),
+    }
+}

@@ -1,0 +1,161 @@
+//! What to do about a call that failed: give it up, or send it again.
+//!
+//! In:  what happened ([`Failure`]) and whether the call writes. Out: a [`Verdict`].
+//!
+//! Invariants:
+//! - A write is sent again only when it is known that it was not executed and will not be.
+//! - What is refused for good (syntax, types, rights, a full table) is not sent again.
+//!
+//! The one place that decides it: an id that lets a server recognise a write that it has executed would be
+//! looked at here, and nowhere else, to send a write again after [`Failure::Lost`].
+//!
+//! Not here: when and where it is sent again (`router`).
+//! Source: docs/wire.md, "What an error promises".
+
+use crate::{Error, map::join, random::Random};
+use brickyard_types::Slot;
+use brickyard_wire::{Fate, fate};
+use std::time::Duration;
+
+/// The first pause, and the longest.
+const PAUSE_MIN: Duration = Duration::from_millis(4);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// A `MOVED` is followed at once so many times; then two bricks send us to each other, and we wait for one
+/// of them to learn.
+const REDIRECTS_AT_ONCE: u32 = 4;
+
+/// What happened to an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// An error reply: its line.
+    Reply(Vec<u8>),
+    /// It did not leave: no connection, or it broke before.
+    NotSent(String),
+    /// It left, and the connection broke before the answer.
+    Lost(String),
+    /// It left, and that connection has been silent since.
+    Silent,
+    /// Its deadline passed before it left.
+    LateUnsent,
+    /// Its deadline passed after it left.
+    Late,
+    /// The server refuses the connection itself: the user, the password, the table.
+    Handshake(Vec<u8>),
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// That is how it ends.
+    Fail(Error),
+    /// Send it again, as `again` says; if the deadline leaves no time for it, it ends as `otherwise`.
+    Again { again: Again, otherwise: Error },
+}
+
+/// How to send a call again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// At once, to the address where the slot is now.
+    At { slot: Slot, host: String, port: u16 },
+    /// After a pause, to wherever the map says then.
+    AfterPause {
+        /// Whether the map is in doubt.
+        is_map_old: bool,
+    },
+}
+
+/// Decides about a call of which `attempt` attempts (the first is 1) have failed, the last with `failure`.
+pub(crate) fn judge(failure: Failure, is_read: bool, attempt: u32, allowance: Duration) -> Verdict {
+    let again = |is_map_old, otherwise| Verdict::Again {
+        again: Again::AfterPause { is_map_old },
+        otherwise,
+    };
+    let timeout = Error::Timeout { after: allowance };
+    match failure {
+        Failure::Reply(line) | Failure::Handshake(line) if fate(&line) == Fate::NotExecuted => {
+            let error = Error::from_reply(&line);
+            match moved(&line) {
+                Some(at) if attempt <= REDIRECTS_AT_ONCE => Verdict::Again {
+                    again: at,
+                    otherwise: error,
+                },
+                _ if is_momentary(&line) => again(is_about_the_map(&line), error),
+                _ => Verdict::Fail(error),
+            }
+        }
+        Failure::Reply(line) | Failure::Handshake(line) => Verdict::Fail(Error::from_reply(&line)),
+        Failure::NotSent(reason) => again(true, Error::unreachable(reason)),
+        Failure::Lost(_) | Failure::Silent if is_read => again(true, timeout),
+        Failure::Lost(reason) => Verdict::Fail(Error::unknown(reason)),
+        Failure::Late | Failure::LateUnsent if is_read => Verdict::Fail(timeout),
+        Failure::Silent | Failure::Late => Verdict::Fail(Error::unknown(format!(
+            "it was sent, and not answered within {allowance:?}"
+        ))),
+        Failure::LateUnsent => Verdict::Fail(Error::unreachable(format!(
+            "the connection took nothing more for {allowance:?}"
+        ))),
+    }
+}
+
+/// The pause before attempt number `attempt + 1`: doubled each time, and different for every call, lest they
+/// all come back together.
+pub(crate) fn pause(attempt: u32, random: &Random) -> Duration {
+    let doubled = PAUSE_MIN.saturating_mul(1 << attempt.saturating_sub(1).min(16));
+    let most = doubled.min(PAUSE_MAX);
+    let nanos = most.as_nanos() as u64;
+    Duration::from_nanos(nanos / 2 + random.next() % (nanos / 2))
+}
+
+fn first_word(line: &[u8]) -> &[u8] {
+    line.split(|byte| *byte == b' ').next().unwrap_or_default()
+}
+
+/// Refusals that time will mend, of those that promise that nothing was executed.
+fn is_momentary(line: &[u8]) -> bool {
+    matches!(
+        first_word(line),
+        b"MOVED"
+            | b"ASK"
+            | b"TRYAGAIN"
+            | b"CLUSTERDOWN"
+            | b"LOADING"
+            | b"NOREPLICAS"
+            | b"BUSY"
+            | b"READONLY"
+            | b"MASTERDOWN"
+    )
+}
+
+/// Refusals after which a newer map may help.
+fn is_about_the_map(line: &[u8]) -> bool {
+    matches!(
+        first_word(line),
+        b"MOVED" | b"ASK" | b"CLUSTERDOWN" | b"READONLY" | b"MASTERDOWN"
+    )
+}
+
+/// Reads `MOVED slot host:port`.
+fn moved(line: &[u8]) -> Option<Again> {
+    let line = std::str::from_utf8(line).ok()?;
+    let mut words = line.strip_prefix("MOVED ")?.split(' ');
+    let slot = Slot(words.next()?.parse().ok()?);
+    let (host, port) = words.next()?.rsplit_once(':')?;
+    let port = port.parse().ok()?;
+    (slot.0 < Slot::COUNT).then(|| Again::At {
+        slot,
+        host: host.trim_matches(['[', ']']).to_owned(),
+        port,
+    })
+}
+
+impl Again {
+    /// The address of [`Self::At`], of which an empty host means the one that was asked.
+    pub(crate) fn address(host: &str, port: u16, asked: &str) -> String {
+        join(if host.is_empty() { asked } else { host }, port)
+    }
+}
+
+#[cfg(test)]
+#[path = "retry_test.rs"]
+mod retry_test;

@@ -1,0 +1,117 @@
+use super::*;
+
+const ALLOWANCE: Duration = Duration::from_secs(1);
+
+fn judged(failure: Failure, is_read: bool) -> Verdict {
+    judge(failure, is_read, 1, ALLOWANCE)
+}
+
+fn reply(line: &str) -> Failure {
+    Failure::Reply(line.as_bytes().to_vec())
+}
+
+fn is_again(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Again { .. })
+}
+
+#[test]
+fn what_was_promised_not_to_be_executed_is_sent_again() {
+    for line in [
+        "TRYAGAIN x",
+        "CLUSTERDOWN x",
+        "LOADING x",
+        "NOREPLICAS x",
+        "BUSY x",
+        "ASK 1 a:1",
+        "MOVED 1 a:1",
+    ] {
+        assert!(is_again(&judged(reply(line), true)), "{line}");
+        assert!(is_again(&judged(reply(line), false)), "{line}");
+    }
+    assert!(is_again(&judged(Failure::NotSent("refused".into()), false)));
+}
+
+#[test]
+fn what_time_does_not_mend_is_refused_at_once() {
+    for line in [
+        "OOM x",
+        "MISCONF x",
+        "CROSSSLOT x",
+        "WRONGTYPE x",
+        "ERR x",
+        "NOPERM x",
+        "DAMAGED x",
+    ] {
+        let text = line.to_owned();
+        assert_eq!(
+            judged(reply(line), false),
+            Verdict::Fail(Error::Refused { text })
+        );
+    }
+}
+
+#[test]
+fn a_write_is_never_sent_again_once_its_fate_is_open() {
+    for failure in [
+        Failure::Lost("reset".into()),
+        Failure::Late,
+        reply("UNKNOWNRESULT x"),
+    ] {
+        let verdict = judged(failure, false);
+        assert!(
+            matches!(verdict, Verdict::Fail(Error::UnknownOutcome { .. })),
+            "{verdict:?}"
+        );
+    }
+}
+
+#[test]
+fn a_read_is_sent_again_until_its_deadline() {
+    assert!(is_again(&judged(Failure::Lost("reset".into()), true)));
+    assert!(is_again(&judged(Failure::Silent, true)));
+    let late = Verdict::Fail(Error::Timeout { after: ALLOWANCE });
+    assert_eq!(judged(Failure::Late, true), late);
+    assert_eq!(judged(Failure::LateUnsent, true), late);
+}
+
+#[test]
+fn a_write_that_was_late_before_it_left_was_not_executed() {
+    let verdict = judged(Failure::LateUnsent, false);
+    assert!(matches!(verdict, Verdict::Fail(Error::Unreachable { .. })));
+}
+
+#[test]
+fn moved_is_followed_at_once_but_not_in_circles() {
+    let at = |host: &str| Again::At {
+        slot: Slot(3999),
+        host: host.to_owned(),
+        port: 6381,
+    };
+    for (line, host) in [
+        ("MOVED 3999 127.0.0.1:6381", "127.0.0.1"),
+        ("MOVED 3999 :6381", ""),
+        ("MOVED 3999 ::1:6381", "::1"),
+        ("MOVED 3999 [::1]:6381", "::1"),
+    ] {
+        match judged(reply(line), false) {
+            Verdict::Again { again, .. } => assert_eq!(again, at(host)),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+    let fifth = judge(reply("MOVED 3999 a:1"), false, 5, ALLOWANCE);
+    let expected = Again::AfterPause { is_map_old: true };
+    assert!(matches!(fifth, Verdict::Again { again, .. } if again == expected));
+    assert_eq!(Again::address("", 7, "here"), "here:7");
+}
+
+#[test]
+fn pauses_grow_differ_and_end() {
+    let random = Random::new();
+    for attempt in 1..40 {
+        let pause = pause(attempt, &random);
+        assert!(pause >= PAUSE_MIN / 2 && pause < PAUSE_MAX, "{pause:?}");
+    }
+    assert!(pause(20, &random) >= PAUSE_MAX / 2);
+    let several: std::collections::BTreeSet<_> = (0..20).map(|_| pause(9, &random)).collect();
+    assert!(several.len() > 10);
+}

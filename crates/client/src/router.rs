@@ -1,0 +1,383 @@
+//! One table's way through the cluster: whom a call goes to, and what follows when that fails.
+//!
+//! In:  calls; failures of their attempts; maps. Out: calls on connections; calls that are over.
+//!
+//! Invariants:
+//! - A call is in one place: on a connection, pausing in a task of its own, or over. So what pauses counts
+//!   as in flight, and is bounded.
+//! - Knowing nothing is no obstacle: without a map, or with one that is wrong, a call goes to any address
+//!   that may know better, and a brick that is asked wrongly says where to go.
+//!
+//! Not here: when a call may be sent again (`retry`), asking for the map (`refresh`).
+
+use crate::{
+    Error,
+    budget::Budget,
+    call::{Call, Prepared, Route},
+    command::Place,
+    connection::Greeting,
+    endpoint::{Endpoint, Kind, Peer},
+    lane::Setting,
+    lard::{Candidate, Lard},
+    map::{SlotMap, host_of},
+    options::{Options, ReadPolicy},
+    random::Random,
+    retry::{Again, Failure, Verdict, judge, pause},
+};
+use brickyard_types::Slot;
+use brickyard_wire::Value;
+use std::{
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicBool},
+    time::Instant,
+};
+use tokio::{runtime::Handle, sync::oneshot, time::sleep};
+
+/// What the tables of a client share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) budget: Budget,
+    pub(crate) runtime: Handle,
+    pub(crate) is_closed: AtomicBool,
+}
+
+/// The way to one table.
+#[derive(Debug)]
+pub(crate) struct Router {
+    pub(crate) client: Arc<Shared>,
+    pub(crate) setting: Arc<Setting>,
+    directory: RwLock<Directory>,
+    pub(crate) is_refreshing: AtomicBool,
+}
+
+/// Who is where, as far as is known.
+#[derive(Debug)]
+struct Directory {
+    map: SlotMap,
+    /// One for each address of the map, at its place.
+    mapped: Vec<Arc<Endpoint>>,
+    seeds: Vec<Arc<Endpoint>>,
+}
+
+impl Router {
+    pub(crate) fn new(client: Arc<Shared>, table: Option<String>) -> Arc<Self> {
+        let options = &client.options;
+        let setting = Arc::new(Setting {
+            greeting: Greeting {
+                user: options.user.clone(),
+                password: options.password.clone(),
+                table,
+                reads_from_backups: options.reads != ReadPolicy::Primary,
+            },
+            lanes: options.connections_per_brick,
+            connect_timeout: options.connect_timeout,
+            silence_limit: options.silence_limit,
+            reply_limits: options.reply_limits,
+            runtime: client.runtime.clone(),
+            random: Random::new(),
+        });
+        let seeds = options.seeds.iter();
+        let directory = Directory {
+            map: SlotMap::empty(),
+            mapped: Vec::new(),
+            seeds: seeds
+                .map(|seed| Endpoint::new(seed, Kind::Unknown, &setting))
+                .collect(),
+        };
+        Arc::new(Self {
+            client,
+            setting,
+            directory: RwLock::new(directory),
+            is_refreshing: AtomicBool::new(false),
+        })
+    }
+
+    /// Makes a call of a request and sends it.
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        prepared: Prepared,
+        cost: u32,
+        times: (Instant, Instant),
+    ) -> oneshot::Receiver<Result<Value, Error>> {
+        let route = Route::Free { redirect: None };
+        let (call, receiver) = Call::new(prepared, route, Arc::clone(self), Some(cost), times);
+        self.dispatch(call, times.0);
+        receiver
+    }
+
+    /// Asks one endpoint, once, outside of the budget: for questions of the library's own.
+    pub(crate) fn ask(
+        self: &Arc<Self>,
+        endpoint: &Endpoint,
+        prepared: Prepared,
+        times: (Instant, Instant),
+    ) -> oneshot::Receiver<Result<Value, Error>> {
+        let (call, receiver) = Call::new(prepared, Route::Fixed, Arc::clone(self), None, times);
+        if let Err((call, failure)) = endpoint.push(call, 0, times.0) {
+            call.on_failure(failure);
+        }
+        receiver
+    }
+
+    /// Sends a call to whom it should go now.
+    fn dispatch(self: &Arc<Self>, mut call: Box<Call>, now: Instant) {
+        let spread = match call.prepared.shape.place {
+            Place::Slot(slot) => usize::from(slot.0),
+            Place::Node | Place::Anywhere => 0,
+        };
+        let refused = match self.choose(&mut call, now) {
+            Ok(endpoint) => match endpoint.push(call, spread, now) {
+                Ok(()) => return,
+                Err(refused) => refused,
+            },
+            Err(NoWay::NoNodePort) => {
+                call.finish(Err(Error::invalid(
+                    "it concerns the whole table or several slots, which only a node port serves, and \
+                     all seeds are bricks' ports; add a node port to Options::seeds",
+                )));
+                return;
+            }
+            Err(NoWay::AllDown) => (
+                call,
+                Failure::NotSent("no address of the cluster answers".to_owned()),
+            ),
+        };
+        let (call, failure) = refused;
+        call.on_failure(failure);
+    }
+
+    fn choose(self: &Arc<Self>, call: &mut Call, now: Instant) -> Result<Arc<Endpoint>, NoWay> {
+        if let Route::Free { redirect } = &mut call.route
+            && let Some(address) = redirect.take()
+        {
+            return Ok(self.endpoint(&address));
+        }
+        let directory = self.directory();
+        match call.prepared.shape.place {
+            Place::Slot(slot) => {
+                let policy = self.client.options.reads;
+                let chosen = match policy {
+                    ReadPolicy::Replicas(lard) if call.is_read() => {
+                        directory.replica(slot, call.prepared.key_hash, lard, now)
+                    }
+                    _ => directory.primary(slot, now),
+                };
+                let stand_in = || directory.stand_in(Kind::Brick, self.random(), now);
+                chosen.or_else(stand_in).ok_or(NoWay::AllDown)
+            }
+            Place::Anywhere => directory
+                .stand_in(Kind::Brick, self.random(), now)
+                .ok_or(NoWay::AllDown),
+            Place::Node => directory
+                .stand_in(Kind::Unknown, self.random(), now)
+                .ok_or_else(|| {
+                    let is_brick = |it: &Arc<Endpoint>| it.peer.kind() == Kind::Brick;
+                    if directory.seeds.iter().all(is_brick) {
+                        NoWay::NoNodePort
+                    } else {
+                        NoWay::AllDown
+                    }
+                }),
+        }
+    }
+
+    /// An attempt of `call`, made at `peer`, has failed.
+    pub(crate) fn settle(
+        self: &Arc<Self>,
+        mut call: Box<Call>,
+        peer: Option<Arc<Peer>>,
+        failure: Failure,
+    ) {
+        if let (Failure::Silent, Some(peer)) = (&failure, &peer) {
+            peer.set_down(
+                Instant::now(),
+                pause(call.attempt + 4, &self.setting.random),
+            );
+        }
+        call.has_left |= matches!(failure, Failure::Silent | Failure::Lost(_));
+        let verdict = judge(failure, call.is_read(), call.attempt, call.allowance());
+        let (again, otherwise) = match verdict {
+            Verdict::Fail(error) => return call.finish(Err(error)),
+            // It is no longer true that it was never sent.
+            Verdict::Again { again, .. } if call.has_left => {
+                let after = call.allowance();
+                (again, Error::Timeout { after })
+            }
+            Verdict::Again { again, otherwise } => (again, otherwise),
+        };
+        if matches!(call.route, Route::Fixed) {
+            return call.finish(Err(otherwise));
+        }
+        let now = Instant::now();
+        match again {
+            Again::At { slot, host, port } if now < call.deadline() => {
+                let asked = peer.map_or_else(String::new, |it| host_of(&it.address).to_owned());
+                let address = Again::address(&host, port, &asked);
+                if self.repair(slot, &address) {
+                    self.refresh_soon(Some(address.clone()));
+                }
+                call.route = Route::Free {
+                    redirect: Some(address),
+                };
+                call.attempt += 1;
+                self.dispatch(call, now);
+            }
+            Again::At { .. } => call.finish(Err(otherwise)),
+            Again::AfterPause { is_map_old } => {
+                if is_map_old {
+                    self.refresh_soon(None);
+                }
+                let pause = pause(call.attempt, &self.setting.random);
+                if now + pause >= call.deadline() {
+                    return call.finish(Err(otherwise));
+                }
+                call.attempt += 1;
+                let router = Arc::clone(self);
+                self.setting.runtime.spawn(async move {
+                    sleep(pause).await;
+                    router.dispatch(call, Instant::now());
+                });
+            }
+        }
+    }
+
+    /// Whom to ask for the map, best first: `hint`, then node ports, then bricks, those that answer before
+    /// those that do not, and otherwise by chance.
+    pub(crate) fn informants(&self, hint: Option<&str>) -> Vec<Arc<Endpoint>> {
+        let now = Instant::now();
+        let directory = self.directory();
+        let mut all: Vec<Arc<Endpoint>> = Vec::new();
+        for endpoint in directory.seeds.iter().chain(&directory.mapped) {
+            if !all
+                .iter()
+                .any(|known| known.peer.address == endpoint.peer.address)
+            {
+                all.push(Arc::clone(endpoint));
+            }
+        }
+        all.sort_by_cached_key(|it| {
+            let is_hinted = hint == Some(it.peer.address.as_str());
+            (
+                !is_hinted,
+                !it.peer.is_up(now),
+                it.peer.kind(),
+                self.random(),
+            )
+        });
+        all
+    }
+
+    /// Works by `map` from now on.
+    pub(crate) fn install(&self, map: SlotMap) {
+        let mut directory = self.directory_mut();
+        let addresses = map.addresses().iter();
+        let mapped = addresses
+            .map(|address| {
+                directory
+                    .find(address)
+                    .unwrap_or_else(|| self.new_brick(address))
+            })
+            .collect();
+        directory.map = map;
+        // Endpoints that are in neither list close their connections once nothing is owed there.
+        directory.mapped = mapped;
+    }
+
+    /// Notes where a slot is; whether that is news.
+    fn repair(&self, slot: Slot, address: &str) -> bool {
+        let mut directory = self.directory_mut();
+        let (place, is_news) = directory.map.repair(slot, address);
+        if place == directory.mapped.len() {
+            let endpoint = directory.find(address);
+            directory
+                .mapped
+                .push(endpoint.unwrap_or_else(|| self.new_brick(address)));
+        }
+        is_news
+    }
+
+    fn endpoint(&self, address: &str) -> Arc<Endpoint> {
+        let known = self.directory().find(address);
+        known.unwrap_or_else(|| self.new_brick(address))
+    }
+
+    fn new_brick(&self, address: &str) -> Arc<Endpoint> {
+        Endpoint::new(address, Kind::Brick, &self.setting)
+    }
+
+    fn random(&self) -> u64 {
+        self.setting.random.next()
+    }
+
+    fn directory(&self) -> RwLockReadGuard<'_, Directory> {
+        // Nothing panics between two changes that belong together.
+        self.directory
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn directory_mut(&self) -> RwLockWriteGuard<'_, Directory> {
+        self.directory
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a call has nowhere to go.
+enum NoWay {
+    /// Nobody answers; that may change.
+    AllDown,
+    /// Only a node port would do, and there is none.
+    NoNodePort,
+}
+
+impl Directory {
+    fn find(&self, address: &str) -> Option<Arc<Endpoint>> {
+        let mut all = self.seeds.iter().chain(&self.mapped);
+        all.find(|it| it.peer.address == address).cloned()
+    }
+
+    fn members(&self, slot: Slot) -> impl Iterator<Item = &Arc<Endpoint>> {
+        let places = self.map.members(slot).iter();
+        places.filter_map(|place| self.mapped.get(*place))
+    }
+
+    /// The slot's primary, if it answers; else a backup, which says who is primary now.
+    fn primary(&self, slot: Slot, now: Instant) -> Option<Arc<Endpoint>> {
+        let mut members = self.members(slot);
+        let primary = members.next()?;
+        primary.peer.is_up(now).then(|| Arc::clone(primary))
+    }
+
+    /// The replica that a key's reads prefer.
+    fn replica(
+        &self,
+        slot: Slot,
+        key_hash: u64,
+        lard: Lard,
+        now: Instant,
+    ) -> Option<Arc<Endpoint>> {
+        let candidate = |it: &Arc<Endpoint>| Candidate {
+            identity: it.peer.identity,
+            load: it.peer.load(),
+            is_up: it.peer.is_up(now),
+        };
+        let candidates: Vec<Candidate> = self.members(slot).map(candidate).collect();
+        let chosen = lard.choose(key_hash, &candidates)?;
+        self.members(slot).nth(chosen).cloned()
+    }
+
+    /// Somebody else who answers: a node port, which serves everything; else an address of an unknown kind;
+    /// else a brick, which knows where to go. Nobody worse than `worst`.
+    fn stand_in(&self, worst: Kind, random: u64, now: Instant) -> Option<Arc<Endpoint>> {
+        let all = || {
+            let all = self.seeds.iter().chain(&self.mapped);
+            all.filter(|it| it.peer.is_up(now))
+        };
+        let best = all().map(|it| it.peer.kind()).min()?;
+        let alike = || all().filter(|it| it.peer.kind() == best && best <= worst);
+        let count = alike().count() as u64;
+        let chosen = random.checked_rem(count)?;
+        alike().nth(chosen as usize).cloned()
+    }
+}

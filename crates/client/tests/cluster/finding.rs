@@ -1,0 +1,169 @@
+//! Finding the brick that holds a key.
+
+use crate::{Cluster, fake::Answer, key_of};
+use brickyard_client::{Client, Error, Options};
+use std::time::Duration;
+
+#[tokio::test]
+async fn calls_go_straight_to_the_owning_brick() {
+    let cluster = Cluster::of(2, false).await;
+    let table = cluster.table(cluster.options()).await;
+    for number in 0..10 {
+        table.set(key_of(0, 2, number), "a").await.unwrap();
+        table.get(key_of(1, 2, number)).await.unwrap();
+    }
+    assert_eq!(
+        (cluster.asked("SET"), cluster.asked("GET")),
+        (vec![10, 0], vec![0, 10])
+    );
+    assert!(
+        cluster.node.asked("GET").is_empty(),
+        "the node port was not in the way"
+    );
+    assert_eq!(
+        cluster.bricks[0].opened(),
+        1,
+        "one connection carries them all"
+    );
+}
+
+#[tokio::test]
+async fn a_bricks_port_is_a_seed_too_and_dead_seeds_do_no_harm() {
+    let mut cluster = Cluster::of(2, false).await;
+    cluster.node.stop().await;
+    let seeds = [
+        cluster.node.address.clone(),
+        cluster.bricks[1].address.clone(),
+    ];
+    let table = cluster.table(Options::new(seeds)).await;
+    table.set(key_of(0, 2, 0), "a").await.unwrap();
+    assert_eq!(cluster.asked("SET"), [1, 0]);
+}
+
+#[tokio::test]
+async fn nobody_at_home_is_unreachable() {
+    let mut cluster = Cluster::of(1, false).await;
+    cluster.node.stop().await;
+    let error = Client::connect(cluster.options()).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn user_and_table_are_told_on_every_connection() {
+    let cluster = Cluster::of(1, false).await;
+    let options = Options {
+        user: Some("ann".to_owned()),
+        password: Some("pw".to_owned()),
+        ..cluster.options()
+    };
+    let client = Client::connect(options).await.unwrap();
+    client.table("orders").set("k", "v").await.unwrap();
+    // Before the map is there the node port may serve it: both have been told.
+    let ports = [&cluster.node, &cluster.bricks[0]];
+    let port = ports
+        .into_iter()
+        .find(|it| !it.asked("SET").is_empty())
+        .unwrap();
+    assert_eq!(
+        port.asked("HELLO").last().unwrap(),
+        &["HELLO", "3", "AUTH", "ann", "pw"]
+    );
+    assert_eq!(
+        port.asked("TABLE").last().unwrap(),
+        &["TABLE", "USE", "orders"]
+    );
+}
+
+#[tokio::test]
+async fn a_refused_greeting_refuses_the_calls_and_no_later_ones() {
+    let cluster = Cluster::of(1, false).await;
+    cluster.node.on_request(|words| match words[0].as_str() {
+        "HELLO" => Answer::Say("-WRONGPASS invalid username-password pair\r\n".to_owned()),
+        _ => Answer::Usual,
+    });
+    let error = Client::connect(cluster.options()).await.unwrap_err();
+    assert_eq!(error.prefix(), Some("WRONGPASS"));
+
+    let cluster = Cluster::of(1, false).await;
+    let refuses = |words: &[String]| match words[0].as_str() {
+        "TABLE" => Answer::Say("-ERR there is no table 't'\r\n".to_owned()),
+        _ => Answer::Usual,
+    };
+    cluster.node.on_request(refuses);
+    cluster.bricks[0].on_request(refuses);
+    let client = Client::connect(cluster.options()).await.unwrap();
+    let error = client.table("t").set("k", "v").await.unwrap_err();
+    assert!(error.to_string().contains("no table 't'"), "{error}");
+    assert!(cluster.world.lock().unwrap().data.is_empty());
+    client.home_table().set("k", "v").await.unwrap();
+}
+
+#[tokio::test]
+async fn moved_repairs_the_entry_and_the_map_is_asked_for_once() {
+    let cluster = Cluster::of(2, false).await;
+    let table = cluster.table(cluster.options()).await;
+    table.get(key_of(0, 2, 0)).await.unwrap();
+    cluster.move_all_to(&[1]);
+    let calls: Vec<_> = (0..100).map(|n| table.get(key_of(0, 2, n))).collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    // The brick that was named is asked, in a task of its own.
+    cluster.bricks[1].wait_for("CLUSTER", 1).await;
+    let maps =
+        || cluster.node.asked("CLUSTER").len() + cluster.asked("CLUSTER").iter().sum::<usize>();
+    assert_eq!(maps(), 2, "one to begin with, one for all that were moved");
+    let before = cluster.asked("GET")[0];
+    assert!(before <= 101);
+    let calls: Vec<_> = (0..100).map(|n| table.get(key_of(0, 2, n))).collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    assert_eq!(cluster.asked("GET")[0], before, "nobody goes there again");
+}
+
+#[tokio::test]
+async fn a_server_without_maps_serves_every_key_itself() {
+    let cluster = Cluster::of(0, false).await;
+    cluster.node.on_request(|words| match words[0].as_str() {
+        "CLUSTER" => Answer::Say("-ERR This instance has cluster support disabled\r\n".to_owned()),
+        _ => Answer::Usual,
+    });
+    let table = cluster.table(cluster.options()).await;
+    table.set("k", "v").await.unwrap();
+    assert_eq!(table.get("k").await.unwrap().as_deref(), Some(&b"v"[..]));
+}
+
+#[tokio::test]
+async fn a_dead_primary_is_stood_in_for_by_the_node_port_and_then_by_the_new_one() {
+    let mut cluster = Cluster::of(2, true).await;
+    let table = cluster.table(cluster.options()).await;
+    let key = key_of(0, 2, 0);
+    table.set(&key, "a").await.unwrap();
+    cluster.bricks[0].stop().await;
+    table.set(&key, "b").await.unwrap();
+    assert_eq!(cluster.node.asked("SET").len(), 1, "the node port forwards");
+    cluster.move_all_to(&[1]);
+    while cluster.asked("SET")[1] == 0 {
+        table.set(&key, "c").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn losing_a_seed_is_no_matter_while_another_answers() {
+    let mut cluster = Cluster::of(1, false).await;
+    let other = crate::fake::Fake::node_port(&cluster.world).await;
+    let options = Options {
+        seeds: vec![cluster.node.address.clone(), other.address.clone()],
+        ..cluster.options()
+    };
+    let table = cluster.table(options).await;
+    table.set("k", "v").await.unwrap();
+    cluster.node.stop().await;
+    for _ in 0..10 {
+        assert_eq!(table.len().await.unwrap(), 1);
+    }
+    cluster.bricks[0].stop().await;
+    assert_eq!(table.get("k").await.unwrap().as_deref(), Some(&b"v"[..]));
+}

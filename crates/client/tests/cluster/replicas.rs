@@ -1,0 +1,95 @@
+//! Reads from replicas.
+
+use crate::{Cluster, fake::Answer, key_of};
+use brickyard_client::{Lard, Options, ReadPolicy};
+use std::time::Duration;
+
+fn spread(cluster: &Cluster, lard: Lard) -> Options {
+    Options {
+        reads: ReadPolicy::Replicas(lard),
+        ..cluster.hasty_options()
+    }
+}
+
+#[tokio::test]
+async fn each_keys_reads_go_to_one_replica_and_writes_to_the_primary() {
+    let cluster = Cluster::of(3, true).await;
+    cluster.move_all_to(&[0, 1, 2]);
+    let table = cluster.table(spread(&cluster, Lard::default())).await;
+    for number in 0..60 {
+        let key = key_of(0, 1, number);
+        table.set(&key, "v").await.unwrap();
+        for _ in 0..3 {
+            assert_eq!(table.get(&key).await.unwrap().as_deref(), Some(&b"v"[..]));
+        }
+    }
+    assert_eq!(cluster.asked("SET"), [60, 0, 0]);
+    assert_eq!(cluster.asked("READONLY"), [1, 1, 1]);
+    assert!(cluster.node.asked("READONLY").is_empty());
+    let reads = cluster.asked("GET");
+    assert!(
+        reads.iter().all(|count| *count >= 30 && count % 3 == 0),
+        "{reads:?}"
+    );
+}
+
+#[tokio::test]
+async fn with_primary_reads_backups_are_left_alone() {
+    let cluster = Cluster::of(3, true).await;
+    cluster.move_all_to(&[0, 1, 2]);
+    let table = cluster.table(cluster.options()).await;
+    for number in 0..20 {
+        table.get(key_of(0, 1, number)).await.unwrap();
+    }
+    assert_eq!(cluster.asked("GET"), [20, 0, 0]);
+    assert_eq!(cluster.asked("READONLY"), [0, 0, 0]);
+}
+
+#[tokio::test]
+async fn an_overloaded_replica_is_left_until_it_has_capacity_again() {
+    let cluster = Cluster::of(2, true).await;
+    cluster.move_all_to(&[0, 1]);
+    let table = cluster
+        .table(spread(&cluster, Lard { low: 2, high: 4 }))
+        .await;
+    table.get("k").await.unwrap();
+    let preferred = cluster
+        .asked("GET")
+        .iter()
+        .position(|count| *count == 1)
+        .unwrap();
+    cluster.bricks[preferred].on_request(|words| match words[0].as_str() {
+        "GET" => Answer::Nothing,
+        _ => Answer::Usual,
+    });
+    let stuck: Vec<_> = (0..5)
+        .map(|_| table.with_deadline(Duration::from_millis(200)).get("k"))
+        .collect();
+    table.get("k").await.unwrap();
+    assert_eq!(
+        cluster.asked("GET")[1 - preferred],
+        1,
+        "the fifth was one too many"
+    );
+    cluster.bricks[preferred].on_request(|_| Answer::Usual);
+    for call in stuck {
+        // Asked of the other one once it was clear that no answer comes.
+        call.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_replica_that_is_down_loses_its_reads_to_the_others() {
+    let mut cluster = Cluster::of(3, true).await;
+    cluster.move_all_to(&[0, 1, 2]);
+    let table = cluster.table(spread(&cluster, Lard::default())).await;
+    for number in 0..30 {
+        table.set(key_of(0, 1, number), "v").await.unwrap();
+        table.get(key_of(0, 1, number)).await.unwrap();
+    }
+    cluster.bricks[2].stop().await;
+    for number in 0..30 {
+        let read = table.get(key_of(0, 1, number)).await;
+        assert_eq!(read.unwrap().as_deref(), Some(&b"v"[..]));
+    }
+}

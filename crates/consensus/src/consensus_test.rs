@@ -1,0 +1,428 @@
+use super::*;
+use crate::{Entry, EntryKind, Persist};
+
+/// A node and what it put out.
+struct Bench {
+    consensus: Consensus,
+    /// Report as stored at once.
+    stores: bool,
+    outputs: Vec<Output>,
+}
+
+impl Bench {
+    fn new(id: u64, recovered: Recovered) -> Self {
+        Self {
+            consensus: Consensus::new(Config::new(id, 1), recovered).unwrap(),
+            stores: true,
+            outputs: Vec::new(),
+        }
+    }
+
+    /// What the node does now.
+    fn drain(&mut self) -> Vec<Output> {
+        let mut drained = Vec::new();
+        while let Some(output) = self.consensus.poll() {
+            if let Output::Persist(persist) = &output
+                && self.stores
+            {
+                self.consensus.on_persisted(persist.number);
+            }
+            drained.push(output);
+        }
+        self.outputs.extend(drained.iter().cloned());
+        drained
+    }
+
+    fn sent(outputs: &[Output]) -> Vec<(u64, Vec<u8>)> {
+        let sent = outputs.iter().filter_map(|output| match output {
+            Output::Send { to, message } => Some((*to, message.clone())),
+            _ => None,
+        });
+        sent.collect()
+    }
+
+    fn stored(outputs: &[Output]) -> Vec<Persist> {
+        let stored = outputs.iter().filter_map(|output| match output {
+            Output::Persist(persist) => Some(persist.clone()),
+            _ => None,
+        });
+        stored.collect()
+    }
+}
+
+fn change(index: u64, change: Change) -> Entry {
+    Entry {
+        index,
+        term: 1,
+        kind: EntryKind::Membership,
+        data: change.encode(),
+    }
+}
+
+/// What a node of `id` finds after these changes, all known to be committed.
+fn recovered(changes: &[Change]) -> Recovered {
+    let mut recovered = Consensus::bootstrap(1, vec![9]);
+    for (index, it) in (2..).zip(changes) {
+        recovered.entries.push(change(index, *it));
+        recovered.hard_state.commit = index;
+    }
+    recovered
+}
+
+fn with_voters(voters: &[u64]) -> Recovered {
+    let mut recovered = Consensus::bootstrap(1, vec![9]);
+    recovered.snapshot.as_mut().unwrap().voters = voters.to_vec();
+    recovered
+}
+
+/// Passes messages between two nodes until there are none.
+fn converse(benches: &mut [&mut Bench]) {
+    loop {
+        let mut packets = Vec::new();
+        for bench in benches.iter_mut() {
+            let from = bench.consensus.config.id;
+            for (to, message) in Bench::sent(&bench.drain()) {
+                packets.push((to, from, message));
+            }
+        }
+        if packets.is_empty() {
+            return;
+        }
+        for (to, from, message) in packets {
+            let receiver = benches
+                .iter_mut()
+                .find(|bench| bench.consensus.config.id == to);
+            if let Some(receiver) = receiver {
+                receiver.consensus.step(from, &message).unwrap();
+            }
+        }
+    }
+}
+
+/// Two voters, of which the first leads.
+fn pair() -> (Bench, Bench) {
+    let mut one = Bench::new(1, with_voters(&[1, 2]));
+    let mut two = Bench::new(2, with_voters(&[1, 2]));
+    one.consensus.campaign();
+    converse(&mut [&mut one, &mut two]);
+    assert!(one.consensus.is_settled());
+    (one, two)
+}
+
+#[test]
+fn only_voter_leads_at_once() {
+    let mut bench = Bench::new(1, Consensus::bootstrap(1, vec![9]));
+    assert!(bench.consensus.is_leader());
+    assert!(!bench.consensus.is_settled());
+    let outputs = bench.drain();
+    let Output::Restore(snapshot) = &outputs[0] else {
+        panic!("{outputs:?}");
+    };
+    assert_eq!((snapshot.index, &snapshot.data), (1, &vec![9]));
+    assert!(bench.consensus.is_settled());
+    bench.consensus.propose(vec![1, 2]).unwrap();
+    let outputs = bench.drain();
+    let apply = Output::Apply {
+        index: 3,
+        term: 2,
+        data: vec![1, 2],
+    };
+    assert!(outputs.contains(&apply), "{outputs:?}");
+    assert_eq!(bench.consensus.applied(), 3);
+    bench.consensus.confirm_quorum(77);
+    assert_eq!(bench.drain(), [Output::QuorumConfirmed(77)]);
+}
+
+#[test]
+fn leader_says_nothing_in_a_term_that_is_not_stored() {
+    let mut bench = Bench::new(1, recovered(&[Change::AddLearner(2)]));
+    bench.stores = false;
+    assert!(bench.consensus.is_leader());
+    bench.consensus.propose(vec![1]).unwrap();
+    let outputs = bench.drain();
+    let leads = Output::Leadership {
+        leader: Some(1),
+        term: 2,
+    };
+    assert_eq!(Bench::sent(&outputs), []);
+    assert!(!outputs.contains(&leads), "{outputs:?}");
+    let stored = Bench::stored(&outputs);
+    assert_eq!(stored[0].hard_state.unwrap().term, 2);
+    bench.consensus.on_persisted(stored[0].number);
+    let outputs = bench.drain();
+    assert_ne!(Bench::sent(&outputs), []);
+    assert!(outputs.contains(&leads), "{outputs:?}");
+}
+
+#[test]
+fn only_voter_leads_at_once_also_behind_changes_of_membership() {
+    let bench = Bench::new(1, recovered(&[Change::AddLearner(2)]));
+    assert!(bench.consensus.is_leader());
+    let bench = Bench::new(1, recovered(&[Change::AddLearner(2), Change::Promote(2)]));
+    assert!(!bench.consensus.is_leader());
+    assert_eq!(bench.consensus.voters(), [1, 2]);
+}
+
+#[test]
+fn promises_leave_after_they_are_stored() {
+    let (mut one, mut two) = pair();
+    two.stores = false;
+    one.consensus.propose(vec![5]).unwrap();
+    for (_, message) in Bench::sent(&one.drain()) {
+        two.consensus.step(1, &message).unwrap();
+    }
+    let outputs = two.drain();
+    assert_eq!(Bench::sent(&outputs), []);
+    let stored = Bench::stored(&outputs);
+    assert!(stored[0].must_sync);
+    assert_eq!(stored[0].entries[0].data, [5]);
+    two.consensus.on_persisted(stored[0].number);
+    assert_eq!(Bench::sent(&two.drain()).len(), 1);
+}
+
+#[test]
+fn leader_commits_with_the_others_while_its_own_disk_is_busy() {
+    let mut one = Bench::new(1, with_voters(&[1, 2, 3]));
+    let mut two = Bench::new(2, with_voters(&[1, 2, 3]));
+    let mut three = Bench::new(3, with_voters(&[1, 2, 3]));
+    one.consensus.campaign();
+    converse(&mut [&mut one, &mut two, &mut three]);
+    one.stores = false;
+    one.consensus.propose(vec![5]).unwrap();
+    converse(&mut [&mut one, &mut two, &mut three]);
+    let applies = |bench: &Bench| {
+        let mut outputs = bench.outputs.iter();
+        outputs.any(|output| matches!(output, Output::Apply { index: 3, .. }))
+    };
+    assert!(applies(&two) && applies(&three));
+    // Here it is applied only when it is stored here.
+    assert!(!applies(&one));
+    let number = Bench::stored(&one.outputs).last().unwrap().number;
+    one.consensus.on_persisted(number);
+    one.drain();
+    assert!(applies(&one));
+}
+
+#[test]
+fn nobody_stands_with_a_disk_that_owes_something() {
+    let (mut one, mut two) = pair();
+    two.stores = false;
+    one.consensus.propose(vec![5]).unwrap();
+    for (_, message) in Bench::sent(&one.drain()) {
+        two.consensus.step(1, &message).unwrap();
+    }
+    one.consensus.transfer_leader(2).unwrap();
+    for _ in 0..100 {
+        two.consensus.tick();
+        two.drain();
+    }
+    assert_eq!(two.consensus.leader(), Some(1));
+    two.consensus.campaign();
+    assert_eq!(two.consensus.leader(), Some(1));
+    two.consensus
+        .on_persisted(Bench::stored(&two.outputs).last().unwrap().number);
+    two.drain();
+    two.consensus.tick();
+    assert_eq!(two.consensus.leader(), None);
+}
+
+#[test]
+fn the_lead_can_be_handed_over() {
+    let (mut one, mut two) = pair();
+    one.consensus.transfer_leader(2).unwrap();
+    assert_eq!(one.consensus.propose(vec![1]), Err(Refused::Transferring));
+    converse(&mut [&mut one, &mut two]);
+    assert!(two.consensus.is_settled());
+    let leader = Some(2);
+    let refused = Err(Refused::NotLeader { leader });
+    assert_eq!(one.consensus.propose(vec![1]), refused);
+    assert_eq!(one.consensus.leader_contacts(), 2, "its entry, its commit");
+}
+
+#[test]
+fn a_busy_disk_is_not_handed_the_lead() {
+    let (mut one, mut two) = pair();
+    one.consensus.propose(vec![5]).unwrap();
+    converse(&mut [&mut one, &mut two]);
+    two.stores = false;
+    // The news that it is committed is on its way to the disk.
+    one.consensus.propose(vec![6]).unwrap();
+    converse(&mut [&mut one, &mut two]);
+    let number = Bench::stored(&two.outputs).last().unwrap().number;
+    two.consensus.on_persisted(number);
+    converse(&mut [&mut one, &mut two]);
+    one.consensus.transfer_leader(2).unwrap();
+    let (_, timeout_now) = Bench::sent(&one.drain()).remove(0);
+    let refused = two.consensus.step(1, &timeout_now);
+    assert_eq!(refused, Err(Rejected::Busy));
+    let number = Bench::stored(&two.outputs).last().unwrap().number;
+    two.consensus.on_persisted(number);
+    two.drain();
+    assert_eq!(two.consensus.step(1, &timeout_now), Ok(()));
+    assert_eq!(two.consensus.leader(), None);
+}
+
+#[test]
+fn a_leader_that_hears_nobody_loses_its_rounds() {
+    let (mut one, _) = pair();
+    one.consensus.confirm_quorum(1);
+    one.consensus.confirm_quorum(2);
+    for _ in 0..40 {
+        one.consensus.tick();
+    }
+    let outputs = one.drain();
+    assert!(!one.consensus.is_leader());
+    assert!(outputs.contains(&Output::QuorumLost(1)));
+    assert!(outputs.contains(&Output::QuorumLost(2)));
+    one.consensus.confirm_quorum(3);
+    assert_eq!(one.drain(), [Output::QuorumLost(3)]);
+}
+
+#[test]
+fn impossible_changes_are_refused() {
+    let (mut one, mut two) = pair();
+    let mut refused = |change| one.consensus.change_membership(change).unwrap_err();
+    assert_eq!(refused(Change::AddLearner(2)), Refused::IsSo);
+    assert_eq!(refused(Change::Promote(2)), Refused::IsSo);
+    assert_eq!(refused(Change::Promote(3)), Refused::NotMember);
+    assert_eq!(refused(Change::Remove(3)), Refused::NotMember);
+    assert_eq!(refused(Change::Remove(1)), Refused::IsLeader);
+    assert_eq!(refused(Change::Demote(1)), Refused::IsLeader);
+    let change = Change::Remove(2);
+    let leader = Some(1);
+    assert_eq!(
+        two.consensus.change_membership(change),
+        Err(Refused::NotLeader { leader })
+    );
+    one.consensus
+        .change_membership(Change::AddLearner(3))
+        .unwrap();
+    assert_eq!(
+        one.consensus.change_membership(change),
+        Err(Refused::Pending)
+    );
+    converse(&mut [&mut one, &mut two]);
+    assert_eq!(one.consensus.learners(), [3]);
+    let behind = one.consensus.change_membership(Change::Promote(3));
+    assert_eq!(behind, Ok(()), "it may lack a hundred entries");
+    converse(&mut [&mut one, &mut two]);
+    let alone = Bench::new(1, Consensus::bootstrap(1, vec![9]));
+    let mut alone = alone;
+    alone.drain();
+    let refused = alone.consensus.change_membership(Change::Remove(1));
+    assert_eq!(refused, Err(Refused::LastVoter));
+}
+
+#[test]
+fn a_learner_far_behind_is_not_promoted() {
+    let mut config = Config::new(1, 1);
+    config.promote_behind_max = 1;
+    let mut bench = Bench::new(1, Consensus::bootstrap(1, vec![9]));
+    bench.consensus.config = config;
+    bench.drain();
+    let add = Change::AddLearner(2);
+    bench.consensus.change_membership(add).unwrap();
+    bench.drain();
+    let refused = bench.consensus.change_membership(Change::Promote(2));
+    let (matched, commit) = (0, 3);
+    assert_eq!(refused, Err(Refused::Behind { matched, commit }));
+}
+
+#[test]
+fn a_snapshot_is_of_what_was_applied() {
+    let mut bench = Bench::new(1, Consensus::bootstrap(1, vec![9]));
+    let refused = bench.consensus.compact(1, vec![]);
+    assert_eq!(refused, Err(Refused::NotApplied { applied: 0 }));
+    bench.drain();
+    bench
+        .consensus
+        .change_membership(Change::AddLearner(2))
+        .unwrap();
+    for data in 0..4 {
+        bench.consensus.propose(vec![data]).unwrap();
+    }
+    bench.drain();
+    bench.stores = false;
+    bench.consensus.compact(5, vec![8]).unwrap();
+    let stored = Bench::stored(&bench.drain());
+    let snapshot = stored[0].snapshot.clone().unwrap();
+    assert_eq!((snapshot.index, snapshot.term), (5, 2));
+    assert_eq!(snapshot.learners, [2]);
+    let kept: Vec<u64> = stored[0].entries.iter().map(|entry| entry.index).collect();
+    assert_eq!(kept, [6, 7]);
+    let hard_state = stored[0].hard_state.unwrap();
+    assert_eq!((hard_state.term, hard_state.commit), (2, 7));
+    // An older one changes nothing.
+    bench.consensus.compact(4, vec![7]).unwrap();
+    assert_eq!(bench.drain(), []);
+}
+
+#[test]
+fn messages_of_the_wrong_people_are_refused() {
+    let (mut one, mut two) = pair();
+    one.consensus.propose(vec![5]).unwrap();
+    let (_, message) = Bench::sent(&one.drain()).remove(0);
+    let refused = |bench: &mut Bench, from| bench.consensus.step(from, &message).unwrap_err();
+    let (named, from) = (1, 3);
+    assert_eq!(refused(&mut two, 3), Rejected::Sender { named, from });
+    let named = 1;
+    let from = 1;
+    assert_eq!(refused(&mut one, 1), Rejected::Sender { named, from });
+    let mut three = Bench::new(3, Recovered::default());
+    assert_eq!(refused(&mut three, 1), Rejected::Receiver { to: 2 });
+    // An answer of somebody who is no member.
+    two.consensus.step(1, &message).unwrap();
+    let (_, answer) = Bench::sent(&two.drain()).remove(0);
+    let mut alone = Bench::new(1, Consensus::bootstrap(1, vec![9]));
+    let refused = alone.consensus.step(2, &answer);
+    assert_eq!(refused, Err(Rejected::NotMember { from: 2 }));
+    // It says that it stored what the leader never had.
+    let mut boast = answer;
+    boast[36] += 1;
+    let refused = one.consensus.step(2, &boast);
+    let malformed = Rejected::Malformed("it has more than the leader");
+    assert_eq!(refused, Err(malformed));
+}
+
+#[test]
+fn a_node_whose_disk_forgot_is_told_so() {
+    let (mut one, mut two) = pair();
+    one.consensus.propose(vec![5]).unwrap();
+    converse(&mut [&mut one, &mut two]);
+    // Its log is as it was before it answered.
+    let mut two = Bench::new(2, with_voters(&[1, 2]));
+    two.drain();
+    one.consensus.tick();
+    one.consensus.tick();
+    let (_, heartbeat) = Bench::sent(&one.drain()).remove(0);
+    let refused = two.consensus.step(1, &heartbeat);
+    let (expected, last) = (3, 1);
+    assert_eq!(refused, Err(Rejected::LogLost { expected, last }));
+    assert!(refused.unwrap_err().to_string().contains("join anew"));
+}
+
+#[test]
+fn memory_with_holes_is_refused() {
+    let sound = recovered(&[Change::AddLearner(2), Change::Promote(2)]);
+    let refused = |spoil: &dyn Fn(&mut Recovered)| {
+        let mut recovered = sound.clone();
+        spoil(&mut recovered);
+        Consensus::new(Config::new(1, 1), recovered).unwrap_err()
+    };
+    let gap = refused(&|it| drop(it.entries.remove(0)));
+    let (expected, found) = (2, 3);
+    assert_eq!(gap, RecoverError::Gap { expected, found });
+    let commit = refused(&|it| it.hard_state.commit = 4);
+    let between = (1, 3);
+    assert_eq!(commit, RecoverError::Commit { commit: 4, between });
+    let commit = refused(&|it| it.hard_state.commit = 0);
+    assert_eq!(commit, RecoverError::Commit { commit: 0, between });
+    let term = refused(&|it| it.entries[1].term = 2);
+    assert_eq!(term, RecoverError::Term { index: 3, term: 2 });
+    let voters = refused(&|it| it.snapshot.as_mut().unwrap().voters.clear());
+    assert_eq!(voters, RecoverError::Snapshot);
+    let change = refused(&|it| it.entries[0].data.clear());
+    assert_eq!(change, RecoverError::Membership { index: 2 });
+    let config = Consensus::new(Config::new(0, 1), sound.clone());
+    assert!(matches!(config, Err(RecoverError::Config(_))));
+}

@@ -1,0 +1,185 @@
+//! Primaries evenly over the bricks that hold the partitions anyway: nothing is copied for it.
+//!
+//! After a failure a brick that came back has backups only. Primaries move along chains of bricks, each of
+//! which holds something of the next, from the brick with most above its share to one with least, as long
+//! as that makes things more even by a whole partition.
+
+use super::Controller;
+use super::group::Decisions;
+use super::load::Load;
+use brickyard_metadata::{Proposal, Table};
+use brickyard_routing::{Member, Seat, place};
+use brickyard_types::{Instant, PartitionId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A table's primaries, as they would be after what was decided so far.
+struct Primaries {
+    /// By leaf.
+    groups: Vec<Held>,
+    counts: BTreeMap<Member, i128>,
+    /// Where a new table would have them, by leaf: one run of slots a brick.
+    homes: Vec<Option<Member>>,
+}
+
+struct Held {
+    partition: PartitionId,
+    primary: Member,
+    in_sync: Vec<Seat>,
+    is_moved: bool,
+}
+
+impl Controller {
+    /// Proposes some hand-overs that even out primaries.
+    pub(super) fn balance(&self, now: Instant, load: &Load, decisions: &mut Decisions) {
+        let mut left = self.config.balance_step;
+        for table in self.catalog.tables() {
+            let mut primaries = self.primaries(table);
+            let members: Vec<Member> = self
+                .catalog
+                .candidates()
+                .into_iter()
+                .filter(|it| self.is_up(it.seat, now) && !self.is_leaving(it.seat.member.node))
+                .map(|it| it.seat.member)
+                .collect();
+            while left > 0 {
+                let Some(path) = primaries.path(load, &members) else {
+                    break;
+                };
+                for step in path.windows(2) {
+                    let [from, to] = step else { continue };
+                    decisions
+                        .proposals
+                        .extend(primaries.hand_over(table, *from, *to));
+                    left = left.saturating_sub(1);
+                }
+            }
+        }
+    }
+
+    fn primaries(&self, table: &Table) -> Primaries {
+        let mut counts = BTreeMap::new();
+        let groups: Vec<Held> = table
+            .partitions()
+            .map(|(partition, group)| {
+                *counts.entry(group.primary.member).or_insert(0) += 1;
+                Held {
+                    partition,
+                    primary: group.primary.member,
+                    in_sync: group.in_sync().collect(),
+                    is_moved: false,
+                }
+            })
+            .collect();
+        let mut candidates = self.catalog.candidates();
+        candidates.retain(|it| it.weight > 0);
+        let homes = place(groups.len() as u32, &candidates, 1);
+        Primaries {
+            groups,
+            counts,
+            homes: homes
+                .iter()
+                .map(|group| Some(group.primary.member))
+                .collect(),
+        }
+    }
+}
+
+impl Primaries {
+    /// From the brick that is most above its share to the one that is most below and can be reached.
+    fn path(&self, load: &Load, members: &[Member]) -> Option<Vec<Member>> {
+        let total = self.groups.len() as i128;
+        let weights: i128 = members.iter().map(|it| i128::from(load.weight(*it))).sum();
+        // In partitions times the sum of the weights, so that shares are whole numbers.
+        let excess = |member: &Member| {
+            let count = self.counts.get(member).copied().unwrap_or_default();
+            count * weights - total * i128::from(load.weight(*member))
+        };
+        let mut edges: BTreeMap<Member, BTreeSet<Member>> = BTreeMap::new();
+        for held in self.groups.iter().filter(|held| !held.is_moved) {
+            let others = held.in_sync.iter().map(|seat| seat.member);
+            let others = others.filter(|it| *it != held.primary && members.contains(it));
+            edges.entry(held.primary).or_default().extend(others);
+        }
+        let mut fullest: Vec<&Member> = members.iter().collect();
+        fullest.sort_by_key(|member| std::cmp::Reverse(excess(member)));
+        for from in fullest {
+            let Some((to, came_from)) = emptiest(*from, &edges, &excess) else {
+                continue;
+            };
+            // More even by a whole partition, or it would go back and forth.
+            if excess(from) - excess(&to) > weights {
+                return Some(walk_back(*from, to, &came_from));
+            }
+        }
+        None
+    }
+
+    fn hand_over(&mut self, table: &Table, from: Member, to: Member) -> Option<Proposal> {
+        let is_movable = |held: &Held| {
+            let holds = held.in_sync.iter().any(|seat| seat.member == to);
+            held.primary == from && holds && !held.is_moved
+        };
+        let movable = || {
+            let groups = self.groups.iter().enumerate();
+            groups
+                .filter(|(_, held)| is_movable(held))
+                .map(|(leaf, _)| leaf)
+        };
+        // Home, if one is at home there; else one that is not at home here.
+        let rank = |leaf: &usize| match self.homes.get(*leaf).copied().flatten() {
+            Some(home) if home == to => 0,
+            Some(home) if home == from => 2,
+            _ => 1,
+        };
+        let leaf = movable().min_by_key(rank)?;
+        let held = &mut self.groups[leaf];
+        held.primary = to;
+        held.is_moved = true;
+        held.in_sync.sort_by_key(|seat| seat.member != to);
+        *self.counts.entry(from).or_default() -= 1;
+        *self.counts.entry(to).or_default() += 1;
+        let group = table.map.groups().get(leaf)?;
+        Some(Proposal::of(table.id, held.partition, group, &held.in_sync))
+    }
+}
+
+/// The brick with the least excess that can be reached, and who each one on the way was reached from.
+fn emptiest(
+    from: Member,
+    edges: &BTreeMap<Member, BTreeSet<Member>>,
+    excess: &impl Fn(&Member) -> i128,
+) -> Option<(Member, BTreeMap<Member, Member>)> {
+    let mut came_from = BTreeMap::new();
+    let mut waiting = VecDeque::from([from]);
+    while let Some(at) = waiting.pop_front() {
+        for next in edges.get(&at).into_iter().flatten() {
+            if *next != from && !came_from.contains_key(next) {
+                came_from.insert(*next, at);
+                waiting.push_back(*next);
+            }
+        }
+    }
+    let to = came_from
+        .keys()
+        .min_by_key(|member| (excess(member), **member))
+        .copied()?;
+    Some((to, came_from))
+}
+
+fn walk_back(from: Member, to: Member, came_from: &BTreeMap<Member, Member>) -> Vec<Member> {
+    let mut path = vec![to];
+    let mut at = to;
+    while at != from {
+        let Some(before) = came_from.get(&at) else {
+            break;
+        };
+        path.push(*before);
+        at = *before;
+    }
+    path.reverse();
+    path
+}
+
+#[cfg(test)]
+#[path = "balance_test.rs"]
+mod balance_test;

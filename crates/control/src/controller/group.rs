@@ -1,0 +1,178 @@
+//! What is to be done about one partition: the most urgent thing.
+
+use super::Controller;
+use super::load::Load;
+use brickyard_metadata::{Change, NewLearners, Proposal, Settled, Table};
+use brickyard_routing::{Group, Seat};
+use brickyard_types::{Instant, PartitionId};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What was decided about all partitions.
+#[derive(Debug, Default)]
+pub(super) struct Decisions {
+    pub(super) settled: Vec<Settled>,
+    pub(super) proposals: Vec<Proposal>,
+    pub(super) learners: Vec<NewLearners>,
+    /// A change is under way, or a copy is missing: not the time to even things out.
+    pub(super) is_busy: bool,
+}
+
+/// One partition, and what was found out of it.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    pub(super) table: &'a Table,
+    pub(super) partition: PartitionId,
+    pub(super) group: &'a Group,
+    pub(super) now: Instant,
+}
+
+impl Controller {
+    /// Looks at every partition, and proposes one batch of what is to be done.
+    pub(super) fn decide(&mut self, now: Instant) {
+        let live = self.survey(now);
+        let has_pending = !self.owed.is_empty();
+        let is_waiting = self.is_busy && now - self.decided_at >= self.config.renew;
+        let is_quiet = !self.is_dirty && live == self.live && !has_pending && !is_waiting;
+        let may_balance = now - self.balanced_at >= self.config.balance_pause;
+        if is_quiet && !may_balance {
+            return;
+        }
+        self.is_dirty = false;
+        self.decided_at = now;
+        self.live = live;
+        self.requests.forget(&self.catalog);
+        let catalog = Arc::clone(&self.catalog);
+        let mut load = Load::of(&catalog);
+        let mut decisions = Decisions::default();
+        self.reports.wanted.clear();
+        for table in catalog.tables() {
+            for (partition, group) in table.partitions() {
+                let case = Case {
+                    table,
+                    partition,
+                    group,
+                    now,
+                };
+                self.decide_one(&case, &mut load, &mut decisions);
+            }
+        }
+        self.ask_reports(now);
+        self.is_busy = decisions.is_busy;
+        if may_balance && self.is_balanceable(&decisions) {
+            self.balanced_at = now;
+            self.balance(now, &load, &mut decisions);
+        }
+        let batch = self.config.batch;
+        let Decisions {
+            mut settled,
+            mut proposals,
+            mut learners,
+            ..
+        } = decisions;
+        // What lets others go on comes first. The rest is decided again when this has come to something.
+        if !settled.is_empty() {
+            settled.truncate(batch);
+            self.propose(Change::Effective(settled));
+        } else if !proposals.is_empty() {
+            proposals.truncate(batch);
+            self.propose(Change::Propose(proposals));
+        } else if !learners.is_empty() {
+            learners.truncate(batch);
+            self.propose(Change::Learners(learners));
+        }
+    }
+
+    fn is_balanceable(&self, decisions: &Decisions) -> bool {
+        let is_idle = decisions.settled.is_empty()
+            && decisions.proposals.is_empty()
+            && decisions.learners.is_empty();
+        is_idle && !decisions.is_busy && self.draining.is_empty()
+    }
+
+    fn decide_one(&mut self, case: &Case<'_>, load: &mut Load, decisions: &mut Decisions) {
+        let Case { group, now, .. } = *case;
+        if let Some(change) = &group.change {
+            decisions.is_busy = true;
+            if change.in_sync().all(|seat| self.live.contains(&seat)) {
+                if self.is_due(change, now) {
+                    decisions.settled.push(Settled {
+                        table: case.table.id,
+                        partition: case.partition,
+                        view: change.view,
+                    });
+                }
+                return;
+            }
+            decisions.proposals.extend(self.go_on_without(case, load));
+            return;
+        }
+        if !group.in_sync().all(|seat| self.live.contains(&seat)) {
+            decisions.is_busy = true;
+            decisions.proposals.extend(self.go_on_without(case, load));
+            return;
+        }
+        let proposal = self
+            .answer(case, load)
+            .or_else(|| self.empty_node(case, load))
+            .or_else(|| self.drop_surplus(case, load));
+        if let Some(proposal) = proposal {
+            decisions.is_busy = true;
+            decisions.proposals.push(proposal);
+            return;
+        }
+        decisions.is_busy |= self.is_short(case);
+        decisions.learners.extend(self.see_to_learners(case, load));
+    }
+
+    /// Members of the last effective view, or of the one proposed after it, are gone.
+    fn go_on_without(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
+        let group = case.group;
+        let is_live = |seat: &Seat| self.live.contains(seat);
+        let left: Vec<Seat> = group.in_sync().filter(is_live).collect();
+        if left.is_empty() {
+            return self.begin_again(case, load);
+        }
+        // Who was to be taken out stays out, if there is anybody else.
+        let stays = |seat: &Seat| {
+            let change = group.change.as_ref();
+            change.is_none_or(|change| change.in_sync().any(|it| it == *seat))
+        };
+        let wanted: Vec<Seat> = left.iter().copied().filter(stays).collect();
+        let in_sync = if wanted.is_empty() { left } else { wanted };
+        Some(self.with_members(case, load, &in_sync))
+    }
+
+    /// A proposal for these to be the in-sync members: the primary is whoever is and can stay, or else who
+    /// has least to do.
+    pub(super) fn with_members(
+        &self,
+        case: &Case<'_>,
+        load: &mut Load,
+        in_sync: &[Seat],
+    ) -> Proposal {
+        let (group, table) = (case.group, case.table.id);
+        let former = super::load::primary_to_be(group);
+        let rank = |seat: &Seat| {
+            let member = seat.member;
+            let leaves = self.is_leaving(member.node);
+            let stays = *seat == former || (*seat == group.primary && !in_sync.contains(&former));
+            (leaves, !stays, load.primaries(table, member), member)
+        };
+        let mut ordered = in_sync.to_vec();
+        ordered.sort_by_key(rank);
+        if let Some(first) = ordered.first() {
+            load.hand_over(table, former.member, first.member);
+        }
+        let mut proposal = Proposal::of(table, case.partition, group, &ordered);
+        let nodes: BTreeSet<_> = ordered.iter().map(|seat| seat.member.node).collect();
+        proposal
+            .learners
+            .retain(|seat| self.live.contains(seat) && !nodes.contains(&seat.member.node));
+        proposal
+    }
+}
+
+#[cfg(test)]
+#[path = "group_test.rs"]
+mod group_test;

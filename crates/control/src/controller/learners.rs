@@ -1,0 +1,186 @@
+//! Copies that are missing or too many, and nodes that are to be emptied.
+//!
+//! A copy comes back first where it was: that node has most of it on its disk. For as long as such a node may
+//! come back (`replace_after`) nobody else is asked to copy everything.
+
+use super::Controller;
+use super::group::Case;
+use super::load::Load;
+use brickyard_metadata::{NewLearners, Node, Proposal};
+use brickyard_routing::{NodeId, Seat};
+use brickyard_types::Instant;
+use std::collections::BTreeSet;
+
+impl Controller {
+    /// How many copies a partition should have: as many as asked for, as far as there are nodes.
+    fn target(&self, case: &Case<'_>) -> usize {
+        let nodes = self
+            .catalog
+            .nodes()
+            .filter(|node| !self.is_leaving(node.id));
+        usize::from(case.table.attributes.replicas)
+            .min(nodes.count())
+            .max(1)
+    }
+
+    /// In-sync members that are to stay.
+    fn placed(&self, case: &Case<'_>) -> usize {
+        let stays = |seat: &Seat| !self.is_leaving(seat.member.node);
+        case.group.in_sync().filter(stays).count()
+    }
+
+    /// Whether the partition lacks a copy.
+    pub(super) fn is_short(&self, case: &Case<'_>) -> bool {
+        self.placed(case) < self.target(case)
+    }
+
+    /// Whether a learner may become in-sync: there is a place for it still.
+    pub(super) fn has_place(&self, case: &Case<'_>, learner: Seat) -> bool {
+        self.is_short(case) && !self.is_leaving(learner.member.node)
+    }
+
+    /// Takes a node that is to hold nothing out of a partition, as soon as others hold it.
+    pub(super) fn empty_node(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
+        let group = case.group;
+        let (leaves, stays): (Vec<Seat>, Vec<Seat>) = group
+            .in_sync()
+            .partition(|seat| self.draining.contains_key(&seat.member.node));
+        if leaves.is_empty() || stays.is_empty() {
+            return None;
+        }
+        let attributes = &case.table.attributes;
+        if stays.len() >= usize::from(attributes.min_in_sync) {
+            return Some(self.with_members(case, load, &stays));
+        }
+        // Without it writes would be refused: it stays as a backup for as long as it is there.
+        let all: Vec<Seat> = group.in_sync().collect();
+        let is_primary = leaves.contains(&group.primary);
+        is_primary.then(|| self.with_members(case, load, &all))
+    }
+
+    /// Takes one member out where there are more than asked for.
+    pub(super) fn drop_surplus(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
+        let group = case.group;
+        let target = self.target(case);
+        let placed = self.placed(case);
+        let leaving = |seat: &Seat| self.is_leaving(seat.member.node);
+        let rank = |seat: &Seat| {
+            let is_primary = *seat == group.primary;
+            (
+                leaving(seat),
+                !is_primary,
+                load.members(seat.member),
+                seat.member,
+            )
+        };
+        let out = group.in_sync().max_by_key(rank)?;
+        let is_surplus = placed > target || (placed >= target && leaving(&out));
+        if !is_surplus {
+            return None;
+        }
+        let left: Vec<Seat> = group.in_sync().filter(|seat| *seat != out).collect();
+        // Writes need so many.
+        let least = usize::from(case.table.attributes.min_in_sync).max(1);
+        if left.len() < least {
+            return None;
+        }
+        load.leave(out.member);
+        Some(self.with_members(case, load, &left))
+    }
+
+    /// Drops learners that are gone or not needed, and finds new ones.
+    pub(super) fn see_to_learners(
+        &mut self,
+        case: &Case<'_>,
+        load: &mut Load,
+    ) -> Option<NewLearners> {
+        let group = case.group;
+        let target = self.target(case);
+        let placed = self.placed(case);
+        let is_good = |seat: &Seat| self.live.contains(seat) && !self.is_leaving(seat.member.node);
+        let mut learners: Vec<Seat> = group.learners.iter().copied().filter(is_good).collect();
+        learners.truncate(target.saturating_sub(placed));
+        while placed + learners.len() < target {
+            let Some(seat) = self.choose_learner(case, load, &learners) else {
+                break;
+            };
+            load.learn(group.primary.member, seat);
+            learners.push(seat);
+        }
+        if learners == group.learners {
+            return None;
+        }
+        Some(NewLearners {
+            table: case.table.id,
+            partition: case.partition,
+            view: group.view,
+            learners,
+        })
+    }
+
+    fn choose_learner(&mut self, case: &Case<'_>, load: &Load, learners: &[Seat]) -> Option<Seat> {
+        let group = case.group;
+        let members = group.in_sync().chain(learners.iter().copied());
+        let nodes: BTreeSet<NodeId> = members.map(|seat| seat.member.node).collect();
+        let is_good = |seat: &Seat| {
+            let node = seat.member.node;
+            self.is_up(*seat, case.now)
+                && !self.is_leaving(node)
+                && !nodes.contains(&node)
+                && !self.barred.contains_key(&(case.partition, seat.member))
+                && load.learning(*seat) < self.config.learners_per_brick
+        };
+        let candidates = self.catalog.candidates().into_iter().map(|it| it.seat);
+        let candidates: Vec<Seat> = candidates.filter(is_good).collect();
+        // Who holds something has to be known before anybody copies everything.
+        let patience = self.config.lease * 2;
+        let mut awaited = candidates.clone();
+        awaited.retain(|seat| self.reports.is_awaited(*seat, case.now, patience));
+        if !awaited.is_empty() {
+            self.reports.wanted.extend(awaited);
+            return None;
+        }
+        let mut others = self
+            .catalog
+            .nodes()
+            .filter(|node| !nodes.contains(&node.id));
+        let may_return = others.any(|node| self.may_return(node, case.now));
+        let zones: BTreeSet<&str> = nodes.iter().filter_map(|node| self.zone(*node)).collect();
+        let holds = |seat: &Seat| {
+            let claim = self.reports.claim(*seat, case.partition).flatten();
+            claim.is_some_and(|claim| claim.lineage == group.lineage)
+        };
+        let rank = |seat: &Seat| {
+            let member = seat.member;
+            let zone = self.zone(member.node);
+            (
+                zone.is_some_and(|zone| zones.contains(zone)),
+                !holds(seat),
+                !load.has_room(member),
+                !load.are_partners(group.primary.member, member),
+                load.members(member),
+                member,
+            )
+        };
+        let candidates = candidates.into_iter();
+        let chosen = candidates.filter(|seat| !may_return || holds(seat));
+        chosen.min_by_key(rank)
+    }
+
+    /// Whether a node is away, or has only just come, and what it holds may be spared a copy.
+    fn may_return(&self, node: &Node, now: Instant) -> bool {
+        let mut bricks = node.bricks();
+        let is_away = bricks.all(|member| !self.is_up(node.seat(member.brick), now));
+        let since = self.down_since.get(&node.id);
+        let is_recent = since.is_none_or(|since| now - *since < self.config.replace_after);
+        is_away && is_recent && !self.is_leaving(node.id)
+    }
+
+    fn zone(&self, node: NodeId) -> Option<&str> {
+        self.catalog.node(node)?.registration.zone.as_deref()
+    }
+}
+
+#[cfg(test)]
+#[path = "learners_test.rs"]
+mod learners_test;

@@ -1,0 +1,273 @@
+use crate::controller::testing::{World, first, ms, seat};
+use crate::message::{Claim, DrainAsk, ToNode};
+use brickyard_metadata::{Alteration, Change, NodeAlteration};
+use brickyard_routing::NodeId;
+use brickyard_types::{BrickId, View};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+fn replicas(count: u8) -> Change {
+    Change::AlterTable {
+        name: "t".to_owned(),
+        alteration: Alteration {
+            replicas: Some(count),
+            ..Alteration::default()
+        },
+    }
+}
+
+fn weight(node: u32, weight: u32) -> Change {
+    Change::AlterNode {
+        node: NodeId(node),
+        alteration: NodeAlteration {
+            weight: Some(weight),
+            ..NodeAlteration::default()
+        },
+    }
+}
+
+/// Everybody catches up as soon as it learns, for that long.
+fn catch_up(world: &mut World, time: Duration) {
+    let until = world.now + time;
+    while world.now < until {
+        world.promote_all();
+        world.run(ms(50));
+    }
+}
+
+fn drain(world: &mut World, node: u32) -> crate::message::Drained {
+    let ask = DrainAsk {
+        node: NodeId(node),
+        incarnation: world.nodes[node as usize].incarnation,
+    };
+    world.controller.on_drain(world.now, ask);
+    world.run(ms(50));
+    let drained = world
+        .sent
+        .iter()
+        .rev()
+        .find_map(|(_, message)| match message {
+            ToNode::Drained(drained) => Some(*drained),
+            _ => None,
+        });
+    drained.unwrap()
+}
+
+#[test]
+fn more_replicas_are_learned_then_promoted() {
+    let mut world = World::new(3, 1, 8);
+    world.run(ms(3_000));
+    world.change(replicas(3));
+    world.run(ms(1_000));
+    for group in world.groups() {
+        assert_eq!((group.view, group.learners.len()), (View(1), 2));
+    }
+    catch_up(&mut world, ms(3_000));
+    for group in world.groups() {
+        let nodes: BTreeSet<NodeId> = group.in_sync().map(|seat| seat.member.node).collect();
+        assert_eq!((nodes.len(), group.learners.len()), (3, 0));
+    }
+}
+
+#[test]
+fn fewer_replicas_are_dropped_evenly_and_never_the_primary() {
+    let mut world = World::new(4, 3, 8);
+    world.run(ms(3_000));
+    let primaries: Vec<_> = world.groups().iter().map(|group| group.primary).collect();
+    world.change(replicas(2));
+    world.run(ms(3_000));
+    let groups = world.groups();
+    assert!(groups.iter().all(|group| group.backups.len() == 1));
+    assert_eq!(
+        groups.iter().map(|group| group.primary).collect::<Vec<_>>(),
+        primaries
+    );
+    for node in 0..4 {
+        let held = groups
+            .iter()
+            .flat_map(|group| group.in_sync().collect::<Vec<_>>());
+        let held = held.filter(|it| *it == first(node)).count();
+        // The default table has one more on node 0.
+        assert!((3..=5).contains(&held), "node {node} holds {held}");
+    }
+}
+
+#[test]
+fn node_that_comes_back_learns_what_it_held_at_once() {
+    let mut world = World::new(4, 3, 1);
+    world.run(ms(3_000));
+    let lost = world.in_sync()[1];
+    let node = lost.member.node.0;
+    world.nodes[node as usize].is_up = false;
+    world.run_until(|world| world.group().view == View(2));
+    world.run(ms(2_000));
+    assert_eq!(world.group().learners, [], "its place is kept");
+    world.nodes[node as usize].claims = vec![Claim {
+        is_complete: true,
+        ..world.claim((1, 9))
+    }];
+    let again = world.restart(node);
+    world.run(ms(1_000));
+    assert_eq!(world.group().learners, [again]);
+}
+
+#[test]
+fn node_that_stays_away_is_replaced() {
+    let mut world = World::new(4, 3, 1);
+    world.run(ms(3_000));
+    let members: BTreeSet<u32> = world
+        .in_sync()
+        .iter()
+        .map(|seat| seat.member.node.0)
+        .collect();
+    let spare = (0..4).find(|node| !members.contains(node)).unwrap();
+    let lost = world.in_sync()[1].member.node.0;
+    world.nodes[lost as usize].is_up = false;
+    world.run(Duration::from_secs(20));
+    assert_eq!(world.group().learners, []);
+    world.run(Duration::from_secs(15));
+    assert_eq!(world.group().learners, [first(spare)]);
+    // And a learner that fails is dropped.
+    world.nodes[spare as usize].is_up = false;
+    world.run(ms(3_000));
+    assert_eq!(world.group().learners, []);
+}
+
+#[test]
+fn copies_go_to_other_zones() {
+    let mut world = World::new(4, 1, 4);
+    for (node, zone) in ["a", "a", "b", "b"].into_iter().enumerate() {
+        world.change(Change::AlterNode {
+            node: NodeId(node as u32),
+            alteration: NodeAlteration {
+                zone: Some(Some(zone.to_owned())),
+                ..NodeAlteration::default()
+            },
+        });
+    }
+    world.run(ms(3_000));
+    world.change(replicas(2));
+    catch_up(&mut world, ms(3_000));
+    for group in world.groups() {
+        let zones: BTreeSet<u32> = group.in_sync().map(|seat| seat.member.node.0 / 2).collect();
+        assert_eq!(zones.len(), 2, "{group:?}");
+    }
+}
+
+#[test]
+fn copies_are_even_and_bricks_have_few_partners() {
+    let mut world = World::new(4, 1, 64);
+    world.run(ms(3_000));
+    world.change(replicas(2));
+    catch_up(&mut world, ms(5_000));
+    let mut partners = BTreeSet::new();
+    for group in world.groups() {
+        assert_eq!(group.backups.len(), 1);
+        partners.insert((group.primary, group.backups[0]));
+    }
+    for node in 0..4 {
+        let groups = world.groups();
+        let held = groups
+            .iter()
+            .filter(|group| group.in_sync().any(|it| it == first(node)));
+        let held = held.count() as i32;
+        // The default table has one more on node 0.
+        assert!((held - 32).abs() <= 2, "node {node} holds {held}");
+    }
+    assert!(partners.len() <= 8, "{} pairs of bricks", partners.len());
+}
+
+#[test]
+fn one_brick_learns_so_much_at_a_time() {
+    let mut world = World::new(2, 1, 64);
+    world.config.learners_per_brick = 5;
+    world.elect();
+    world.run(ms(3_000));
+    world.change(replicas(2));
+    world.run(ms(3_000));
+    let learning = world
+        .groups()
+        .iter()
+        .filter(|group| !group.learners.is_empty())
+        .count();
+    assert_eq!(learning, 10);
+    catch_up(&mut world, Duration::from_secs(10));
+    assert!(world.groups().iter().all(|group| group.backups.len() == 1));
+}
+
+#[test]
+fn node_without_weight_is_emptied() {
+    let mut world = World::new(4, 2, 8);
+    world.run(ms(3_000));
+    world.change(weight(1, 0));
+    catch_up(&mut world, Duration::from_secs(5));
+    for group in world.groups() {
+        assert!(
+            group.members().all(|seat| seat.member.node != NodeId(1)),
+            "{group:?}"
+        );
+        assert_eq!(group.backups.len(), 1);
+    }
+    assert!(world.is_settled());
+}
+
+#[test]
+fn node_that_drains_loses_its_partitions_and_learns_none() {
+    let mut world = World::new(3, 3, 8);
+    world.run(ms(3_000));
+    let drained = drain(&mut world, 1);
+    assert_eq!((drained.remaining, drained.sole), (8, 0));
+    for _ in 0..10 {
+        world.run(ms(250));
+        drain(&mut world, 1);
+    }
+    assert_eq!(drain(&mut world, 1).remaining, 0);
+    for group in world.groups() {
+        assert!(group.members().all(|seat| seat.member.node != NodeId(1)));
+        assert_eq!(group.in_sync().count(), 2);
+    }
+    // It changed its mind, or has stopped asking: it gets everything back.
+    catch_up(&mut world, Duration::from_secs(10));
+    assert!(
+        world
+            .groups()
+            .iter()
+            .all(|group| group.in_sync().count() == 3)
+    );
+}
+
+#[test]
+fn drain_leaves_a_backup_that_writes_need() {
+    let mut world = World::with(2, 2, 2, |attributes| attributes.min_in_sync = 2);
+    world.run(ms(3_000));
+    for _ in 0..5 {
+        drain(&mut world, 1);
+        world.run(ms(250));
+    }
+    assert_eq!(drain(&mut world, 1).remaining, 0);
+    for group in world.groups() {
+        assert_eq!((group.primary, group.backups), (first(0), vec![first(1)]));
+    }
+}
+
+#[test]
+fn drain_tells_what_nobody_else_holds() {
+    let mut world = World::new(2, 1, 8);
+    world.run(ms(3_000));
+    // And the default table's only partition.
+    let drained = drain(&mut world, 0);
+    assert_eq!((drained.remaining, drained.sole), (0, 5));
+    assert!(world.is_settled());
+}
+
+#[test]
+fn drained_life_is_over_with_the_next_registration() {
+    let mut world = World::new(3, 3, 1);
+    world.run(ms(3_000));
+    drain(&mut world, 1);
+    world.run(ms(500));
+    let again = world.restart(1);
+    world.run(ms(1_000));
+    assert_eq!(world.group().learners, [again]);
+    assert_eq!(seat(1, 4).member.brick, BrickId(0));
+}

@@ -1,0 +1,107 @@
+//! How much every brick holds, so that what is given out next goes to who has least.
+
+use brickyard_metadata::Catalog;
+use brickyard_routing::{Group, Member, Seat};
+use brickyard_types::TableId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Load {
+    weights: BTreeMap<Member, u64>,
+    weight_total: u64,
+    primaries: BTreeMap<(TableId, Member), u64>,
+    members: BTreeMap<Member, u64>,
+    wanted_total: u64,
+    learning: BTreeMap<Seat, usize>,
+    partners: BTreeSet<(Member, Member)>,
+}
+
+impl Load {
+    pub(super) fn of(catalog: &Catalog) -> Self {
+        let mut load = Self::default();
+        for candidate in catalog.candidates() {
+            let weight = u64::from(candidate.weight);
+            load.weights.insert(candidate.seat.member, weight);
+            load.weight_total += weight;
+        }
+        for table in catalog.tables() {
+            for (_, group) in table.partitions() {
+                load.wanted_total += u64::from(table.attributes.replicas);
+                load.add(table.id, group);
+            }
+        }
+        load
+    }
+
+    fn add(&mut self, table: TableId, group: &Group) {
+        let primary = primary_to_be(group);
+        *self.primaries.entry((table, primary.member)).or_default() += 1;
+        for seat in group.members() {
+            *self.members.entry(seat.member).or_default() += 1;
+            if seat.member != primary.member {
+                self.partners.insert((primary.member, seat.member));
+            }
+        }
+        for seat in &group.learners {
+            *self.learning.entry(*seat).or_default() += 1;
+        }
+    }
+
+    /// A primary moves.
+    pub(super) fn hand_over(&mut self, table: TableId, from: Member, to: Member) {
+        let count = self.primaries.entry((table, from)).or_default();
+        *count = count.saturating_sub(1);
+        *self.primaries.entry((table, to)).or_default() += 1;
+    }
+
+    /// A brick begins to learn a partition of that primary.
+    pub(super) fn learn(&mut self, primary: Member, seat: Seat) {
+        *self.members.entry(seat.member).or_default() += 1;
+        *self.learning.entry(seat).or_default() += 1;
+        self.partners.insert((primary, seat.member));
+    }
+
+    /// A brick holds one partition less.
+    pub(super) fn leave(&mut self, member: Member) {
+        let count = self.members.entry(member).or_default();
+        *count = count.saturating_sub(1);
+    }
+
+    pub(super) fn weight(&self, member: Member) -> u64 {
+        self.weights.get(&member).copied().unwrap_or_default()
+    }
+
+    /// Primaries of a table on a brick, in thousandths of its weight.
+    pub(super) fn primaries(&self, table: TableId, member: Member) -> u64 {
+        let count = self.primaries.get(&(table, member)).copied();
+        count.unwrap_or_default() * 1_000 / self.weight(member).max(1)
+    }
+
+    /// What a brick holds, in thousandths of its weight.
+    pub(super) fn members(&self, member: Member) -> u64 {
+        let count = self.members.get(&member).copied();
+        count.unwrap_or_default() * 1_000 / self.weight(member).max(1)
+    }
+
+    /// Whether a brick would hold no more than its share with one partition more.
+    pub(super) fn has_room(&self, member: Member) -> bool {
+        let count = self.members.get(&member).copied().unwrap_or_default();
+        let share = self.wanted_total * self.weight(member) / self.weight_total.max(1);
+        count <= share
+    }
+
+    pub(super) fn learning(&self, seat: Seat) -> usize {
+        self.learning.get(&seat).copied().unwrap_or_default()
+    }
+
+    pub(super) fn are_partners(&self, primary: Member, other: Member) -> bool {
+        self.partners.contains(&(primary, other))
+    }
+}
+
+/// Who orders a group's operations, now or once the change under way is in effect.
+pub(super) fn primary_to_be(group: &Group) -> Seat {
+    let change = group.change.as_ref();
+    change.map_or(group.primary, |change| change.primary)
+}

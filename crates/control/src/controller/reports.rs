@@ -1,0 +1,86 @@
+//! What bricks said they hold.
+
+use super::{Controller, Output};
+use crate::message::{Claim, Report, ReportRequest, ToNode};
+use brickyard_metadata::Catalog;
+use brickyard_routing::{NodeId, Seat};
+use brickyard_types::{BrickId, Incarnation, Instant, PartitionId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reports {
+    /// Complete ones.
+    claims: BTreeMap<Seat, BTreeMap<PartitionId, Claim>>,
+    /// Of which parts are missing.
+    partial: BTreeMap<Seat, BTreeMap<PartitionId, Claim>>,
+    /// Bricks whose report somebody waits for.
+    pub(super) wanted: BTreeSet<Seat>,
+    asked_at: Option<Instant>,
+    /// When each brick's report was first wanted.
+    wanted_since: BTreeMap<Seat, Instant>,
+}
+
+impl Reports {
+    pub(super) fn add(&mut self, report: Report) {
+        let parts = self.partial.entry(report.seat).or_default();
+        parts.extend(report.claims.iter().map(|claim| (claim.partition, *claim)));
+        if report.is_last
+            && let Some(claims) = self.partial.remove(&report.seat)
+        {
+            self.claims.insert(report.seat, claims);
+        }
+    }
+
+    /// Forgets lives that are over.
+    pub(super) fn forget(&mut self, catalog: &Catalog) {
+        self.claims.retain(|seat, _| catalog.is_current(*seat));
+        self.partial.retain(|seat, _| catalog.is_current(*seat));
+        self.wanted_since
+            .retain(|seat, _| catalog.is_current(*seat));
+    }
+
+    /// Whether a brick has not reported, and has not had time enough for it either.
+    pub(super) fn is_awaited(&mut self, seat: Seat, now: Instant, patience: Duration) -> bool {
+        let since = *self.wanted_since.entry(seat).or_insert(now);
+        !self.claims.contains_key(&seat) && now - since < patience
+    }
+
+    /// What a brick holds of a partition; `None` if it has not reported, `Some(None)` if it holds nothing.
+    #[expect(
+        clippy::option_option,
+        reason = "not said and said to be nothing differ"
+    )]
+    pub(super) fn claim(&self, seat: Seat, partition: PartitionId) -> Option<Option<Claim>> {
+        let claims = self.claims.get(&seat)?;
+        Some(claims.get(&partition).copied())
+    }
+}
+
+impl Controller {
+    /// Asks for the reports that somebody waits for.
+    pub(super) fn ask_reports(&mut self, now: Instant) {
+        let asked_at = self.reports.asked_at;
+        let is_early = asked_at.is_some_and(|at| now - at < self.config.renew);
+        if self.reports.wanted.is_empty() || is_early {
+            return;
+        }
+        self.reports.asked_at = Some(now);
+        let mut by_node: BTreeMap<(NodeId, Incarnation), Vec<BrickId>> = BTreeMap::new();
+        for seat in &self.reports.wanted {
+            by_node
+                .entry((seat.member.node, seat.incarnation))
+                .or_default()
+                .push(seat.member.brick);
+        }
+        for ((node, incarnation), bricks) in by_node {
+            let request = ReportRequest {
+                incarnation,
+                bricks,
+            };
+            self.outputs
+                .push_back(Output::Send(node, ToNode::Report(request)));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What primaries ask for: the promotion of a learner, the eviction of a backup.
+//!
+//! Only a view answers them: the primary goes on to require a promoted learner's vote until there is one
+//! (PROTOCOL rule 4), so a promotion that cannot be is answered by a view that leaves all as it is.
+
+use super::Controller;
+use super::group::Case;
+use super::load::Load;
+use crate::message::{EvictAsk, PromoteAsk};
+use brickyard_metadata::{Catalog, Ground, Proposal};
+use brickyard_routing::Seat;
+use brickyard_types::{PartitionId, TableId, View};
+use std::collections::BTreeMap;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Requests {
+    promotions: BTreeMap<PartitionId, PromoteAsk>,
+    evictions: BTreeMap<PartitionId, EvictAsk>,
+}
+
+impl Requests {
+    pub(super) fn promote(&mut self, catalog: &Catalog, ask: PromoteAsk) {
+        if is_of_now(catalog, ask.table, ask.partition, ask.view, ask.primary) {
+            self.promotions.insert(ask.partition, ask);
+        }
+    }
+
+    pub(super) fn evict(&mut self, catalog: &Catalog, ask: EvictAsk) {
+        if is_of_now(catalog, ask.table, ask.partition, ask.view, ask.primary) {
+            self.evictions.insert(ask.partition, ask);
+        }
+    }
+
+    /// Forgets what was asked in views that are over: the newer one is the answer.
+    pub(super) fn forget(&mut self, catalog: &Catalog) {
+        self.promotions
+            .retain(|_, it| is_of_now(catalog, it.table, it.partition, it.view, it.primary));
+        self.evictions
+            .retain(|_, it| is_of_now(catalog, it.table, it.partition, it.view, it.primary));
+    }
+}
+
+/// Whether the primary of the view in effect asks.
+fn is_of_now(
+    catalog: &Catalog,
+    table: TableId,
+    partition: PartitionId,
+    view: View,
+    primary: Seat,
+) -> bool {
+    let table = catalog.table_by_id(table);
+    let group = table.and_then(|table| table.map.group(partition));
+    // PROTOCOL rule 4: only the primary asks, and for the view that it is in.
+    group.is_some_and(|group| group.view == view && group.primary == primary)
+}
+
+impl Controller {
+    /// The view that answers what a partition's primary asks for, if it asks for anything.
+    pub(super) fn answer(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
+        let partition = case.partition;
+        if let Some(ask) = self.requests.evictions.get(&partition).copied() {
+            let left: Vec<Seat> = case
+                .group
+                .in_sync()
+                .filter(|it| *it != ask.backup)
+                .collect();
+            if left.len() < 1 + case.group.backups.len() && ask.backup != case.group.primary {
+                let until = case.now + self.config.evict_pause;
+                self.barred.insert((partition, ask.backup.member), until);
+                return Some(self.with_members(case, load, &left));
+            }
+        }
+        let ask = self.requests.promotions.get(&partition).copied()?;
+        let mut in_sync: Vec<Seat> = case.group.in_sync().collect();
+        let is_learner = case.group.learners.contains(&ask.learner);
+        // PROTOCOL rule 10: a learner that restarted is not the one that caught up.
+        let is_there = self.live.contains(&ask.learner);
+        if !is_learner || !is_there || !self.has_place(case, ask.learner) {
+            // Nothing comes of it; the primary learns so by a view.
+            let mut proposal = self.with_members(case, load, &in_sync);
+            proposal.learners.retain(|seat| *seat != ask.learner);
+            return Some(proposal);
+        }
+        in_sync.push(ask.learner);
+        let mut proposal = Proposal::of(case.table.id, partition, case.group, &in_sync);
+        proposal.ground = Ground::Promotion;
+        proposal
+            .learners
+            .retain(|seat| *seat != ask.learner && self.live.contains(seat));
+        Some(proposal)
+    }
+}
+
+#[cfg(test)]
+#[path = "requests_test.rs"]
+mod requests_test;

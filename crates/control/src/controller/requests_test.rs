@@ -1,0 +1,161 @@
+use crate::controller::testing::{TABLE, World, first, ms, seat};
+use crate::message::{EvictAsk, PromoteAsk};
+use brickyard_metadata::Change;
+use brickyard_routing::Seat;
+use brickyard_types::View;
+use std::time::Duration;
+
+/// A group of two (nodes 0 and 1) that lacks one, with node 2 learning.
+fn world() -> World {
+    let mut world = World::new(3, 3, 1);
+    world.run(ms(3_000));
+    world.restart(2);
+    world.run(ms(1_000));
+    assert_eq!(world.in_sync(), [first(0), first(1)]);
+    assert_eq!(world.group().learners, [seat(2, 4)]);
+    world
+}
+
+fn promotion(world: &World, view: u32, primary: Seat, learner: Seat) -> PromoteAsk {
+    PromoteAsk {
+        table: TABLE,
+        partition: world.partition(),
+        view: View(view),
+        primary,
+        learner,
+    }
+}
+
+fn evict(world: &mut World, backup: Seat) {
+    let group = world.group();
+    let ask = EvictAsk {
+        table: TABLE,
+        partition: world.partition(),
+        view: group.view,
+        primary: group.primary,
+        backup,
+    };
+    world.controller.on_evict(ask);
+    world.run(ms(50));
+}
+
+/// PROTOCOL rule 4.
+#[test]
+fn learner_is_promoted_when_its_primary_asks() {
+    let mut world = world();
+    world.run(Duration::from_secs(5));
+    assert_eq!(world.group().view, View(2), "nobody else promotes");
+    world.promote(seat(2, 4));
+    world.run(ms(50));
+    // Nobody is fenced, but the primary has to accept.
+    world.run_until(World::is_settled);
+    assert_eq!(world.group().view, View(3));
+    assert_eq!(world.in_sync(), [first(0), first(1), seat(2, 4)]);
+}
+
+/// PROTOCOL rule 4.
+#[test]
+fn only_the_primary_of_the_view_in_effect_promotes() {
+    let mut world = world();
+    for ask in [
+        promotion(&world, 2, first(1), seat(2, 4)),
+        promotion(&world, 1, first(0), seat(2, 4)),
+        promotion(&world, 3, first(0), seat(2, 4)),
+    ] {
+        world.controller.on_promote(ask);
+        world.run(ms(1_000));
+        assert_eq!(world.group().view, View(2));
+        assert!(world.is_settled());
+    }
+}
+
+/// PROTOCOL rule 4: a promotion that comes to nothing is answered by a view.
+#[test]
+fn promotion_of_a_learner_that_is_gone_is_answered_by_a_view() {
+    let mut world = world();
+    // The learner restarts while the primary asks for its former life.
+    let ask = promotion(&world, 2, first(0), seat(2, 4));
+    world.restart(2);
+    world.controller.on_promote(ask);
+    world.run_until(|world| world.group().view == View(3));
+    assert_eq!(world.in_sync(), [first(0), first(1)]);
+    // The same ask, late, is about a view that is over.
+    world.controller.on_promote(ask);
+    world.run(ms(1_000));
+    assert_eq!(world.group().view, View(3));
+}
+
+/// PROTOCOL rule 4: one change at a time.
+#[test]
+fn promotion_waits_for_a_change_under_way() {
+    let mut world = world();
+    world.nodes[1].accepts_at = world.catalog.version();
+    world.propose(&[first(1), first(0)]);
+    let ask = promotion(&world, 2, first(0), seat(2, 4));
+    world.controller.on_promote(ask);
+    world.run(ms(1_000));
+    assert_eq!(world.group().change.unwrap().backups, [first(0)]);
+    world.nodes[1].accepts_at = brickyard_metadata::CatalogVersion(u64::MAX);
+    world.run(ms(1_000));
+    assert_eq!(
+        (world.group().view, world.group().primary),
+        (View(3), first(1))
+    );
+    assert_eq!(world.in_sync().len(), 2, "the new primary has not asked");
+}
+
+#[test]
+fn promotion_is_given_up_when_the_learner_fails_meanwhile() {
+    let mut world = world();
+    world.nodes[0].accepts_at = world.catalog.version();
+    world.promote(seat(2, 4));
+    world.run(ms(400));
+    assert_eq!(world.group().change.clone().unwrap().backups.len(), 2);
+    world.restart(2);
+    world.nodes[0].accepts_at = brickyard_metadata::CatalogVersion(u64::MAX);
+    world.run_until(World::is_settled);
+    assert_eq!(world.group().view, View(4));
+    assert_eq!(world.in_sync(), [first(0), first(1)]);
+}
+
+#[test]
+fn slow_backup_is_taken_out_and_may_learn_again_later() {
+    let mut world = World::new(3, 3, 1);
+    world.run(ms(3_000));
+    evict(&mut world, first(1));
+    world.run_until(World::is_settled);
+    assert_eq!(world.in_sync(), [first(0), first(2)]);
+    world.run(Duration::from_secs(5));
+    assert_eq!(world.group().learners, []);
+    world.run(Duration::from_secs(7));
+    assert_eq!(world.group().learners, [first(1)]);
+}
+
+#[test]
+fn primaries_and_strangers_are_not_evicted() {
+    let mut world = World::new(3, 2, 1);
+    world.run(ms(3_000));
+    for who in [first(0), first(2)] {
+        evict(&mut world, who);
+        world.run(ms(500));
+        assert_eq!(world.group().view, View(1));
+    }
+}
+
+#[test]
+fn learner_that_is_not_needed_any_more_is_not_promoted() {
+    let mut world = world();
+    let ask = promotion(&world, 2, first(0), seat(2, 4));
+    world.change(Change::AlterTable {
+        name: "t".to_owned(),
+        alteration: brickyard_metadata::Alteration {
+            replicas: Some(2),
+            ..brickyard_metadata::Alteration::default()
+        },
+    });
+    world.controller.on_promote(ask);
+    world.run(ms(1_000));
+    assert_eq!(world.in_sync(), [first(0), first(1)]);
+    assert_eq!(world.group().learners, []);
+    assert_eq!(world.group().view, View(3), "the primary is answered");
+}

@@ -1,0 +1,108 @@
+//! Nobody who held everything lives on: who may go on from what a restart left (PROTOCOL rules 9 and 36).
+
+use super::Controller;
+use super::group::Case;
+use super::load::Load;
+use crate::message::Claim;
+use brickyard_metadata::{Ground, Proposal};
+use brickyard_routing::Seat;
+use brickyard_types::{Durability, View};
+
+impl Controller {
+    /// A new beginning for a partition whose in-sync members are all gone; `None` as long as one has to wait.
+    pub(super) fn begin_again(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
+        let durability = case.table.attributes.durability;
+        let chosen = if durability == Durability::Memory {
+            self.declare_lost(case, load)?
+        } else {
+            self.choose_log(case, load)?
+        };
+        let (seat, ground, floor) = chosen;
+        let change = case.group.change.as_ref();
+        let is_under_way = change.is_some_and(|change| change.primary == seat);
+        if is_under_way {
+            return None;
+        }
+        let former = super::load::primary_to_be(case.group);
+        load.hand_over(case.table.id, former.member, seat.member);
+        let mut proposal = Proposal::of(case.table.id, case.partition, case.group, &[seat]);
+        proposal.learners.clear();
+        proposal.ground = ground;
+        proposal.floor = floor;
+        Some(proposal)
+    }
+
+    /// The member whose log goes on.
+    fn choose_log(&mut self, case: &Case<'_>, load: &Load) -> Option<(Seat, Ground, View)> {
+        let mut is_all = true;
+        let mut best: Option<((View, brickyard_types::Op), std::cmp::Reverse<u64>, Seat)> = None;
+        let mut is_enough = false;
+        let mut floor = View(0);
+        for former in case.group.in_sync() {
+            let member = former.member;
+            // A node that was removed by force has nothing to say any more.
+            let Some(node) = self.catalog.node(member.node) else {
+                continue;
+            };
+            let seat = node.seat(member.brick);
+            if seat.incarnation <= former.incarnation || !self.is_up(seat, case.now) {
+                is_all = false;
+                continue;
+            }
+            let Some(claim) = self.reports.claim(seat, case.partition) else {
+                is_all = false;
+                self.reports.wanted.insert(seat);
+                continue;
+            };
+            let Some(claim) = claim else { continue };
+            floor = floor.max(claim.last.0);
+            // PROTOCOL rules 9 and 15: a log that lacks something is not gone on from, nor another history's.
+            if !claim.is_complete || claim.lineage != case.group.lineage {
+                continue;
+            }
+            let primaries = std::cmp::Reverse(load.primaries(case.table.id, member));
+            // PROTOCOL rule 9: the highest (view, op) among complete logs.
+            let rank = (claim.last, primaries, seat);
+            best = Some(best.map_or(rank, |best| best.max(rank)));
+            is_enough |= lacks_nothing(&claim, case.table.attributes.durability);
+        }
+        // PROTOCOL rule 9: one log is enough only if it cannot have lost its end; else all have to be seen.
+        let (_, _, seat) = best.filter(|_| is_enough || is_all)?;
+        Some((seat, Ground::Restart, floor))
+    }
+
+    /// Who begins with nothing, once it is certain that nothing is left.
+    fn declare_lost(&mut self, case: &Case<'_>, load: &Load) -> Option<(Seat, Ground, View)> {
+        // PROTOCOL rule 36: what is in memory is lost with the process, and only then; one that cannot be
+        // reached may come back with everything.
+        let mut members = case.group.in_sync();
+        if members.any(|seat| self.catalog.is_current(seat)) {
+            return None;
+        }
+        let present = case.group.in_sync().filter_map(|former| {
+            let node = self.catalog.node(former.member.node)?;
+            Some(node.seat(former.member.brick))
+        });
+        let is_good =
+            |seat: &Seat| self.is_up(*seat, case.now) && !self.is_leaving(seat.member.node);
+        let others = self.catalog.candidates().into_iter().map(|it| it.seat);
+        let rank = |seat: &Seat| (load.primaries(case.table.id, seat.member), seat.member);
+        let seat = present.filter(is_good).min_by_key(rank);
+        let seat = seat.or_else(|| others.filter(is_good).min_by_key(rank))?;
+        Some((seat, Ground::Lost, View(0)))
+    }
+}
+
+/// Whether a complete log has everything that was ever acknowledged: nothing at its end can have been lost.
+fn lacks_nothing(claim: &Claim, durability: Durability) -> bool {
+    // PROTOCOL rules 13 and 32: what was promised when it was written counts, and what the disk can have lost.
+    match (durability, claim.durability) {
+        (Durability::Memory, _) | (_, Durability::Memory) => false,
+        (Durability::Fsync, Durability::Fsync) => true,
+        _ => claim.is_tail_sure,
+    }
+}
+
+#[cfg(test)]
+#[path = "restart_test.rs"]
+mod restart_test;

@@ -1,0 +1,223 @@
+use crate::controller::testing::{World, first, ms, seat};
+use crate::message::{Claim, ToNode};
+use brickyard_metadata::Change;
+use brickyard_types::{Durability, Op, View};
+use std::time::Duration;
+
+/// All three of a group are gone; each comes back with a log that ends there.
+fn world(durability: Durability) -> World {
+    let mut world = World::with(3, 3, 1, |attributes| attributes.durability = durability);
+    world.run(ms(3_000));
+    for node in &mut world.nodes {
+        node.is_up = false;
+    }
+    world.run(ms(2_000));
+    assert_eq!(world.group().view, View(1));
+    world
+}
+
+/// The node is back with a log that ends at (view, op).
+fn back(world: &mut World, node: u32, last: (u32, u64), change: impl FnOnce(&mut Claim)) {
+    let mut claim = world.claim(last);
+    claim.durability = world.catalog.table("t").unwrap().attributes.durability;
+    change(&mut claim);
+    world.nodes[node as usize].claims = vec![claim];
+    world.restart(node);
+    world.run(ms(1_000));
+}
+
+fn unsure(claim: &mut Claim) {
+    claim.is_tail_sure = false;
+}
+
+/// PROTOCOL rule 9.
+#[test]
+fn highest_log_wins_when_all_are_back() {
+    let mut world = world(Durability::Log);
+    back(&mut world, 0, (1, 9), unsure);
+    back(&mut world, 1, (1, 12), unsure);
+    assert_eq!(world.group().view, View(1), "the third may have more");
+    assert!(world.is_settled());
+    back(&mut world, 2, (1, 11), unsure);
+    let group = world.group();
+    assert_eq!((group.view, group.primary), (View(2), seat(1, 5)));
+    assert_eq!((group.backups.len(), group.lineage), (0, 1));
+    // The others learn from it.
+    world.run(ms(500));
+    assert_eq!(world.group().learners.len(), 2);
+}
+
+/// PROTOCOL rule 9: (view, op), and not op alone.
+#[test]
+fn later_view_beats_a_longer_log() {
+    let mut world = world(Durability::Log);
+    back(&mut world, 0, (1, 99), unsure);
+    back(&mut world, 1, (2, 12), unsure);
+    back(&mut world, 2, (2, 11), unsure);
+    let group = world.group();
+    assert_eq!(group.primary, seat(1, 5));
+    assert_eq!(group.view, View(3), "above every view that a disk has seen");
+}
+
+/// PROTOCOL rule 9.
+#[test]
+fn one_log_is_enough_if_it_cannot_have_lost_anything() {
+    // Synced before it was acknowledged.
+    let mut synced = world(Durability::Fsync);
+    back(&mut synced, 2, (1, 9), unsure);
+    assert_eq!(synced.group().primary, seat(2, 4));
+    // Given to an operating system that has not stopped since.
+    let mut kept = world(Durability::Log);
+    back(&mut kept, 2, (1, 9), |_| ());
+    assert_eq!(kept.group().primary, seat(2, 4));
+    // Neither: wait for the others.
+    let mut lost = world(Durability::Log);
+    back(&mut lost, 2, (1, 9), unsure);
+    lost.run(Duration::from_secs(30));
+    assert_eq!(lost.group().view, View(1));
+}
+
+/// PROTOCOL rule 32: a promise of today says nothing of records of yesterday.
+#[test]
+fn log_that_was_written_under_a_weaker_promise_is_not_enough() {
+    let mut world = world(Durability::Fsync);
+    back(&mut world, 2, (1, 9), |claim| {
+        claim.durability = Durability::Log;
+        claim.is_tail_sure = false;
+    });
+    assert_eq!(world.group().view, View(1));
+}
+
+/// PROTOCOL rules 9 and 15.
+#[test]
+fn log_that_lacks_something_does_not_count() {
+    let mut world = world(Durability::Log);
+    back(&mut world, 0, (1, 99), |claim| claim.is_complete = false);
+    assert_eq!(world.group().view, View(1));
+    back(&mut world, 1, (1, 5), unsure);
+    assert_eq!(world.group().view, View(1));
+    back(&mut world, 2, (1, 6), unsure);
+    assert_eq!(world.group().primary, seat(2, 6));
+}
+
+/// PROTOCOL rule 21.
+#[test]
+fn log_of_another_history_does_not_count() {
+    let mut world = world(Durability::Fsync);
+    back(&mut world, 0, (1, 99), |claim| claim.lineage = 2);
+    assert_eq!(world.group().view, View(1));
+}
+
+/// PROTOCOL rule 9: whoever lives on has everything, and is preferred to any log.
+#[test]
+fn member_that_lives_on_goes_on() {
+    let mut world = World::with(3, 3, 1, |attributes| {
+        attributes.durability = Durability::Fsync
+    });
+    world.run(ms(3_000));
+    for node in 0..2 {
+        let claim = world.claim((1, 9));
+        world.nodes[node].claims = vec![claim];
+        world.restart(node as u32);
+    }
+    world.run(ms(1_000));
+    assert_eq!(world.in_sync(), [first(2)]);
+}
+
+/// PROTOCOL rule 8: a view that was not in effect is not gone on from.
+#[test]
+fn members_of_the_last_effective_view_are_asked_and_not_those_of_a_proposed_one() {
+    let mut world = World::with(3, 3, 1, |attributes| {
+        attributes.durability = Durability::Fsync
+    });
+    world.run(ms(3_000));
+    world.nodes[1].accepts_at = world.catalog.version();
+    world.propose(&[first(1)]);
+    for node in &mut world.nodes {
+        node.is_up = false;
+    }
+    world.run(ms(2_000));
+    // 0 is not of the proposed view, and its log is as good as any.
+    back(&mut world, 0, (1, 9), |_| ());
+    assert_eq!(world.group().primary, seat(0, 4));
+}
+
+#[test]
+fn chosen_one_that_fails_again_is_chosen_again_in_its_next_life() {
+    let mut world = world(Durability::Fsync);
+    world.nodes[2].accepts_at = world.catalog.version();
+    back(&mut world, 2, (1, 9), |_| ());
+    assert_eq!(world.group().change.unwrap().primary, seat(2, 4));
+    world.nodes[2].accepts_at = brickyard_metadata::CatalogVersion(u64::MAX);
+    back(&mut world, 2, (1, 9), |_| ());
+    assert_eq!(world.group().primary, seat(2, 5));
+}
+
+#[test]
+fn node_that_was_removed_is_not_waited_for() {
+    let mut world = world(Durability::Log);
+    back(&mut world, 0, (1, 9), unsure);
+    back(&mut world, 1, (1, 12), unsure);
+    world.change(Change::RemoveNode {
+        node: brickyard_routing::NodeId(2),
+        force: true,
+    });
+    world.run(ms(1_000));
+    assert_eq!(world.group().primary, seat(1, 5));
+}
+
+/// PROTOCOL rule 36.
+#[test]
+fn memory_is_lost_when_all_who_had_it_have_restarted() {
+    let mut world = world(Durability::Memory);
+    let version = world.catalog.version();
+    back(&mut world, 0, (1, 99), |claim| {
+        claim.durability = Durability::Fsync
+    });
+    back(&mut world, 1, (1, 5), |_| ());
+    world.run(Duration::from_secs(30));
+    assert_eq!(
+        world.group().view,
+        View(1),
+        "2 may come back with everything"
+    );
+    assert_eq!(world.proposed, []);
+    assert!(world.catalog.version() > version);
+    back(&mut world, 2, (1, 6), |_| ());
+    let group = world.group();
+    assert_eq!((group.view, group.lineage), (View(2), 2));
+    assert_eq!(group.backups, []);
+}
+
+/// PROTOCOL rule 36: not reached is not lost.
+#[test]
+fn memory_of_a_member_that_comes_back_alive_is_not_lost() {
+    let mut world = world(Durability::Memory);
+    back(&mut world, 0, (1, 9), |_| ());
+    back(&mut world, 1, (1, 9), |_| ());
+    world.nodes[2].is_up = true;
+    world.run(ms(1_000));
+    let group = world.group();
+    assert_eq!((world.in_sync(), group.lineage), (vec![first(2)], 1));
+}
+
+#[test]
+fn reports_are_asked_for_only_when_they_matter() {
+    let mut world = World::new(3, 3, 1);
+    world.run(ms(5_000));
+    let asked = |world: &World| {
+        let reports = world
+            .sent
+            .iter()
+            .filter(|(_, it)| matches!(it, ToNode::Report(_)));
+        reports.count()
+    };
+    assert_eq!(asked(&world), 0);
+    world.nodes[2].claims = vec![Claim {
+        committed: Op(3),
+        ..world.claim((1, 3))
+    }];
+    world.restart(2);
+    world.run(ms(1_000));
+    assert_eq!(asked(&world), 1);
+}

@@ -1,0 +1,91 @@
+//! What a node or an operator is told: how far an emptying is, and which changes make sense now.
+
+use super::Controller;
+use crate::message::{DrainAsk, Drained};
+use brickyard_metadata::{Change, Node};
+use brickyard_routing::NodeId;
+use brickyard_types::Instant;
+
+impl Controller {
+    /// How far a node's emptying is.
+    #[must_use]
+    pub fn drained(&self, now: Instant, ask: DrainAsk) -> Drained {
+        let mut drained = Drained {
+            incarnation: ask.incarnation,
+            remaining: 0,
+            sole: 0,
+        };
+        let is_mine = |node: NodeId| node == ask.node;
+        for table in self.catalog.tables() {
+            let least = usize::from(table.attributes.min_in_sync);
+            for (_, group) in table.partitions() {
+                let mine = group.in_sync().filter(|seat| is_mine(seat.member.node));
+                let is_member = mine.count() > 0;
+                let others = group.in_sync().filter(|seat| {
+                    let node = seat.member.node;
+                    !is_mine(node) && !self.draining.contains_key(&node) && self.is_live(*seat, now)
+                });
+                let others = others.count();
+                let is_primary = is_mine(group.primary.member.node);
+                // As a backup it may stay where writes need it.
+                let is_left = is_member && (is_primary || others >= least);
+                if is_member && others == 0 {
+                    drained.sole += 1;
+                } else if is_left {
+                    drained.remaining += 1;
+                }
+            }
+        }
+        drained
+    }
+
+    /// A change as it should be proposed now.
+    ///
+    /// # Errors
+    /// Why it should not be, in words: what the catalog itself cannot know.
+    pub fn admit(&self, now: Instant, change: Change) -> Result<Change, String> {
+        match change {
+            Change::CreateTable(mut new) => {
+                let is_down = |node: &&Node| !self.has_live_brick(node, now);
+                new.avoid = self
+                    .catalog
+                    .nodes()
+                    .filter(is_down)
+                    .map(|node| node.id)
+                    .collect();
+                Ok(Change::CreateTable(new))
+            }
+            Change::RemoveNode { node, force } => {
+                if self.membership.voters.contains(&node) {
+                    return Err(format!(
+                        "node {node} votes on the catalog; take the role `control` from it first"
+                    ));
+                }
+                let is_up = self
+                    .catalog
+                    .node(node)
+                    .is_some_and(|it| self.is_node_up(it, now));
+                if is_up {
+                    return Err(format!("node {node} is running; stop it first"));
+                }
+                Ok(Change::RemoveNode { node, force })
+            }
+            change => Ok(change),
+        }
+    }
+
+    fn has_live_brick(&self, node: &Node, now: Instant) -> bool {
+        let mut bricks = node.bricks();
+        bricks.any(|member| self.is_live(node.seat(member.brick), now))
+    }
+
+    /// Nodes that are not up, for whoever is asked.
+    #[must_use]
+    pub fn down(&self) -> Vec<NodeId> {
+        self.down_since.keys().copied().collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "status_test.rs"]
+mod status_test;

@@ -1,0 +1,333 @@
+//! The leader's half of leases: who may act, and from when on certainly nobody does.
+//!
+//! In: requests of nodes, rounds that a majority answered, what voters heard of earlier leaders. Out:
+//! [`Grant`]s, rounds to begin, queries; and whether a brick's lease has run out.
+//!
+//! ```text
+//!  LeaseRequest ─▶ waits ─▶ round begins ─▶ a majority answers ─▶ Grant
+//! ```
+//! Invariants:
+//! - What is granted ends no later than one lease after the start of a round that a majority answered: a
+//!   leader that was deposed without knowing keeps nobody alive.
+//! - A lease has run out only when every grant has, of this leader and of all earlier ones, by this clock
+//!   with a margin.
+//!
+//! Not here: what is done when a lease has run out (`controller`).
+//! Source: Gray & Cheriton, "Leases" (SOSP 1989); DESIGN.md section 5.
+
+use crate::config::Config;
+use crate::message::{BrickState, Grant, HeardReply, LeaseRequest};
+use brickyard_metadata::Catalog;
+use brickyard_routing::{Member, NodeId, Seat};
+use brickyard_types::{BrickId, Incarnation, Instant};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A round of asking a majority whether this node still leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RoundToken(pub u64);
+
+/// What is known of a brick in one life.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// No grant of this leader counts from then on.
+    granted_until: Instant,
+    state: BrickState,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    received_at: Instant,
+    request: LeaseRequest,
+}
+
+#[derive(Clone, Debug)]
+struct Round {
+    started_at: Instant,
+    waiting: Vec<Waiting>,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct LeaseKeeper {
+    config: Config,
+    me: NodeId,
+    term: u64,
+    voters: BTreeSet<NodeId>,
+    /// What earlier leaders granted is over by then.
+    inherited_until: Instant,
+    /// When voters last heard an earlier leader, as this clock has it.
+    heard: BTreeMap<NodeId, Instant>,
+    known: BTreeMap<Seat, Known>,
+    /// When each life of a node last asked.
+    asked: BTreeMap<(NodeId, Incarnation), Instant>,
+    /// By node: only a node's newest request is answered.
+    waiting: BTreeMap<NodeId, Waiting>,
+    rounds: BTreeMap<RoundToken, Round>,
+    next_round: u64,
+    started_at: Instant,
+}
+
+impl LeaseKeeper {
+    /// Of a leader that was elected at `elected_at`, or earlier by no reckoning.
+    #[must_use]
+    pub fn new(
+        config: Config,
+        me: NodeId,
+        term: u64,
+        voters: BTreeSet<NodeId>,
+        elected_at: Instant,
+        now: Instant,
+    ) -> Self {
+        // A majority has elected this one and so hears no earlier leader since: that is the latest that a
+        // round of one can have begun.
+        let inherited_until = elected_at + config.lease_and_margin();
+        Self {
+            config,
+            me,
+            term,
+            voters,
+            inherited_until,
+            heard: BTreeMap::new(),
+            known: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            rounds: BTreeMap::new(),
+            next_round: 1,
+            started_at: now,
+        }
+    }
+
+    /// The voters, as the log says now.
+    pub fn set_voters(&mut self, voters: BTreeSet<NodeId>) {
+        self.voters = voters;
+    }
+
+    /// The voters that have not said when they last heard an earlier leader, as long as that matters.
+    pub fn unheard(&self, now: Instant) -> impl Iterator<Item = NodeId> {
+        let is_over = now >= self.inherited_until || self.has_majority();
+        let unheard = self.voters.iter().filter(|it| !self.heard.contains_key(it));
+        unheard.copied().filter(move |_| !is_over)
+    }
+
+    /// A voter says when it last heard an earlier leader.
+    pub fn on_heard(&mut self, now: Instant, from: NodeId, reply: HeardReply) {
+        // PROTOCOL rule 22: said in another term, it is not the last word.
+        if reply.term != self.term {
+            return;
+        }
+        // It was said before now, so it was heard no later than this, should that clock be fast too.
+        let ago = reply.ago - reply.ago / 100;
+        let ago = u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX);
+        let heard_at = Instant(now.0.saturating_sub(ago));
+        let known = self.heard.entry(from).or_insert(heard_at);
+        *known = (*known).max(heard_at);
+        if !self.has_majority() {
+            return;
+        }
+        let of_voters = self
+            .heard
+            .iter()
+            .filter(|(node, _)| self.voters.contains(node));
+        let latest = of_voters.map(|(_, at)| *at).max().unwrap_or(now);
+        let until = latest + self.config.lease_and_margin();
+        self.inherited_until = self.inherited_until.min(until);
+    }
+
+    fn has_majority(&self) -> bool {
+        let heard = self.voters.iter().filter(|it| self.heard.contains_key(it));
+        heard.count() > self.voters.len() / 2
+    }
+
+    /// A node asks in its present life. What it says of its bricks counts at once; the grant waits for a
+    /// round. Whether anything of what it says is new.
+    pub fn on_request(&mut self, now: Instant, request: LeaseRequest) -> bool {
+        let life = (request.node, request.incarnation);
+        let mut is_new = self.asked.insert(life, now).is_none();
+        for (seat, state) in seats(&request) {
+            let known = self.known.entry(seat).or_default();
+            let state = BrickState {
+                is_turning: state.is_turning,
+                stopped: known.state.stopped.max(state.stopped),
+                accepted: known.state.accepted.max(state.accepted),
+            };
+            is_new |= state != known.state;
+            known.state = state;
+        }
+        let waiting = Waiting {
+            received_at: now,
+            request,
+        };
+        self.waiting.insert(waiting.request.node, waiting);
+        is_new
+    }
+
+    /// Begins a round if somebody waits for one. The caller asks a majority, after it has noted that it
+    /// leads ([`crate::Heard::on_leader`]).
+    pub fn poll_round(&mut self, now: Instant) -> Option<RoundToken> {
+        let newest = self.rounds.values().next_back();
+        // One that is not answered may never be; others follow it, but not without end.
+        let is_early = newest.is_some_and(|round| now - round.started_at < self.config.renew / 2);
+        if self.waiting.is_empty() || is_early {
+            return None;
+        }
+        let token = RoundToken(self.next_round);
+        self.next_round += 1;
+        let round = Round {
+            started_at: now,
+            waiting: std::mem::take(&mut self.waiting).into_values().collect(),
+        };
+        self.rounds.insert(token, round);
+        self.rounds
+            .retain(|_, round| now - round.started_at < self.config.lease);
+        Some(token)
+    }
+
+    /// A majority answered a round: whoever asked before it began is granted.
+    ///
+    /// `owed`: for each brick, the version of the catalog from which on it has to have stopped something.
+    pub fn on_quorum(
+        &mut self,
+        token: RoundToken,
+        catalog: &Catalog,
+        owed: &BTreeMap<Seat, u64>,
+    ) -> Vec<(NodeId, Grant)> {
+        let later = self.rounds.split_off(&RoundToken(token.0 + 1));
+        let answered = std::mem::replace(&mut self.rounds, later);
+        if !answered.contains_key(&token) {
+            // Given up, or answered before.
+            return Vec::new();
+        }
+        let mut newest: BTreeMap<NodeId, Waiting> = BTreeMap::new();
+        for round in answered.into_values() {
+            for waiting in round.waiting {
+                debug_assert!(
+                    waiting.received_at <= round.started_at,
+                    "asked before the round"
+                );
+                newest.insert(waiting.request.node, waiting);
+            }
+        }
+        let mut grants = Vec::new();
+        for (node, waiting) in newest {
+            if let Some(grant) = self.grant(&waiting, catalog, owed) {
+                grants.push((node, grant));
+            }
+        }
+        grants
+    }
+
+    /// A round came to nothing.
+    pub fn on_quorum_lost(&mut self, token: RoundToken) {
+        if let Some(round) = self.rounds.remove(&token) {
+            for waiting in round.waiting {
+                self.waiting.entry(waiting.request.node).or_insert(waiting);
+            }
+        }
+    }
+
+    fn grant(
+        &mut self,
+        waiting: &Waiting,
+        catalog: &Catalog,
+        owed: &BTreeMap<Seat, u64>,
+    ) -> Option<Grant> {
+        let request = &waiting.request;
+        let until = waiting.received_at + self.config.lease_and_margin();
+        let mut bricks = Vec::with_capacity(request.bricks.len());
+        for (seat, _) in seats(request) {
+            let Some(known) = self.known.get_mut(&seat) else {
+                bricks.push(false);
+                continue;
+            };
+            let owes = owed
+                .get(&seat)
+                .is_some_and(|version| known.state.stopped.0 < *version);
+            // PROTOCOL rules 10 (an older life gets nothing), 23 (nor does a loop that hangs) and 3 (nor
+            // one that has not said that it stopped what it was removed from).
+            let is_granted = catalog.is_current(seat) && known.state.is_turning && !owes;
+            if is_granted {
+                known.granted_until = known.granted_until.max(until);
+            }
+            bricks.push(is_granted);
+        }
+        let is_any = bricks.contains(&true);
+        is_any.then(|| Grant {
+            incarnation: request.incarnation,
+            sent_at: request.sent_at,
+            lease: self.config.lease,
+            version: catalog.version(),
+            bricks,
+        })
+    }
+
+    /// Whether nobody acts on a lease of that brick any more, whoever granted it.
+    #[must_use]
+    pub fn has_run_out(&self, seat: Seat, now: Instant) -> bool {
+        let granted_until = self.known.get(&seat).map(|known| known.granted_until);
+        now >= self.inherited_until.max(granted_until.unwrap_or_default())
+    }
+
+    /// Whether the brick has a lease of this leader.
+    #[must_use]
+    pub fn is_granted(&self, seat: Seat, now: Instant) -> bool {
+        let known = self.known.get(&seat);
+        known.is_some_and(|known| now < known.granted_until)
+    }
+
+    /// When a node last asked in that life, if it ever asked this leader.
+    #[must_use]
+    pub fn asked_at(&self, node: NodeId, incarnation: Incarnation) -> Option<Instant> {
+        self.asked.get(&(node, incarnation)).copied()
+    }
+
+    /// What the brick last said of itself.
+    #[must_use]
+    pub fn state(&self, seat: Seat) -> BrickState {
+        self.known
+            .get(&seat)
+            .map(|known| known.state)
+            .unwrap_or_default()
+    }
+
+    /// When this leader began to keep leases.
+    #[must_use]
+    pub const fn started_at(&self) -> Instant {
+        self.started_at
+    }
+
+    /// The node that keeps them.
+    #[must_use]
+    pub const fn me(&self) -> NodeId {
+        self.me
+    }
+
+    /// Forgets lives that are over and whose leases have run out.
+    pub fn forget(&mut self, now: Instant, catalog: &Catalog) {
+        self.known
+            .retain(|seat, known| now < known.granted_until || catalog.is_current(*seat));
+        let is_present = |node, life| {
+            let node = catalog.node(node);
+            node.is_some_and(|node| node.incarnation == life)
+        };
+        self.asked
+            .retain(|(node, life), _| is_present(*node, *life));
+    }
+}
+
+fn seats(request: &LeaseRequest) -> impl Iterator<Item = (Seat, BrickState)> {
+    let states = request.bricks.iter().enumerate();
+    states.map(|(brick, state)| {
+        let seat = Seat {
+            member: Member {
+                node: request.node,
+                brick: BrickId(brick as u32),
+            },
+            incarnation: request.incarnation,
+        };
+        (seat, *state)
+    })
+}
+
+#[cfg(test)]
+#[path = "lease_keeper_test.rs"]
+mod lease_keeper_test;

@@ -1,0 +1,243 @@
+use super::*;
+use crate::controller::testing::{World, first, ms, registration, seat};
+use brickyard_metadata::{CatalogVersion, Change};
+use brickyard_types::Incarnation;
+
+const TERM: u64 = 5;
+
+fn keeper(config: &Config, elected_at: Instant) -> LeaseKeeper {
+    let voters = (0..3).map(NodeId).collect();
+    LeaseKeeper::new(
+        config.clone(),
+        NodeId(0),
+        TERM,
+        voters,
+        elected_at,
+        elected_at,
+    )
+}
+
+fn at(millis: u64) -> Instant {
+    Instant(1_000_000_000_000) + ms(millis)
+}
+
+fn request(node: u32, sent_at: Instant, stopped: u64) -> LeaseRequest {
+    LeaseRequest {
+        node: NodeId(node),
+        incarnation: Incarnation(u64::from(node) + 1),
+        sent_at: sent_at.0,
+        bricks: vec![BrickState {
+            is_turning: true,
+            stopped: CatalogVersion(stopped),
+            accepted: CatalogVersion(stopped),
+        }],
+    }
+}
+
+fn catalog() -> Catalog {
+    World::new(3, 3, 1).catalog
+}
+
+fn heard(ago: u64) -> HeardReply {
+    HeardReply {
+        term: TERM,
+        ago: ms(ago),
+    }
+}
+
+/// Asks and has a round answered.
+fn renew(
+    keeper: &mut LeaseKeeper,
+    now: Instant,
+    request: LeaseRequest,
+    owed: &[(Seat, u64)],
+) -> Vec<Grant> {
+    keeper.on_request(now, request);
+    let token = keeper.poll_round(now).unwrap();
+    let owed = owed.iter().copied().collect();
+    let grants = keeper.on_quorum(token, &catalog(), &owed);
+    grants.into_iter().map(|(_, grant)| grant).collect()
+}
+
+#[test]
+fn grant_waits_for_a_majority() {
+    let mut keeper = keeper(&Config::default(), at(0));
+    keeper.on_request(at(2_000), request(1, at(1_999), 1));
+    let token = keeper.poll_round(at(2_000)).unwrap();
+    assert!(!keeper.is_granted(first(1), at(2_000)));
+    let grants = keeper.on_quorum(token, &catalog(), &BTreeMap::new());
+    let (node, grant) = &grants[0];
+    assert_eq!((*node, grant.sent_at), (NodeId(1), at(1_999).0));
+    assert_eq!(grant.bricks, [true]);
+    assert!(keeper.is_granted(first(1), at(2_000)));
+    // A round is answered once.
+    assert_eq!(keeper.on_quorum(token, &catalog(), &BTreeMap::new()), []);
+}
+
+/// A leader's own authority: what it grants ends within a lease of the start of the round that was answered.
+#[test]
+fn request_that_came_after_the_round_began_waits_for_the_next() {
+    let mut keeper = keeper(&Config::default(), at(0));
+    keeper.on_request(at(2_000), request(1, at(2_000), 1));
+    let token = keeper.poll_round(at(2_000)).unwrap();
+    keeper.on_request(at(2_001), request(2, at(2_001), 1));
+    let grants = keeper.on_quorum(token, &catalog(), &BTreeMap::new());
+    let nodes: Vec<NodeId> = grants.iter().map(|(node, _)| *node).collect();
+    assert_eq!(nodes, [NodeId(1)]);
+    let token = keeper.poll_round(at(2_010)).unwrap();
+    let grants = keeper.on_quorum(token, &catalog(), &BTreeMap::new());
+    assert_eq!(grants[0].0, NodeId(2));
+}
+
+#[test]
+fn round_that_is_not_answered_is_followed_by_others_but_not_at_once() {
+    let config = Config::default();
+    let mut keeper = keeper(&config, at(0));
+    keeper.on_request(at(2_000), request(1, at(2_000), 1));
+    let lost = keeper.poll_round(at(2_000)).unwrap();
+    keeper.on_request(at(2_001), request(1, at(2_001), 1));
+    assert_eq!(keeper.poll_round(at(2_001)), None);
+    let token = keeper.poll_round(at(2_150)).unwrap();
+    // The later one answers for both, with the newest request.
+    let grants = keeper.on_quorum(token, &catalog(), &BTreeMap::new());
+    assert_eq!((grants.len(), grants[0].1.sent_at), (1, at(2_001).0));
+    assert_eq!(keeper.on_quorum(lost, &catalog(), &BTreeMap::new()), []);
+    // Lost for certain, it is tried again.
+    keeper.on_request(at(3_000), request(1, at(3_000), 1));
+    let lost = keeper.poll_round(at(3_000)).unwrap();
+    keeper.on_quorum_lost(lost);
+    assert!(keeper.poll_round(at(3_001)).is_some());
+}
+
+#[test]
+fn lease_runs_out_with_a_margin_counted_from_when_the_request_came() {
+    let config = Config::default();
+    assert_eq!(config.margin(), ms(25));
+    let mut keeper = keeper(&config, at(0));
+    renew(&mut keeper, at(2_000), request(1, at(1_700), 1), &[]);
+    assert!(!keeper.has_run_out(first(1), at(2_000) + config.lease));
+    assert!(!keeper.has_run_out(first(1), at(3_524)));
+    assert!(keeper.has_run_out(first(1), at(3_525)));
+    // Of a brick that never asked nothing is to be feared but what earlier leaders granted.
+    assert!(keeper.has_run_out(first(2), at(1_525)));
+}
+
+/// PROTOCOL rule 6: a new leader waits for leases afresh.
+#[test]
+fn new_leader_waits_for_what_earlier_ones_granted() {
+    let config = Config::default();
+    let keeper = keeper(&config, at(0));
+    assert!(!keeper.has_run_out(first(1), at(1_524)));
+    assert!(keeper.has_run_out(first(1), at(1_525)));
+}
+
+/// PROTOCOL rule 22.
+#[test]
+fn voters_shorten_the_wait_once_a_majority_has_said_when_it_last_heard_a_leader() {
+    let config = Config::default();
+    let mut keeper = keeper(&config, at(0));
+    let unheard =
+        |keeper: &LeaseKeeper, now| keeper.unheard(now).map(|node| node.0).collect::<Vec<_>>();
+    assert_eq!(unheard(&keeper, at(0)), [0, 1, 2]);
+    keeper.on_heard(at(10), NodeId(0), heard(1_000));
+    assert!(
+        !keeper.has_run_out(first(1), at(600)),
+        "one voter is no majority"
+    );
+    assert_eq!(unheard(&keeper, at(10)), [1, 2]);
+    keeper.on_heard(at(10), NodeId(1), heard(900));
+    assert_eq!(unheard(&keeper, at(10)), Vec::<u32>::new());
+    // 900 ms ago, by a clock that may be fast by 1 %.
+    let until = 10 - 9 + 1_525 - 900 + 18;
+    assert!(!keeper.has_run_out(first(1), at(until - 1)));
+    assert!(keeper.has_run_out(first(1), at(until)));
+}
+
+/// PROTOCOL rule 22.
+#[test]
+fn answers_of_another_term_or_of_others_than_voters_do_not_count() {
+    let config = Config::default();
+    let mut keeper = keeper(&config, at(0));
+    let other = HeardReply {
+        term: TERM - 1,
+        ..heard(5_000)
+    };
+    keeper.on_heard(at(10), NodeId(0), other);
+    keeper.on_heard(at(10), NodeId(1), other);
+    keeper.on_heard(at(10), NodeId(7), heard(5_000));
+    keeper.on_heard(at(10), NodeId(8), heard(5_000));
+    assert!(!keeper.has_run_out(first(1), at(1_000)));
+}
+
+/// PROTOCOL rule 3.
+#[test]
+fn brick_that_owes_an_acknowledgement_gets_no_extension() {
+    let mut keeper = keeper(&Config::default(), at(0));
+    let owed = [(first(1), 40)];
+    assert_eq!(
+        renew(&mut keeper, at(2_000), request(1, at(2_000), 39), &owed),
+        []
+    );
+    assert!(keeper.has_run_out(first(1), at(2_000)));
+    let grants = renew(&mut keeper, at(2_100), request(1, at(2_100), 40), &owed);
+    assert_eq!(grants[0].bricks, [true]);
+    assert_eq!(
+        grants[0].version,
+        catalog().version(),
+        "the grant names the map"
+    );
+}
+
+/// PROTOCOL rule 23.
+#[test]
+fn brick_whose_loop_hangs_gets_no_extension() {
+    let mut keeper = keeper(&Config::default(), at(0));
+    let mut hung = request(1, at(2_000), 1);
+    hung.bricks[0].is_turning = false;
+    assert_eq!(renew(&mut keeper, at(2_000), hung, &[]), []);
+    assert!(keeper.has_run_out(first(1), at(2_000)));
+}
+
+/// PROTOCOL rules 10 and 20.
+#[test]
+fn older_life_gets_no_extension() {
+    let mut keeper = keeper(&Config::default(), at(0));
+    keeper.on_request(at(2_000), request(1, at(2_000), 1));
+    let token = keeper.poll_round(at(2_000)).unwrap();
+    let mut catalog = catalog();
+    let mut next = registration(1);
+    next.run += 1;
+    catalog.apply(Change::Register(next)).unwrap();
+    assert_eq!(keeper.on_quorum(token, &catalog, &BTreeMap::new()), []);
+    assert!(keeper.has_run_out(first(1), at(2_000)));
+}
+
+#[test]
+fn acknowledgements_only_go_up() {
+    let mut keeper = keeper(&Config::default(), at(0));
+    assert!(keeper.on_request(at(1), request(1, at(1), 9)));
+    assert!(!keeper.on_request(at(2), request(1, at(2), 7)));
+    assert_eq!(keeper.state(first(1)).stopped, CatalogVersion(9));
+    assert_eq!(keeper.asked_at(NodeId(1), Incarnation(2)), Some(at(2)));
+    assert_eq!(
+        keeper.state(seat(1, 3)),
+        BrickState::default(),
+        "another life is another brick"
+    );
+}
+
+#[test]
+fn lives_that_are_over_are_forgotten_once_their_leases_have_run_out() {
+    let mut keeper = keeper(&Config::default(), at(0));
+    renew(&mut keeper, at(2_000), request(1, at(2_000), 1), &[]);
+    let mut catalog = catalog();
+    let mut next = registration(1);
+    next.run += 1;
+    next.machine.boot = "another".to_owned();
+    catalog.apply(Change::Register(next)).unwrap();
+    keeper.forget(at(3_000), &catalog);
+    assert!(!keeper.has_run_out(first(1), at(3_000)));
+    keeper.forget(at(4_000), &catalog);
+    assert!(keeper.has_run_out(first(1), at(4_000)));
+    assert_eq!(keeper.state(first(1)), BrickState::default());
+}

@@ -1,0 +1,250 @@
+//! What nodes and the leader of the control plane say to one another, as `postcard` carries it.
+//!
+//! Any of these may be lost, late or doubled: what matters is asked again until the catalog answers it.
+
+use brickyard_metadata::{CatalogVersion, ClusterId, Envelope, Outcome, Registered, Registration};
+use brickyard_routing::{NodeId, Seat};
+use brickyard_types::{BrickId, Durability, Incarnation, Op, PartitionId, TableId, View};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// From a node to the leader.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToLeader {
+    /// Extend my lease; this is how far I am.
+    Lease(LeaseRequest),
+    /// When I last heard an earlier leader.
+    Heard(HeardReply),
+    /// What a brick of mine holds.
+    Report(Report),
+    /// A learner of my partition holds everything.
+    Promote(PromoteAsk),
+    /// A backup of my partition does not vote.
+    Evict(EvictAsk),
+    /// I am going to stop.
+    Drain(DrainAsk),
+    /// Change the catalog.
+    Change(Envelope),
+    /// Take me in, or note that I live anew.
+    Join(Join),
+}
+
+/// From the leader, or from whoever was taken for it, to a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToNode {
+    /// The extension.
+    Grant(Grant),
+    /// Your incarnation is over: register again, or end.
+    Superseded(Superseded),
+    /// When did you last hear an earlier leader?
+    Heard(HeardQuery),
+    /// What do these bricks of yours hold?
+    Report(ReportRequest),
+    /// How far the node's emptying is.
+    Drained(Drained),
+    /// What came of a change.
+    Changed(Changed),
+    /// What came of a registration.
+    Joined(Joined),
+    /// I do not lead; ask this one, if anybody.
+    NotLeader(NotLeader),
+}
+
+/// A node asks for its lease to be extended, every `renew` and whenever an acknowledgement changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseRequest {
+    /// Who asks.
+    pub node: NodeId,
+    /// In which life.
+    pub incarnation: Incarnation,
+    /// The node's own clock when it asked, in nanoseconds; only the node itself understands it.
+    pub sent_at: u64,
+    /// Its bricks.
+    pub bricks: Vec<BrickState>,
+}
+
+/// How far a brick is; said by its own loop, after its last batch (PROTOCOL rule 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrickState {
+    /// Its loop turned within `eviction_timeout`.
+    pub is_turning: bool,
+    /// It acts by the catalog of this version: whatever that removes it from, it has stopped.
+    pub stopped: CatalogVersion,
+    /// Its log is synced since it stopped: it accepts every view that it is to be primary of, proposed in
+    /// this version or earlier (rule 8).
+    pub accepted: CatalogVersion,
+}
+
+/// An extension of a lease.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The life that it is for.
+    pub incarnation: Incarnation,
+    /// From the request: the lease counts from then (PROTOCOL rule 22).
+    pub sent_at: u64,
+    /// How long it lasts.
+    pub lease: Duration,
+    /// Good only for bricks that act by this version of the catalog or a later one (rule 3).
+    pub version: CatalogVersion,
+    /// For which bricks, by number.
+    pub bricks: Vec<bool>,
+}
+
+/// A life of a node is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Superseded {
+    /// The life that asked.
+    pub incarnation: Incarnation,
+    /// The node's present one; `None` if it was removed.
+    pub present: Option<Incarnation>,
+}
+
+/// A new leader asks a voter how old the leases may be that others granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeardQuery {
+    /// The term of the one that asks.
+    pub term: u64,
+}
+
+/// Answered in the term of the query: from then on the voter hears no earlier leader (PROTOCOL rule 22).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeardReply {
+    /// The term of the query.
+    pub term: u64,
+    /// How long ago it last heard a leader of an earlier term, or, since it forgot that, started.
+    pub ago: Duration,
+}
+
+/// The leader wants to know what bricks hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportRequest {
+    /// The life that is asked.
+    pub incarnation: Incarnation,
+    /// Which bricks.
+    pub bricks: Vec<BrickId>,
+}
+
+/// What one brick holds, or a part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The brick.
+    pub seat: Seat,
+    /// What it holds; a partition that is not in any part is not there at all.
+    pub claims: Vec<Claim>,
+    /// No more parts follow.
+    pub is_last: bool,
+}
+
+/// What a replica that restarted holds of a partition (PROTOCOL rules 9, 13, 15).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The partition.
+    pub partition: PartitionId,
+    /// The history that its records belong to.
+    pub lineage: u32,
+    /// The highest op that it knows to be committed.
+    pub committed: Op,
+    /// Its last record.
+    pub last: (View, Op),
+    /// Nothing is missing below that.
+    pub is_complete: bool,
+    /// The machine has not stopped since the records were written, and no such stop is unaccounted for
+    /// (rule 13): the operating system still has what it was given.
+    pub is_tail_sure: bool,
+    /// What its records had to have gone through before it voted for them; the weakest of any.
+    pub durability: Durability,
+}
+
+/// A primary asks for a learner to become in-sync; asked again until a view answers it (PROTOCOL rule 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromoteAsk {
+    /// The table.
+    pub table: TableId,
+    /// The partition.
+    pub partition: PartitionId,
+    /// The view that the primary is in.
+    pub view: View,
+    /// The primary.
+    pub primary: Seat,
+    /// The learner.
+    pub learner: Seat,
+}
+
+/// A primary asks for a backup to be taken out; asked again until a view answers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvictAsk {
+    /// The table.
+    pub table: TableId,
+    /// The partition.
+    pub partition: PartitionId,
+    /// The view that the primary is in.
+    pub view: View,
+    /// The primary.
+    pub primary: Seat,
+    /// The backup.
+    pub backup: Seat,
+}
+
+/// A node is going to stop and wants to be rid of its partitions; asked again every `renew` until it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrainAsk {
+    /// The node.
+    pub node: NodeId,
+    /// Its life.
+    pub incarnation: Incarnation,
+}
+
+/// How far a node's emptying is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drained {
+    /// The life that asked.
+    pub incarnation: Incarnation,
+    /// Partitions that will go to others yet; at 0 the node may stop.
+    pub remaining: usize,
+    /// Partitions that only this node holds: they are not served until it is back.
+    pub sole: usize,
+}
+
+/// What came of a change that a node asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// The request.
+    pub sequence: u64,
+    /// What came of it; a refusal in words. `None`: it is not known, ask again with the same number.
+    pub outcome: Option<Outcome>,
+}
+
+/// A node asks to be taken in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Join {
+    /// The cluster that it belongs to; `None`: any, it is new.
+    pub cluster: Option<ClusterId>,
+    /// What it says of itself.
+    pub registration: Registration,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    /// The run of the registration.
+    pub run: u64,
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// Who the node is from now on, or why not.
+    pub outcome: Result<Registered, String>,
+    /// The catalog's version that says so.
+    pub version: CatalogVersion,
+}
+
+/// Whoever was asked does not lead.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotLeader {
+    /// Who does, as far as it knows.
+    pub leader: Option<NodeId>,
+    /// The leader's host and port for other nodes, if they are known.
+    pub address: Option<(String, u16)>,
+}
+
+#[cfg(test)]
+#[path = "message_test.rs"]
+mod message_test;

@@ -1,0 +1,154 @@
+use super::*;
+
+fn at(millis: u64) -> Instant {
+    Instant(9_000_000_000) + Duration::from_millis(millis)
+}
+
+fn lease() -> NodeLease {
+    NodeLease::new(Config::default(), NodeId(1), Incarnation(4), 2, at(0))
+}
+
+fn grant(sent_at: Instant, version: u64, bricks: [bool; 2]) -> Grant {
+    Grant {
+        incarnation: Incarnation(4),
+        sent_at: sent_at.0,
+        lease: Duration::from_millis(1_500),
+        version: CatalogVersion(version),
+        bricks: bricks.to_vec(),
+    }
+}
+
+fn until(lease: &NodeLease, brick: usize, adopted: u64) -> Instant {
+    lease.until(brick, CatalogVersion(adopted))
+}
+
+/// PROTOCOL rule 22.
+#[test]
+fn lease_counts_from_the_request_and_not_from_the_answer() {
+    let mut lease = lease();
+    assert_eq!(until(&lease, 0, 9), Instant(0));
+    lease.on_grant(&grant(at(100), 7, [true, true]), at(1_000));
+    assert_eq!(until(&lease, 0, 9), at(1_600));
+}
+
+/// PROTOCOL rule 3.
+#[test]
+fn grant_counts_for_a_brick_that_acts_by_its_map() {
+    let mut lease = lease();
+    lease.on_grant(&grant(at(100), 7, [true, false]), at(150));
+    assert_eq!(until(&lease, 0, 6), Instant(0));
+    assert_eq!(until(&lease, 0, 7), at(1_600));
+    assert_eq!(until(&lease, 1, 7), Instant(0), "it was not granted");
+    // What was granted by an older map goes on for whoever still acts by that one.
+    lease.on_grant(&grant(at(400), 8, [true, true]), at(450));
+    assert_eq!(until(&lease, 0, 7), at(1_600));
+    assert_eq!(until(&lease, 0, 8), at(1_900));
+    assert_eq!(until(&lease, 1, 8), at(1_900));
+}
+
+/// PROTOCOL rule 10.
+#[test]
+fn grants_of_another_life_are_not_taken() {
+    let mut lease = lease();
+    let mut other = grant(at(100), 7, [true, true]);
+    other.incarnation = Incarnation(3);
+    lease.on_grant(&other, at(150));
+    let future = grant(at(500), 7, [true, true]);
+    lease.on_grant(&future, at(150));
+    let older_process = grant(Instant(1), 7, [true, true]);
+    lease.on_grant(&older_process, at(150));
+    assert_eq!(until(&lease, 0, 7), Instant(0));
+}
+
+#[test]
+fn late_grants_do_not_shorten_a_lease() {
+    let mut lease = lease();
+    lease.on_grant(&grant(at(400), 7, [true, true]), at(450));
+    lease.on_grant(&grant(at(100), 7, [true, true]), at(460));
+    assert_eq!(until(&lease, 0, 7), at(1_900));
+    for step in 0..20 {
+        let sent_at = at(500 + step);
+        lease.on_grant(&grant(sent_at, 7, [true, true]), sent_at);
+    }
+    assert_eq!(lease.grants.len(), GRANTS_MAX);
+    assert_eq!(until(&lease, 0, 7), at(2_019));
+}
+
+/// While the map changes all the time, a brick that is a little behind keeps its lease.
+#[test]
+fn many_grants_by_newer_maps_do_not_end_one_by_an_older_map() {
+    let mut lease = lease();
+    for step in 0..100 {
+        let sent_at = at(10 * step);
+        lease.on_grant(&grant(sent_at, step, [true, true]), sent_at);
+    }
+    assert_eq!(lease.grants.len(), GRANTS_MAX);
+    assert_eq!(until(&lease, 0, 99), at(990 + 1_500));
+    // 200 ms behind: what it has is no older than a few hundred.
+    assert!(until(&lease, 0, 79) >= at(400 + 1_500));
+}
+
+/// PROTOCOL rule 22.
+#[test]
+fn clock_that_jumps_ahead_ends_the_lease() {
+    let unix = |millis: u64| UnixMillis(1_700_000_000_000 + millis);
+    let mut lease = lease();
+    lease.on_grant(&grant(at(100), 7, [true, true]), at(150));
+    assert!(!lease.on_clocks(at(200), unix(200)));
+    assert!(
+        !lease.on_clocks(at(300), unix(310)),
+        "clocks are set a little all the time"
+    );
+    assert!(
+        !lease.on_clocks(at(400), unix(100)),
+        "back: nothing was missed"
+    );
+    assert_eq!(until(&lease, 0, 7), at(1_600));
+    // Ten seconds that the clock of leases did not see.
+    assert!(lease.on_clocks(at(500), unix(10_200)));
+    assert_eq!(until(&lease, 0, 7), Instant(0));
+    // Nor does an answer to what was asked before the pause count.
+    lease.on_grant(&grant(at(450), 7, [true, true]), at(520));
+    assert_eq!(until(&lease, 0, 7), Instant(0));
+    lease.on_grant(&grant(at(510), 7, [true, true]), at(520));
+    assert_eq!(until(&lease, 0, 7), at(2_010));
+}
+
+/// PROTOCOL rule 23.
+#[test]
+fn loop_that_stands_still_is_not_kept_alive() {
+    let mut lease = lease();
+    let state = |turns| LoopState {
+        turns,
+        stopped: CatalogVersion(3),
+        accepted: CatalogVersion(2),
+    };
+    let request = lease.request(at(100), &[state(5), state(8)]);
+    assert_eq!(
+        (request.node, request.incarnation),
+        (NodeId(1), Incarnation(4))
+    );
+    assert_eq!(request.sent_at, at(100).0);
+    assert_eq!(request.bricks[0].stopped, CatalogVersion(3));
+    assert_eq!(request.bricks[0].accepted, CatalogVersion(2));
+    let turning = |request: &LeaseRequest| -> Vec<bool> {
+        request
+            .bricks
+            .iter()
+            .map(|brick| brick.is_turning)
+            .collect()
+    };
+    let request = lease.request(at(2_050), &[state(5), state(9)]);
+    assert_eq!(turning(&request), [true, true]);
+    let request = lease.request(at(2_150), &[state(5), state(9)]);
+    assert_eq!(turning(&request), [false, true]);
+    let request = lease.request(at(2_200), &[state(6), state(9)]);
+    assert_eq!(turning(&request), [true, true]);
+}
+
+#[test]
+fn only_node_there_is_needs_no_lease() {
+    use crate::controller::testing::World;
+    assert!(needs_none(&World::new(1, 1, 1).catalog));
+    assert!(!needs_none(&World::new(2, 1, 1).catalog));
+}

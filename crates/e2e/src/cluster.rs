@@ -1,0 +1,283 @@
+//! Several nodes that form one cluster on this machine.
+
+use crate::client::Client;
+use crate::deadline::{PATIENCE, try_wait_for, wait_for};
+use crate::port::free_block;
+use crate::process::Process;
+use crate::server::program;
+use crate::value::Value;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// From a node's port to its port for other nodes, within the block of ports that it has.
+const PEER_OFFSET: u16 = 8;
+
+/// One node.
+#[derive(Debug)]
+struct Node {
+    process: Option<Process>,
+    port: u16,
+    data: PathBuf,
+}
+
+/// A running cluster; all of it ends with the value.
+#[derive(Debug)]
+pub struct Cluster {
+    nodes: Vec<Node>,
+    bricks: u16,
+    expect: usize,
+    arguments: Vec<String>,
+    scratch: TempDir,
+}
+
+impl Cluster {
+    /// Starts so many nodes with identical command lines, in this order, and waits until they are one cluster.
+    ///
+    /// # Panics
+    /// If they do not become one; their output is shown.
+    #[must_use]
+    pub fn start(order: &[usize], bricks: u16, arguments: &[&str]) -> Self {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let nodes = (0..order.len())
+            .map(|at| Node {
+                process: None,
+                port: free_block(PEER_OFFSET),
+                data: scratch.path().join(format!("data{at}")),
+            })
+            .collect();
+        let mut cluster = Self {
+            nodes,
+            bricks,
+            expect: order.len(),
+            arguments: arguments.iter().map(|&it| it.to_owned()).collect(),
+            scratch,
+        };
+        for &at in order {
+            cluster.launch(at);
+        }
+        cluster.wait_until_formed();
+        cluster
+    }
+
+    /// How many nodes there are, running or not.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no node.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The node port of a node.
+    #[must_use]
+    pub fn port(&self, at: usize) -> u16 {
+        self.nodes[at].port
+    }
+
+    /// The port of a node's first brick.
+    #[must_use]
+    pub fn brick_port(&self, at: usize) -> u16 {
+        self.nodes[at].port + 1
+    }
+
+    /// A connection to a node's node port.
+    ///
+    /// # Panics
+    /// If nobody listens there.
+    #[must_use]
+    pub fn client(&self, at: usize) -> Client {
+        Client::connect(self.port(at))
+    }
+
+    /// The nodes that run.
+    #[must_use]
+    pub fn running(&self) -> Vec<usize> {
+        let running = self.nodes.iter().enumerate();
+        running
+            .filter(|(_, node)| node.process.is_some())
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// Kills a node's process.
+    pub fn kill(&mut self, at: usize) {
+        if let Some(mut process) = self.nodes[at].process.take() {
+            process.kill();
+        }
+    }
+
+    /// Asks a node to end and waits until it has.
+    ///
+    /// # Panics
+    /// If it ends with an error, or not at all.
+    pub fn stop(&mut self, at: usize) {
+        if let Some(mut process) = self.nodes[at].process.take() {
+            process.signal("TERM");
+            let status = process.wait();
+            assert!(
+                status.success(),
+                "node {at} ended with {status}:\n{}",
+                process.output()
+            );
+        }
+    }
+
+    /// Stops or continues a node's process as a whole (`SIGSTOP`, `SIGCONT`).
+    pub fn signal(&self, at: usize, signal: &str) {
+        if let Some(process) = &self.nodes[at].process {
+            process.signal(signal);
+        }
+    }
+
+    /// Starts a node that was killed or stopped, on its data.
+    pub fn launch(&mut self, at: usize) {
+        let mut command = self.command(at);
+        let log = self.scratch.path().join(format!("node{at}.log"));
+        self.nodes[at].process = Some(Process::start(&mut command, &log));
+    }
+
+    /// Adds a node that joins through the others.
+    pub fn add(&mut self) -> usize {
+        let at = self.nodes.len();
+        self.nodes.push(Node {
+            process: None,
+            port: free_block(PEER_OFFSET),
+            data: self.scratch.path().join(format!("data{at}")),
+        });
+        self.launch(at);
+        at
+    }
+
+    fn command(&self, at: usize) -> Command {
+        let node = &self.nodes[at];
+        let join: Vec<String> = self
+            .nodes
+            .iter()
+            .take(self.expect)
+            .map(|node| format!("127.0.0.1:{}", node.port))
+            .collect();
+        let mut command = program();
+        command.arg("server");
+        command
+            .arg("--listen")
+            .arg(format!("127.0.0.1:{}", node.port));
+        command.arg("--data").arg(&node.data);
+        command.arg("--bricks").arg(self.bricks.to_string());
+        command
+            .arg("--peer-port")
+            .arg((node.port + PEER_OFFSET).to_string());
+        command.arg("--join").arg(join.join(","));
+        command.arg("--expect").arg(self.expect.to_string());
+        command.args(&self.arguments);
+        command
+    }
+
+    /// Waits until every running node answers and knows all of them.
+    ///
+    /// # Panics
+    /// If that does not come; the nodes' output is shown.
+    pub fn wait_until_formed(&mut self) {
+        let wanted = self.nodes.len() * usize::from(self.bricks);
+        for at in self.running() {
+            let port = self.port(at);
+            let is_formed = try_wait_for(PATIENCE, || {
+                let mut client = Client::try_connect(port).ok()?;
+                let reply = client.try_call(&["CLUSTER", "NODES"]).ok()?;
+                (reply.text().lines().count() == wanted).then_some(())
+            });
+            assert!(
+                is_formed.is_some(),
+                "node {at} is in no cluster:\n{}",
+                self.logs()
+            );
+        }
+    }
+
+    /// Creates a table and waits until every running node has it.
+    ///
+    /// # Panics
+    /// If that does not come.
+    pub fn create_table(&self, name: &str, options: &[&str]) {
+        let first = self.running()[0];
+        let mut command = vec!["TABLE", "CREATE", name];
+        command.extend(options);
+        let mut client = self.client(first);
+        let created = try_wait_for(PATIENCE, || {
+            let reply = client.try_call(&command).ok()?;
+            (reply.text() == "OK").then_some(())
+        });
+        assert!(
+            created.is_some(),
+            "table {name} cannot be made:\n{}",
+            self.logs()
+        );
+        for at in self.running() {
+            // A refused TABLE USE closes the connection, so each look has its own.
+            wait_for("the table on every node", || self.table(at, name).ok());
+        }
+    }
+
+    /// A connection to a node's node port, working on a table.
+    ///
+    /// # Errors
+    /// If the node cannot be reached, or has no such table.
+    pub fn table(&self, at: usize, name: &str) -> std::io::Result<Client> {
+        let mut client = Client::try_connect(self.port(at))?;
+        let reply: Value = client.try_call(&["TABLE", "USE", name])?;
+        if reply.text() == "OK" {
+            Ok(client)
+        } else {
+            Err(std::io::Error::other(reply.text()))
+        }
+    }
+
+    /// Waits until every slot of a table has so many replicas in sync, as every running node sees it.
+    ///
+    /// # Panics
+    /// If that does not come.
+    pub fn wait_until_whole(&self, table: &str, replicas: usize) {
+        for at in self.running() {
+            let is_whole = try_wait_for(PATIENCE, || {
+                let reply = self
+                    .table(at, table)
+                    .ok()?
+                    .try_call(&["CLUSTER", "SLOTS"])
+                    .ok()?;
+                let Value::Array(ranges) = reply else {
+                    return None;
+                };
+                // A range is its first and last slot, then a node each.
+                let has_all =
+                    |range: &Value| matches!(range, Value::Array(it) if it.len() == 2 + replicas);
+                ranges.iter().all(has_all).then_some(())
+            });
+            assert!(
+                is_whole.is_some(),
+                "replicas of {table} are missing:\n{}",
+                self.logs()
+            );
+        }
+    }
+
+    /// What all nodes have written to their logs, the end of each.
+    #[must_use]
+    pub fn logs(&self) -> String {
+        let mut out = String::new();
+        for at in 0..self.nodes.len() {
+            let log = self.scratch.path().join(format!("node{at}.log"));
+            let text = std::fs::read_to_string(log).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            let start = lines.len().saturating_sub(25);
+            out += &format!("--- node {at}\n{}\n", lines[start..].join("\n"));
+        }
+        out
+    }
+}
+
+/// How long the lease of a node lasts, unless configured.
+pub const LEASE: Duration = Duration::from_millis(1500);

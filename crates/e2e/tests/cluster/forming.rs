@@ -1,0 +1,54 @@
+//! Nodes find one another, whatever the order.
+
+use brickyard_e2e::cluster::Cluster;
+use brickyard_e2e::value::Value;
+
+#[test]
+fn three_nodes_become_one_cluster_in_any_order() {
+    for order in [[0, 1, 2], [2, 0, 1]] {
+        let cluster = Cluster::start(&order, 1, &[]);
+        cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "16"]);
+        cluster.wait_until_whole("t", 2);
+        for at in 0..3 {
+            let mut client = cluster.table(at, "t").unwrap();
+            for key in 0..50 {
+                let key = format!("key{at}-{key}");
+                assert_eq!(client.call(&["SET", &key, &key]).text(), "OK");
+            }
+        }
+        for at in 0..3 {
+            let mut client = cluster.table(at, "t").unwrap();
+            for by in 0..3 {
+                for key in 0..50 {
+                    let key = format!("key{by}-{key}");
+                    assert_eq!(client.call(&["GET", &key]).text(), key);
+                }
+            }
+            assert_eq!(client.call(&["DBSIZE"]), Value::Integer(150));
+        }
+    }
+}
+
+#[test]
+fn node_joins_later_and_a_restarted_one_comes_back() {
+    let mut cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+    cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "16"]);
+    let fourth = cluster.add();
+    cluster.wait_until_formed();
+    assert_eq!(
+        cluster
+            .table(fourth, "t")
+            .unwrap()
+            .call(&["SET", "k", "v"])
+            .text(),
+        "OK"
+    );
+    cluster.stop(1);
+    cluster.launch(1);
+    cluster.wait_until_formed();
+    cluster.wait_until_whole("t", 2);
+    assert_eq!(
+        cluster.table(1, "t").unwrap().call(&["GET", "k"]).text(),
+        "v"
+    );
+}

@@ -1,0 +1,7 @@
+//! Several nodes: forming, serving through any of them, failures while clients write and read.
+
+#![allow(clippy::unwrap_used, reason = "a test's failure is its message")]
+
+mod forming;
+mod history;
+mod survival;

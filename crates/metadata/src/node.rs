@@ -1,0 +1,171 @@
+//! The cluster's nodes: who they are, where they answer, and which life of theirs is the present one.
+//!
+//! In: a [`Registration`], at each start of a node. Out: a [`Node`] of the catalog; the [`Candidate`]s that
+//! placement chooses from.
+//!
+//! Invariants:
+//! - A node keeps its id for as long as it keeps its data directory; ids and incarnations are never used
+//!   again.
+//! - Whatever an older incarnation asks for is refused for ever.
+
+use crate::catalog::CatalogVersion;
+use brickyard_routing::{Candidate, Member, NodeId, Seat};
+use brickyard_types::{BrickId, Incarnation};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a node's data directory is known by, drawn when it was made: 40 hexadecimal digits.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct NodeKey(pub [u8; 20]);
+
+impl fmt::Display for NodeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Where a node answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Addresses {
+    /// Host name or IP address that clients and other nodes are sent to; never empty.
+    pub host: String,
+    /// The node port: any key.
+    pub port: u16,
+    /// The bricks' own ports, by brick.
+    pub bricks: Vec<u16>,
+    /// The port for other nodes; 0 while there is none.
+    pub peer_port: u16,
+    /// Health, metrics and status.
+    pub http_port: Option<u16>,
+}
+
+/// What a node is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Roles {
+    /// It holds partitions.
+    pub storage: bool,
+    /// It may vote on the catalog.
+    pub control: bool,
+    /// It is for clients that know nothing of the maps.
+    pub gateway: bool,
+}
+
+impl Default for Roles {
+    fn default() -> Self {
+        Self {
+            storage: true,
+            control: true,
+            gateway: false,
+        }
+    }
+}
+
+/// Which directory of which boot of which machine a process holds locked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The machine's id; empty if it has none.
+    pub machine: String,
+    /// The id of the machine's boot; empty if it has none.
+    pub boot: String,
+    /// Device and inode of the data directory.
+    pub directory: (u64, u64),
+}
+
+impl Machine {
+    /// Whether a process here, which holds the directory's lock, shows that the process which registered
+    /// as `former` is dead (PROTOCOL rule 20).
+    ///
+    /// A lock is good on one machine, and a copy of the directory is another directory.
+    #[must_use]
+    pub fn proves_dead(&self, former: &Self) -> bool {
+        !self.machine.is_empty() && !self.boot.is_empty() && self == former
+    }
+}
+
+/// What a node says of itself when it starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registration {
+    /// Its data directory's key.
+    pub key: NodeKey,
+    /// Drawn at random by the process: the same registration sent twice draws one incarnation.
+    pub run: u64,
+    /// Where it answers.
+    pub addresses: Addresses,
+    /// How many bricks it has.
+    pub bricks: u32,
+    /// What each of its bricks should hold, relative to other nodes' bricks; 0: nothing.
+    pub weight: u32,
+    /// What fails together with it; replicas are kept in different zones where there are some.
+    pub zone: Option<String>,
+    /// What it is used for.
+    pub roles: Roles,
+    /// Where its process holds its directory.
+    pub machine: Machine,
+}
+
+/// A node of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its number, for ever.
+    pub id: NodeId,
+    /// Its present life.
+    pub incarnation: Incarnation,
+    /// Earlier lives that may be running still, for all that is known: their leases must run out before
+    /// anything is done without them (PROTOCOL rule 20).
+    pub doubtful: Vec<Incarnation>,
+    /// The catalog's version that had this life first.
+    pub registered: CatalogVersion,
+    /// What it said of itself.
+    pub registration: Registration,
+}
+
+impl Node {
+    /// The node's brick of that number, in its present life.
+    #[must_use]
+    pub const fn seat(&self, brick: BrickId) -> Seat {
+        Seat {
+            member: Member {
+                node: self.id,
+                brick,
+            },
+            incarnation: self.incarnation,
+        }
+    }
+
+    /// Its bricks.
+    pub fn bricks(&self) -> impl ExactSizeIterator<Item = Member> + use<> {
+        let node = self.id;
+        (0..self.registration.bricks).map(move |brick| Member {
+            node,
+            brick: BrickId(brick),
+        })
+    }
+
+    /// What each of its bricks should hold, relative to others.
+    #[must_use]
+    pub const fn weight(&self) -> u32 {
+        if self.registration.roles.storage {
+            self.registration.weight
+        } else {
+            0
+        }
+    }
+
+    /// Whether `incarnation` is over for certain: the process that lived it is dead.
+    #[must_use]
+    pub fn is_proven_dead(&self, incarnation: Incarnation) -> bool {
+        incarnation < self.incarnation && !self.doubtful.contains(&incarnation)
+    }
+
+    /// Its bricks as placement sees them.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate> {
+        let weight = self.weight();
+        self.bricks().map(move |member| Candidate {
+            seat: self.seat(member.brick),
+            weight,
+        })
+    }
+}

@@ -1,0 +1,272 @@
+//! Who holds a partition changes: in two steps, each against the state that it was decided for.
+//!
+//! In: [`Proposal`]s, [`Settled`] views and [`NewLearners`], as the controller decided them by what it knew.
+//! Out: groups with a change under way, or in a new view; [`Stale`] for what does not hold any more.
+//!
+//! A batch is many decisions in one change, since the loss of a node touches thousands of partitions. Each
+//! stands alone: one that has become stale does not take the others with it.
+//!
+//! Invariants:
+//! - A view takes effect only after it was proposed, and everybody knows whom it fences (PROTOCOL rules 6, 7).
+//! - Views of a partition only go up, also over proposals that came to nothing.
+//! - Nobody becomes in-sync but by a promotion, alone, or as the one survivor of a full restart.
+//!
+//! Not here: when a view may take effect (`control`: acknowledgements and leases are no state of the catalog).
+
+use crate::{
+    catalog::Catalog,
+    change::{Applied, StaleAt},
+    proposal::{Ground, NewLearners, Proposal, Settled, Stale},
+    register::next_view,
+};
+use brickyard_routing::{Group, Seat, ViewChange};
+use brickyard_types::{Durability, PartitionId, TableId, View};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+impl Catalog {
+    /// Proposes views. Nobody acts on them but those who are to stop, and the primaries, who accept.
+    pub(crate) fn propose(&mut self, proposals: &[Proposal]) -> Applied {
+        let version = self.version.next().0;
+        let decisions = proposals.iter().map(|it| (it.table, it.partition, it));
+        self.change_groups(decisions, |catalog, durability, group, proposal| {
+            catalog.check_proposal(durability, group, proposal)?;
+            let change = view_change(group, proposal, version);
+            Ok(Group {
+                change: Some(Box::new(change)),
+                ..group.clone()
+            })
+        })
+    }
+
+    /// Puts proposed views into effect.
+    pub(crate) fn settle(&mut self, settled: &[Settled]) -> Applied {
+        let decisions = settled.iter().map(|it| (it.table, it.partition, it));
+        self.change_groups(decisions, |catalog, _, group, settled| {
+            let change = group.change.as_deref().filter(|it| it.view == settled.view);
+            let change = change.ok_or_else(|| Stale::Pending {
+                named: Some(settled.view),
+                is: group.change.as_ref().map(|change| change.view),
+            })?;
+            // PROTOCOL rule 8: it was accepted by a life that has to be there still.
+            if !catalog.is_current(change.primary) {
+                let seat = change.primary;
+                return Err(Stale::Life { seat });
+            }
+            Ok(Group {
+                view: change.view,
+                lineage: change.lineage,
+                primary: change.primary,
+                backups: change.backups.clone(),
+                learners: change.learners.clone(),
+                change: None,
+            })
+        })
+    }
+
+    /// Lets other members catch up.
+    pub(crate) fn set_learners(&mut self, learners: &[NewLearners]) -> Applied {
+        let decisions = learners.iter().map(|it| (it.table, it.partition, it));
+        self.change_groups(decisions, |catalog, _, group, new| {
+            check_base(group, new.view, None)?;
+            let learners = || new.learners.iter().copied();
+            check_apart(group.in_sync().chain(learners()))?;
+            catalog.check_present(learners())?;
+            Ok(Group {
+                learners: new.learners.clone(),
+                ..group.clone()
+            })
+        })
+    }
+
+    /// Carries out those decisions that hold, as one change.
+    fn change_groups<'a, D: 'a>(
+        &mut self,
+        decisions: impl Iterator<Item = (TableId, PartitionId, &'a D)>,
+        next: impl Fn(&Self, Durability, &Group, &D) -> Result<Group, Stale>,
+    ) -> Applied {
+        let tables: BTreeMap<TableId, Arc<crate::Table>> = self
+            .tables
+            .values()
+            .map(|table| (table.id, Arc::clone(table)))
+            .collect();
+        let mut changed: BTreeMap<TableId, BTreeMap<PartitionId, Group>> = BTreeMap::new();
+        let mut stale = Vec::new();
+        for (id, partition, decision) in decisions {
+            let outcome = tables.get(&id).ok_or(Stale::Unknown).and_then(|table| {
+                // A second decision on a partition is on what the first made of it.
+                let earlier = changed.get(&id).and_then(|groups| groups.get(&partition));
+                let group = earlier.or_else(|| table.map.group(partition));
+                let group = group.ok_or(Stale::Unknown)?;
+                next(self, table.attributes.durability, group, decision)
+            });
+            match outcome {
+                Ok(group) => {
+                    changed.entry(id).or_default().insert(partition, group);
+                }
+                Err(reason) => stale.push(StaleAt { partition, reason }),
+            }
+        }
+        drop(tables);
+        if !changed.is_empty() {
+            self.version = self.version.next();
+        }
+        for table in self.tables.values_mut() {
+            if let Some(groups) = changed.remove(&table.id) {
+                let set = Arc::make_mut(table).map.set_groups(groups);
+                debug_assert!(set.is_ok(), "members are checked before: {set:?}");
+            }
+        }
+        Applied {
+            stale,
+            ..self.applied(TableId(0))
+        }
+    }
+
+    fn check_proposal(
+        &self,
+        durability: Durability,
+        group: &Group,
+        proposal: &Proposal,
+    ) -> Result<(), Stale> {
+        // PROTOCOL rule 6: whoever decided for another state decided for something else.
+        check_base(group, proposal.base, proposal.pending)?;
+        let members = || proposal.in_sync().chain(proposal.learners.iter().copied());
+        check_apart(members())?;
+        self.check_present(members())?;
+        let in_sync: BTreeSet<Seat> = group.in_sync().collect();
+        match proposal.ground {
+            Ground::Members => match proposal.in_sync().find(|seat| !in_sync.contains(seat)) {
+                Some(seat) => Err(Stale::NotInSync { seat }),
+                None => Ok(()),
+            },
+            Ground::Promotion => check_promotion(group, proposal, in_sync),
+            Ground::Restart => {
+                // PROTOCOL rule 36: no log is there to be read again.
+                if durability == Durability::Memory {
+                    return Err(Stale::Durability);
+                }
+                let seat = proposal.primary;
+                let was_in_sync = in_sync
+                    .iter()
+                    .any(|it| it.member == seat.member && it.incarnation < seat.incarnation);
+                if !was_in_sync || !proposal.backups.is_empty() {
+                    return Err(Stale::NotInSync { seat });
+                }
+                Ok(())
+            }
+            Ground::Lost => {
+                if durability != Durability::Memory {
+                    return Err(Stale::Durability);
+                }
+                self.check_gone(&in_sync)?;
+                check_alone(proposal)
+            }
+            Ground::Forced => check_alone(proposal),
+        }
+    }
+
+    /// No in-sync member can come back with what it has in memory.
+    fn check_gone(&self, in_sync: &BTreeSet<Seat>) -> Result<(), Stale> {
+        match in_sync.iter().find(|seat| self.is_current(**seat)) {
+            Some(&seat) => Err(Stale::Alive { seat }),
+            None => Ok(()),
+        }
+    }
+
+    /// PROTOCOL rule 10: a brick that restarted is somebody else.
+    fn check_present(&self, mut seats: impl Iterator<Item = Seat>) -> Result<(), Stale> {
+        match seats.find(|seat| !self.is_current(*seat)) {
+            Some(seat) => Err(Stale::Life { seat }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Members are on a node each.
+fn check_apart(seats: impl Iterator<Item = Seat>) -> Result<(), Stale> {
+    let mut nodes = BTreeSet::new();
+    let mut crowded = seats.filter(|seat| !nodes.insert(seat.member.node));
+    match crowded.next() {
+        Some(seat) => Err(Stale::Crowded { seat }),
+        None => Ok(()),
+    }
+}
+
+fn check_base(group: &Group, base: View, pending: Option<View>) -> Result<(), Stale> {
+    if base != group.view {
+        return Err(Stale::Base {
+            named: base,
+            is: group.view,
+        });
+    }
+    let is = group.change.as_ref().map(|change| change.view);
+    if pending != is {
+        return Err(Stale::Pending { named: pending, is });
+    }
+    Ok(())
+}
+
+/// PROTOCOL rule 4: a promotion is that of one learner, and nothing else happens with it.
+fn check_promotion(
+    group: &Group,
+    proposal: &Proposal,
+    mut in_sync: BTreeSet<Seat>,
+) -> Result<(), Stale> {
+    if let Some(change) = &group.change {
+        return Err(Stale::Pending {
+            named: None,
+            is: Some(change.view),
+        });
+    }
+    let mut added = proposal.in_sync().filter(|seat| !in_sync.contains(seat));
+    let (Some(seat), None) = (added.next(), added.next()) else {
+        return Err(Stale::Combined);
+    };
+    if !group.learners.contains(&seat) {
+        return Err(Stale::NotLearner { seat });
+    }
+    in_sync.insert(seat);
+    let is_only_that =
+        proposal.primary == group.primary && proposal.in_sync().collect::<BTreeSet<_>>() == in_sync;
+    if is_only_that {
+        Ok(())
+    } else {
+        Err(Stale::Combined)
+    }
+}
+
+fn check_alone(proposal: &Proposal) -> Result<(), Stale> {
+    match proposal.backups.first() {
+        Some(&seat) => Err(Stale::NotInSync { seat }),
+        None => Ok(()),
+    }
+}
+
+fn view_change(group: &Group, proposal: &Proposal, version: u64) -> ViewChange {
+    let stays: BTreeSet<Seat> = proposal.in_sync().collect();
+    let pending = group.change.iter();
+    let before = pending.flat_map(|change| change.in_sync().chain(change.fenced.iter().copied()));
+    // PROTOCOL rules 7 and 35: whoever was in-sync, or might have become so, and is not to be, stops. That
+    // is also a member that becomes a learner.
+    let fenced: BTreeSet<Seat> = group
+        .in_sync()
+        .chain(before)
+        .filter(|seat| !stays.contains(seat))
+        .collect();
+    let begins_anew = matches!(proposal.ground, Ground::Lost | Ground::Forced);
+    ViewChange {
+        // PROTOCOL rule 21: also above what only a disk remembers.
+        view: next_view(group).max(View(proposal.floor.0.saturating_add(1))),
+        lineage: group.lineage + u32::from(begins_anew),
+        primary: proposal.primary,
+        backups: proposal.backups.clone(),
+        learners: proposal.learners.clone(),
+        fenced: fenced.into_iter().collect(),
+        proposed_at: version,
+    }
+}
+
+#[cfg(test)]
+#[path = "view_change_test.rs"]
+mod view_change_test;

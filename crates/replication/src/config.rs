@@ -1,0 +1,47 @@
+//! What a replicator is told at its start.
+
+use brickyard_routing::Seat;
+use std::time::Duration;
+
+/// What a replicator is told at its start.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// This brick, in this life; incarnation 0 until it is registered
+    /// ([`Replicator::set_me`](crate::Replicator::set_me)).
+    pub me: Seat,
+    /// A required member that does not vote for so long, while something waits for it, is to be evicted.
+    pub eviction_timeout: Duration,
+    /// How long after a refusal, or a refused append, it is tried again.
+    pub retry: Duration,
+    /// How often requests to the control plane, and to dial, are repeated.
+    pub repeat: Duration,
+    /// A stream on which nothing was sent for so long carries a ping.
+    pub ping: Duration,
+    /// A stream on which nothing was heard for so long is closed.
+    pub silence_max: Duration,
+    /// Copies of a catch-up wait while so many bytes are to be sent on their link.
+    pub copy_bytes_max: usize,
+    /// New writes had better wait while so many bytes are to be sent to a required member
+    /// ([`Replicator::is_congested`](crate::Replicator::is_congested)).
+    pub output_bytes_soft: usize,
+    /// A link with more bytes to be sent than this is closed: its peer does not read.
+    pub output_bytes_max: usize,
+}
+
+impl Config {
+    /// The defaults for this seat.
+    #[must_use]
+    pub const fn new(me: Seat) -> Self {
+        Self {
+            me,
+            eviction_timeout: Duration::from_secs(5),
+            retry: Duration::from_millis(100),
+            repeat: Duration::from_secs(1),
+            ping: Duration::from_millis(500),
+            silence_max: Duration::from_secs(5),
+            copy_bytes_max: 4 << 20,
+            output_bytes_soft: 32 << 20,
+            output_bytes_max: 512 << 20,
+        }
+    }
+}

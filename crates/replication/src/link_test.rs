@@ -1,0 +1,46 @@
+use super::*;
+
+#[test]
+fn turns_are_voted_for_up_to_what_the_log_has() {
+    let mut receiver = Receiver::default();
+    for (turn, mark) in [(1, 0), (2, 5), (4, 5), (7, 6)] {
+        receiver.mark = receiver.mark.max(LogMark(mark));
+        receiver.on_turn(Turn(turn));
+    }
+    let mut vote = |appended: u64, synced: u64| {
+        let vote = receiver.vote(LogMark(appended), LogMark(synced));
+        receiver.told = vote;
+        [vote.received.0, vote.appended.0, vote.synced.0]
+    };
+    assert_eq!(vote(4, 0), [7, 1, 1], "what is in no log counts at once");
+    assert_eq!(vote(5, 4), [7, 4, 1]);
+    assert_eq!(vote(6, 5), [7, 7, 4]);
+    assert_eq!(vote(6, 6), [7, 7, 7]);
+    assert!(receiver.unvoted.is_empty());
+}
+
+#[test]
+fn a_turn_that_comes_after_its_batch_was_appended_is_its_own() {
+    let mut receiver = Receiver {
+        mark: LogMark(5),
+        ..Receiver::default()
+    };
+    receiver.on_turn(Turn(1));
+    let vote = receiver.vote(LogMark(5), LogMark(0));
+    receiver.told = vote;
+    receiver.on_turn(Turn(2));
+    let vote = receiver.vote(LogMark(5), LogMark(0));
+    assert_eq!(vote.appended, Turn(2));
+}
+
+#[test]
+fn sent_bytes_leave_the_buffer() {
+    let mut output = Output::default();
+    output.bytes.extend_from_slice(b"hello");
+    output.on_sent(2);
+    assert_eq!(&output.bytes[output.sent..], b"llo");
+    assert_eq!(output.unsent(), 3);
+    output.on_sent(99);
+    assert_eq!(output.unsent(), 0);
+    assert!(output.bytes.is_empty());
+}

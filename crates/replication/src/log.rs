@@ -1,0 +1,170 @@
+//! One partition's log as this brick holds it: what is committed, what is pending, what may be claimed.
+//!
+//! Invariants:
+//! - `pending` holds the entries from `committed + 1` to `last`, consecutive, none missing.
+//! - `committed` never goes back, but for a learner whose catch-up begins anew, or replaces everything.
+//! - `history` reaches to `last` and knows at least the views from `committed` on.
+
+use crate::{Claim, Entry, History, LogMark, Run};
+use brickyard_types::{Op, View};
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub(crate) struct Log<P> {
+    pub(crate) pending: VecDeque<Entry<P>>,
+    pub(crate) committed: Op,
+    pub(crate) last: (View, Op),
+    pub(crate) history: History,
+    /// Whose history the records are; 0: nobody's yet.
+    pub(crate) lineage: u32,
+    /// Every tombstone above this op is here (PROTOCOL rule 14).
+    pub(crate) horizon: Op,
+    /// A catch-up has not finished: what may be claimed until it has (PROTOCOL rule 15).
+    pub(crate) partial: Option<Box<Claim>>,
+    /// The newest batch of the own log that has anything of this partition.
+    pub(crate) mark: LogMark,
+    /// The newest batch that has something applied which is not in `pending`: copies, bases, and what a
+    /// `CopyStart` committed.
+    pub(crate) settled_mark: LogMark,
+    /// The batch with the last `Cut` record.
+    pub(crate) cut_mark: LogMark,
+    /// The log must get a `Cut` before anything else is voted for: it may have records above `last`.
+    pub(crate) owes_cut: bool,
+}
+
+impl<P> Log<P> {
+    pub(crate) fn new() -> Self {
+        Self {
+            pending: VecDeque::new(),
+            committed: Op(0),
+            last: (View(0), Op(0)),
+            history: History::default(),
+            lineage: 0,
+            horizon: Op(0),
+            partial: None,
+            mark: LogMark::NONE,
+            settled_mark: LogMark::NONE,
+            cut_mark: LogMark::NONE,
+            owes_cut: false,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, entry: Entry<P>) {
+        self.history.push(entry.view, entry.op);
+        self.last = (entry.view, entry.op);
+        self.note(entry.mark);
+        self.pending.push_back(entry);
+    }
+
+    #[inline]
+    pub(crate) fn note(&mut self, mark: LogMark) {
+        self.mark = self.mark.max(mark);
+    }
+
+    #[inline]
+    pub(crate) fn entry(&self, op: Op) -> Option<&Entry<P>> {
+        let at = op.0.checked_sub(self.pending.front()?.op.0)?;
+        self.pending.get(usize::try_from(at).ok()?)
+    }
+
+    /// The view of an op that is held here.
+    pub(crate) fn view_at(&self, op: Op) -> Option<View> {
+        if op > self.last.1 {
+            return None;
+        }
+        if op == self.last.1 {
+            return Some(self.last.0);
+        }
+        match self.entry(op) {
+            Some(entry) => Some(entry.view),
+            None => self.history.view_at(op),
+        }
+    }
+
+    /// Takes the entries above `op` out and forgets them; `op` is not below the commit position.
+    pub(crate) fn cut(&mut self, op: Op) -> VecDeque<Entry<P>> {
+        assert!(
+            op >= self.committed,
+            "cut at {op} below commit {}",
+            self.committed
+        );
+        if op >= self.last.1 {
+            return VecDeque::new();
+        }
+        let view = self.view_at(op).unwrap_or_default();
+        let kept = (op.0 - self.committed.0) as usize;
+        let gone = self.pending.split_off(kept.min(self.pending.len()));
+        self.history.cut(op);
+        self.last = (view, op);
+        gone
+    }
+
+    /// What this brick may claim to hold.
+    pub(crate) fn claim(&self) -> Claim {
+        match &self.partial {
+            Some(claim) => Claim::clone(claim),
+            None => Claim {
+                lineage: self.lineage,
+                committed: self.committed,
+                last: self.last,
+                is_complete: true,
+                horizon: self.horizon,
+                runs: self.history.runs().to_vec(),
+            },
+        }
+    }
+
+    /// From here on something is missing above `op`, which is as far as the claim goes (PROTOCOL rule 15).
+    pub(crate) fn become_partial(&mut self, op: Op) {
+        if let Some(claim) = &mut self.partial {
+            if op < claim.last.1 {
+                claim.last = (view_in(&claim.runs, op), op);
+                claim.committed = claim.committed.min(op);
+                claim.runs.retain(|run| run.first <= op);
+            }
+            return;
+        }
+        let mut claim = self.claim();
+        claim.is_complete = false;
+        claim.last = (self.view_at(op).unwrap_or_default(), op);
+        claim.committed = claim.committed.min(op);
+        claim.runs.retain(|run| run.first <= op);
+        self.partial = Some(Box::new(claim));
+    }
+
+    /// The log goes on behind `first`, which is committed; nothing is pending.
+    pub(crate) fn jump(&mut self, first: (View, Op), runs: History) {
+        self.pending.clear();
+        self.committed = first.1;
+        self.last = first;
+        self.history = runs;
+        self.history.cut(first.1);
+    }
+
+    /// Nothing may be claimed any more.
+    pub(crate) fn claim_nothing(&mut self) {
+        let claim = Claim {
+            lineage: self.lineage,
+            ..Claim::default()
+        };
+        self.partial = Some(Box::new(claim));
+    }
+
+    /// The runs of the ops above `op`.
+    pub(crate) fn runs_above(&self, op: Op) -> Vec<Run> {
+        let runs = self.history.runs();
+        // The run that `op + 1` lies in, and those after it.
+        let from = runs.iter().rposition(|run| run.first <= op.next());
+        runs[from.unwrap_or(0)..].to_vec()
+    }
+}
+
+fn view_in(runs: &[Run], op: Op) -> View {
+    let run = runs.iter().rev().find(|run| run.first <= op);
+    run.map(|run| run.view).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "log_test.rs"]
+mod log_test;

@@ -1,0 +1,89 @@
+//! Another member of a partition, as its primary sees it.
+
+use crate::{Claim, LinkId, Turn};
+use brickyard_routing::Seat;
+use brickyard_types::{Instant, Op, View};
+
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) seat: Seat,
+    pub(crate) is_learner: bool,
+    /// Its vote counts for every uncommitted op: a backup's always, a learner's from the end of its
+    /// catch-up on (PROTOCOL rule 4).
+    pub(crate) is_required: bool,
+    /// The stream to it.
+    pub(crate) link: Option<LinkId>,
+    pub(crate) phase: Phase,
+    pub(crate) copy: Copy,
+    /// What the copies lead up to: the record that its stream followed.
+    pub(crate) copied_to: (View, Op),
+    /// A learner's promotion.
+    pub(crate) promotion: Promotion,
+    /// Since when it holds up the op at the front, with the vote that it had then.
+    pub(crate) stalled: Option<(Op, Turn, Instant)>,
+}
+
+/// Where its stream stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// There is no link.
+    Unlinked,
+    /// It refused; to be begun again later.
+    Refused,
+    /// To be begun at the next flush.
+    Due,
+    /// A learner was asked what it holds.
+    Claiming,
+    /// A learner has answered; its stream begins at the next flush.
+    Claimed(Box<Claim>),
+    /// Gets all records; its votes from turn `since` on count.
+    Streaming { since: Turn },
+}
+
+/// A learner's catch-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copy {
+    None,
+    /// The host hands over records above the op, or all of them.
+    Running(Option<Op>),
+    /// All were sent.
+    Ended,
+    /// The learner has them in its log.
+    Done,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Promotion {
+    None,
+    /// Once it has voted for this turn, it holds everything.
+    WaitsFor(Turn),
+    /// The control plane was asked, last at this instant. Only a newer view ends that.
+    Asked(Instant),
+}
+
+impl Member {
+    pub(crate) const fn new(seat: Seat, is_learner: bool) -> Self {
+        Self {
+            seat,
+            is_learner,
+            is_required: !is_learner,
+            link: None,
+            phase: Phase::Unlinked,
+            copy: Copy::None,
+            copied_to: (View(0), Op(0)),
+            promotion: Promotion::None,
+            stalled: None,
+        }
+    }
+
+    /// Its stream broke or it refused: what it was sent no longer counts.
+    pub(crate) fn fall_out(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.copy = Copy::None;
+        if self.is_learner && !matches!(self.promotion, Promotion::Asked(_)) {
+            self.promotion = Promotion::None;
+            self.is_required = false;
+        }
+        // PROTOCOL rule 4: once asked for, a promotion may take effect at any time, so the vote stays required.
+    }
+}

@@ -1,0 +1,143 @@
+//! One partition on this brick: its place in the map, its log, and what it does as primary or as follower.
+
+use crate::log::Log;
+use crate::member::{Member, Phase};
+use crate::{LinkId, Role, Status};
+use brickyard_routing::Seat;
+use brickyard_types::{Durability, Instant, Op, PartitionId, TableId, View};
+
+#[derive(Debug)]
+pub(crate) struct Partition<P> {
+    pub(crate) id: PartitionId,
+    pub(crate) table: TableId,
+    pub(crate) durability: Durability,
+    pub(crate) place: Place,
+    pub(crate) log: Log<P>,
+    pub(crate) lead: Lead,
+    pub(crate) follow: Follow,
+    /// What the host was told last.
+    pub(crate) told: Status,
+}
+
+/// What the map says, and which views were acknowledged.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    /// The last effective view that was adopted; 0: none.
+    pub(crate) view: View,
+    /// The role in it; never `Stopped`.
+    pub(crate) role: Role,
+    pub(crate) primary: Seat,
+    pub(crate) lineage: u32,
+    /// Members in sync, and how many writes ask for.
+    pub(crate) in_sync: usize,
+    pub(crate) min_in_sync: usize,
+    /// Acknowledged as one of those it removes: nothing of an older view is served, voted for or committed.
+    pub(crate) stopped: View,
+    /// Acknowledged as its primary: nothing of an older view is voted for or committed (PROTOCOL rule 8).
+    pub(crate) accepted: View,
+    /// A change is under way that names another primary: what is prepared now would be cut.
+    pub(crate) is_handing_over: bool,
+}
+
+/// What only a primary has.
+#[derive(Debug, Default)]
+pub(crate) struct Lead {
+    /// The other members.
+    pub(crate) members: Vec<Member>,
+    /// Entries at the end of the log that were not flushed yet.
+    pub(crate) unsent: usize,
+    /// Entries that the own log refused wait to be appended again, since this instant.
+    pub(crate) retrying: Option<Instant>,
+    pub(crate) is_dirty: bool,
+    pub(crate) is_due: bool,
+    pub(crate) is_ready: bool,
+    pub(crate) is_announced: bool,
+    pub(crate) is_busy: bool,
+}
+
+/// What only a backup or a learner has.
+#[derive(Debug, Default)]
+pub(crate) struct Follow {
+    /// The stream that records are accepted from: the one on which the primary of the current view began.
+    pub(crate) stream: Option<LinkId>,
+    /// The stream on which a learner's claim was sent and no answer has come.
+    pub(crate) claimed: Option<LinkId>,
+    /// How far the primary says that it has committed.
+    pub(crate) known_commit: Op,
+    /// The view in which reads are served once `reach` is there; 0: none.
+    pub(crate) begun: View,
+    /// The end of the primary's pending list when the view began here.
+    pub(crate) reach: Op,
+    /// `reach` has not been reached.
+    pub(crate) is_short: bool,
+    /// Copies come in; they end at this record.
+    pub(crate) copying: Option<(View, Op)>,
+}
+
+impl Place {
+    /// The highest view that was acknowledged in any way (PROTOCOL rule 11).
+    pub(crate) fn acknowledged(&self) -> View {
+        self.view.max(self.stopped).max(self.accepted)
+    }
+
+    /// Votes and commits in the current view are allowed (PROTOCOL rules 8 and 11).
+    pub(crate) fn is_current(&self) -> bool {
+        self.stopped <= self.view && self.accepted <= self.view
+    }
+}
+
+impl<P> Partition<P> {
+    pub(crate) fn new(id: PartitionId, table: TableId) -> Self {
+        Self {
+            id,
+            table,
+            durability: Durability::Fsync,
+            place: Place::default(),
+            log: Log::new(),
+            lead: Lead::default(),
+            follow: Follow::default(),
+            told: Status::default(),
+        }
+    }
+
+    /// This brick orders the partition's operations and may act on it.
+    #[inline]
+    pub(crate) fn leads(&self) -> bool {
+        self.place.role == Role::Primary && self.place.is_current()
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let place = &self.place;
+        let is_stopped = place.stopped > place.view;
+        let (role, serves_reads, accepts_writes) = match place.role {
+            Role::Primary | Role::Backup if is_stopped => (Role::Stopped, false, false),
+            Role::Primary => {
+                let is_writable = place.accepted <= place.view
+                    && !place.is_handing_over
+                    && place.in_sync >= place.min_in_sync
+                    && self.lead.retrying.is_none();
+                (Role::Primary, true, is_writable)
+            }
+            Role::Backup => {
+                // PROTOCOL rule 24: not before the view's first message, and what it found prepared, is here.
+                let has_reached = self.follow.begun == place.view && !self.follow.is_short;
+                (Role::Backup, has_reached, false)
+            }
+            role => (role, false, false),
+        };
+        Status {
+            role,
+            view: place.view,
+            serves_reads,
+            accepts_writes,
+        }
+    }
+
+    /// The member that is reached by this link and waits for nothing else.
+    pub(crate) fn member_on(&mut self, link: LinkId) -> Option<&mut Member> {
+        let members = self.lead.members.iter_mut();
+        members
+            .filter(|member| member.link == Some(link))
+            .find(|member| member.phase != Phase::Unlinked)
+    }
+}

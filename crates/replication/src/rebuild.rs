@@ -1,0 +1,215 @@
+//! A partition's state out of its records, at recovery.
+//!
+//! In:  the partition's records in the order of the log. Out: those that are known to be committed, as soon
+//! as that is known; and [`Restored`] at the end.
+//!
+//! Invariants:
+//! - Nothing is cut but by a `Cut` record (PROTOCOL rule 9): what is not known to be committed is the tail.
+//! - The claim begins at a base record and extends over consecutive ops only (rule 15). Consecutive is meant
+//!   by number: while a catch-up ran, the stream's records were written before the base that they follow.
+//! - Moved and copied records (flag `MOVED`) are committed, are no part of any run, and survive a `Cut`.
+//!
+//! Not here: what the records do to the table, and which of two records of a key is newer (`brick`).
+
+use crate::{Base, Entry, History, LogMark, Restored, Run, Turn, ViewStart};
+use brickyard_types::record::{Header, Kind, flag};
+use brickyard_types::{Op, View};
+use std::collections::VecDeque;
+
+/// One partition while its log is read.
+#[derive(Debug)]
+pub struct Rebuild<P> {
+    base: Base,
+    /// The last record, and the first of the consecutive ones that end with it.
+    last: (View, Op),
+    run: Op,
+    /// The end of the run from `base`, once a gap or damage came after it.
+    sure: Option<(View, Op)>,
+    committed: Op,
+    tail: VecDeque<Entry<P>>,
+    history: History,
+    lineage: u32,
+    horizon: Op,
+}
+
+impl<P> Default for Rebuild<P> {
+    fn default() -> Self {
+        Self {
+            base: Base::default(),
+            last: (View(0), Op(0)),
+            run: Op(1),
+            sure: None,
+            committed: Op(0),
+            tail: VecDeque::new(),
+            history: History::default(),
+            lineage: 0,
+            horizon: Op(0),
+        }
+    }
+}
+
+impl<P> Rebuild<P> {
+    /// The next record of the partition. `apply` gets entries that are known to be committed by it, the
+    /// record itself perhaps among them; control records but `ViewStart` are not handed out. After
+    /// [`Kind::Drop`] the caller forgets what it applied.
+    pub fn on_record(
+        &mut self,
+        header: &Header,
+        value: &[u8],
+        mark: LogMark,
+        payload: P,
+        apply: &mut dyn FnMut(Entry<P>),
+    ) {
+        let entry = Entry {
+            view: header.view,
+            op: header.op,
+            mark,
+            turn: Turn(0),
+            payload,
+        };
+        if header.flags & flag::MOVED != 0 {
+            apply(entry);
+            return;
+        }
+        match header.kind {
+            Kind::Drop => *self = Self::default(),
+            Kind::Cut => self.on_cut(header, apply),
+            Kind::Base => self.on_base(header, value, apply),
+            Kind::Horizon => self.horizon = self.horizon.max(header.op),
+            Kind::Put | Kind::Delete | Kind::Batch | Kind::Clear | Kind::ViewStart => {
+                self.on_entry(entry, apply);
+                if let Some(start) = ViewStart::decode(value)
+                    && header.kind == Kind::ViewStart
+                {
+                    self.lineage = start.lineage;
+                }
+                // Records of a partition that was never replicated are committed when they are there.
+                let committed = header.committed.unwrap_or(header.op);
+                self.commit(committed, apply);
+            }
+        }
+    }
+
+    /// Something of the partition is unreadable here: the claim ends before it.
+    pub fn on_damage(&mut self) {
+        if self.sure.is_none() {
+            self.sure = Some(self.end());
+        }
+    }
+
+    fn on_entry(&mut self, entry: Entry<P>, apply: &mut dyn FnMut(Entry<P>)) {
+        if entry.op != self.last.1.next() {
+            self.jump(entry.op);
+        }
+        while self.tail.back().is_some_and(|it| it.op >= entry.op) {
+            self.tail.pop_back();
+        }
+        self.last = (entry.view, entry.op);
+        self.history.push(entry.view, entry.op);
+        if entry.op > self.committed {
+            self.tail.push_back(entry);
+        } else {
+            // A catch-up began anew behind what was known to be committed.
+            apply(entry);
+        }
+    }
+
+    /// A run that begins at `op` does not follow the one before.
+    fn jump(&mut self, op: Op) {
+        if self.sure.is_none() {
+            self.sure = Some(self.end());
+        }
+        self.run = op;
+    }
+
+    /// Where the consecutive ops from the base end.
+    fn end(&self) -> (View, Op) {
+        if self.run <= self.base.op.next() && self.last.1 >= self.base.op {
+            self.last
+        } else {
+            (self.base.view, self.base.op)
+        }
+    }
+
+    fn commit(&mut self, op: Op, apply: &mut dyn FnMut(Entry<P>)) {
+        self.committed = self.committed.max(op);
+        while let Some(entry) = self.tail.pop_front() {
+            if entry.op > self.committed {
+                self.tail.push_front(entry);
+                break;
+            }
+            apply(entry);
+        }
+    }
+
+    fn on_cut(&mut self, header: &Header, apply: &mut dyn FnMut(Entry<P>)) {
+        let op = header.op;
+        self.commit(header.committed.unwrap_or_default(), apply);
+        while self.tail.back().is_some_and(|it| it.op > op) {
+            self.tail.pop_back();
+        }
+        if op > self.last.1 {
+            // Everything was dropped, and the stream goes on after the copy's op.
+            self.jump(op.next());
+            self.last = (header.view, op);
+        } else if op < self.last.1 {
+            self.history.cut(op);
+            self.last = (self.history.view_at(op).unwrap_or_default(), op);
+            self.run = self.run.min(op.next());
+        }
+        if self.sure.is_some_and(|sure| sure.1 > op) {
+            self.sure = Some(self.last);
+        }
+    }
+
+    fn on_base(&mut self, header: &Header, value: &[u8], apply: &mut dyn FnMut(Entry<P>)) {
+        let Some(base) = Base::decode(header.view, header.op, value) else {
+            self.on_damage();
+            return;
+        };
+        self.commit(base.op, apply);
+        if base.lineage == self.base.lineage && base.op <= self.base.op {
+            return;
+        }
+        self.lineage = base.lineage;
+        let own = self.history.runs().iter().copied();
+        let above = own.filter(|run| run.first > base.op && run.view > base.view);
+        let runs: Vec<Run> = base.runs.iter().copied().chain(above).collect();
+        self.history = History::new(&runs);
+        if self.last.1 <= base.op {
+            self.last = (base.view, base.op);
+            self.run = base.op.next();
+        }
+        self.base = base;
+        // What follows the base without a gap counts, wherever in the log it stands.
+        self.sure = (self.run > self.base.op.next()).then_some((self.base.view, self.base.op));
+    }
+
+    /// The log is read.
+    #[must_use]
+    pub fn finish(self) -> Restored<P> {
+        let last = self.sure.unwrap_or(self.last);
+        let mut next = self.committed.next();
+        let mut tail = VecDeque::new();
+        for entry in self.tail {
+            if entry.op == next && entry.op <= last.1 {
+                next = next.next();
+                tail.push_back(entry);
+            }
+        }
+        Restored {
+            lineage: self.lineage,
+            base: self.base,
+            committed: self.committed,
+            last,
+            tail,
+            is_complete: self.sure.is_none(),
+            horizon: self.horizon,
+            history: self.history.runs().to_vec(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "rebuild_test.rs"]
+mod rebuild_test;

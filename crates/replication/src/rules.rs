@@ -1,0 +1,10 @@
+//! The rules of docs/protocol.md that this room keeps, each as a schedule that breaks the promise without it.
+
+mod commit_test;
+mod copy_test;
+mod hostile_test;
+mod restart_test;
+mod schedule_test;
+mod stream_test;
+mod view_test;
+mod world;

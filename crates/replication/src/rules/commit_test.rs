@@ -1,0 +1,234 @@
+use crate::fixture::{Cluster, P, Q, changing, group};
+use crate::frame::Frame;
+use crate::{Request, Turn};
+use brickyard_types::{Durability, Op, View};
+use std::time::Duration;
+
+#[test]
+fn an_op_commits_when_all_in_sync_members_have_appended_it() {
+    let mut cluster = Cluster::started(3, &[P], &group(1, 0, &[1, 2], &[]));
+    assert_eq!(cluster.brick(0).committed(P), 1, "the view's start");
+    cluster.is_log_held[2] = true;
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 1);
+    cluster.is_log_held[2] = false;
+    cluster.run();
+    for at in 0..3 {
+        assert_eq!(cluster.brick(at).committed(P), 2, "brick {at}");
+        assert_eq!(cluster.brick(at).get(P, "k").as_deref(), Some("v"));
+    }
+}
+
+#[test]
+fn the_own_log_counts_like_any_other() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    cluster.is_log_held[0] = true;
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 1);
+    cluster.is_log_held[0] = false;
+    cluster.run();
+    assert_eq!(cluster.brick(1).committed(P), 2);
+}
+
+#[test]
+fn a_table_with_fsync_waits_for_every_disk() {
+    let mut cluster = Cluster::new(2);
+    for at in 0..2 {
+        cluster.brick(at).host.durability = Durability::Fsync;
+    }
+    cluster.adopt(P, &group(1, 0, &[1], &[]));
+    cluster.run();
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.is_log_held[1] = true;
+    cluster.run();
+    cluster.brick(1).append();
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 1, "appended is not synced");
+    cluster.brick(1).sync();
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 2);
+}
+
+#[test]
+fn a_table_in_memory_waits_for_no_log() {
+    let mut cluster = Cluster::new(2);
+    for at in 0..2 {
+        cluster.brick(at).host.durability = Durability::Memory;
+        cluster.is_log_held[at] = true;
+    }
+    cluster.adopt(P, &group(1, 0, &[1], &[]));
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.run();
+    assert_eq!(cluster.brick(1).get(P, "k").as_deref(), Some("v"));
+}
+
+#[test]
+fn nothing_commits_without_a_lease_and_votes_are_kept() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.brick(0).core.lease(false);
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 1);
+    cluster.brick(0).core.lease(true);
+    cluster.run();
+    assert_eq!(cluster.brick(1).committed(P), 2);
+}
+
+#[test]
+fn rule_1_a_vote_covers_no_partition_that_was_refused() {
+    let first = group(1, 0, &[1], &[]);
+    let mut cluster = Cluster::started(2, &[P, Q], &first);
+    // Brick 1 accepts view 2 of P, as its primary; brick 0 does not know of it and goes on in view 1.
+    let next = group(2, 1, &[], &[]);
+    cluster.brick(1).adopt(P, &changing(&first, &next, &[0]));
+    cluster.brick(0).put(P, "p", "lost").unwrap();
+    cluster.brick(0).put(Q, "q", "kept").unwrap();
+    cluster.run();
+    cluster.brick(0).look_again();
+    assert_eq!(cluster.brick(0).committed(Q), 2, "the stream goes on");
+    assert_eq!(cluster.brick(0).committed(P), 1, "what was refused is not");
+    assert!(cluster.brick(0).core.pending(P, Op(2)).is_some());
+}
+
+#[test]
+fn rule_1_a_refusal_goes_ahead_of_the_vote_that_passes_it() {
+    let first = group(1, 0, &[1], &[]);
+    let mut cluster = Cluster::started(2, &[P], &first);
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.wire(0, 1).is_held = true;
+    cluster.run();
+    cluster.brick(1).host.fault = Some("no room".to_owned());
+    while !cluster.wires[0].down.is_empty() {
+        cluster.deliver_down(0).unwrap();
+    }
+    cluster.flush(1);
+    let (_, up) = cluster.under_way(0);
+    let refused = up.iter().position(|it| matches!(it, Frame::Refuse(_)));
+    let voted = up.iter().position(|it| matches!(it, Frame::Vote { .. }));
+    assert!(refused.is_some() && refused < voted, "{up:?}");
+}
+
+#[test]
+fn rule_1_records_that_the_log_refused_are_not_voted_for() {
+    let mut cluster = Cluster::started(2, &[P, Q], &group(1, 0, &[1], &[]));
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.is_log_held[1] = true;
+    cluster.run();
+    // The batch with the record is refused, and the next one is not.
+    let brick = cluster.brick(1);
+    let refused = brick.host.end_batch();
+    brick.core.on_refused(&mut brick.host, refused);
+    assert_eq!(brick.host.cut, [(P, View(1), Op(2))]);
+    cluster.is_log_held[1] = false;
+    cluster.brick(0).put(Q, "q", "v").unwrap();
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(Q), 2);
+    assert_eq!(cluster.brick(0).committed(P), 1);
+    // Later it is begun again. What was voted for on the stream before says nothing.
+    cluster.pass(Duration::from_millis(200));
+    cluster.wire(0, 1).is_held = true;
+    cluster.run();
+    cluster.brick(0).look_again();
+    assert_eq!(cluster.brick(0).committed(P), 1);
+    cluster.wire(0, 1).is_held = false;
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 2);
+    assert_eq!(cluster.brick(1).get(P, "k").as_deref(), Some("v"));
+}
+
+#[test]
+fn what_the_primarys_own_log_refused_stays_pending_and_is_appended_again() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    cluster.is_log_held[0] = true;
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.run();
+    let brick = cluster.brick(0);
+    let refused = brick.host.end_batch();
+    brick.host.log.retain(|(mark, _)| *mark < refused);
+    brick.core.on_refused(&mut brick.host, refused);
+    assert!(!brick.core.status(P).accepts_writes);
+    cluster.is_log_held[0] = false;
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 1, "not in the own log");
+    cluster.pass(Duration::from_millis(200));
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 2);
+    assert!(cluster.brick(0).core.status(P).accepts_writes);
+    assert_eq!(cluster.brick(0).host.kinds(P).len(), 2);
+}
+
+#[test]
+fn records_that_were_not_flushed_can_be_taken_back() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    cluster.brick(0).put(P, "sent", "v").unwrap();
+    cluster.flush(0);
+    cluster.brick(0).put(P, "a", "v").unwrap();
+    cluster.brick(0).put(P, "b", "v").unwrap();
+    let gone = cluster.brick(0).core.rewind(P, Op(2));
+    let ops: Vec<u64> = gone.iter().map(|entry| entry.op.0).collect();
+    assert_eq!(ops, [3, 4], "what was flushed stays");
+    assert_eq!(cluster.brick(0).put(P, "c", "v"), Some(Op(3)));
+    cluster.run();
+    assert_eq!(cluster.brick(1).get(P, "c").as_deref(), Some("v"));
+    assert_eq!(cluster.brick(1).get(P, "a"), None);
+}
+
+#[test]
+fn a_member_that_does_not_vote_is_to_be_evicted() {
+    let mut cluster = Cluster::started(3, &[P], &group(1, 0, &[1, 2], &[]));
+    cluster.is_log_held[2] = true;
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.run();
+    let evict = Request::Evict {
+        partition: P,
+        view: View(1),
+        backup: cluster.seats[2],
+    };
+    for _ in 0..48 {
+        cluster.pass(Duration::from_millis(100));
+        cluster.run();
+    }
+    assert_eq!(cluster.asked(0), []);
+    for _ in 0..5 {
+        cluster.pass(Duration::from_millis(100));
+        cluster.run();
+    }
+    assert_eq!(cluster.asked(0), [evict]);
+}
+
+#[test]
+fn a_member_without_a_stream_is_dialed_again_and_to_be_evicted() {
+    let mut cluster = Cluster::new(2);
+    cluster.brick(0).adopt(P, &group(1, 0, &[1], &[]));
+    cluster.bricks[1] = None;
+    for _ in 0..60 {
+        cluster.pass(Duration::from_millis(100));
+        cluster.flush(0);
+    }
+    let asked = cluster.asked(0);
+    let peer = cluster.seats[1];
+    let dials = asked
+        .iter()
+        .filter(|it| **it == Request::Dial(peer))
+        .count();
+    assert!((5..=8).contains(&dials), "{dials}");
+    assert!(asked.iter().any(|it| matches!(it, Request::Evict { .. })));
+}
+
+#[test]
+fn a_vote_for_what_was_not_sent_closes_the_link() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    let link = cluster.wire(0, 1).link;
+    let mut bytes = Vec::new();
+    let vote = Frame::Vote {
+        received: Turn(1 << 40),
+        appended: Turn(1),
+        synced: Turn(1),
+    };
+    vote.encode(&mut bytes);
+    let brick = cluster.brick(0);
+    let result = brick.core.on_frame(&mut brick.host, link, &bytes);
+    assert!(result.is_err());
+}

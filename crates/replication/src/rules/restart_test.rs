@@ -1,0 +1,93 @@
+use crate::fixture::{Brick, Cluster, FakeHost, P, group, seat_in};
+use crate::{Request, Role};
+use brickyard_types::{Op, View};
+
+/// Two bricks with ops 1 and 2 committed and op 3 in both logs; brick 1 has died.
+fn torn() -> (Cluster, Vec<(crate::LogMark, Vec<u8>)>) {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    cluster.brick(0).put(P, "a", "1").unwrap();
+    cluster.run();
+    cluster.brick(0).put(P, "b", "2").unwrap();
+    cluster.flush(0);
+    while !cluster.wires[0].down.is_empty() {
+        cluster.deliver_down(0).unwrap();
+    }
+    let log = cluster.crash(1);
+    (cluster, log)
+}
+
+fn restarted(log: &[(crate::LogMark, Vec<u8>)]) -> Brick {
+    let (host, rebuilds) = FakeHost::recover(log);
+    let mut brick = Brick::new(seat_in(1, 2));
+    brick.host = host;
+    brick.host.batch.0 = 2;
+    for (partition, rebuild) in rebuilds {
+        brick.core.restore(partition, rebuild.finish());
+    }
+    brick
+}
+
+#[test]
+fn rule_9_a_restart_cuts_nothing_and_reports_what_it_has() {
+    let (mut cluster, log) = torn();
+    let brick = restarted(&log);
+    let (_, claim) = brick.core.claims().next().unwrap();
+    assert_eq!(claim.last, (View(1), Op(3)), "the tail is claimed");
+    assert!(claim.is_complete);
+    assert_eq!(claim.committed, Op(2), "as the newest record says");
+    assert_eq!(brick.core.pending_iter(P).count(), 1);
+    assert_eq!(brick.core.status(P).role, Role::None);
+    // It becomes the only member left, and what had been acknowledged is there.
+    cluster.crash(0);
+    cluster.seats[1] = seat_in(1, 2);
+    cluster.bricks[1] = Some(brick);
+    let mut next = group(2, 1, &[], &[]);
+    next.primary = seat_in(1, 2);
+    cluster.brick(1).adopt(P, &next);
+    cluster.run();
+    assert_eq!(cluster.brick(1).committed(P), 4);
+    assert_eq!(cluster.brick(1).get(P, "b").as_deref(), Some("2"));
+}
+
+#[test]
+fn rule_9_the_tail_is_cut_where_the_primary_of_a_newer_view_says() {
+    let (mut cluster, log) = torn();
+    // Brick 0 goes on alone in view 2, without op 3 as it was: its log had not taken it.
+    let brick = cluster.brick(0);
+    brick.core.rewind(P, Op(3));
+    cluster.seats[1] = seat_in(1, 2);
+    cluster.bricks[1] = Some(restarted(&log));
+    let mut next = group(2, 0, &[], &[]);
+    next.learners = vec![seat_in(1, 2)];
+    cluster.brick(1).adopt(P, &next);
+    assert_eq!(cluster.brick(1).last(P), (1, 3));
+    assert_eq!(cluster.brick(1).host.cut, []);
+    cluster.brick(0).adopt(P, &next);
+    cluster.run();
+    assert_eq!(cluster.brick(1).last(P).0, 2);
+    assert_eq!(cluster.brick(1).last(P), cluster.brick(0).last(P));
+    assert!(
+        cluster
+            .asked(0)
+            .iter()
+            .any(|it| matches!(it, Request::Promote { .. }))
+    );
+}
+
+#[test]
+fn rule_10_a_brick_that_came_back_is_a_learner_and_not_in_sync() {
+    let (mut cluster, log) = torn();
+    cluster.seats[1] = seat_in(1, 2);
+    cluster.bricks[1] = Some(restarted(&log));
+    let mut group = group(1, 0, &[1], &[]);
+    group.learners = vec![seat_in(1, 2)];
+    cluster.adopt(P, &group);
+    cluster.run();
+    assert_eq!(cluster.brick(1).core.status(P).role, Role::Learner);
+    assert!(!cluster.brick(1).core.status(P).serves_reads);
+    assert_eq!(
+        cluster.brick(0).committed(P),
+        2,
+        "its former life is still a member"
+    );
+}

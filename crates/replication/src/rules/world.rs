@@ -1,0 +1,316 @@
+//! Random schedules: three bricks, two partitions, a control plane without faults, and everything else with
+//! them: lost streams, late maps, lost leases, crashes with lost tails, view changes on top of one another.
+
+mod check;
+mod faults;
+mod views;
+
+use crate::fixture::{Cluster, P, Plane, Q, TABLE, group, header};
+use crate::{LinkId, Request};
+use brickyard_routing::Seat;
+use brickyard_types::record::{Kind, encode};
+use brickyard_types::{Durability, Op, PartitionId, View};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+pub(crate) const PARTITIONS: [PartitionId; 2] = [P, Q];
+const KEYS: u64 = 5;
+
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub(crate) fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+}
+
+/// A catch-up that a host works on.
+pub(crate) struct Walk {
+    pub(crate) brick: usize,
+    pub(crate) partition: PartitionId,
+    pub(crate) learner: Seat,
+    pub(crate) link: LinkId,
+    pub(crate) after: Option<Op>,
+    pub(crate) from: Vec<u8>,
+}
+
+pub(crate) struct World {
+    pub(crate) cluster: Cluster,
+    pub(crate) plane: Plane,
+    pub(crate) random: Random,
+    pub(crate) durability: Durability,
+    /// The higher, the less goes wrong.
+    pub(crate) calm: u64,
+    pub(crate) lives: Vec<u64>,
+    /// The version that each brick adopted.
+    pub(crate) adopted: Vec<u64>,
+    pub(crate) leased: Vec<bool>,
+    pub(crate) dials: Vec<(usize, Seat)>,
+    pub(crate) walks: Vec<Walk>,
+    pub(crate) promotions: Vec<(PartitionId, View, Seat)>,
+    /// For each partition: which view each committed op has, wherever it committed first.
+    pub(crate) outcome: BTreeMap<(PartitionId, Op), View>,
+    /// For each key: the newest write that was acknowledged.
+    pub(crate) acknowledged: BTreeMap<(PartitionId, Vec<u8>), (View, Op)>,
+    /// Which key a write is of, and which writes are deletes.
+    pub(crate) keys: BTreeMap<(PartitionId, View, Op), Vec<u8>>,
+    pub(crate) deletes: BTreeSet<(PartitionId, View, Op)>,
+    /// How much of each host's diary was read, and its commit positions.
+    pub(crate) read: Vec<usize>,
+    pub(crate) positions: BTreeMap<(usize, PartitionId), Op>,
+    pub(crate) written: u64,
+    pub(crate) reads: u64,
+    pub(crate) crashes: u64,
+    pub(crate) views: u64,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Self {
+        let durability = match seed % 5 {
+            0 => Durability::Memory,
+            1 | 2 => Durability::Log,
+            _ => Durability::Fsync,
+        };
+        let mut cluster = Cluster::new(3);
+        cluster.does_copy = false;
+        let mut plane = Plane::default();
+        plane.create(P, group(1, 0, &[1, 2], &[]));
+        plane.create(Q, group(1, 1, &[2], &[0]));
+        for brick in cluster.bricks.iter_mut().flatten() {
+            brick.host.durability = durability;
+        }
+        Self {
+            cluster,
+            plane,
+            random: Random::new(seed),
+            durability,
+            calm: 3 + seed % 7 * 4,
+            lives: vec![1; 3],
+            adopted: vec![0; 3],
+            leased: vec![true; 3],
+            dials: Vec::new(),
+            walks: Vec::new(),
+            promotions: Vec::new(),
+            outcome: BTreeMap::new(),
+            acknowledged: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            deletes: BTreeSet::new(),
+            read: vec![0; 3],
+            positions: BTreeMap::new(),
+            written: 0,
+            reads: 0,
+            crashes: 0,
+            views: 0,
+        }
+    }
+
+    pub(crate) fn step(&mut self) {
+        let at = self.random.index(3);
+        let partition = PARTITIONS[self.random.index(2)];
+        match self.random.below(100) {
+            0..14 => self.write(at, partition),
+            14..20 => self.look(at, partition),
+            20..30 => self.log(at),
+            30..42 => self.flush(at),
+            42..70 => self.deliver(),
+            70..71 if self.random.below(self.calm) < 3 => self.lose_stream(),
+            71..76 => self.dial(),
+            76..82 => self.adopt(at),
+            82..85 => self.copy(),
+            85..86 if self.random.below(self.calm) < 3 => self.change(partition),
+            86..91 => self.advance(partition),
+            91..93 => self.promote(),
+            93..94 => self.teach(partition),
+            94..95 => self.lease(at),
+            95..96 if self.random.below(self.calm) == 0 => self.crash(at),
+            96..97 => self.drop_tombstones(at, partition),
+            97..98 if self.random.below(4) == 0 => self.refuse_batch(at),
+            _ => self.pass(),
+        }
+        self.check();
+    }
+
+    pub(crate) fn write(&mut self, at: usize, partition: PartitionId) {
+        let key = format!("k{}", self.random.below(KEYS));
+        let is_delete = self.random.below(4) == 0;
+        let Some(brick) = &mut self.cluster.bricks[at] else {
+            return;
+        };
+        let Some(next) = brick.core.next(partition) else {
+            return;
+        };
+        self.written += 1;
+        let kind = if is_delete { Kind::Delete } else { Kind::Put };
+        let value = if is_delete {
+            String::new()
+        } else {
+            self.written.to_string()
+        };
+        let header = header(kind, partition, next.view.0, next.op.0, next.committed.0);
+        let mut raw = Vec::new();
+        encode(&mut raw, &header, key.as_bytes(), &[value.as_bytes()]);
+        let at = (partition, next.view, next.op);
+        self.keys.insert(at, key.into_bytes());
+        if is_delete {
+            self.deletes.insert(at);
+        } else {
+            self.deletes.remove(&at);
+        }
+        let mark = brick.host.put_log(&raw);
+        brick.core.prepared(partition, mark, raw);
+    }
+
+    pub(crate) fn log(&mut self, at: usize) {
+        let is_sync = self.random.below(2) == 0;
+        if let Some(brick) = &mut self.cluster.bricks[at] {
+            if is_sync {
+                brick.sync();
+            } else {
+                brick.append();
+            }
+        }
+    }
+
+    pub(crate) fn flush(&mut self, at: usize) {
+        self.cluster.flush(at);
+        self.sort_requests();
+    }
+
+    pub(crate) fn sort_requests(&mut self) {
+        for (at, request) in std::mem::take(&mut self.cluster.requests) {
+            match request {
+                Request::Dial(peer) => self.dials.push((at, peer)),
+                Request::Promote {
+                    partition,
+                    view,
+                    learner,
+                } => self.promotions.push((partition, view, learner)),
+                Request::CatchUp {
+                    partition,
+                    learner,
+                    link,
+                    after,
+                } => self.walks.push(Walk {
+                    brick: at,
+                    partition,
+                    learner,
+                    link,
+                    after,
+                    from: Vec::new(),
+                }),
+                Request::StopCatchUp { partition, learner } => self.walks.retain(|walk| {
+                    (walk.brick, walk.partition, walk.learner) != (at, partition, learner)
+                }),
+                Request::Close { link, .. } => {
+                    let at = self.cluster.wires.iter().position(|it| it.link == link);
+                    if let Some(at) = at {
+                        self.cluster.close(at);
+                    }
+                }
+                Request::Report { what, .. } => panic!("brick {at} reports: {what}"),
+                Request::Evict { .. } | Request::SyncLog => {}
+            }
+        }
+    }
+
+    pub(crate) fn deliver(&mut self) {
+        if self.cluster.wires.is_empty() {
+            return;
+        }
+        let wire = self.random.index(self.cluster.wires.len());
+        let is_down = self.random.below(2) == 0;
+        for _ in 0..=self.random.below(4) {
+            let result = if is_down {
+                self.cluster.deliver_down(wire)
+            } else {
+                self.cluster.deliver_up(wire)
+            };
+            result.expect("a frame that may come");
+        }
+    }
+
+    pub(crate) fn dial(&mut self) {
+        if self.dials.is_empty() {
+            return;
+        }
+        let at = self.random.index(self.dials.len());
+        let (from, peer) = self.dials.swap_remove(at);
+        let to = self.cluster.seats.iter().position(|seat| *seat == peer);
+        let (Some(to), Some(brick)) = (to, &self.cluster.bricks[from]) else {
+            return;
+        };
+        // Now and then one dials although there is a stream.
+        let is_needed = brick.core.link_to(peer).is_none() || self.random.below(8) == 0;
+        if is_needed && self.cluster.bricks[to].is_some() {
+            self.cluster.connect(from, to);
+        }
+    }
+
+    pub(crate) fn adopt(&mut self, at: usize) {
+        let Some(brick) = &mut self.cluster.bricks[at] else {
+            return;
+        };
+        for (partition, group) in &self.plane.groups {
+            let durability = self.durability;
+            brick
+                .core
+                .adopt(&mut brick.host, TABLE, *partition, durability, 1, group);
+        }
+        brick.core.adopted(self.plane.version);
+        self.adopted[at] = self.plane.version;
+    }
+
+    pub(crate) fn copy(&mut self) {
+        if self.walks.is_empty() {
+            return;
+        }
+        let at = self.random.index(self.walks.len());
+        let walk = &mut self.walks[at];
+        let Some(brick) = &mut self.cluster.bricks[walk.brick] else {
+            self.walks.swap_remove(at);
+            return;
+        };
+        let keys = brick.host.tables.get(&walk.partition);
+        let next = keys.and_then(|keys| keys.range(walk.from.clone()..).next());
+        let Some((key, ((view, op), value))) = next.map(|(key, held)| (key.clone(), held.clone()))
+        else {
+            brick.core.catch_up_done(walk.link, walk.partition);
+            self.walks.swap_remove(at);
+            return;
+        };
+        walk.from = [&key[..], b"\0"].concat();
+        if walk.after.is_none_or(|after| op > after) {
+            let kind = value.as_ref().map_or(Kind::Delete, |_| Kind::Put);
+            let mut header = header(kind, walk.partition, view.0, op.0, 0);
+            header.committed = None;
+            let mut raw = Vec::new();
+            encode(&mut raw, &header, &key, &[&value.unwrap_or_default()]);
+            brick.core.catch_up_records(walk.link, walk.partition, &raw);
+        }
+    }
+
+    pub(crate) fn pass(&mut self) {
+        self.cluster.pass(Duration::from_millis(60));
+        self.sort_requests();
+    }
+
+    pub(crate) fn is_up(&self, seat: Seat) -> bool {
+        let at = seat.member.node.0 as usize;
+        self.cluster.seats[at] == seat && self.cluster.bricks[at].is_some()
+    }
+}

@@ -1,0 +1,107 @@
+//! Partitions by a dense index, so that the work of a turn walks arrays.
+
+use crate::partition::Partition;
+use brickyard_types::{PartitionId, TableId, View};
+use hashbrown::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// All partitions that this brick knows.
+#[derive(Debug)]
+pub(crate) struct Slots<P> {
+    slots: Vec<Option<Partition<P>>>,
+    free: Vec<u32>,
+    index: HashMap<PartitionId, u32, BuildHasherDefault<IdHasher>>,
+    /// What was acknowledged of partitions that are gone: it binds as long as the incarnation lives
+    /// (PROTOCOL rule 11). The first is `stopped`, the second `accepted`.
+    gone: HashMap<PartitionId, (View, View), BuildHasherDefault<IdHasher>>,
+}
+
+impl<P> Slots<P> {
+    pub(crate) fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            index: HashMap::default(),
+            gone: HashMap::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, id: PartitionId) -> Option<u32> {
+        self.index.get(&id).copied()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, slot: u32) -> Option<&Partition<P>> {
+        self.slots.get(slot as usize)?.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut Partition<P>> {
+        self.slots.get_mut(slot as usize)?.as_mut()
+    }
+
+    pub(crate) fn by_id(&self, id: PartitionId) -> Option<&Partition<P>> {
+        self.get(self.find(id)?)
+    }
+
+    pub(crate) fn find_or_add(&mut self, id: PartitionId, table: TableId) -> u32 {
+        if let Some(slot) = self.find(id) {
+            return slot;
+        }
+        let mut partition = Partition::new(id, table);
+        if let Some((stopped, accepted)) = self.gone.get(&id) {
+            partition.place.stopped = *stopped;
+            partition.place.accepted = *accepted;
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            (self.slots.len() - 1) as u32
+        });
+        self.slots[slot as usize] = Some(partition);
+        self.index.insert(id, slot);
+        slot
+    }
+
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<Partition<P>> {
+        let partition = self.slots.get_mut(slot as usize)?.take()?;
+        self.index.remove(&partition.id);
+        // PROTOCOL rule 11: kept past the partition itself.
+        let place = &partition.place;
+        let stopped = place.stopped.max(place.view);
+        self.gone.insert(partition.id, (stopped, place.accepted));
+        self.free.push(slot);
+        Some(partition)
+    }
+
+    /// All partitions, for what happens rarely.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Partition<P>)> {
+        let slots = self.slots.iter().zip(0..);
+        slots.filter_map(|(partition, slot)| Some((slot, partition.as_ref()?)))
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.slots.len() as u32
+    }
+}
+
+/// Spreads ids that are mostly consecutive.
+#[derive(Debug, Default)]
+pub(crate) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(u32::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        let mixed = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}

@@ -1,0 +1,162 @@
+//! The node as a member of a cluster: one catalog on which all nodes agree, leases, and who is in it.
+//!
+//! In:  the data directory's control log, the port for nodes, what the node says of itself; requests of its
+//! bricks. Out: catalogs, leases and streams for the bricks' loops.
+//!
+//! ```text
+//!  other nodes ◀─▶ peer ◀─▶ driver ─┬─ Forming     no cluster yet: found one or join one
+//!                                   └─ Member ─┬─ Agreement ◀─▶ writer ─▶ control log
+//!                             loops ◀──────────┼─ Changes, Leases
+//!                                              └─ Lead    on the leader alone: leases, views, voters
+//! ```
+//! Invariants:
+//! - One task owns all of this, and it waits for nothing but its inputs: not for the disk, nor for
+//!   passwords, nor for HTTP. So leases are renewed whatever else is slow.
+//! - A brick hears of a catalog only when all nodes have agreed on it; an own change is answered when all
+//!   bricks of this node act by it.
+//!
+//! Not here: what is decided (`control`), the agreement (`consensus`), the rules of the catalog
+//! (`metadata`), what a brick does with a view (`replication`).
+
+mod agreement;
+mod changes;
+mod claims;
+mod driver;
+pub(crate) mod entry;
+pub(crate) mod forming;
+mod founding;
+mod kept;
+mod lead;
+mod leases;
+mod loops;
+mod member;
+mod register;
+mod storage;
+mod streams;
+pub(crate) mod view;
+mod writer;
+
+pub(crate) use changes::Asker;
+pub(crate) use driver::{Driver, Order};
+pub(crate) use kept::load as load_kept;
+pub(crate) use loops::Loops;
+pub use storage::ClusterError;
+pub(crate) use storage::{Stored, found, open};
+
+use crate::config::HostPort;
+use crate::control::Notices;
+use crate::peer::Peers;
+use crate::{clock, random};
+use brickyard_metadata::{Catalog, ClusterId, Genesis, Registration};
+use brickyard_routing::NodeId;
+use brickyard_store::{DataDir, OsDisk};
+use brickyard_types::{Incarnation, TableAttributes};
+use std::net::TcpListener;
+use std::sync::{Arc, mpsc as std_mpsc};
+use std::time::Duration;
+
+/// The agreement's number of a node.
+pub(crate) const fn raft_id(node: NodeId) -> u64 {
+    node.0 as u64 + 1
+}
+
+/// The node of a number of the agreement's.
+pub(crate) const fn node_id(raft: u64) -> NodeId {
+    NodeId(raft.saturating_sub(1) as u32)
+}
+
+/// What the cluster's part of a node is made of.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    /// What the directory has of a cluster.
+    pub(crate) stored: Option<Stored>,
+    /// What it has where there is no cluster yet.
+    pub(crate) kept: forming::Kept,
+    pub(crate) directory: Directory,
+    /// What this node says of itself.
+    pub(crate) registration: Registration,
+    /// The port for nodes; none: this node is a cluster of its own.
+    pub(crate) listener: Option<TcpListener>,
+    /// Where nodes of a cluster may be found.
+    pub(crate) seeds: Vec<HostPort>,
+    pub(crate) expect: u32,
+    /// What a cluster is founded with.
+    pub(crate) attributes: TableAttributes,
+    pub(crate) timing: Timing,
+    /// The log before this start may lack what was written last.
+    pub(crate) is_tail_sure: bool,
+    /// Told once, as soon as bricks can be made.
+    pub(crate) first: std_mpsc::SyncSender<Result<First, String>>,
+    pub(crate) notices: Arc<Notices>,
+    /// How the node stands.
+    pub(crate) view: tokio::sync::watch::Sender<view::ClusterView>,
+}
+
+/// Times and random bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    pub(crate) lease: Duration,
+    pub(crate) lease_renew: Duration,
+    pub(crate) eviction_timeout: Duration,
+    pub(crate) seed: u64,
+}
+
+/// The data directory, for what the cluster's part keeps there. Locked by the node.
+#[derive(Clone, Debug)]
+pub(crate) struct Directory {
+    pub(crate) disk: OsDisk,
+    pub(crate) id: brickyard_store::DirectoryId,
+    pub(crate) node: brickyard_store::NodeId,
+}
+
+impl Directory {
+    pub(crate) fn of(directory: &DataDir) -> Self {
+        Self {
+            disk: directory.disk().clone(),
+            id: directory.directory(),
+            node: directory.node(),
+        }
+    }
+}
+
+/// What bricks are made with.
+#[derive(Clone, Debug)]
+pub(crate) struct First {
+    pub(crate) node: NodeId,
+    /// 0: not registered in this life yet.
+    pub(crate) incarnation: Incarnation,
+    pub(crate) catalog: Arc<Catalog>,
+}
+
+/// The first state of a new cluster.
+pub(crate) fn genesis(
+    registration: Registration,
+    attributes: TableAttributes,
+) -> Result<Catalog, String> {
+    let failed = |error: std::io::Error| format!("cannot get random bytes: {error}");
+    let genesis = Genesis {
+        cluster: ClusterId(u128::from_le_bytes(random::bytes().map_err(failed)?)),
+        node: registration,
+        attributes,
+        partitions: None,
+        seed: u64::from_le_bytes(random::bytes().map_err(failed)?),
+        created: clock::unix(),
+    };
+    let refused = |refusal| format!("the catalog cannot be made: {refusal}");
+    Catalog::found(genesis).map_err(refused)
+}
+
+/// What the parts of the driver share.
+pub(crate) struct Common {
+    pub(crate) peers: Peers,
+    pub(crate) loops: Loops,
+    pub(crate) registration: Registration,
+    pub(crate) directory: Directory,
+    pub(crate) control: brickyard_control::Config,
+    pub(crate) consensus_seed: u64,
+    pub(crate) is_tail_sure: bool,
+    /// How far this node's emptying is, as the leader said last.
+    pub(crate) drained: Option<brickyard_control::message::Drained>,
+    /// The last catalog, for whoever looks.
+    pub(crate) catalog: Option<tokio::sync::watch::Sender<Arc<Catalog>>>,
+}

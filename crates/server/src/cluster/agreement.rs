@@ -1,0 +1,221 @@
+//! The agreed catalog: the room `consensus` with its disk, and the state machine behind it.
+//!
+//! In:  messages of other nodes, ticks, proposals, reports of the disk. Out: [`Happened`], in order.
+
+use super::entry::Entry;
+use super::writer::{Report, Writer};
+use super::{node_id, raft_id};
+use brickyard_consensus::{Change, Consensus, Output, Refused};
+use brickyard_control::{Membership, MembershipChange};
+use brickyard_metadata::{Catalog, Outcome};
+use brickyard_routing::NodeId;
+use std::collections::VecDeque;
+
+/// Something that the driver has to see to.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "few at a time, and none is kept")]
+pub(crate) enum Happened {
+    /// To be sent to a node.
+    Send(NodeId, Vec<u8>),
+    /// An entry was applied.
+    Applied(Entry, Outcome),
+    /// The catalog is another one.
+    Restored,
+    /// Somebody leads, or nobody, in that term.
+    Leadership(Option<NodeId>, u64),
+    /// Others vote or learn.
+    Membership,
+    /// A majority answered that round, or did not.
+    Round(u64, bool),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Agreement {
+    consensus: Consensus,
+    catalog: Option<Catalog>,
+    writer: Writer,
+    happened: VecDeque<Happened>,
+}
+
+impl Agreement {
+    pub(crate) fn new(consensus: Consensus, writer: Writer) -> Self {
+        let mut agreement = Self {
+            consensus,
+            catalog: None,
+            writer,
+            happened: VecDeque::new(),
+        };
+        agreement.settle();
+        agreement
+    }
+
+    /// The catalog as far as it was applied here.
+    pub(crate) fn catalog(&self) -> Option<&Catalog> {
+        self.catalog.as_ref()
+    }
+
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    pub(crate) fn poll(&mut self) -> Option<Happened> {
+        self.happened.pop_front()
+    }
+
+    /// Whether something waits to be polled.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.happened.is_empty()
+    }
+
+    pub(crate) fn tick(&mut self) {
+        self.consensus.tick();
+        self.settle();
+    }
+
+    pub(crate) fn step(&mut self, from: NodeId, message: &[u8]) {
+        if let Err(error) = self.consensus.step(raft_id(from), message) {
+            tracing::debug!(%from, ?error, "a message of the agreement was not taken");
+        }
+        self.settle();
+    }
+
+    pub(crate) fn on_report(&mut self, report: &Report) {
+        if let Report::Stored(number) = report {
+            self.consensus.on_persisted(*number);
+            self.settle();
+        }
+    }
+
+    /// Proposes, if this node leads.
+    pub(crate) fn propose(&mut self, entry: &Entry) -> Result<(), Refused> {
+        let proposed = self.consensus.propose(entry.encode());
+        self.settle();
+        proposed
+    }
+
+    pub(crate) fn change_membership(&mut self, change: MembershipChange) -> Result<(), Refused> {
+        let change = match change {
+            MembershipChange::AddLearner(node) => Change::AddLearner(raft_id(node)),
+            MembershipChange::Promote(node) => Change::Promote(raft_id(node)),
+            MembershipChange::Demote(node) => Change::Demote(raft_id(node)),
+            MembershipChange::Remove(node) => Change::Remove(raft_id(node)),
+        };
+        let changed = self.consensus.change_membership(change);
+        self.settle();
+        changed
+    }
+
+    pub(crate) fn confirm_quorum(&mut self, round: u64) {
+        self.consensus.confirm_quorum(round);
+        self.settle();
+    }
+
+    pub(crate) fn transfer_leader(&mut self, to: NodeId) {
+        if let Err(refused) = self.consensus.transfer_leader(raft_id(to)) {
+            tracing::debug!(%to, ?refused, "the lead cannot be handed over");
+        }
+        self.settle();
+    }
+
+    pub(crate) fn report_unreachable(&mut self, node: NodeId) {
+        self.consensus.report_unreachable(raft_id(node));
+        self.settle();
+    }
+
+    pub(crate) fn term(&self) -> u64 {
+        self.consensus.term()
+    }
+
+    pub(crate) fn leader(&self) -> Option<NodeId> {
+        self.consensus.leader().map(node_id)
+    }
+
+    pub(crate) fn leader_contacts(&self) -> u64 {
+        self.consensus.leader_contacts()
+    }
+
+    /// Whether this node leads and knows everything that was committed before.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.consensus.is_settled()
+    }
+
+    pub(crate) fn membership(&self, config: &brickyard_consensus::Config) -> Membership {
+        let commit = self.consensus.commit();
+        let is_caught_up = |id: &u64| {
+            let progress = self.consensus.progress(*id);
+            progress
+                .is_some_and(|it| it.is_active && it.matched + config.promote_behind_max >= commit)
+        };
+        let learners = self.consensus.learners();
+        Membership {
+            voters: self.consensus.voters().into_iter().map(node_id).collect(),
+            caught_up: learners
+                .iter()
+                .filter(|id| is_caught_up(id))
+                .map(|id| node_id(*id))
+                .collect(),
+            learners: learners.into_iter().map(node_id).collect(),
+        }
+    }
+
+    /// Takes everything that an input came to.
+    fn settle(&mut self) {
+        while let Some(output) = self.consensus.poll() {
+            match output {
+                Output::Send { to, message } => {
+                    self.happened
+                        .push_back(Happened::Send(node_id(to), message));
+                }
+                Output::Persist(persist) => self.writer.persist(persist),
+                Output::Apply { index, data, .. } => self.apply(index, &data),
+                Output::Restore(snapshot) => match Catalog::decode(&snapshot.data) {
+                    Ok(catalog) => {
+                        self.catalog = Some(catalog);
+                        self.happened.push_back(Happened::Restored);
+                    }
+                    Err(error) => stop(&format!("the leader's snapshot cannot be used: {error}")),
+                },
+                Output::Membership { .. } => self.happened.push_back(Happened::Membership),
+                Output::Leadership { leader, term } => {
+                    let leader = leader.map(node_id);
+                    self.happened.push_back(Happened::Leadership(leader, term));
+                }
+                Output::QuorumConfirmed(round) => {
+                    self.happened.push_back(Happened::Round(round, true));
+                }
+                Output::QuorumLost(round) => self.happened.push_back(Happened::Round(round, false)),
+                Output::SnapshotWanted => {
+                    let bytes = self
+                        .catalog
+                        .as_ref()
+                        .map(Catalog::encode)
+                        .unwrap_or_default();
+                    let compacted = self.consensus.compact(self.consensus.applied(), bytes);
+                    debug_assert!(compacted.is_ok(), "at what was applied: {compacted:?}");
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, index: u64, data: &[u8]) {
+        let Some(entry) = Entry::decode(data) else {
+            stop(&format!(
+                "entry {index} of the control log is of a kind that this version does not know: start \
+                 a newer one on this node"
+            ));
+        };
+        let Some(catalog) = &mut self.catalog else {
+            stop(&format!(
+                "entry {index} of the control log has nothing to be applied to"
+            ));
+        };
+        let outcome = entry.clone().apply(catalog);
+        self.happened.push_back(Happened::Applied(entry, outcome));
+    }
+}
+
+/// Ends the process: going on would make this node's catalog another one than the others have.
+fn stop(reason: &str) -> ! {
+    crate::fatal::stop_control(reason)
+}

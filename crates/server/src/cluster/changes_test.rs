@@ -1,0 +1,86 @@
+//! Requests for changes: order, repetition, answers.
+
+use super::*;
+use brickyard_metadata::{Applied, CatalogVersion};
+use brickyard_types::TableId;
+
+const ME: NodeId = NodeId(3);
+const LIFE: Incarnation = Incarnation(5);
+
+fn drop_table(name: &str) -> Change {
+    Change::DropTable {
+        name: name.to_owned(),
+    }
+}
+
+fn asker(token: u64) -> Asker {
+    Asker { brick: 0, token }
+}
+
+fn at(milliseconds: u64) -> Instant {
+    Instant(milliseconds * 1_000_000)
+}
+
+fn applied(version: u64) -> Outcome {
+    Ok(Applied {
+        version: CatalogVersion(version),
+        table: TableId(1),
+        registered: None,
+        stale: Vec::new(),
+    })
+}
+
+fn tokens(answers: &[Answer]) -> Vec<u64> {
+    answers.iter().map(|(asker, _)| asker.token).collect()
+}
+
+#[test]
+fn one_request_is_on_its_way_and_repeated_with_its_number() {
+    let mut changes = Changes::default();
+    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.ask(at(0), asker(2), drop_table("b"));
+    let first = changes.poll(at(0), ME, LIFE).expect("sent");
+    assert_eq!((first.sequence, first.change.clone()), (1, drop_table("a")));
+    assert_eq!(changes.poll(at(10), ME, LIFE), None);
+    assert_eq!(changes.poll(at(300), ME, LIFE), Some(first.clone()));
+    changes.hurry();
+    assert_eq!(changes.poll(at(301), ME, LIFE), Some(first));
+    changes.on_outcome(at(302), 1, &Err("no such table".to_owned()));
+    let second = changes.poll(at(303), ME, LIFE).expect("sent");
+    assert_eq!((second.sequence, second.change), (2, drop_table("b")));
+    assert_eq!(tokens(&changes.take_answers(at(303), 0)), [1]);
+}
+
+#[test]
+fn change_is_answered_when_all_bricks_act_by_it() {
+    let mut changes = Changes::default();
+    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.poll(at(0), ME, LIFE);
+    changes.on_outcome(at(1), 1, &applied(7));
+    assert!(changes.take_answers(at(2), 6).is_empty());
+    let answers = changes.take_answers(at(3), 7);
+    assert!(matches!(&answers[..], [(_, ControlReply::Changed(it))] if it.version.0 == 7));
+}
+
+#[test]
+fn nobody_waits_for_ever() {
+    let mut changes = Changes::default();
+    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.poll(at(0), ME, LIFE);
+    changes.ask(at(0), asker(2), drop_table("b"));
+    assert!(changes.take_answers(at(9_000), 0).is_empty());
+    let answers = changes.take_answers(at(10_000), 0);
+    assert_eq!(tokens(&answers), [1, 2]);
+    let text = |answer: &Answer| match &answer.1 {
+        ControlReply::Failed(text) => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(
+        text(&answers[0]).starts_with("UNKNOWNRESULT"),
+        "it was sent"
+    );
+    assert!(text(&answers[1]).starts_with("CLUSTERDOWN"), "it was not");
+    // What came of it after all is nobody's answer.
+    changes.on_outcome(at(10_001), 1, &applied(7));
+    assert!(changes.take_answers(at(10_002), 9).is_empty());
+}

@@ -1,0 +1,487 @@
+//! The task that owns the cluster's part of a node.
+//!
+//! In:  events of peers, orders of the control thread, reports of the disk, ticks. Out: see [`super`].
+
+use super::changes::Asker;
+use super::founding::{Ended, Founding};
+use super::loops::Loops;
+use super::member::Member;
+use super::view::{ClusterView, Standing};
+use super::writer::Report;
+use super::{Common, First, Setup, Stored, kept, storage};
+use crate::clock;
+use crate::config::HostPort;
+use crate::control::Notices;
+use crate::peer::{
+    Answer, Arrived, Event, Hello, Introduction, Kind, Peers, Refused, Target, Urgency, incoming,
+};
+use brickyard_brick::ControlRequest;
+use brickyard_control::message::{DrainAsk, ToLeader};
+use brickyard_metadata::{Catalog, Change};
+use brickyard_routing::{NodeId, Seat};
+use brickyard_types::{Incarnation, Instant, TableAttributes};
+use std::collections::BTreeSet;
+use std::sync::{Arc, mpsc as std_mpsc};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::MissedTickBehavior;
+
+/// Events of peers that may wait; then their connections do.
+const EVENTS_MAX: usize = 1024;
+
+/// Ticks of the agreement in one lease: an election takes 10 to 20, and a lease should outlast it.
+const TICKS_A_LEASE: u32 = 30;
+
+/// Longest and shortest tick.
+const TICK_MAX: Duration = Duration::from_millis(50);
+const TICK_MIN: Duration = Duration::from_millis(10);
+
+/// What the control thread wants.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// The bricks run.
+    Running {
+        loops: Loops,
+        catalog: watch::Sender<Arc<Catalog>>,
+    },
+    /// A brick asks for a change.
+    Change(Asker, Change),
+    /// A brick has something for the control plane.
+    Brick(usize, ControlRequest),
+    /// A brick wants a stream.
+    Dial(usize, Seat),
+    /// The node is going to stop: hand over what others can take, then say so.
+    Drain(oneshot::Sender<()>),
+}
+
+#[expect(clippy::large_enum_variant, reason = "there is one of it")]
+#[derive(Debug)]
+enum Phase {
+    Founding(Founding, Option<Stored>),
+    Member(Member),
+    /// It cannot go on; told at the start, or in the log.
+    Failed,
+}
+
+struct Draining {
+    done: Option<oneshot::Sender<()>>,
+    asked: Option<Instant>,
+}
+
+/// See the module.
+pub(crate) struct Driver {
+    common: Common,
+    phase: Phase,
+    events: mpsc::Receiver<Event>,
+    reports: mpsc::UnboundedReceiver<Report>,
+    to_reports: mpsc::UnboundedSender<Report>,
+    notices: Arc<Notices>,
+    first: Option<std_mpsc::SyncSender<Result<First, String>>>,
+    view: watch::Sender<ClusterView>,
+    draining: Option<Draining>,
+    attributes: TableAttributes,
+    tick: Duration,
+    seeds: Vec<HostPort>,
+    /// What peers refused, told once each.
+    refusals: BTreeSet<String>,
+}
+
+impl Driver {
+    /// Makes it; must be called in the task set that it will run in.
+    pub(crate) fn new(setup: Setup) -> Self {
+        let Setup {
+            stored,
+            kept,
+            directory,
+            registration,
+            listener,
+            seeds,
+            expect,
+            attributes,
+            timing,
+            is_tail_sure,
+            first,
+            notices,
+            view,
+        } = setup;
+        let (to_driver, events) = mpsc::channel(EVENTS_MAX);
+        let (to_reports, reports) = mpsc::unbounded_channel();
+        let catalog = stored.as_ref().and_then(|stored| stored.catalog.as_ref());
+        let introduction = Introduction {
+            cluster: catalog.map(Catalog::cluster).or(kept.joined),
+            key: registration.key,
+            node: catalog
+                .and_then(|catalog| catalog.node_by_key(&registration.key))
+                .map(|node| (node.id, Incarnation(0))),
+        };
+        if let Some(listener) = listener {
+            accept(listener, to_driver.clone());
+        }
+        let control = brickyard_control::Config {
+            lease: timing.lease,
+            renew: timing.lease_renew,
+            eviction_timeout: timing.eviction_timeout,
+            ..brickyard_control::Config::default()
+        };
+        let address = HostPort {
+            host: registration.addresses.host.clone(),
+            port: registration.addresses.peer_port,
+        };
+        let mut common = Common {
+            peers: Peers::new(introduction, to_driver),
+            loops: Loops::default(),
+            registration,
+            directory,
+            control,
+            consensus_seed: timing.seed,
+            is_tail_sure,
+            drained: None,
+            catalog: None,
+        };
+        let me = catalog.and_then(|catalog| catalog.node_by_key(&common.registration.key));
+        let me = me.map(|node| node.id);
+        let phase = match (stored, me) {
+            (Some(stored), Some(me)) => member(me, stored, &common, &to_reports, &first),
+            (stored, _) => {
+                let key = common.registration.key;
+                let seeds = seeds.clone();
+                let founding = Founding::new(key, address, seeds, expect, kept, &mut common);
+                Phase::Founding(founding, stored)
+            }
+        };
+        if matches!(phase, Phase::Member(_)) {
+            for seed in &seeds {
+                common.peers.add_seed(seed);
+            }
+        }
+        Self {
+            common,
+            phase,
+            events,
+            reports,
+            to_reports,
+            notices,
+            first: Some(first),
+            view,
+            draining: None,
+            attributes,
+            tick: (timing.lease / TICKS_A_LEASE).clamp(TICK_MIN, TICK_MAX),
+            seeds,
+            refusals: BTreeSet::new(),
+        }
+    }
+
+    /// Runs until it is dropped.
+    pub(crate) async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+        let mut ticks = tokio::time::interval(self.tick);
+        // After a pause one tick is enough: the agreement counts them, and leases have clocks.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.settle();
+        loop {
+            tokio::select! {
+                Some(report) = self.reports.recv() => {
+                    if let Phase::Member(member) = &mut self.phase {
+                        member.on_report(&report);
+                    }
+                }
+                Some(event) = self.events.recv() => self.on_event(event),
+                Some(order) = orders.recv() => self.on_order(order),
+                () = self.notices.adopted.notified() => {}
+                _ = ticks.tick() => self.on_tick(),
+            }
+            self.settle();
+        }
+    }
+
+    fn settle(&mut self) {
+        if let Phase::Founding(founding, _) = &mut self.phase
+            && let Some(ended) = founding.take_ended()
+        {
+            self.end_founding(ended);
+        }
+        let Phase::Member(member) = &mut self.phase else {
+            return;
+        };
+        member.settle(&mut self.common);
+        if let Some(first) = &self.first
+            && let Some(made) = member.first()
+        {
+            // The node waits for it, or has given up.
+            drop(first.send(Ok(made)));
+            self.first = None;
+        }
+        if member.incarnation.is_some() && !self.seeds.is_empty() && self.first.is_none() {
+            // From now on the catalog says where the others are.
+            self.common.peers.drop_seeds();
+            self.seeds.clear();
+        }
+        if let Some(present) = member.superseded() {
+            let present = present.map_or_else(|| "none".to_owned(), |it| it.to_string());
+            crate::fatal::stop_control(&format!(
+                "another process has registered with this data directory or a copy of it (its \
+                 incarnation is {present}), or this node was removed from the cluster"
+            ));
+        }
+        self.go_on_draining();
+        if !self.view.borrow().is_serving() {
+            self.show();
+        }
+    }
+
+    fn end_founding(&mut self, ended: Ended) {
+        let Phase::Founding(mut founding, stored) =
+            std::mem::replace(&mut self.phase, Phase::Failed)
+        else {
+            return;
+        };
+        let made = match ended {
+            Ended::Found => self.found(),
+            Ended::Joined(cluster, registered) => {
+                tracing::info!(%cluster, node = registered.node.0, "taken into the cluster");
+                let kept = founding.joined(cluster);
+                let kept = kept::store(&self.common.directory.disk, &kept);
+                let stored = kept.map_err(|error| error.to_string()).and_then(|()| {
+                    let made = || storage::joined(&self.common.directory);
+                    stored
+                        .map_or_else(made, Ok)
+                        .map_err(|error| error.to_string())
+                });
+                self.common.peers.introduce(|introduction| {
+                    introduction.cluster = Some(cluster);
+                    introduction.node = Some((registered.node, registered.incarnation));
+                });
+                stored.map(|stored| (registered.node, stored))
+            }
+        };
+        let first = self.first.clone();
+        self.phase = match (made, first) {
+            (Ok((me, stored)), Some(first)) => {
+                member(me, stored, &self.common, &self.to_reports, &first)
+            }
+            (Err(reason), Some(first)) => {
+                drop(first.send(Err(reason)));
+                Phase::Failed
+            }
+            (_, None) => Phase::Failed,
+        };
+    }
+
+    fn found(&mut self) -> Result<(NodeId, Stored), String> {
+        let registration = self.common.registration.clone();
+        let key = registration.key;
+        let catalog = super::genesis(registration, self.attributes.clone())?;
+        let stored = storage::found(&self.common.directory, &catalog);
+        let stored = stored.map_err(|error| error.to_string())?;
+        let cluster = catalog.cluster();
+        tracing::info!(%cluster, "cluster founded");
+        self.common
+            .peers
+            .introduce(|introduction| introduction.cluster = Some(cluster));
+        let me = catalog.node_by_key(&key).map(|node| node.id);
+        let me = me.ok_or_else(|| "the new catalog lacks its first node".to_owned())?;
+        kept::remove(&self.common.directory.disk);
+        Ok((me, stored))
+    }
+
+    fn on_order(&mut self, order: Order) {
+        if let Order::Drain(done) = order {
+            self.common.drained = None;
+            self.draining = Some(Draining {
+                done: Some(done),
+                asked: None,
+            });
+            return;
+        }
+        let Phase::Member(member) = &mut self.phase else {
+            return;
+        };
+        match order {
+            Order::Running { loops, catalog } => {
+                self.common.loops = loops;
+                if let Some(current) = member.catalog() {
+                    catalog.send_replace(Arc::clone(current));
+                }
+                self.common.catalog = Some(catalog);
+                member.on_loops(&self.common);
+            }
+            Order::Change(asker, change) => member.on_change(asker, change),
+            Order::Brick(brick, request) => member.on_brick(brick, request, &mut self.common),
+            Order::Dial(brick, peer) => member.on_dial(brick, peer, &self.common),
+            Order::Drain(_) => {}
+        }
+    }
+
+    fn on_tick(&mut self) {
+        match &mut self.phase {
+            Phase::Founding(founding, _) => founding.on_tick(&mut self.common),
+            Phase::Member(member) => member.on_tick(&self.common),
+            Phase::Failed => {}
+        }
+        self.show();
+    }
+
+    fn on_event(&mut self, event: Event) {
+        self.common.peers.note(&event);
+        if let Event::Arrived(arrived) = event {
+            return self.on_arrived(arrived);
+        }
+        let member = match &mut self.phase {
+            Phase::Founding(founding, _) => return founding.on_event(event, &mut self.common),
+            Phase::Member(member) => member,
+            Phase::Failed => return,
+        };
+        match event {
+            Event::Received(source, message) => {
+                member.on_message(&source, message, &mut self.common);
+            }
+            Event::Lost(Target::Node(node)) => member.on_lost(node),
+            Event::Refused(Target::Seed(address), Refused::Myself) => {
+                self.common.peers.drop_seed(&address);
+            }
+            Event::Refused(target, refused) => {
+                let what = format!("{target:?} refuses this node: {refused}");
+                if self.refusals.insert(what.clone()) {
+                    tracing::error!("{what}");
+                }
+            }
+            Event::Stream(stream) => member.streams.on_stream(stream, &self.common),
+            Event::NoStream(own, peer) => member.streams.on_failed(clock::now(), own, peer),
+            Event::Welcomed(..) | Event::Lost(_) | Event::Left(_) | Event::Arrived(_) => {}
+        }
+    }
+
+    fn on_arrived(&mut self, arrived: Arrived) {
+        match self.judge(&arrived.hello) {
+            Ok(()) => self.common.peers.take(arrived),
+            // Its own address may well be in join.
+            Err(refused @ Refused::Myself) => drop(arrived.answer.send(Answer::Refused(refused))),
+            Err(refused) => {
+                tracing::warn!(
+                    from = %arrived.from,
+                    node = %arrived.hello.key,
+                    reason = ?refused,
+                    "a node was refused"
+                );
+                drop(arrived.answer.send(Answer::Refused(refused)));
+            }
+        }
+    }
+
+    /// Whether whoever dials is who it says, and of this cluster.
+    fn judge(&self, hello: &Hello) -> Result<(), Refused> {
+        let introduction = self.common.peers.introduction();
+        if hello.key == introduction.key {
+            return Err(Refused::Myself);
+        }
+        if let (Some(ours), Some(theirs)) = (introduction.cluster, hello.cluster)
+            && ours != theirs
+        {
+            return Err(Refused::Cluster(ours));
+        }
+        let member = match &self.phase {
+            Phase::Member(member) => Some(member),
+            Phase::Founding(..) | Phase::Failed => None,
+        };
+        let catalog = member.and_then(Member::catalog);
+        if let (Some(catalog), Some((id, life))) = (catalog, hello.node)
+            && let Some(node) = catalog.node(id)
+        {
+            if node.registration.key != hello.key {
+                return Err(Refused::Impostor);
+            }
+            if life != Incarnation(0) && life < node.incarnation {
+                return Err(Refused::Superseded(node.incarnation));
+            }
+        }
+        match hello.kind {
+            Kind::Control => Ok(()),
+            Kind::Stream { from, to, .. } => {
+                let Some(catalog) = catalog else {
+                    return Err(Refused::Unknown(to));
+                };
+                let own = member.map(|member| (member.me(), member.incarnation));
+                let is_mine = own == Some((to.member.node, Some(to.incarnation)));
+                if !is_mine || !catalog.is_current(to) || !self.common.loops.are_there() {
+                    return Err(Refused::Unknown(to));
+                }
+                let is_theirs = hello.node.is_some_and(|(id, _)| id == from.member.node);
+                if !is_theirs || !catalog.is_current(from) {
+                    return Err(Refused::Unknown(from));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Asks the leader to hand over what is here, until that is done.
+    fn go_on_draining(&mut self) {
+        let (Some(draining), Phase::Member(member)) = (&mut self.draining, &mut self.phase) else {
+            return;
+        };
+        let is_alone = member
+            .catalog()
+            .is_none_or(|catalog| catalog.nodes().len() < 2);
+        let is_leading = member.lead().is_some() && member.has_other_voters();
+        let is_empty = self
+            .common
+            .drained
+            .as_ref()
+            .is_some_and(|it| it.remaining == 0);
+        let Some(incarnation) = member.incarnation.filter(|_| !is_alone) else {
+            draining.done = None;
+            return;
+        };
+        if is_empty && !is_leading {
+            draining.done = None;
+            return;
+        }
+        let now = clock::now();
+        let is_due = draining
+            .asked
+            .is_none_or(|asked| now - asked >= self.common.control.renew);
+        if draining.done.is_some() && is_due {
+            draining.asked = Some(now);
+            let ask = DrainAsk {
+                node: member.me(),
+                incarnation,
+            };
+            member.tell_leader(ToLeader::Drain(ask), Urgency::High, &mut self.common);
+        }
+    }
+
+    /// Shows how the node stands to whoever looks.
+    fn show(&mut self) {
+        let standing = match &self.phase {
+            Phase::Founding(founding, _) => Standing::Founding(founding.waits_for()),
+            Phase::Member(member) => Standing::Member(member.show(&self.common)),
+            Phase::Failed => Standing::Founding("nothing any more: see the log".to_owned()),
+        };
+        let refusals = self.refusals.iter().cloned().collect();
+        self.view.send_replace(ClusterView { standing, refusals });
+    }
+}
+
+fn member(
+    me: NodeId,
+    stored: Stored,
+    common: &Common,
+    reports: &mpsc::UnboundedSender<Report>,
+    first: &std_mpsc::SyncSender<Result<First, String>>,
+) -> Phase {
+    match Member::new(me, stored, common, reports.clone()) {
+        Ok(member) => Phase::Member(member),
+        Err(reason) => {
+            drop(first.send(Err(reason)));
+            Phase::Failed
+        }
+    }
+}
+
+fn accept(listener: std::net::TcpListener, events: mpsc::Sender<Event>) {
+    match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => {
+            tokio::task::spawn_local(incoming::accept(listener, events));
+        }
+        Err(error) => tracing::error!(%error, "the port for nodes cannot be used"),
+    }
+}

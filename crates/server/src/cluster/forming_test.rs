@@ -1,0 +1,178 @@
+//! Who founds the cluster, in every order of starts and with restarts in between.
+
+use super::*;
+use std::collections::VecDeque;
+
+/// Nodes that have no cluster, and all that is said among them.
+struct World {
+    nodes: Vec<Option<Forming>>,
+    kept: Vec<Kept>,
+    words: VecDeque<(usize, Word)>,
+    founded: BTreeSet<usize>,
+    expect: u32,
+    now: Instant,
+    random: u64,
+}
+
+fn key(node: usize) -> NodeKey {
+    NodeKey([node as u8 + 1; 20])
+}
+
+impl World {
+    fn new(nodes: usize, expect: u32, random: u64) -> Self {
+        Self {
+            nodes: (0..nodes).map(|_| None).collect(),
+            kept: vec![Kept::default(); nodes],
+            words: VecDeque::new(),
+            founded: BTreeSet::new(),
+            expect,
+            now: Instant(0),
+            random: random | 1,
+        }
+    }
+
+    fn draw(&mut self, below: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % below as u64) as usize
+    }
+
+    fn start(&mut self, node: usize) {
+        let address = HostPort {
+            host: "host".to_owned(),
+            port: node as u16 + 1,
+        };
+        let forming = Forming::new(key(node), address, self.expect, self.kept[node]);
+        self.nodes[node] = Some(forming);
+    }
+
+    fn stop(&mut self, node: usize) {
+        self.nodes[node] = None;
+    }
+
+    fn carry_out(&mut self, node: usize) {
+        let Some(forming) = &mut self.nodes[node] else {
+            return;
+        };
+        for step in forming.take_steps() {
+            match step {
+                Step::Keep(kept) => self.kept[node] = kept,
+                Step::Say(to, word) => {
+                    let to = usize::from(to.0[0] - 1);
+                    self.words.push_back((to, word));
+                }
+                Step::Found => drop(self.founded.insert(node)),
+            }
+        }
+    }
+
+    fn tick(&mut self, node: usize) {
+        self.now = self.now + Duration::from_millis(20);
+        if self.founded.contains(&node) {
+            return;
+        }
+        let Some(forming) = &mut self.nodes[node] else {
+            return;
+        };
+        forming.on_tick(self.now);
+        let status = forming.status();
+        for to in 0..self.nodes.len() {
+            self.words.push_back((to, Word::Status(status.clone())));
+        }
+        self.carry_out(node);
+    }
+
+    fn deliver(&mut self) {
+        let Some((to, word)) = self.words.pop_front() else {
+            return;
+        };
+        if self.founded.contains(&to) {
+            return;
+        }
+        if let Some(forming) = &mut self.nodes[to] {
+            forming.on_word(self.now, word);
+        }
+        self.carry_out(to);
+    }
+
+    fn settle(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            for node in 0..self.nodes.len() {
+                self.tick(node);
+                while !self.words.is_empty() {
+                    self.deliver();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn smallest_of_those_that_were_expected_founds() {
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let mut world = World::new(3, 3, 7);
+        for node in order {
+            assert!(world.founded.is_empty());
+            world.start(node);
+            world.settle(3);
+        }
+        assert_eq!(world.founded, BTreeSet::from([0]), "{order:?}");
+    }
+}
+
+#[test]
+fn nobody_founds_with_fewer_than_expected() {
+    let mut world = World::new(3, 3, 7);
+    world.start(0);
+    world.start(2);
+    world.settle(300);
+    assert!(world.founded.is_empty());
+    let mut world = World::new(3, 0, 7);
+    for node in 0..3 {
+        world.start(node);
+    }
+    world.settle(300);
+    assert!(world.founded.is_empty());
+}
+
+#[test]
+fn who_joined_a_cluster_founds_no_other() {
+    let mut world = World::new(3, 3, 7);
+    world.kept[0].joined = Some(ClusterId(4));
+    for node in 0..3 {
+        world.start(node);
+    }
+    world.settle(300);
+    assert!(world.founded.is_empty());
+}
+
+#[test]
+fn one_founds_whatever_is_lost_late_or_restarted() {
+    for seed in 1..400 {
+        // More nodes than are expected, and fewer than twice as many.
+        let mut world = World::new(5, 3, seed * 0x9e37_79b9);
+        for _ in 0..600 {
+            let node = world.draw(5);
+            match world.draw(12) {
+                0 if world.nodes[node].is_none() => world.start(node),
+                1 if !world.founded.contains(&node) => world.stop(node),
+                2 => drop(world.words.pop_front()),
+                3 => {
+                    let len = world.words.len();
+                    world.words.rotate_left(len / 2);
+                }
+                4..=6 => world.tick(node),
+                _ => world.deliver(),
+            }
+            assert!(world.founded.len() <= 1, "seed {seed}");
+        }
+        for node in 0..5 {
+            if world.nodes[node].is_none() {
+                world.start(node);
+            }
+        }
+        world.settle(300);
+        assert_eq!(world.founded.len(), 1, "seed {seed}");
+    }
+}

@@ -1,0 +1,296 @@
+//! The leader's part: the control plane's decisions, carried out.
+//!
+//! In:  what nodes tell the leader. Out: proposals, rounds, messages; which node was taken in.
+
+use super::agreement::Agreement;
+use super::entry::Entry;
+use super::{Common, register};
+use crate::clock;
+use crate::peer::{Message, Source, Urgency};
+use brickyard_control::message::{Changed, Join, Joined, NotLeader, ToLeader, ToNode};
+use brickyard_control::{Controller, Heard, Output, ProposalToken, RoundToken};
+use brickyard_metadata::{Catalog, Outcome, Registered};
+use brickyard_routing::NodeId;
+use std::sync::Arc;
+
+/// Somebody who asked to be taken in.
+#[derive(Debug)]
+struct Joining {
+    join: Join,
+    source: Source,
+}
+
+/// See the module. Made when the node leads and knows everything, dropped when it leads no more.
+#[derive(Debug)]
+pub(crate) struct Lead {
+    controller: Controller,
+    term: u64,
+    joining: Vec<Joining>,
+    own: Own,
+}
+
+/// What is for this very node.
+pub(crate) type Own = Vec<ToNode>;
+
+impl Lead {
+    pub(crate) fn new(
+        common: &Common,
+        me: NodeId,
+        agreement: &Agreement,
+        catalog: Arc<Catalog>,
+        consensus: &brickyard_consensus::Config,
+    ) -> Self {
+        let (term, now) = (agreement.term(), clock::now());
+        tracing::info!(term, node = me.0, "this node leads the control plane");
+        let membership = agreement.membership(consensus);
+        let config = common.control.clone();
+        Self {
+            controller: Controller::new(config, me, term, now, now, catalog, membership),
+            term,
+            joining: Vec::new(),
+            own: Own::new(),
+        }
+    }
+
+    pub(crate) fn term(&self) -> u64 {
+        self.term
+    }
+
+    pub(crate) fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// A node says something; it may be this one.
+    pub(crate) fn on_message(
+        &mut self,
+        from: Option<NodeId>,
+        source: Option<&Source>,
+        message: ToLeader,
+        common: &mut Common,
+        agreement: &mut Agreement,
+    ) {
+        let now = clock::now();
+        let controller = &mut self.controller;
+        match message {
+            ToLeader::Lease(request) if Some(request.node) == from => {
+                controller.on_lease_request(now, request);
+            }
+            ToLeader::Heard(reply) => {
+                if let Some(from) = from {
+                    controller.on_heard(now, from, reply);
+                }
+            }
+            ToLeader::Report(report) if Some(report.seat.member.node) == from => {
+                controller.on_report(report);
+            }
+            ToLeader::Promote(ask) if Some(ask.primary.member.node) == from => {
+                controller.on_promote(ask);
+            }
+            ToLeader::Evict(ask) if Some(ask.primary.member.node) == from => {
+                controller.on_evict(ask);
+            }
+            ToLeader::Drain(ask) if Some(ask.node) == from => controller.on_drain(now, ask),
+            ToLeader::Change(mut envelope) if Some(envelope.from) == from => {
+                match controller.admit(now, envelope.change) {
+                    Ok(change) => {
+                        envelope.change = change;
+                        let proposed = agreement.propose(&Entry::Asked(envelope));
+                        // Not taken now, it comes again.
+                        tracing::trace!(?proposed, "a node's change");
+                    }
+                    Err(refusal) => {
+                        let changed = Changed {
+                            sequence: envelope.sequence,
+                            outcome: Some(Err(refusal)),
+                        };
+                        self.answer(source, common, ToNode::Changed(changed));
+                    }
+                }
+            }
+            ToLeader::Join(join) => {
+                if let Some(source) = source {
+                    self.on_join(join, source, common, agreement);
+                }
+            }
+            other => tracing::warn!(
+                ?from,
+                ?other,
+                "a node speaks for another one; it is not heard"
+            ),
+        }
+    }
+
+    fn answer(&mut self, source: Option<&Source>, common: &mut Common, message: ToNode) {
+        match source {
+            Some(source) => {
+                common
+                    .peers
+                    .reply(source, &Message::ToNode(message), Urgency::Normal);
+            }
+            // Its own: the caller polls for it.
+            None => self.own.push(message),
+        }
+    }
+
+    fn on_join(
+        &mut self,
+        join: Join,
+        source: &Source,
+        common: &mut Common,
+        agreement: &mut Agreement,
+    ) {
+        let Some(catalog) = agreement.catalog() else {
+            return;
+        };
+        let run = join.registration.run;
+        let known = catalog.node_by_key(&join.registration.key);
+        if join
+            .cluster
+            .is_some_and(|cluster| cluster != catalog.cluster())
+        {
+            let refusal = format!("this is cluster {}, another one", catalog.cluster());
+            let joined = joined(run, catalog, Err(refusal));
+            return self.answer(Some(source), common, joined);
+        }
+        if let Some(node) = known.filter(|it| it.registration == join.registration) {
+            let registered = Registered {
+                node: node.id,
+                incarnation: node.incarnation,
+            };
+            let joined = joined(run, catalog, Ok(registered));
+            return self.answer(Some(source), common, joined);
+        }
+        let is_waiting = |it: &Joining| it.join == join;
+        let registration = join.registration.clone();
+        if let Some(waiting) = self.joining.iter_mut().find(|it| is_waiting(it)) {
+            waiting.source = source.clone();
+        } else {
+            self.joining.push(Joining {
+                join,
+                source: source.clone(),
+            });
+        }
+        let proposed = agreement.propose(&Entry::Register(registration));
+        // Not taken now, it is asked again.
+        tracing::debug!(?proposed, "a node registers");
+    }
+
+    /// An entry was applied here.
+    pub(crate) fn on_applied(
+        &mut self,
+        entry: &Entry,
+        outcome: &Outcome,
+        catalog: &Catalog,
+        common: &mut Common,
+    ) {
+        match entry {
+            Entry::Decided {
+                by: (term, token), ..
+            } if *term == self.term => {
+                self.controller
+                    .on_outcome(clock::now(), ProposalToken(*token), outcome);
+            }
+            Entry::Register(registration) => {
+                let outcome = outcome.as_ref().map_err(Clone::clone);
+                let registered = outcome.and_then(|applied| {
+                    let none = || "it was not registered".to_owned();
+                    applied.registered.ok_or_else(none)
+                });
+                let is_meant = |it: &mut Joining| it.join.registration == *registration;
+                for it in self.joining.extract_if(.., is_meant) {
+                    let joined = joined(registration.run, catalog, registered.clone());
+                    common
+                        .peers
+                        .reply(&it.source, &Message::ToNode(joined), Urgency::Normal);
+                }
+            }
+            Entry::Decided { .. } | Entry::Asked(_) => {}
+        }
+    }
+
+    pub(crate) fn on_catalog(&mut self, catalog: Arc<Catalog>) {
+        self.controller.on_catalog(clock::now(), catalog);
+    }
+
+    pub(crate) fn on_round(&mut self, round: u64, is_confirmed: bool) {
+        let token = RoundToken(round);
+        if is_confirmed {
+            self.controller.on_quorum(clock::now(), token);
+        } else {
+            self.controller.on_quorum_lost(token);
+        }
+    }
+
+    /// Does what is due; what is for this very node is returned.
+    pub(crate) fn run(
+        &mut self,
+        me: NodeId,
+        common: &mut Common,
+        agreement: &mut Agreement,
+        heard: &mut Heard,
+        consensus: &brickyard_consensus::Config,
+    ) -> Own {
+        let now = clock::now();
+        self.controller
+            .on_membership(agreement.membership(consensus));
+        self.controller.run(now);
+        while let Some(output) = self.controller.poll() {
+            match output {
+                Output::Round(RoundToken(round)) => {
+                    heard.on_leader(self.term, now);
+                    agreement.confirm_quorum(round);
+                }
+                Output::Propose(ProposalToken(token), change) => {
+                    let by = (self.term, token);
+                    let proposed = agreement.propose(&Entry::Decided { by, change });
+                    if let Err(refused) = proposed {
+                        let outcome = Err(format!("not proposed: {refused:?}"));
+                        self.controller
+                            .on_outcome(now, ProposalToken(token), &outcome);
+                    }
+                }
+                Output::Membership(change) => {
+                    let changed = agreement.change_membership(change);
+                    tracing::info!(?change, ?changed, "who votes");
+                }
+                Output::TransferLeader(to) => agreement.transfer_leader(to),
+                Output::Send(to, message) if to == me => self.own.push(message),
+                Output::Send(to, message) => {
+                    let urgency = match message {
+                        ToNode::Grant(_) => Urgency::High,
+                        _ => Urgency::Normal,
+                    };
+                    common.peers.send(to, &Message::ToNode(message), urgency);
+                }
+            }
+        }
+        std::mem::take(&mut self.own)
+    }
+}
+
+fn joined(run: u64, catalog: &Catalog, outcome: Result<Registered, String>) -> ToNode {
+    ToNode::Joined(Joined {
+        run,
+        cluster: catalog.cluster(),
+        outcome,
+        version: catalog.version(),
+    })
+}
+
+/// What a node that does not lead tells whoever takes it for the leader.
+pub(crate) fn not_leader(agreement: &Agreement, common: &Common) -> ToNode {
+    let leader = agreement.leader();
+    let address = |node: NodeId| {
+        let catalog = agreement.catalog()?;
+        let own = register::own_node(catalog, common).map(|own| own.id);
+        if own == Some(node) {
+            return None;
+        }
+        let address = crate::peer::peers::peer_address(catalog, node)?;
+        Some((address.host, address.port))
+    };
+    ToNode::NotLeader(NotLeader {
+        leader,
+        address: leader.and_then(address),
+    })
+}

@@ -1,0 +1,116 @@
+//! This node's half of its lease: asked for in time, told to the bricks.
+//!
+//! In:  how far the loops are, grants, two clocks. Out: requests for the leader; until when each brick may
+//! act.
+
+use super::loops::{ENDLESS, Loops};
+use crate::control::ToLoop;
+use brickyard_control::message::{Grant, LeaseRequest};
+use brickyard_control::{Config, LoopState, NodeLease, needs_none};
+use brickyard_metadata::{Catalog, CatalogVersion};
+use brickyard_routing::NodeId;
+use brickyard_types::{Incarnation, Instant, UnixMillis};
+use std::time::Duration;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Leases {
+    lease: NodeLease,
+    renew: Duration,
+    bricks: usize,
+    asked: Option<Instant>,
+    /// What the bricks had acknowledged when it was asked last.
+    told: Vec<(CatalogVersion, CatalogVersion)>,
+    /// There is no other node.
+    is_alone: bool,
+}
+
+impl Leases {
+    pub(crate) fn new(
+        config: Config,
+        node: NodeId,
+        incarnation: Incarnation,
+        bricks: usize,
+        now: Instant,
+    ) -> Self {
+        Self {
+            renew: config.renew,
+            lease: NodeLease::new(config, node, incarnation, bricks, now),
+            bricks,
+            asked: None,
+            told: Vec::new(),
+            is_alone: false,
+        }
+    }
+
+    /// The bricks are told of this catalog.
+    pub(crate) fn on_catalog(&mut self, catalog: &Catalog, loops: &Loops) {
+        let was_alone = std::mem::replace(&mut self.is_alone, needs_none(catalog));
+        if self.is_alone {
+            loops.endless_lease(catalog.version());
+        } else if was_alone {
+            // Asked for at once, so that the bricks have one when the endless one ends.
+            self.asked = None;
+        }
+    }
+
+    /// What to ask the leader now, if it is time, or if a brick acknowledged something.
+    pub(crate) fn poll(&mut self, now: Instant, loops: &Loops) -> Option<LeaseRequest> {
+        let states = loops.states();
+        let acknowledged = |state: &LoopState| (state.stopped, state.accepted);
+        let news: Vec<_> = states.iter().map(acknowledged).collect();
+        let is_due = self.asked.is_none_or(|asked| now - asked >= self.renew);
+        if !is_due && news == self.told {
+            return None;
+        }
+        self.asked = Some(now);
+        self.told = news;
+        Some(self.lease.request(now, &states))
+    }
+
+    /// Asks at once: there is another leader.
+    pub(crate) fn hurry(&mut self) {
+        self.asked = None;
+    }
+
+    /// The leader answered.
+    pub(crate) fn on_grant(&mut self, grant: &Grant, now: Instant, loops: &Loops) {
+        self.lease.on_grant(grant, now);
+        let until = Instant(grant.sent_at) + grant.lease;
+        for (brick, is_granted) in grant.bricks.iter().enumerate() {
+            // Of a grant that does not count nothing is left there.
+            let counts = self.lease.until(brick, CatalogVersion(u64::MAX)) >= until;
+            if *is_granted && counts {
+                loops.send(
+                    brick,
+                    ToLoop::Lease {
+                        until,
+                        version: grant.version.0,
+                    },
+                );
+            }
+        }
+    }
+
+    /// Compares the clocks (PROTOCOL rule 22).
+    pub(crate) fn on_clocks(&mut self, now: Instant, unix: UnixMillis, loops: &Loops) {
+        if self.lease.on_clocks(now, unix) && !self.is_alone {
+            tracing::warn!(
+                "the time jumped ahead, as after a pause of the machine: bricks stop until their lease is \
+                 renewed"
+            );
+            loops.end_lease();
+            self.asked = None;
+        }
+    }
+
+    /// The shortest time for which a brick may act still.
+    pub(crate) fn left(&self, now: Instant, loops: &Loops) -> Duration {
+        if self.is_alone {
+            return ENDLESS - now;
+        }
+        let adopted = CatalogVersion(loops.adopted());
+        let until = (0..self.bricks).map(|brick| self.lease.until(brick, adopted));
+        until.min().unwrap_or_default() - now
+    }
+}

@@ -1,0 +1,63 @@
+//! This life of the node is told to the cluster, until the catalog says so.
+
+use super::entry::Entry;
+use super::{Common, agreement::Agreement};
+use crate::peer::{Message, Target, Urgency};
+use brickyard_control::message::{Join, ToLeader};
+use brickyard_metadata::{Catalog, Node};
+use brickyard_types::Instant;
+use std::time::Duration;
+
+/// How soon it is said again.
+const REPEAT: Duration = Duration::from_millis(200);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Registrar {
+    asked: Option<Instant>,
+    /// Whom to ask while nobody is known to lead.
+    next: usize,
+}
+
+impl Registrar {
+    /// Says it if it is time.
+    pub(crate) fn poll(&mut self, now: Instant, common: &mut Common, agreement: &mut Agreement) {
+        if self.asked.is_some_and(|asked| now - asked < REPEAT) {
+            return;
+        }
+        self.asked = Some(now);
+        let registration = common.registration.clone();
+        if agreement.is_settled() {
+            let proposed = agreement.propose(&Entry::Register(registration));
+            tracing::debug!(?proposed, "this node registers with itself");
+            return;
+        }
+        let join = Join {
+            cluster: agreement.catalog().map(Catalog::cluster),
+            registration,
+        };
+        let message = Message::ToLeader(ToLeader::Join(join));
+        let leader = agreement.leader();
+        if leader.is_some_and(|leader| common.peers.send(leader, &message, Urgency::Normal)) {
+            return;
+        }
+        let connected = common.peers.connected();
+        if !connected.is_empty() {
+            self.next += 1;
+            let target: &Target = &connected[self.next % connected.len()];
+            let source = crate::peer::Source::Dialed(target.clone());
+            common.peers.reply(&source, &message, Urgency::Normal);
+        }
+    }
+
+    /// Says it at once.
+    pub(crate) fn hurry(&mut self) {
+        self.asked = None;
+    }
+}
+
+/// This node, if the catalog has this very life of it.
+pub(crate) fn own_node<'a>(catalog: &'a Catalog, common: &Common) -> Option<&'a Node> {
+    let node = catalog.node_by_key(&common.registration.key)?;
+    (node.registration.run == common.registration.run).then_some(node)
+}

@@ -1,0 +1,95 @@
+//! Streams that this node's bricks want to bricks of other nodes: dialed here, handed to their loops.
+
+use super::Common;
+use crate::control::ToLoop;
+use crate::peer::dial::{self, Stream};
+use crate::peer::peers::peer_address;
+use crate::peer::{Hello, Kind};
+use brickyard_metadata::Catalog;
+use brickyard_routing::Seat;
+use brickyard_types::Instant;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Between two attempts to reach the same brick.
+const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    is_running: bool,
+    not_before: Instant,
+    pause: Duration,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    /// By who dials and who is dialed.
+    attempts: BTreeMap<(Seat, Seat), Attempt>,
+    /// Names connections, all of this process differently (PROTOCOL rule 2).
+    next: u64,
+}
+
+impl Streams {
+    pub(crate) fn new(random: u64) -> Self {
+        Self {
+            attempts: BTreeMap::new(),
+            next: random,
+        }
+    }
+
+    /// A brick wants a stream; it says so again and again.
+    pub(crate) fn dial(
+        &mut self,
+        now: Instant,
+        own: Seat,
+        peer: Seat,
+        catalog: &Catalog,
+        common: &Common,
+    ) {
+        let new = Attempt {
+            is_running: false,
+            not_before: now,
+            pause: PAUSE,
+        };
+        let attempt = self.attempts.entry((own, peer)).or_insert(new);
+        if attempt.is_running || now < attempt.not_before {
+            return;
+        }
+        // Of a life that is over, or that this node has not heard of, there is no address.
+        let is_current = catalog.is_current(own) && catalog.is_current(peer);
+        let Some(address) = peer_address(catalog, peer.member.node).filter(|_| is_current) else {
+            self.attempts.remove(&(own, peer));
+            return;
+        };
+        attempt.is_running = true;
+        self.next = self.next.wrapping_add(1);
+        let hello: Hello = common.peers.introduction().hello(Kind::Control);
+        dial::dial(own, peer, self.next, address, hello, common.peers.events());
+    }
+
+    /// A stream is there: its loop gets it.
+    pub(crate) fn on_stream(&mut self, stream: Stream, common: &Common) {
+        if stream.direction == brickyard_brick::Direction::Outgoing {
+            self.attempts.remove(&(stream.own, stream.peer));
+        }
+        let brick = stream.own.member.brick.0 as usize;
+        common.loops.send(brick, ToLoop::Peer(stream));
+    }
+
+    /// There is none; a pause, then again if the brick still wants it.
+    pub(crate) fn on_failed(&mut self, now: Instant, own: Seat, peer: Seat) {
+        if let Some(attempt) = self.attempts.get_mut(&(own, peer)) {
+            attempt.is_running = false;
+            attempt.not_before = now + attempt.pause;
+            attempt.pause = (attempt.pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// Forgets attempts that concern lives which are over.
+    pub(crate) fn on_catalog(&mut self, catalog: &Catalog) {
+        self.attempts
+            .retain(|(own, peer), _| catalog.is_current(*own) && catalog.is_current(*peer));
+    }
+}

@@ -1,0 +1,71 @@
+//! How the node stands in its cluster, for HTTP and for whoever waits.
+
+use brickyard_routing::NodeId;
+use brickyard_types::Incarnation;
+use std::time::Duration;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClusterView {
+    pub(crate) standing: Standing,
+    /// Why other nodes did not take this one's connections.
+    pub(crate) refusals: Vec<String>,
+}
+
+/// In a cluster, or not yet.
+#[derive(Clone, Debug)]
+pub(crate) enum Standing {
+    /// What it waits for.
+    Founding(String),
+    Member(MemberView),
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self::Founding("its start".to_owned())
+    }
+}
+
+/// A member's.
+#[derive(Clone, Debug)]
+pub(crate) struct MemberView {
+    pub(crate) node: NodeId,
+    /// None: this life is not registered yet.
+    pub(crate) incarnation: Option<Incarnation>,
+    pub(crate) leader: Option<NodeId>,
+    pub(crate) term: u64,
+    pub(crate) voters: Vec<NodeId>,
+    pub(crate) learners: Vec<NodeId>,
+    pub(crate) connected: Vec<NodeId>,
+    /// Nodes that are not up, as the leader has it; others do not know.
+    pub(crate) down: Option<Vec<NodeId>>,
+    /// There is no other node, and no lease is needed.
+    pub(crate) is_alone: bool,
+    pub(crate) lease_left: Duration,
+    /// The oldest catalog that a brick acts by.
+    pub(crate) adopted: u64,
+}
+
+impl ClusterView {
+    /// Whether the node is registered and its bricks may act.
+    pub(crate) fn is_serving(&self) -> bool {
+        match &self.standing {
+            Standing::Founding(_) => false,
+            Standing::Member(it) => it.incarnation.is_some() && !it.lease_left.is_zero(),
+        }
+    }
+
+    /// What the node waits for; nothing if it serves.
+    pub(crate) fn waits_for(&self) -> Option<String> {
+        match &self.standing {
+            Standing::Founding(what) => Some(what.clone()),
+            Standing::Member(it) if it.incarnation.is_none() => {
+                Some("the cluster to take note of this start".to_owned())
+            }
+            Standing::Member(it) if it.lease_left.is_zero() => {
+                Some("a lease from the leader of the control plane".to_owned())
+            }
+            Standing::Member(_) => None,
+        }
+    }
+}

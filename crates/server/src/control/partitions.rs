@@ -1,0 +1,112 @@
+//! Partitions in `/status`: how many are as they should be, and which are not.
+
+use brickyard_metadata::{Catalog, Table};
+use brickyard_routing::{Group, Seat};
+use serde_json::{Value, json};
+
+/// Most partitions that are told one by one.
+const LISTED_MAX: usize = 256;
+
+/// How a partition stands; the first that applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum State {
+    /// Fewer in-sync replicas than the table has to have for writes.
+    Short,
+    /// Fewer than it should have.
+    UnderReplicated,
+    /// A view is proposed.
+    Changing,
+    /// A replica is catching up.
+    Learning,
+    /// As it should be.
+    InSync,
+}
+
+impl State {
+    /// All of them.
+    pub(super) const ALL: [Self; 5] = [
+        Self::Short,
+        Self::UnderReplicated,
+        Self::Changing,
+        Self::Learning,
+        Self::InSync,
+    ];
+
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::UnderReplicated => "under_replicated",
+            Self::Changing => "changing",
+            Self::Learning => "learning",
+            Self::InSync => "in_sync",
+        }
+    }
+
+    pub(super) fn of(table: &Table, group: &Group) -> Self {
+        let have = group.in_sync().count();
+        if have < usize::from(table.attributes.min_in_sync) {
+            Self::Short
+        } else if have < usize::from(table.attributes.replicas) {
+            Self::UnderReplicated
+        } else if group.change.is_some() {
+            Self::Changing
+        } else if !group.learners.is_empty() {
+            Self::Learning
+        } else {
+            Self::InSync
+        }
+    }
+}
+
+/// How many partitions of a table are in that state.
+pub(super) fn count(table: &Table, state: State) -> usize {
+    let groups = table.map.groups().iter();
+    groups
+        .filter(|group| State::of(table, group) == state)
+        .count()
+}
+
+/// A table's partitions by state.
+pub(super) fn counts(table: &Table) -> Value {
+    let counts = State::ALL.map(|state| (state.word().to_owned(), json!(count(table, state))));
+    Value::Object(counts.into_iter().collect())
+}
+
+/// The partitions that are not as they should be, the worst first.
+pub(super) fn unsettled(catalog: &Catalog) -> Value {
+    let partitions = catalog.tables().flat_map(|table| {
+        let leaves = table.map.partitions().leaves().iter();
+        let pairs = leaves.zip(table.map.groups());
+        pairs.map(move |(leaf, group)| (State::of(table, group), table, leaf.partition, group))
+    });
+    let mut found: Vec<_> = partitions
+        .filter(|(state, ..)| *state != State::InSync)
+        .collect();
+    found.sort_by_key(|(state, _, partition, _)| (*state, *partition));
+    let listed = found.into_iter().take(LISTED_MAX);
+    listed
+        .map(|(state, table, partition, group)| {
+            json!({
+                "table": table.name,
+                "partition": partition.0,
+                "state": state.word(),
+                "wanted": table.attributes.replicas,
+                "view": group.view.0,
+                "primary": group.primary.to_string(),
+                "backups": names(&group.backups),
+                "learners": names(&group.learners),
+                "change": group.change.as_ref().map(|change| json!({
+                    "view": change.view.0,
+                    "primary": change.primary.to_string(),
+                    "backups": names(&change.backups),
+                    "learners": names(&change.learners),
+                    "fenced": names(&change.fenced),
+                })),
+            })
+        })
+        .collect()
+}
+
+fn names(seats: &[Seat]) -> Vec<String> {
+    seats.iter().map(ToString::to_string).collect()
+}

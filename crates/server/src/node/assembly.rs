@@ -1,0 +1,159 @@
+//! The bricks of a node, from their logs to their ports.
+//!
+//! In:  what the cluster said at first, the ports that were taken. Out: running loops, and their ends for
+//! the control thread.
+
+use super::brick_thread::{BrickThread, Ports};
+use super::data::{self, Data};
+use super::{Address, Addresses, StartError, shared};
+use crate::cluster::First;
+use crate::config::Config;
+use crate::control::{self, Authenticator, Notices, Opened, Running, link};
+use crate::disk::{DiskStats, HintThread};
+use crate::driver::WAKER;
+use crate::listener::{Listener, Reserved};
+use crate::wake::Waker;
+use crate::{descriptors, fatal, handout, mesh};
+use brickyard_store::OsDisk;
+use mio::Poll;
+use std::sync::{Arc, mpsc as std_mpsc};
+use std::thread::JoinHandle;
+use tokio::sync::{mpsc, watch};
+
+/// What is put together.
+pub(super) struct Assembly<'a> {
+    pub(super) config: &'a Config,
+    pub(super) data: &'a mut Data,
+    pub(super) first: First,
+    pub(super) node: Reserved,
+    pub(super) bricks: Vec<Reserved>,
+    pub(super) addresses: &'a Addresses,
+    pub(super) notices: &'a Arc<Notices>,
+}
+
+/// What came of it.
+pub(super) struct Assembled {
+    pub(super) running: Running,
+    pub(super) bricks: Vec<JoinHandle<()>>,
+    pub(super) hints: HintThread<OsDisk>,
+}
+
+impl Assembly<'_> {
+    pub(super) fn run(self) -> Result<Assembled, StartError> {
+        let Self {
+            config,
+            data,
+            first,
+            node,
+            bricks: brick_ports,
+            addresses,
+            notices,
+        } = self;
+        data.check(&first)?;
+        let bricks = data.bricks();
+        let maxclients = descriptors::reserve(config.maxclients, bricks as u32);
+        let shared = shared::shared(config, data, &first, addresses, maxclients)?;
+        let shared = Arc::new(shared);
+        let (catalog, catalog_seen) = watch::channel(Arc::clone(&first.catalog));
+        let hints = HintThread::start(catalog_seen.clone()).map_err(StartError::Thread)?;
+        let polls = (0..bricks)
+            .map(|_| Poll::new())
+            .collect::<Result<Vec<_>, _>>();
+        let polls = polls.map_err(StartError::Thread)?;
+        let wakers = polls.iter().map(|poll| Waker::new(poll.registry(), WAKER));
+        let wakers: Arc<[Waker]> = wakers
+            .collect::<Result<_, _>>()
+            .map_err(StartError::Thread)?;
+        let (to_control, requests) = mpsc::channel(control::REQUESTS_MAX);
+        let (handout, taking) = handout::new(&wakers);
+        let disks: Vec<_> = (0..bricks)
+            .map(|_| Arc::new(DiskStats::default()))
+            .collect();
+
+        let mut handed = std::iter::once(None).chain(taking.into_iter().map(Some));
+        let mut loops = Vec::new();
+        let mut threads = Vec::new();
+        let (to_node, recovered) = std_mpsc::channel();
+        for (index, (poll, mesh)) in polls.into_iter().zip(mesh::endpoints(&wakers)).enumerate() {
+            let (loop_link, control_link) = link(index, &wakers, to_control.clone(), notices);
+            loops.push(loop_link);
+            let (go, ports) = std_mpsc::sync_channel(1);
+            let thread = BrickThread {
+                index,
+                disk: data.brick(index)?,
+                store: data.store_config(config, index),
+                catalog: Arc::clone(&first.catalog),
+                incarnation: first.incarnation,
+                shared: Arc::clone(&shared),
+                poll,
+                wakers: Arc::clone(&wakers),
+                mesh,
+                control: control_link,
+                handed: handed.next().flatten(),
+                hints: hints.sender(),
+                stats: Arc::clone(&disks[index]),
+                sync_interval: config.sync_interval,
+                request_bytes_max: config.request_bytes_max.to_usize(),
+                recovered: to_node.clone(),
+                ports,
+            };
+            let handle = fatal::spawn(format!("brick{index}"), move || thread.run());
+            threads.push((go, handle.map_err(StartError::Thread)?));
+        }
+        drop(to_node);
+        let damages = wait_for_logs(&recovered)?;
+
+        data.confirm()?;
+        let authenticator = Authenticator::new(&shared::users(config), data::random()?);
+        let keepalive = config.tcp_keepalive;
+        let node_port = Listener::new(node, keepalive);
+        let mut node_port = Some((
+            node_port.map_err(Address::Node.failed(Some(addresses.node)))?,
+            handout,
+        ));
+        let mut bricks = Vec::new();
+        for ((go, handle), (reserved, address)) in threads
+            .into_iter()
+            .zip(brick_ports.into_iter().zip(&addresses.bricks))
+        {
+            let brick_port = Listener::new(reserved, keepalive);
+            let brick_port = brick_port.map_err(Address::Brick.failed(Some(*address)))?;
+            // A thread that ended has panicked, and with it the process.
+            drop(go.send(Ports {
+                node: node_port.take(),
+                brick: brick_port,
+            }));
+            bricks.push(handle);
+        }
+        let opened = Opened {
+            shared,
+            disks,
+            catalog: catalog_seen,
+            addresses: addresses.clone(),
+            damages,
+        };
+        let running = Running {
+            opened,
+            loops,
+            requests,
+            authenticator,
+            catalog,
+        };
+        Ok(Assembled {
+            running,
+            bricks,
+            hints,
+        })
+    }
+}
+
+/// Waits for every brick to have read its log; returns what was damaged.
+fn wait_for_logs(
+    recovered: &std_mpsc::Receiver<Result<Vec<String>, brickyard_store::Error>>,
+) -> Result<Vec<String>, StartError> {
+    let mut damages = Vec::new();
+    while let Ok(result) = recovered.recv() {
+        damages.extend(result?);
+    }
+    Ok(damages)
+}

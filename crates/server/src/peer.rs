@@ -1,0 +1,60 @@
+//! Between nodes: who is at the other end, and messages of the control plane both ways.
+//!
+//! In:  the port for nodes, addresses of nodes. Out: [`Event`]s: who came, what they said, who is gone;
+//! streams of bricks, ready to be handed to their loops.
+//!
+//! ```text
+//!  dials  ── hello ──▶            every message of the control plane: Raft, leases, changes, forming
+//!         ◀─ answer ──            (welcome, or why not)
+//!         ◀─ frames ─▶            or, for a stream of bricks: whatever bricks say to one another
+//! ```
+//! Invariants:
+//! - Nothing is taken from a connection before both ends have said who they are, of which cluster, and in
+//!   which life.
+//! - What comes from outside is bounded and checked; nothing of it makes the process panic.
+//! - A slow or dead node costs a bounded queue, of which the oldest is dropped.
+//!
+//! Not here: what the messages mean (`cluster`), what is on a brick's stream (`brick`).
+
+pub(crate) mod dial;
+pub(crate) mod frame;
+pub(crate) mod hello;
+pub(crate) mod incoming;
+pub(crate) mod lane;
+pub(crate) mod loop_side;
+pub(crate) mod message;
+pub(crate) mod outgoing;
+pub(crate) mod peers;
+
+pub(crate) use hello::{Answer, Hello, Introduction, Kind, Refused, Welcome};
+pub(crate) use incoming::Arrived;
+pub(crate) use lane::{Lane, Urgency};
+pub(crate) use message::Message;
+pub(crate) use outgoing::Target;
+pub(crate) use peers::{Peers, Source};
+
+use tokio::sync::mpsc;
+
+/// Something that happened on the connections of the control plane.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// Somebody connected and waits for an answer.
+    Arrived(Arrived),
+    /// A node that was dialed took us.
+    Welcomed(Target, Welcome),
+    /// A node that was dialed did not.
+    Refused(Target, Refused),
+    /// A message.
+    Received(Source, Message),
+    /// A connection that somebody made is gone.
+    Left(u64),
+    /// A connection that was dialed is gone.
+    Lost(Target),
+    /// A stream of a brick is ready for its loop.
+    Stream(dial::Stream),
+    /// A stream that a brick wants could not be had.
+    NoStream(brickyard_routing::Seat, brickyard_routing::Seat),
+}
+
+/// Where events go; a reader waits while the driver is behind.
+pub(crate) type Events = mpsc::Sender<Event>;

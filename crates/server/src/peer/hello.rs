@@ -1,0 +1,191 @@
+//! The first frame of a connection: who dials and what for. And the answer: who was dialed, or why not.
+//!
+//! ```text
+//!  0  [u8; 8]  magic "BRKYPEER"
+//!  8  u16      version, little-endian
+//! 10  the rest, by `postcard`
+//! ```
+//! Invariant: the first ten bytes are the same in every version, so that two versions can tell each other
+//! apart.
+
+use super::frame;
+use brickyard_metadata::{ClusterId, NodeKey};
+use brickyard_routing::{NodeId, Seat};
+use brickyard_types::Incarnation;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+const MAGIC: [u8; 8] = *b"BRKYPEER";
+
+/// What nodes speak to one another.
+pub(crate) const VERSION: u16 = 1;
+
+/// Who dials.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    /// Its cluster; none yet if it is new.
+    pub(crate) cluster: Option<ClusterId>,
+    /// Its data directory.
+    pub(crate) key: NodeKey,
+    /// Its number and life; none before it is registered, and the life 0 before it is registered anew.
+    pub(crate) node: Option<(NodeId, Incarnation)>,
+    /// What for.
+    pub(crate) kind: Kind,
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    /// Messages of the control plane.
+    Control,
+    /// A brick's stream to another.
+    Stream {
+        /// The brick that dials.
+        from: Seat,
+        /// The one that is dialed.
+        to: Seat,
+        /// Drawn by the one that dials: PROTOCOL rule 2.
+        connection: u64,
+    },
+}
+
+/// What is said to whoever dialed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// Go on.
+    Welcome(Welcome),
+    /// Go away.
+    Refused(Refused),
+}
+
+/// Who was dialed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Welcome {
+    /// Its cluster; none yet if it is new.
+    pub(crate) cluster: Option<ClusterId>,
+    /// Its data directory.
+    pub(crate) key: NodeKey,
+}
+
+/// Why a connection was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Refused {
+    /// It speaks another version.
+    Version(u16),
+    /// It is of another cluster.
+    Cluster(ClusterId),
+    /// The one that dials has registered anew since: its life is over.
+    Superseded(Incarnation),
+    /// The number that it gives is another node's.
+    Impostor,
+    /// A brick or a life of it that is not here, or that nobody here has heard of yet.
+    Unknown(Seat),
+    /// It is this very node.
+    Myself,
+    /// It is about to stop.
+    Stopping,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(version) => write!(
+                f,
+                "it speaks version {version} of the protocol between nodes and this one speaks \
+                 {VERSION}: use versions of the program that understand each other"
+            ),
+            Self::Cluster(cluster) => write!(
+                f,
+                "it belongs to another cluster, {cluster}: correct join, or start with an empty data \
+                 directory"
+            ),
+            Self::Superseded(incarnation) => write!(
+                f,
+                "this node has registered again since, as incarnation {incarnation}: another process \
+                 runs with this data directory or a copy of it"
+            ),
+            Self::Impostor => f.write_str(
+                "the number of this node is another node's there: the control log was copied from \
+                 another directory",
+            ),
+            Self::Unknown(seat) => write!(f, "it does not know brick {seat}"),
+            Self::Myself => f.write_str("it is this node itself"),
+            Self::Stopping => f.write_str("it is about to stop"),
+        }
+    }
+}
+
+/// Why bytes are neither a hello nor an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// No node of ours speaks like that.
+    Foreign,
+    /// Another version.
+    Version(u16),
+}
+
+/// What a node says of itself in each hello; it learns more of it as time goes on.
+#[derive(Clone, Debug)]
+pub(crate) struct Introduction {
+    pub(crate) cluster: Option<ClusterId>,
+    pub(crate) key: NodeKey,
+    pub(crate) node: Option<(NodeId, Incarnation)>,
+}
+
+impl Introduction {
+    pub(crate) fn hello(&self, kind: Kind) -> Hello {
+        Hello {
+            cluster: self.cluster,
+            key: self.key,
+            node: self.node,
+            kind,
+        }
+    }
+
+    pub(crate) fn welcome(&self) -> Welcome {
+        Welcome {
+            cluster: self.cluster,
+            key: self.key,
+        }
+    }
+}
+
+impl Hello {
+    pub(crate) fn frame(&self) -> Vec<u8> {
+        first_frame(self)
+    }
+
+    pub(crate) fn read(body: &[u8]) -> Result<Self, Unreadable> {
+        first_body(body)
+    }
+}
+
+impl Answer {
+    pub(crate) fn frame(&self) -> Vec<u8> {
+        first_frame(self)
+    }
+
+    pub(crate) fn read(body: &[u8]) -> Result<Self, Unreadable> {
+        first_body(body)
+    }
+}
+
+fn first_frame(content: &impl Serialize) -> Vec<u8> {
+    let mut body = MAGIC.to_vec();
+    body.extend_from_slice(&VERSION.to_le_bytes());
+    body.extend(super::message::encode(content));
+    frame::frame(&body)
+}
+
+fn first_body<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Unreadable> {
+    let rest = body.strip_prefix(&MAGIC).ok_or(Unreadable::Foreign)?;
+    let (version, rest) = rest.split_first_chunk().ok_or(Unreadable::Foreign)?;
+    match u16::from_le_bytes(*version) {
+        VERSION => postcard::from_bytes(rest).map_err(|_| Unreadable::Foreign),
+        other => Err(Unreadable::Version(other)),
+    }
+}
+
+#[cfg(test)]
+#[path = "hello_test.rs"]
+mod hello_test;

@@ -1,0 +1,152 @@
+//! Connections that others make to this node.
+
+use super::frame::{self, HELLO_BYTES_MAX};
+use super::hello::Unreadable;
+use super::outgoing::{ANSWER, read_all, write_all};
+use super::{Answer, Event, Events, Hello, Kind, Lane, Refused, Source, dial};
+use brickyard_brick::Direction;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
+
+/// Connections that may not have said hello yet; further ones wait in the backlog.
+const STRANGERS_MAX: usize = 256;
+
+/// How long to wait when a connection cannot be accepted.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Somebody who said hello and waits for the answer.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    /// Names the connection.
+    pub(crate) id: u64,
+    pub(crate) hello: Hello,
+    pub(crate) from: SocketAddr,
+    /// For what is to be sent to it.
+    pub(crate) lane: Rc<Lane>,
+    pub(crate) answer: oneshot::Sender<Answer>,
+}
+
+/// Accepts connections for ever.
+pub(crate) async fn accept(listener: TcpListener, events: Events) {
+    let strangers = Arc::new(Semaphore::new(STRANGERS_MAX));
+    for id in 1.. {
+        // The semaphore is never closed.
+        let Ok(place) = Arc::clone(&strangers).acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, from)) => {
+                let events = events.clone();
+                tokio::task::spawn_local(async move {
+                    let greeted = timeout(ANSWER, greet(stream, from, id, &events)).await;
+                    drop(place);
+                    match greeted.map_err(io::Error::from) {
+                        Ok(Ok(Some(greeted))) => serve(greeted, &events).await,
+                        Ok(Ok(None)) => {}
+                        Ok(Err(error)) | Err(error) => {
+                            tracing::debug!(%from, %error, "a connection from a node came to nothing");
+                        }
+                    }
+                });
+            }
+            Err(error) => {
+                tracing::debug!(%error, "cannot accept a connection from a node");
+                sleep(RETRY).await;
+            }
+        }
+    }
+}
+
+/// A connection that was welcomed.
+struct Greeted {
+    stream: TcpStream,
+    id: u64,
+    kind: Kind,
+    lane: Rc<Lane>,
+}
+
+async fn greet(
+    mut stream: TcpStream,
+    from: SocketAddr,
+    id: u64,
+    events: &Events,
+) -> io::Result<Option<Greeted>> {
+    stream.set_nodelay(true)?;
+    let body = frame::read(&mut stream, HELLO_BYTES_MAX).await?;
+    let hello = match Hello::read(&body) {
+        Ok(hello) => hello,
+        Err(Unreadable::Version(version)) => {
+            // In this version's words: the other end at least reads which one it is.
+            let refused = Answer::Refused(Refused::Version(version));
+            frame::write(&mut stream, &refused.frame()).await?;
+            return Ok(None);
+        }
+        Err(Unreadable::Foreign) => return Err(io::Error::other("it is no node of a cluster")),
+    };
+    let lane = Rc::new(Lane::default());
+    let kind = hello.kind;
+    let (answer, answered) = oneshot::channel();
+    let arrived = Arrived {
+        id,
+        hello,
+        from,
+        lane: Rc::clone(&lane),
+        answer,
+    };
+    let stopping = || io::Error::other("the node is stopping");
+    let sent = events.send(Event::Arrived(arrived)).await;
+    sent.map_err(|_| stopping())?;
+    let answer = answered.await.map_err(|_| stopping())?;
+    frame::write(&mut stream, &answer.frame()).await?;
+    let is_welcome = matches!(answer, Answer::Welcome(_));
+    Ok(is_welcome.then_some(Greeted {
+        stream,
+        id,
+        kind,
+        lane,
+    }))
+}
+
+async fn serve(greeted: Greeted, events: &Events) {
+    let Greeted {
+        stream,
+        id,
+        kind,
+        lane,
+    } = greeted;
+    match kind {
+        Kind::Control => {
+            let (reader, mut writer) = stream.into_split();
+            let error = tokio::select! {
+                error = read_all(reader, Source::Arrived(id), events) => error,
+                error = write_all(&mut writer, &lane) => error,
+            };
+            tracing::debug!(connection = id, %error, "a node's connection has ended");
+            drop(events.send(Event::Left(id)).await);
+        }
+        Kind::Stream {
+            from,
+            to,
+            connection,
+        } => {
+            let stream = match stream.into_std() {
+                Ok(stream) => stream,
+                Err(error) => return tracing::warn!(%error, "a stream cannot be handed over"),
+            };
+            let stream = dial::Stream {
+                own: to,
+                peer: from,
+                direction: Direction::Incoming,
+                connection,
+                stream,
+            };
+            drop(events.send(Event::Stream(stream)).await);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! A connection to a node, dialed again whenever it is gone.
+
+use super::frame::{self, HELLO_BYTES_MAX, MESSAGE_BYTES_MAX};
+use super::hello::Unreadable;
+use super::{Answer, Event, Events, Introduction, Kind, Lane, Message, Refused, Source};
+use crate::config::HostPort;
+use brickyard_metadata::NodeKey;
+use brickyard_routing::NodeId;
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+/// How long a connection may take to come about.
+pub(super) const CONNECT: Duration = Duration::from_secs(1);
+
+/// How long the other end may take to say who it is.
+pub(super) const ANSWER: Duration = Duration::from_secs(2);
+
+/// How long one frame may take to be taken by the other end, before the connection counts as dead.
+const WRITE: Duration = Duration::from_secs(10);
+
+/// Between two attempts.
+const RETRY: Duration = Duration::from_millis(100);
+const RETRY_MAX: Duration = Duration::from_secs(1);
+
+/// Who is dialed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Target {
+    /// A member of the cluster.
+    Node(NodeId),
+    /// Whoever answers there.
+    Seed(HostPort),
+}
+
+/// The connection; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) address: HostPort,
+    pub(crate) lane: Rc<Lane>,
+    pub(crate) is_connected: bool,
+    task: AbortHandle,
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Dialer {
+    target: Target,
+    address: HostPort,
+    /// Whose data directory should answer there.
+    expected: Option<NodeKey>,
+    introduction: Rc<RefCell<Introduction>>,
+    lane: Rc<Lane>,
+    events: Events,
+}
+
+/// Why a connection ended, or never was.
+enum Ended {
+    Io(io::Error),
+    Refused(Refused),
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl Outgoing {
+    /// Keeps a connection to `address` as long as it lives.
+    pub(crate) fn start(
+        target: Target,
+        address: HostPort,
+        expected: Option<NodeKey>,
+        introduction: Rc<RefCell<Introduction>>,
+        events: Events,
+    ) -> Self {
+        let lane = Rc::new(Lane::default());
+        let dialer = Dialer {
+            target,
+            address: address.clone(),
+            expected,
+            introduction,
+            lane: Rc::clone(&lane),
+            events,
+        };
+        Self {
+            address,
+            lane,
+            is_connected: false,
+            task: tokio::task::spawn_local(dialer.run()).abort_handle(),
+        }
+    }
+}
+
+impl Dialer {
+    async fn run(self) {
+        let mut pause = RETRY;
+        loop {
+            let (ended, was_connected) = self.connect().await;
+            self.lane.clear();
+            if was_connected {
+                pause = RETRY;
+                self.tell(Event::Lost(self.target.clone())).await;
+            }
+            match ended {
+                Ended::Io(error) => {
+                    tracing::debug!(address = %self.address, %error, "no connection to a node");
+                }
+                Ended::Refused(refused) => {
+                    pause = RETRY_MAX;
+                    self.tell(Event::Refused(self.target.clone(), refused))
+                        .await;
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(RETRY_MAX);
+        }
+    }
+
+    async fn tell(&self, event: Event) {
+        // Without the driver there is nobody to tell, and this task is about to be dropped.
+        drop(self.events.send(event).await);
+    }
+
+    /// One connection from its beginning to its end; whether it ever came about.
+    async fn connect(&self) -> (Ended, bool) {
+        let hello = self.introduction.borrow().hello(Kind::Control).frame();
+        let (stream, answer) = match greet(&self.address, &hello).await {
+            Ok(greeted) => greeted,
+            Err(ended) => return (ended, false),
+        };
+        let welcome = match answer {
+            Answer::Welcome(welcome) => welcome,
+            Answer::Refused(refused) => return (Ended::Refused(refused), false),
+        };
+        if self.expected.is_some_and(|key| key != welcome.key) {
+            let other = io::Error::other("another node than the one that should answers there");
+            return (other.into(), false);
+        }
+        self.lane.clear();
+        self.tell(Event::Welcomed(self.target.clone(), welcome))
+            .await;
+        let (reader, mut writer) = stream.into_split();
+        let source = Source::Dialed(self.target.clone());
+        let error = tokio::select! {
+            error = read_all(reader, source, &self.events) => error,
+            error = write_all(&mut writer, &self.lane) => error,
+        };
+        (error.into(), true)
+    }
+}
+
+/// Connects, says hello and hears the answer.
+async fn greet(address: &HostPort, hello: &[u8]) -> Result<(TcpStream, Answer), Ended> {
+    let connecting = TcpStream::connect((address.host.as_str(), address.port));
+    let mut stream = timeout(CONNECT, connecting)
+        .await
+        .map_err(io::Error::from)??;
+    stream.set_nodelay(true)?;
+    let answer = async {
+        frame::write(&mut stream, hello).await?;
+        frame::read(&mut stream, HELLO_BYTES_MAX).await
+    };
+    let answer = timeout(ANSWER, answer).await.map_err(io::Error::from)??;
+    match Answer::read(&answer) {
+        Ok(answer) => Ok((stream, answer)),
+        Err(Unreadable::Version(version)) => Err(Ended::Refused(Refused::Version(version))),
+        Err(Unreadable::Foreign) => {
+            Err(io::Error::other("what answers there is no node of a cluster").into())
+        }
+    }
+}
+
+/// As [`greet`], for streams: any refusal is an error in words.
+pub(super) async fn greet_stream(address: &HostPort, hello: &[u8]) -> io::Result<TcpStream> {
+    match greet(address, hello).await {
+        Ok((stream, Answer::Welcome(_))) => Ok(stream),
+        Ok((_, Answer::Refused(refused))) | Err(Ended::Refused(refused)) => {
+            Err(io::Error::other(refused.to_string()))
+        }
+        Err(Ended::Io(error)) => Err(error),
+    }
+}
+
+/// Passes messages on until the connection ends; why it did.
+pub(super) async fn read_all(
+    mut reader: OwnedReadHalf,
+    source: Source,
+    events: &Events,
+) -> io::Error {
+    loop {
+        let body = match frame::read(&mut reader, MESSAGE_BYTES_MAX).await {
+            Ok(body) => body,
+            Err(error) => return error,
+        };
+        let Some(message) = Message::read(&body) else {
+            return io::Error::other("a message that cannot be understood");
+        };
+        let event = Event::Received(source.clone(), message);
+        if events.send(event).await.is_err() {
+            return io::Error::other("the node is stopping");
+        }
+    }
+}
+
+/// Sends what waits, until the connection ends; why it did.
+pub(super) async fn write_all(
+    writer: &mut tokio::net::tcp::OwnedWriteHalf,
+    lane: &Lane,
+) -> io::Error {
+    loop {
+        let frame = lane.next().await;
+        match timeout(WRITE, frame::write(writer, &frame)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return error,
+            Err(elapsed) => return elapsed.into(),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Several nodes of one cluster in this process: real sockets, real directories.
+
+mod cluster {
+    mod forming;
+    mod replicas;
+    mod support;
+}

@@ -1,0 +1,47 @@
+//! Any text as a configuration file: no panic, and what is accepted prints to a file that reads back
+//! the same.
+
+#![no_main]
+
+use brickyard_server::config::{Config, Loaded, Origin, Sources, UserEntry, print};
+use libfuzzer_sys::fuzz_target;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+/// One for each process; a file, since that is what the reader takes.
+static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
+    std::env::temp_dir().join(format!("brickyard-fuzz-{}.toml", std::process::id()))
+});
+
+fuzz_target!(|text: &[u8]| {
+    let Some(loaded) = load(text) else {
+        return;
+    };
+    let printed = print(&loaded);
+    let again = load(printed.as_bytes());
+    let again = again.unwrap_or_else(|| panic!("what was printed is refused:\n{printed}"));
+    assert_eq!(values(again.config), values(loaded.config), "{printed}");
+});
+
+fn load(text: &[u8]) -> Option<Loaded> {
+    std::fs::write(&*FILE, text).expect("the temporary directory is writable");
+    let sources = Sources {
+        file: Some(FILE.clone()),
+        ..Sources::default()
+    };
+    Loaded::from_sources(&sources)
+        // Every problem has its sentence.
+        .inspect_err(|problems| drop(problems.to_string()))
+        .ok()
+}
+
+/// Without the lines on which users stand.
+fn values(mut config: Config) -> Config {
+    for user in &mut config.users {
+        *user = UserEntry {
+            origin: Origin::Default,
+            ..user.clone()
+        };
+    }
+    config
+}
