@@ -359,7 +359,7 @@ impl Core {
         let Some(Some(partition)) = state.partitions.get(leaf) else {
             return;
         };
-        if header.op > partition.committed {
+        if header.op > self.replicas.replicator().committed(partition.id) {
             return;
         }
         let mut add = |kind: Kind, flags: u8, key: &[u8], value: &[u8], expires_at| {

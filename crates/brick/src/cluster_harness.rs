@@ -5,8 +5,8 @@ use crate::effect::{Accepted, ControlReply, ControlRequest, Effect, Event, Port}
 use crate::harness::shared_of;
 use crate::{Brick, Config, ConnectionId, Direction, LinkId, Recovered};
 use brickyard_metadata::{
-    Addresses, Catalog, Change, ClusterId, Genesis, Ground, Machine, NewLearners, NewTable,
-    NodeKey, Proposal, Registration, Roles, Settled,
+    Addresses, Alteration, Catalog, Change, ClusterId, Genesis, Ground, Machine, NewLearners,
+    NewTable, NodeKey, Proposal, Registration, Roles, Settled,
 };
 use brickyard_routing::{Group, Member, NodeId, Seat};
 use brickyard_types::{
@@ -26,6 +26,13 @@ struct Host {
     is_stuck: bool,
     queue: VecDeque<crate::Append>,
     chunks: VecDeque<(SegmentId, u32)>,
+    reads: VecDeque<crate::ColdRead>,
+    /// Reads of single values wait.
+    are_reads_held: bool,
+    /// What it sends does not arrive.
+    is_mute: bool,
+    /// Newer catalogs do not reach it.
+    is_deaf: bool,
 }
 
 /// See the module.
@@ -115,6 +122,10 @@ impl Cluster {
                 is_stuck: false,
                 queue: VecDeque::new(),
                 chunks: VecDeque::new(),
+                reads: VecDeque::new(),
+                are_reads_held: false,
+                is_mute: false,
+                is_deaf: false,
             });
             cluster.start(at);
         }
@@ -154,6 +165,7 @@ impl Cluster {
         host.brick = Some(brick);
         host.queue.clear();
         host.chunks.clear();
+        host.reads.clear();
     }
 
     pub(crate) fn seat(&self, at: usize) -> Seat {
@@ -203,6 +215,165 @@ impl Cluster {
         let reply = String::from_utf8_lossy(brick.output(client.id)).into_owned();
         brick.on_sent(client.id, reply.len());
         reply.replace("\r\n", " ").trim_end().to_owned()
+    }
+
+    /// What a node sends to others does not arrive any more.
+    pub(crate) fn mute(&mut self, at: usize) {
+        self.hosts[at].is_mute = true;
+    }
+
+    /// Newer catalogs do not reach a node, or do again.
+    pub(crate) fn deafen(&mut self, at: usize, is_deaf: bool) {
+        self.hosts[at].is_deaf = is_deaf;
+        if !is_deaf {
+            self.spread();
+        }
+    }
+
+    /// Values that are read back from a node's log come later, or now.
+    pub(crate) fn hold_reads(&mut self, at: usize, are_held: bool) {
+        self.hosts[at].are_reads_held = are_held;
+    }
+
+    /// The reads that a node waits for fail.
+    pub(crate) fn fail_reads(&mut self, at: usize) {
+        for read in std::mem::take(&mut self.hosts[at].reads) {
+            let value = Err("it is not there".to_owned());
+            let token = read.token;
+            self.brick(at).handle(Event::Read { token, value });
+        }
+    }
+
+    pub(crate) fn reads(&self, at: usize) -> usize {
+        self.hosts[at].reads.len()
+    }
+
+    /// A node's lease ends, or is granted for good.
+    pub(crate) fn lease(&mut self, at: usize, is_leased: bool) {
+        let until = if is_leased {
+            Instant(u64::MAX - 1)
+        } else {
+            Instant(0)
+        };
+        self.brick(at).handle(Event::Lease { until, version: 0 });
+    }
+
+    /// The log refuses what waits, as a full disk does.
+    pub(crate) fn refuse(&mut self, at: usize) {
+        let queue = std::mem::take(&mut self.hosts[at].queue);
+        if let Some(append) = queue.front() {
+            let reason = "No space left on device".to_owned();
+            let id = append.id;
+            self.brick(at).handle(Event::AppendFailed { id, reason });
+        }
+    }
+
+    /// Seals the log's segment, as far as the brick knows.
+    pub(crate) fn roll(&mut self, at: usize) {
+        let bytes = self.hosts[at].log.len() as u64;
+        self.brick(at).handle(Event::Rolled {
+            sealed: SEGMENT,
+            bytes,
+        });
+    }
+
+    /// The records of a node's log.
+    pub(crate) fn records(&self, at: usize) -> Vec<(record::Header, Vec<u8>, Vec<u8>)> {
+        let log = &self.hosts[at].log;
+        let mut records = Vec::new();
+        let mut offset = 0;
+        while offset < log.len() {
+            let record = record::decode(&log[offset..]).unwrap();
+            offset += record.len;
+            records.push((record.header, record.key.to_vec(), record.value.to_vec()));
+        }
+        records
+    }
+
+    fn group_of(&self, key: &str) -> (TableId, PartitionId, Group) {
+        let mut tables = self.catalog.tables();
+        let table = tables.find(|table| table.name == "t").unwrap();
+        let partition = table.map.locate(key.as_bytes()).partition;
+        let group = table.map.group(partition).unwrap().clone();
+        (table.id, partition, group)
+    }
+
+    /// The node that is the key's primary, and the first of its backups.
+    pub(crate) fn places_of(&self, key: &str) -> (usize, Option<usize>) {
+        let (_, _, group) = self.group_of(key);
+        let at = |seat: &Seat| seat.member.node.0 as usize;
+        (at(&group.primary), group.backups.first().map(at))
+    }
+
+    /// A key of which the nodes are primary and first backup.
+    pub(crate) fn key_at(&self, primary: usize, backup: usize) -> String {
+        let mut keys = (0..1000).map(|at| format!("k{at}"));
+        let found = keys.find(|key| self.places_of(key) == (primary, Some(backup)));
+        found.expect("four partitions of two or three nodes")
+    }
+
+    /// Other in-sync members for a key's partition, the primary first.
+    pub(crate) fn regroup(&mut self, key: &str, nodes: &[usize]) {
+        let (table, partition, group) = self.group_of(key);
+        let seats: Vec<Seat> = nodes.iter().map(|at| self.seat(*at)).collect();
+        self.propose(Proposal::of(table, partition, &group, &seats));
+    }
+
+    /// Other learners for a key's partition.
+    pub(crate) fn set_learners(&mut self, key: &str, nodes: &[usize]) {
+        let (table, partition, group) = self.group_of(key);
+        let learners = nodes.iter().map(|at| self.seat(*at)).collect();
+        let view = group.view;
+        let change = Change::Learners(vec![NewLearners {
+            table,
+            partition,
+            view,
+            learners,
+        }]);
+        self.catalog.apply(change).unwrap();
+        self.spread();
+    }
+
+    /// Another number of replicas is wanted of the table.
+    pub(crate) fn alter(&mut self, replicas: u8) {
+        let change = Change::AlterTable {
+            name: "t".to_owned(),
+            alteration: Alteration {
+                replicas: Some(replicas),
+                ..Alteration::default()
+            },
+        };
+        self.catalog.apply(change).unwrap();
+        self.spread();
+    }
+
+    /// Whether a node has an operation on the key whose outcome it does not know.
+    pub(crate) fn is_pending(&mut self, at: usize, key: &str) -> bool {
+        let (id, partition, _) = self.group_of(key);
+        let brick = self.brick(at);
+        let table = brick.core.table_by_id[&id];
+        let key_ref = brick.key_ref(table, key.as_bytes()).unwrap();
+        let log = &brick.core.log;
+        log.pending(key_ref, partition, key.as_bytes()).is_some()
+    }
+
+    /// The keys that a node has of the key's partition.
+    pub(crate) fn keys_at(&mut self, at: usize, key: &str) -> Vec<String> {
+        let (table, partition, _) = self.group_of(key);
+        let contents = self.brick(at).contents(table, partition);
+        let keys = contents.into_keys();
+        keys.map(|key| String::from_utf8(key).unwrap()).collect()
+    }
+
+    /// Turns until something is so.
+    pub(crate) fn turn_until(&mut self, mut is_so: impl FnMut(&mut Self) -> bool) {
+        for _ in 0..50 {
+            if is_so(self) {
+                return;
+            }
+            self.turn();
+        }
+        panic!("it never is\n{}", self.story());
     }
 
     /// Appends of a node's log wait, or go on.
@@ -329,7 +500,7 @@ impl Cluster {
 
     fn spread(&mut self) {
         let catalog = Arc::new(self.catalog.clone());
-        for host in &mut self.hosts {
+        for host in self.hosts.iter_mut().filter(|host| !host.is_deaf) {
             if let Some(brick) = &mut host.brick {
                 brick.handle(Event::Catalog(Arc::clone(&catalog)));
             }
@@ -451,7 +622,21 @@ impl Cluster {
         }
     }
 
+    fn answer_reads(&mut self, at: usize) {
+        if self.hosts[at].are_reads_held {
+            return;
+        }
+        for read in std::mem::take(&mut self.hosts[at].reads) {
+            let bytes = self.hosts[at].log[read.position.offset as usize..].to_vec();
+            let record = record::decode(&bytes).unwrap();
+            assert_eq!((record.header.op, record.key), (read.op, &read.key[..]));
+            let (token, value) = (read.token, Ok(record.value));
+            self.brick(at).handle(Event::Read { token, value });
+        }
+    }
+
     fn read(&mut self, at: usize) {
+        self.answer_reads(at);
         let host = &mut self.hosts[at];
         let (Some(brick), Some((segment, from))) = (&mut host.brick, host.chunks.pop_front())
         else {
@@ -471,6 +656,9 @@ impl Cluster {
         while let Some(link) = self.brick(at).poll_peer_output() {
             let bytes = self.brick(at).peer_output(link).to_vec();
             self.brick(at).on_peer_sent(link, bytes.len());
+            if self.hosts[at].is_mute {
+                continue;
+            }
             let Some(&(other, far)) = self.links.get(&(at, link)) else {
                 continue;
             };
@@ -502,6 +690,7 @@ impl Cluster {
             Effect::ReadSegment { segment, from, .. } => {
                 self.hosts[at].chunks.push_back((segment, from));
             }
+            Effect::Read(read) => self.hosts[at].reads.push_back(read),
             Effect::Control(token, request) => match request {
                 ControlRequest::Change(change) => {
                     let reply = match self.catalog.apply(change) {

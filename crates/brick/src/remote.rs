@@ -20,6 +20,7 @@ use crate::output::{Gate, HoleId};
 use crate::stall::{Lane, Lanes};
 use crate::transaction::{Step, Transaction, Watch};
 use brickyard_command::{ErrorReply, OwnedArgs, Spec, lookup, table::flag};
+use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::{Member, Seat};
 use brickyard_types::{Incarnation, Instant, Op, TableId};
 use brickyard_wire::Protocol;
@@ -116,6 +117,10 @@ impl Brick {
                 Forward::Reply(reply) => {
                     let mut bytes = Vec::with_capacity(reply.bytes.len() + 10);
                     encode_reply(&mut bytes, &reply);
+                    if bytes.len() > RECORD_BYTES_MAX {
+                        bytes.clear();
+                        encode_reply(&mut bytes, &too_long(reply.token));
+                    }
                     self.remotes.reply_bytes += bytes.len();
                     self.remotes.replies.push_back((to, bytes));
                 }
@@ -165,6 +170,16 @@ impl Brick {
             };
             let mut bytes = Vec::new();
             encode_request(&mut bytes, id, &remote.request);
+            if bytes.len() > RECORD_BYTES_MAX {
+                let token = remote.request.token;
+                self.remotes.take(id);
+                let error = ErrorReply::constant(
+                    "ERR the request is too long to be passed on to the brick that has its keys; the command was \
+                     not executed. Split it, or send it to that brick",
+                );
+                self.on_part(token, error_line(&error), Gate::OPEN);
+                continue;
+            }
             if self.core.replicas.replicator_mut().message(link, &bytes) {
                 remote.sent = Some(seat);
             } else {
@@ -289,6 +304,19 @@ impl Brick {
             "UNKNOWNRESULT {reason}; the write may or may not have been executed: read the key to know"
         ));
         self.on_part(token, error_line(&error), Gate::OPEN);
+    }
+}
+
+/// What was asked was executed, and its reply does not fit into a message.
+fn too_long(token: Token) -> ForwardReply {
+    let error = ErrorReply::constant(
+        "UNKNOWNRESULT the reply is too long to be passed on; the command was executed. Ask for less at a time, \
+         or ask the brick that has the keys",
+    );
+    ForwardReply {
+        token,
+        bytes: error_line(&error),
+        is_misplaced: false,
     }
 }
 

@@ -199,12 +199,14 @@ impl Core {
     fn refresh(&mut self, id: PartitionId) {
         let replicator = self.replicas.replicator();
         let status = replicator.status(id);
-        let last = replicator.last(id).1;
+        let (last, committed) = (replicator.last(id).1, replicator.committed(id));
         if let Some(partition) = self.partition_of(id) {
             partition.view = status.view;
             partition.status = status;
             // Nothing is prepared that the replicator has not heard of: the next op follows its last.
             partition.op = last;
+            // A full copy ends with a commit position and no commits.
+            partition.committed = partition.committed.max(committed);
         }
     }
 

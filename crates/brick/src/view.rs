@@ -18,6 +18,7 @@ use crate::output::Gate;
 use crate::settings::Settings;
 use crate::staging::{STAGED_BYTES_MAX, Staging};
 use brickyard_command::{Entry, ErrorReply, Failure, Keyspace, Probe, Put as CommandPut};
+use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, Put, Value};
 use brickyard_types::record::{self, Header, Kind, flag};
@@ -82,6 +83,9 @@ pub(crate) struct View<'a> {
     is_unsettled: bool,
     reads: Reads,
 }
+
+/// More than what stands before the entries of a record.
+const HEADER_ROOM: usize = 256;
 
 /// Bytes of values that any command may read; past that the settings are asked.
 const READ_BYTES_FREE: usize = 1 << 20;
@@ -213,12 +217,18 @@ impl<'a> View<'a> {
             return Err(Failure::Error(ErrorReply::TOO_LONG));
         }
         // Few bytes of requests can ask for many of values (SETRANGE, COPY in a transaction).
-        if self.asker.writes_many
-            && self.core.staging.bytes() + key.len() + value_len > STAGED_BYTES_MAX
-        {
+        // Where there are replicas its record must fit into one message to them.
+        let bytes_max = if self.partition().is_replicated {
+            STAGED_BYTES_MAX.min(RECORD_BYTES_MAX)
+        } else {
+            STAGED_BYTES_MAX
+        };
+        let entries = (self.core.staging.len() + 1) * record::ENTRY_HEADER_BYTES;
+        let bytes = self.core.staging.bytes() + entries + key.len() + value_len;
+        if self.asker.writes_many && bytes + HEADER_ROOM > bytes_max {
             return Err(error(format!(
                 "ERR one command or transaction may write {} MiB at most; split it into smaller ones",
-                STAGED_BYTES_MAX >> 20
+                bytes_max >> 20
             )));
         }
         if !self.state().table.has_room(key.len(), value_len) {

@@ -378,6 +378,21 @@ fn segments_are_deleted_many_with_one_sync() {
 }
 
 #[test]
+fn segment_that_is_dead_as_soon_as_it_is_full_is_deleted_once_it_is_sealed() {
+    for _ in 0..50 {
+        let mut bench = Bench::new(MemDisk::new(1), NEVER);
+        bench.append(1, 0, false, 4000);
+        // Nobody asks for a sync: the sync thread has no other reason to look.
+        bench.append(2, 0, false, 4000);
+        bench.wait(|said| has(said, "rolled 1"));
+        bench.link().delete_segment(SegmentId(1));
+        bench.link().flush();
+        let disk = bench.end();
+        assert_eq!(ops(&disk), [2]);
+    }
+}
+
+#[test]
 fn full_segments_are_rolled_read_in_chunks_and_deleted() {
     let disk = MemDisk::new(1);
     let mut bench = Bench::new(disk.clone(), NEVER);

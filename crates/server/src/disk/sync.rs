@@ -267,6 +267,14 @@ impl<D: Disk> SyncThread<D> {
         while let Ok(segment) = self.deletes.pop() {
             self.postponed.push(segment);
         }
+        if self.postponed.is_empty() {
+            return Ok(false);
+        }
+        // The loop may have heard of a full segment, and found it dead, before this thread looked.
+        for rolled in self.progress.lock().rolled.drain(..) {
+            self.unsealed.insert(rolled.segment());
+            self.syncer.add_rolled(rolled);
+        }
         // In order but for those that are not sealed yet: segments are sealed in order, so what is passed
         // over can hold nothing that a segment which goes before it has hidden.
         let mut ready = Vec::new();
@@ -287,6 +295,7 @@ impl<D: Disk> SyncThread<D> {
     fn look(&mut self, due: &mut Option<Instant>, hold_until: Instant) -> Work {
         let mut state = self.progress.lock();
         state.is_holding = false;
+        // Under the same lock as the position below, which may be in the segment behind them.
         for rolled in state.rolled.drain(..) {
             self.unsealed.insert(rolled.segment());
             self.syncer.add_rolled(rolled);
