@@ -60,13 +60,15 @@ const ROOMS: &[Room] = &[
             "metadata",
         ],
     ),
+    core("history", &[]),
     outer("server", Uses::AllBefore),
     outer("sim", Uses::AllBefore),
     outer("client", Uses::Only(&["types", "wire", "routing"])),
     outer("bench", Uses::Only(&["types", "wire", "routing", "client"])),
+    outer("torture", Uses::Only(&["client", "history"])),
     outer("cli", Uses::AllBefore),
     // Drives the finished program from outside, as its users do.
-    outer("e2e", Uses::Only(&["types", "wire"])),
+    outer("e2e", Uses::Only(&["types", "wire", "client", "torture"])),
 ];
 
 /// What a sans-IO room may not depend on: sockets, files, threads, runtimes, clocks, randomness.

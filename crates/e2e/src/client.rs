@@ -20,7 +20,15 @@ impl Client {
     /// # Errors
     /// If nobody listens there.
     pub fn try_connect(port: u16) -> io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        Self::try_connect_to("127.0.0.1", port)
+    }
+
+    /// Connects to a port of a host.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    pub fn try_connect_to(host: &str, port: u16) -> io::Result<Self> {
+        let stream = TcpStream::connect((host, port))?;
         stream.set_nodelay(true)?;
         // A hang becomes an error instead of a suite that never ends.
         stream.set_read_timeout(Some(PATIENCE / 3))?;

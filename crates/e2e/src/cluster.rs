@@ -2,10 +2,13 @@
 
 use crate::client::Client;
 use crate::deadline::{PATIENCE, try_wait_for, wait_for};
-use crate::port::free_block;
+use crate::network::Network;
+use crate::port::{HTTP_OFFSET, free_block};
 use crate::process::Process;
 use crate::server::program;
 use crate::value::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -18,8 +21,15 @@ const PEER_OFFSET: u16 = 8;
 #[derive(Debug)]
 struct Node {
     process: Option<Process>,
+    host: String,
     port: u16,
     data: PathBuf,
+}
+
+impl Node {
+    fn address(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
 }
 
 /// A running cluster; all of it ends with the value.
@@ -30,6 +40,8 @@ pub struct Cluster {
     expect: usize,
     arguments: Vec<String>,
     scratch: TempDir,
+    /// Where the nodes have a network namespace each; without it they share loopback.
+    network: Option<Network>,
 }
 
 impl Cluster {
@@ -39,26 +51,66 @@ impl Cluster {
     /// If they do not become one; their output is shown.
     #[must_use]
     pub fn start(order: &[usize], bricks: u16, arguments: &[&str]) -> Self {
+        Self::start_on(None, order, bricks, arguments)
+    }
+
+    /// As [`Self::start`], each node in its own namespace of a network that can be cut.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_on(
+        network: Option<Network>,
+        order: &[usize],
+        bricks: u16,
+        arguments: &[&str],
+    ) -> Self {
         let scratch = tempfile::tempdir().expect("a temporary folder");
-        let nodes = (0..order.len())
-            .map(|at| Node {
-                process: None,
-                port: free_block(PEER_OFFSET),
-                data: scratch.path().join(format!("data{at}")),
-            })
-            .collect();
         let mut cluster = Self {
-            nodes,
+            nodes: Vec::new(),
             bricks,
             expect: order.len(),
             arguments: arguments.iter().map(|&it| it.to_owned()).collect(),
             scratch,
+            network,
         };
+        if cluster.network.is_some() {
+            // There is no user, and the addresses are not loopback; they are nobody else's, though.
+            cluster.arguments.push("--insecure".to_owned());
+        }
+        for _ in order {
+            cluster.place();
+        }
         for &at in order {
             cluster.launch(at);
         }
         cluster.wait_until_formed();
         cluster
+    }
+
+    /// Makes room for a node; it does not run yet.
+    fn place(&mut self) -> usize {
+        let at = self.nodes.len();
+        let network = self.network.as_ref();
+        self.nodes.push(Node {
+            process: None,
+            host: network.map_or("127.0.0.1".to_owned(), |it| it.address(at)),
+            port: free_block(PEER_OFFSET),
+            data: self.scratch.path().join(format!("data{at}")),
+        });
+        at
+    }
+
+    /// The network that can be cut, if the cluster was started on one.
+    #[must_use]
+    pub const fn network(&self) -> Option<&Network> {
+        self.network.as_ref()
+    }
+
+    /// The node ports of all nodes, `host:port`.
+    #[must_use]
+    pub fn seeds(&self) -> Vec<String> {
+        self.nodes.iter().map(Node::address).collect()
     }
 
     /// How many nodes there are, running or not.
@@ -91,7 +143,17 @@ impl Cluster {
     /// If nobody listens there.
     #[must_use]
     pub fn client(&self, at: usize) -> Client {
-        Client::connect(self.port(at))
+        self.try_client(at)
+            .unwrap_or_else(|error| panic!("cannot connect to node {at}: {error}"))
+    }
+
+    /// A connection to a node's node port.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    pub fn try_client(&self, at: usize) -> std::io::Result<Client> {
+        let node = &self.nodes[at];
+        Client::try_connect_to(&node.host, node.port)
     }
 
     /// The nodes that run.
@@ -143,29 +205,20 @@ impl Cluster {
 
     /// Adds a node that joins through the others.
     pub fn add(&mut self) -> usize {
-        let at = self.nodes.len();
-        self.nodes.push(Node {
-            process: None,
-            port: free_block(PEER_OFFSET),
-            data: self.scratch.path().join(format!("data{at}")),
-        });
+        let at = self.place();
         self.launch(at);
         at
     }
 
     fn command(&self, at: usize) -> Command {
         let node = &self.nodes[at];
-        let join: Vec<String> = self
-            .nodes
-            .iter()
-            .take(self.expect)
-            .map(|node| format!("127.0.0.1:{}", node.port))
-            .collect();
-        let mut command = program();
+        let join: Vec<String> = self.seeds().into_iter().take(self.expect).collect();
+        let mut command = match &self.network {
+            Some(network) => network.inside(at, &program()),
+            None => program(),
+        };
         command.arg("server");
-        command
-            .arg("--listen")
-            .arg(format!("127.0.0.1:{}", node.port));
+        command.arg("--listen").arg(node.address());
         command.arg("--data").arg(&node.data);
         command.arg("--bricks").arg(self.bricks.to_string());
         command
@@ -184,9 +237,8 @@ impl Cluster {
     pub fn wait_until_formed(&mut self) {
         let wanted = self.nodes.len() * usize::from(self.bricks);
         for at in self.running() {
-            let port = self.port(at);
             let is_formed = try_wait_for(PATIENCE, || {
-                let mut client = Client::try_connect(port).ok()?;
+                let mut client = self.try_client(at).ok()?;
                 let reply = client.try_call(&["CLUSTER", "NODES"]).ok()?;
                 (reply.text().lines().count() == wanted).then_some(())
             });
@@ -227,7 +279,7 @@ impl Cluster {
     /// # Errors
     /// If the node cannot be reached, or has no such table.
     pub fn table(&self, at: usize, name: &str) -> std::io::Result<Client> {
-        let mut client = Client::try_connect(self.port(at))?;
+        let mut client = self.try_client(at)?;
         let reply: Value = client.try_call(&["TABLE", "USE", name])?;
         if reply.text() == "OK" {
             Ok(client)
@@ -264,6 +316,75 @@ impl Cluster {
         }
     }
 
+    /// The nodes that hold a key of a table in sync, the primary first, as a running node sees it.
+    ///
+    /// # Errors
+    /// If the node does not say.
+    pub fn holders(&self, table: &str, key: &str) -> std::io::Result<Vec<usize>> {
+        let strange = || std::io::Error::other("CLUSTER SLOTS makes no sense");
+        let mut client = self.table(self.running()[0], table)?;
+        let slot = client.try_call(&["CLUSTER", "KEYSLOT", key])?;
+        let Value::Array(ranges) = client.try_call(&["CLUSTER", "SLOTS"])? else {
+            return Err(strange());
+        };
+        let number = |value: &Value| match value {
+            Value::Integer(number) => *number,
+            _ => -1,
+        };
+        for range in &ranges {
+            let Value::Array(range) = range else {
+                return Err(strange());
+            };
+            let [first, last, seats @ ..] = &range[..] else {
+                return Err(strange());
+            };
+            if (number(first)..=number(last)).contains(&number(&slot)) {
+                let node_of = |seat: &Value| {
+                    let Value::Array(seat) = seat else {
+                        return None;
+                    };
+                    let (host, port) = (seat[0].text(), number(&seat[1]));
+                    self.nodes.iter().position(|node| {
+                        let begin = i64::from(node.port);
+                        node.host == host
+                            && (begin..=begin + i64::from(self.bricks)).contains(&port)
+                    })
+                };
+                return seats
+                    .iter()
+                    .map(|it| node_of(it).ok_or_else(strange))
+                    .collect();
+            }
+        }
+        Err(strange())
+    }
+
+    /// The node that leads the control plane, as a node sees it.
+    ///
+    /// # Panics
+    /// If nobody leads for long.
+    #[must_use]
+    pub fn leader(&self) -> usize {
+        wait_for("a leader of the control plane", || {
+            let at = self.running()[0];
+            let status = self.status(at)?;
+            let leader = number_behind(&status, "\"leader\":")?;
+            let nodes = status.split("\"brick_ports\":").skip(1);
+            // The fields of a node are in alphabetical order.
+            nodes
+                .filter(|node| number_behind(node, "\"node\":") == Some(leader))
+                .find_map(|node| number_behind(node, "\"port\":"))
+                .and_then(|port| self.nodes.iter().position(|it| u64::from(it.port) == port))
+        })
+    }
+
+    /// What a node's `/status` says.
+    #[must_use]
+    pub fn status(&self, at: usize) -> Option<String> {
+        let node = &self.nodes[at];
+        http_get(&node.host, node.port + HTTP_OFFSET, "/status").ok()
+    }
+
     /// What all nodes have written to their logs, the end of each.
     #[must_use]
     pub fn logs(&self) -> String {
@@ -277,6 +398,24 @@ impl Cluster {
         }
         out
     }
+}
+
+fn number_behind(text: &str, name: &str) -> Option<u64> {
+    let (_, rest) = text.split_once(name)?;
+    let digits = rest.trim_start().split(|it: char| !it.is_ascii_digit());
+    digits.into_iter().next()?.parse().ok()
+}
+
+fn http_get(host: &str, port: u16, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect((host, port))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: {host}\r\n\r\n")?;
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply)?;
+    let (_, body) = reply
+        .split_once("\r\n\r\n")
+        .ok_or_else(|| std::io::Error::other("no HTTP"))?;
+    Ok(body.to_owned())
 }
 
 /// How long the lease of a node lasts, unless configured.

@@ -5,7 +5,8 @@
 //!
 //! Invariants:
 //! - Nothing of ours is shared with what is tested: requests are encoded and replies decoded by this
-//!   crate's own few lines, so that a mistake in `wire` cannot hide itself.
+//!   crate's own few lines, so that a mistake in `wire` cannot hide itself. Trials of failures ([`trial`]) go through the
+//!   client library, which is tried with the rest.
 //! - State is waited for by polling with a deadline, never by sleeping; no test asserts a time.
 //! - Every process is ended by the value that started it, by its id, also when a test panics.
 //! - A part that cannot run here (no Redis, no Python, not root) is announced in one line ([`skip`]).
@@ -17,9 +18,11 @@ pub mod deadline;
 pub mod differential;
 pub mod ledger;
 pub mod load;
+pub mod network;
 pub mod port;
 pub mod process;
 pub mod random;
 pub mod server;
 pub mod skip;
+pub mod trial;
 pub mod value;

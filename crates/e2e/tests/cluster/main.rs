@@ -3,5 +3,4 @@
 #![allow(clippy::unwrap_used, reason = "a test's failure is its message")]
 
 mod forming;
-mod history;
 mod survival;

@@ -1,128 +1,125 @@
-//! Failures while clients write and read through every node.
+//! Failures while clients write and read through the client library, judged by what they saw.
 
-use crate::history::History;
-use brickyard_e2e::client::Client;
 use brickyard_e2e::cluster::{Cluster, LEASE};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use brickyard_e2e::trial::{Keys, Setup, try_failure, wait_for_writes};
+use std::thread::sleep;
 
-const KEYS: usize = 40;
-
-/// Runs `harm` while clients write and read, and judges what they saw.
-fn under_load(name: &str, replicas: &str, harm: impl FnOnce(&Mutex<Cluster>)) {
-    let cluster = Cluster::start(&[0, 1, 2], 1, &[]);
-    cluster.create_table("t", &["REPLICAS", replicas, "PARTITIONS", "16"]);
-    let wanted = replicas.parse().unwrap();
-    cluster.wait_until_whole("t", wanted);
-    let ports: Vec<u16> = (0..cluster.len()).map(|at| cluster.port(at)).collect();
-    let cluster = Mutex::new(cluster);
-    let history = History::new(KEYS);
-    let next = AtomicUsize::new(0);
-    let connect = || {
-        let port = ports[next.fetch_add(1, Ordering::SeqCst) % ports.len()];
-        let mut client = Client::try_connect(port).ok()?;
-        let reply = client.try_call(&["TABLE", "USE", "t"]).ok()?;
-        (reply.text() == "OK").then_some(client)
-    };
-    std::thread::scope(|scope| {
-        for writer in 0..4 {
-            let (history, connect) = (&history, &connect);
-            let keys = writer * KEYS / 4..(writer + 1) * KEYS / 4;
-            scope.spawn(move || history.write(keys, connect));
-        }
-        for _ in 0..2 {
-            let (history, connect) = (&history, &connect);
-            scope.spawn(move || history.read(connect));
-        }
-        wait_for_writes(&history, 200);
-        harm(&cluster);
-        wait_for_writes(&history, 200);
-        history.end();
-    });
-    let cluster = cluster.into_inner().unwrap();
-    cluster.wait_until_whole("t", wanted);
-    for at in cluster.running() {
-        history.audit(&mut cluster.table(at, "t").unwrap());
-    }
-    let (writes, reads) = history.stalls();
-    println!(
-        "{name}: {} writes, {} reads, {} unknown, longest stall of writes {writes:?}, of reads {reads:?}",
-        history.writes.load(Ordering::SeqCst),
-        history.reads.load(Ordering::SeqCst),
-        history.unknown.load(Ordering::SeqCst),
-    );
-    let violations = history.violations.lock().unwrap();
-    assert!(violations.is_empty(), "{name}: {violations:#?}");
-}
-
-fn wait_for_writes(history: &History, count: u64) {
-    let begin = history.writes.load(Ordering::SeqCst);
-    brickyard_e2e::deadline::wait_for("writes", || {
-        (history.writes.load(Ordering::SeqCst) >= begin + count).then_some(())
-    });
+fn kill(cluster: &mut Cluster, at: usize, load: &brickyard_torture::Load) {
+    cluster.kill(at);
+    // As long as the others need to go on without it.
+    wait_for_writes(load);
+    cluster.launch(at);
 }
 
 #[test]
-fn killed_nodes_cost_nothing_acknowledged() {
-    under_load("kill -9 of each node in turn", "3", |cluster| {
-        for at in 0..3 {
-            let mut cluster = cluster.lock().unwrap();
-            cluster.kill(at);
-            let running = cluster.running()[0];
-            // As long as the others need to go on without it.
-            brickyard_e2e::deadline::wait_for("a write without the killed node", || {
-                let reply = cluster.table(running, "t").ok()?;
-                let mut client = reply;
-                let all = (0..KEYS).all(|key| {
-                    let name = format!("other{key}");
-                    client
-                        .try_call(&["SET", &name, "x"])
-                        .is_ok_and(|reply| reply.text() == "OK")
-                });
-                all.then_some(())
-            });
-            cluster.launch(at);
-            cluster.wait_until_formed();
-            cluster.wait_until_whole("t", 3);
-        }
-    });
+fn killed_backup_costs_nothing_acknowledged() {
+    let keys = Keys::Of {
+        primary: 0,
+        backup: 1,
+    };
+    try_failure(Setup::new("kill -9 of a backup"), keys, |cluster, load| {
+        kill(cluster, 1, load);
+    })
+    .map(|report| report.checked());
+}
+
+#[test]
+fn killed_primary_costs_nothing_acknowledged() {
+    let keys = Keys::Of {
+        primary: 0,
+        backup: 1,
+    };
+    try_failure(Setup::new("kill -9 of a primary"), keys, |cluster, load| {
+        kill(cluster, 0, load);
+    })
+    .map(|report| report.checked());
+}
+
+#[test]
+fn killed_leader_of_the_control_plane_costs_nothing_acknowledged() {
+    let setup = Setup::new("kill -9 of the control leader");
+    try_failure(setup, Keys::Any, |cluster, load| {
+        let leader = cluster.leader();
+        kill(cluster, leader, load);
+    })
+    .map(|report| report.checked());
 }
 
 #[test]
 fn all_nodes_killed_at_once_keep_everything() {
-    under_load("kill -9 of all nodes at once", "3", |cluster| {
-        let mut cluster = cluster.lock().unwrap();
+    let setup = Setup {
+        replicas: 3,
+        ..Setup::new("kill -9 of all nodes at once")
+    };
+    try_failure(setup, Keys::Any, |cluster, _| {
         for at in 0..3 {
             cluster.kill(at);
         }
         for at in [1, 0, 2] {
             cluster.launch(at);
         }
-        cluster.wait_until_formed();
-    });
+    })
+    .map(|report| report.checked());
 }
 
 #[test]
 fn paused_node_answers_nothing_stale_when_it_wakes() {
-    under_load("SIGSTOP for five leases", "2", |cluster| {
-        let at = 1;
-        cluster.lock().unwrap().signal(at, "STOP");
+    let setup = Setup::new("SIGSTOP for five leases");
+    try_failure(setup, Keys::Any, |cluster, _| {
+        cluster.signal(1, "STOP");
         // The pause itself is what is tested.
-        std::thread::sleep(Duration::from_millis(5 * LEASE.as_millis() as u64));
-        cluster.lock().unwrap().signal(at, "CONT");
-    });
+        sleep(5 * LEASE);
+        cluster.signal(1, "CONT");
+    })
+    .map(|report| report.checked());
 }
 
 #[test]
 fn rolling_restart_loses_nothing() {
-    under_load("rolling restart", "2", |cluster| {
+    let setup = Setup::new("rolling restart");
+    try_failure(setup, Keys::Any, |cluster, _| {
         for at in 0..3 {
-            let mut cluster = cluster.lock().unwrap();
             cluster.stop(at);
             cluster.launch(at);
             cluster.wait_until_formed();
             cluster.wait_until_whole("t", 2);
         }
-    });
+    })
+    .map(|report| report.checked());
+}
+
+fn cut(setup: Setup, pairs: &'static [(usize, usize)]) {
+    let setup = Setup {
+        can_be_cut: true,
+        ..setup
+    };
+    try_failure(setup, Keys::Any, |cluster, load| {
+        let network = cluster.network().expect("it was asked for");
+        for &(from, to) in pairs {
+            network.cut(from, to);
+        }
+        // Long enough for leases to run out; what is cut off must not serve then.
+        sleep(2 * LEASE);
+        wait_for_writes(load);
+        network.heal();
+    })
+    .map(|report| report.checked());
+}
+
+#[test]
+fn node_that_is_cut_off_does_no_harm() {
+    let setup = Setup::new("cut between a node and the others");
+    cut(setup, &[(0, 1), (1, 0), (0, 2), (2, 0)]);
+}
+
+#[test]
+fn node_that_is_not_heard_does_no_harm() {
+    let setup = Setup::new("a node's packets to the others are lost");
+    cut(setup, &[(0, 1), (0, 2)]);
+}
+
+#[test]
+fn node_that_hears_nothing_does_no_harm() {
+    let setup = Setup::new("the others' packets to a node are lost");
+    cut(setup, &[(1, 0), (2, 0)]);
 }

@@ -106,7 +106,9 @@ impl<D: Disk> AppendThread<D> {
                 }
                 let (id, position) = (append.id, appended.start);
                 self.reports.give(AppendReport::Appended { id, position });
-                self.progress.on_written(id, appended.end, append.sync);
+                let bytes = append.bytes.len();
+                self.progress
+                    .on_written(id, appended.end, bytes, append.sync);
             }
             Err(AppendError::Poisoned(poisoned)) => {
                 self.reports

@@ -9,9 +9,9 @@
 //! the directory covers all segments that are to be deleted by then, up to a bound.
 //!
 //! Under load that alone settles at two groups of clients that take turns: one waits for the sync
-//! while the other is answered and sends again. So where a sync found several batches waiting, the
-//! next one is held back for a part of what a sync takes: the groups meet, and half the syncs do.
-//! A client that is alone never waits for anybody.
+//! while the other is answered and sends again. So where a sync found several batches waiting, or more came
+//! meanwhile, the next one is held back until about as much is written as was under way, or for as long
+//! as the last one took: the groups meet, and half the syncs do. A client that is alone never waits for anybody.
 
 use super::timing::DiskStats;
 use crate::queue::Reports;
@@ -62,6 +62,10 @@ struct State<D: Disk> {
     is_dirty: bool,
     /// Batches that were written since the last sync began.
     batches: u32,
+    /// Bytes that were written so far.
+    bytes: u64,
+    /// A sync that is held back begins once so many bytes have been written.
+    held_for: u64,
     /// The sync thread sleeps without a timeout: it must be woken for the first write.
     is_idle: bool,
     /// The sync thread holds back for more batches: it need not be told of each.
@@ -79,6 +83,8 @@ impl<D: Disk> Progress<D> {
             checkpoints: VecDeque::new(),
             is_dirty: false,
             batches: 0,
+            bytes: 0,
+            held_for: 0,
             is_idle: false,
             is_holding: false,
             is_closed: false,
@@ -117,12 +123,14 @@ impl<D: Disk> Progress<D> {
         self.lock().rolled.push_back(rolled);
     }
 
-    pub(super) fn on_written(&self, id: BatchId, end: Position, sync: bool) {
+    /// A batch of so many bytes is in the log.
+    pub(super) fn on_written(&self, id: BatchId, end: Position, bytes: usize, sync: bool) {
         let mut state = self.lock();
         state.written = (id, end);
         state.is_dirty = true;
         state.batches += 1;
-        let is_holding = state.is_holding;
+        state.bytes += bytes as u64;
+        let is_holding = state.is_holding && state.bytes < state.held_for;
         let is_idle = std::mem::take(&mut state.is_idle);
         if sync {
             state.wanted = id;
@@ -209,6 +217,8 @@ enum Work {
         is_last: bool,
         /// How many batches it covers.
         batches: u32,
+        /// Bytes that were written before it.
+        bytes: u64,
     },
     /// Sleep, at most so long.
     Sleep(Option<Duration>),
@@ -229,8 +239,10 @@ impl<D: Disk> SyncThread<D> {
     fn serve(&mut self) -> Result<(), Poisoned> {
         // When the oldest unsynced write must be synced at the latest.
         let mut due = None;
-        // Before this instant a sync that a batch wants is held back.
+        // Before this instant a sync that a batch wants is held back, unless enough is written.
         let mut hold_until = Instant::now();
+        // Bytes that are synced.
+        let mut synced_bytes = 0;
         loop {
             let has_more = self.delete()?;
             match self.look(&mut due, hold_until) {
@@ -240,12 +252,14 @@ impl<D: Disk> SyncThread<D> {
                     checkpoints,
                     is_last,
                     batches,
+                    bytes,
                 } => {
                     let took = self.sync(id, end)?;
                     due = None;
+                    let synced = bytes - std::mem::replace(&mut synced_bytes, bytes);
                     hold_until = Instant::now();
-                    if batches > 1 {
-                        hold_until += (took / 2).min(HOLD_MAX);
+                    if self.expect(synced, bytes) || batches > 1 {
+                        hold_until += took.min(HOLD_MAX);
                     }
                     for token in checkpoints {
                         self.reports.give(SyncReport::Checkpointed(token));
@@ -260,6 +274,16 @@ impl<D: Disk> SyncThread<D> {
                 Work::Sleep(Some(timeout)) => thread::park_timeout(timeout),
             }
         }
+    }
+
+    /// Notes how much to hold the next sync for, after one of `synced` bytes that ended at `bytes`: what it has let go will
+    /// come back, and joins what came meanwhile. Tells whether anything came.
+    fn expect(&self, synced: u64, bytes: u64) -> bool {
+        let mut state = self.progress.lock();
+        let waiting = state.bytes - bytes;
+        // An eighth less: not everybody sends as much again.
+        state.held_for = bytes + (synced + waiting) / 8 * 7;
+        waiting > 0
     }
 
     /// Deletes a few of the segments that are to go, with one sync; true if there are more.
@@ -310,7 +334,7 @@ impl<D: Disk> SyncThread<D> {
             || wait.is_some_and(|wait| wait.is_zero());
         if is_wanted && !is_urgent {
             let hold = hold_until.saturating_duration_since(Instant::now());
-            if !hold.is_zero() {
+            if !hold.is_zero() && state.bytes < state.held_for {
                 state.is_holding = true;
                 return Work::Sleep(Some(hold));
             }
@@ -326,6 +350,7 @@ impl<D: Disk> SyncThread<D> {
                 checkpoints,
                 is_last: state.is_closed,
                 batches: std::mem::take(&mut state.batches),
+                bytes: state.bytes,
             };
         }
         state.is_idle = wait.is_none();

@@ -70,7 +70,7 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
         "Open loop, Poisson arrivals, {CONNECTIONS} connections; at most {} requests are due \
          and not answered, further ones are not sent. Capacity is what \
          is done of twice the rate of a closed loop ({CONNECTIONS} connections, pipeline {PIPELINE}), after \
-         {WARM_UPS} such runs; a row is the median of {} runs, interleaved with the other rows; done/s \
+         {WARM_UPS} such runs; a row is the median of {} runs, interleaved with the other rows and each time in another order; done/s \
          counts until the last reply. The short queue is {SHORT_QUEUE} of records that wait for the log.\n\n",
         grouped(WAITING_MAX as u64),
         campaign.effort.rounds,
@@ -137,10 +137,11 @@ fn measure_one(
         capacity = process.run(&open(closed_rate * 2.0))?.count_per_s;
     }
     let mut rows: [Vec<(Report, u64)>; TIMES.len()] = Default::default();
-    for _ in 0..campaign.effort.rounds {
-        for (row, times) in rows.iter_mut().zip(TIMES) {
-            let report = process.run(&open(capacity * times))?;
-            row.push((report, process.resident_bytes()?));
+    for round in 0..campaign.effort.rounds {
+        // Each round begins with another row: what one leaves behind (a log to be cleaned) the next has to bear.
+        for at in (0..TIMES.len()).map(|at| (at + round as usize) % TIMES.len()) {
+            let report = process.run(&open(capacity * TIMES[at]))?;
+            rows[at].push((report, process.resident_bytes()?));
         }
     }
     out.push_str(

@@ -1,0 +1,207 @@
+//! A failure under load: what clients saw, how long they waited, and when all replicas were back.
+
+use crate::cluster::Cluster;
+use crate::deadline::wait_for;
+use crate::network::Network;
+use crate::value::Value;
+use brickyard_torture::{Action, Judged, Kind, Load, LoadOptions, Operation, Outcome, Recording};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// Successful writes that there must be before and after the failure.
+const WRITES: u64 = 500;
+
+/// What is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// What people call it.
+    pub name: &'static str,
+    /// Replicas of the table.
+    pub replicas: usize,
+    /// What the table is made with, besides.
+    pub attributes: &'static [&'static str],
+    /// Whether the nodes are on a network that can be cut.
+    pub can_be_cut: bool,
+    /// Keys that the load uses.
+    pub keys: usize,
+}
+
+impl Setup {
+    /// Two replicas, sixteen partitions, forty keys.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            replicas: 2,
+            attributes: &["PARTITIONS", "16"],
+            can_be_cut: false,
+            keys: 40,
+        }
+    }
+}
+
+/// Which keys a load uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// Any.
+    Any,
+    /// Those whose primary is this node, and whose first backup that one.
+    Of {
+        /// The primary.
+        primary: usize,
+        /// The backup.
+        backup: usize,
+    },
+}
+
+/// What came of a trial.
+#[derive(Debug)]
+pub struct Report {
+    /// What was tried.
+    pub name: &'static str,
+    /// What the judge said.
+    pub judged: Result<Judged, String>,
+    /// The longest that a write took, all its attempts together, while and after the failure.
+    pub write_wait: Duration,
+    /// The same for reads.
+    pub read_wait: Duration,
+    /// From the end of the failure until every partition had all its replicas in sync.
+    pub whole_after: Duration,
+    /// When the failure began, and when it ended, since the load began.
+    pub failure: (Duration, Duration),
+    /// Everything that the clients saw.
+    pub recording: Recording,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        write!(f, "{}: ", self.name)?;
+        match &self.judged {
+            Ok(judged) => write!(
+                f,
+                "{} operations, {} of unknown outcome, linearizable",
+                judged.operations, judged.unknown
+            )?,
+            Err(violation) => write!(f, "NOT LINEARIZABLE: {violation}")?,
+        }
+        write!(
+            f,
+            "; longest wait of a write {:.0} ms, of a read {:.0} ms; whole after {:.0} ms",
+            millis(self.write_wait),
+            millis(self.read_wait),
+            millis(self.whole_after)
+        )
+    }
+}
+
+impl Report {
+    /// Passes it on if clients saw one table.
+    ///
+    /// # Panics
+    /// If not; the violation is shown.
+    #[must_use]
+    pub fn checked(self) -> Self {
+        println!("{self}");
+        assert!(self.judged.is_ok(), "{self}");
+        self
+    }
+}
+
+/// Starts a cluster and a load, makes something go wrong, and waits until all is well again. `None` where this machine cannot do
+/// it; one line was printed then.
+///
+/// # Panics
+/// If the cluster does not form or does not become whole again.
+pub fn try_failure(
+    setup: Setup,
+    keys: Keys,
+    harm: impl FnOnce(&mut Cluster, &Load),
+) -> Option<Report> {
+    let network = if setup.can_be_cut {
+        Some(Network::new(3)?)
+    } else {
+        None
+    };
+    let mut cluster = Cluster::start_on(network, &[0, 1, 2], 1, &[]);
+    let replicas = setup.replicas.to_string();
+    let attributes = [&["REPLICAS", &replicas][..], setup.attributes].concat();
+    cluster.create_table("t", &attributes);
+    cluster.wait_until_whole("t", setup.replicas);
+    let keys = keys_for(&cluster, keys, setup.keys);
+    let options = LoadOptions::new(cluster.seeds(), "t", keys.clone());
+    let load = Load::start(options).unwrap_or_else(|error| panic!("{error}"));
+    let zero = Instant::now() - Duration::from_nanos(load.now());
+    wait_for_writes(&load);
+    let begin = load.now();
+    harm(&mut cluster, &load);
+    let end = load.now();
+    cluster.wait_until_formed();
+    cluster.wait_until_whole("t", setup.replicas);
+    let whole = load.now();
+    wait_for_writes(&load);
+    let last = load.now();
+    let mut recording = load.stop();
+    audit(&cluster, &keys, zero, &mut recording);
+    let wait = |kind| Duration::from_nanos(recording.longest(kind, begin, last));
+    Some(Report {
+        name: setup.name,
+        judged: recording.judge().map_err(|violation| violation.to_string()),
+        write_wait: wait(Kind::Write),
+        read_wait: wait(Kind::Read),
+        whole_after: Duration::from_nanos(whole - end),
+        failure: (Duration::from_nanos(begin), Duration::from_nanos(end)),
+        recording,
+    })
+}
+
+/// Waits until some more writes have succeeded.
+///
+/// # Panics
+/// If they do not.
+pub fn wait_for_writes(load: &Load) {
+    let begin = load.done(Kind::Write);
+    wait_for("writes", || {
+        (load.done(Kind::Write) >= begin + WRITES).then_some(())
+    });
+}
+
+fn keys_for(cluster: &Cluster, keys: Keys, count: usize) -> Vec<String> {
+    let all = (0..).map(|at| format!("key{at}"));
+    match keys {
+        Keys::Any => all.take(count).collect(),
+        Keys::Of { primary, backup } => all
+            .filter(|key| {
+                let holders = cluster.holders("t", key).unwrap_or_default();
+                holders.starts_with(&[primary, backup])
+            })
+            .take(count)
+            .collect(),
+    }
+}
+
+/// Reads every key through every node, now that all is quiet.
+fn audit(cluster: &Cluster, keys: &[String], zero: Instant, recording: &mut Recording) {
+    let now = || u64::try_from(zero.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    for at in cluster.running() {
+        let mut client = cluster
+            .table(at, "t")
+            .unwrap_or_else(|error| panic!("node {at}: {error}"));
+        for key in keys {
+            let called = now();
+            let value = match client.call(&["GET", key]) {
+                Value::Bulk(value) => Some(value.into()),
+                Value::NullBulk => None,
+                other => panic!("GET {key} at node {at}: {other}"),
+            };
+            recording.operations.push(Operation {
+                key: key.as_bytes().into(),
+                action: Action::Get,
+                called,
+                returned: now(),
+                outcome: Outcome::Value(value),
+                client: 1000 + at as u32,
+            });
+        }
+    }
+}

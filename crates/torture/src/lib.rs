@@ -1,0 +1,24 @@
+//! A load that remembers everything: for trying a cluster under failures, and judging what its clients saw.
+//!
+//! In:  the addresses of a running cluster ([`LoadOptions`]), and failures that somebody else makes meanwhile.
+//! Out: a [`Recording`]: every operation with its outcome, which `brickyard-history` judges; how long callers waited
+//! at worst; throughput over time, and a picture of it ([`plot`]).
+//!
+//! The load goes through the client library, as a program's would: it follows the cluster's changes, tries again what is
+//! safe to try again, and may read from any replica.
+//!
+//! Reading order: `load`, `worker` (what each client does), `recording`, `plot`.
+//!
+//! Invariant: an operation that is not in the recording was not sent.
+//!
+//! Not here: processes and their ends; whoever starts a load makes the failures.
+
+mod load;
+mod plot;
+mod recording;
+mod worker;
+
+pub use brickyard_history::{Action, Judged, Nanos, Operation, Outcome, Violation};
+pub use load::{Load, LoadError, LoadOptions};
+pub use plot::{Mark, plot};
+pub use recording::{Kind, Recording, Sample, Wait};

@@ -1,0 +1,147 @@
+//! What a load's clients saw.
+
+use brickyard_history::{Judged, Nanos, Operation, Violation, judge};
+
+/// Reads and writes, which have different promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Something that changes nothing.
+    Read = 0,
+    /// Everything else.
+    Write = 1,
+}
+
+/// How long somebody waited for something to succeed, all attempts together.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// For what.
+    pub kind: Kind,
+    /// From when.
+    pub called: Nanos,
+    /// Until when.
+    pub returned: Nanos,
+}
+
+/// What was done in a piece of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Its middle, in seconds since the load began.
+    pub at: f64,
+    /// Reads a second.
+    pub reads: f64,
+    /// Writes a second.
+    pub writes: f64,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Recording {
+    /// Every operation, in the order of the calls.
+    pub operations: Vec<Operation>,
+    /// Every wait that ended well, in the order of the calls.
+    pub waits: Vec<Wait>,
+    /// Attempts that were refused or not answered, and known not to have been executed.
+    pub refused: u64,
+}
+
+impl Recording {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.operations.extend(other.operations);
+        self.waits.extend(other.waits);
+        self.refused += other.refused;
+    }
+
+    pub(crate) fn sort(&mut self) {
+        self.operations.sort_by_key(|it| it.called);
+        self.waits.sort_by_key(|it| it.called);
+    }
+
+    /// Whether one table, one operation at a time, could have answered so.
+    ///
+    /// # Errors
+    /// The first violation, if not: something acknowledged was lost, a read was stale, a write happened twice.
+    pub fn judge(&self) -> Result<Judged, Violation> {
+        judge(&self.operations, |_| None)
+    }
+
+    /// The longest wait for something of a kind that was under way at some time between the two.
+    #[must_use]
+    pub fn longest(&self, kind: Kind, from: Nanos, to: Nanos) -> Nanos {
+        let waits = self.waits.iter().filter(|wait| wait.kind == kind);
+        waits
+            .filter(|wait| wait.called <= to && wait.returned >= from)
+            .map(|wait| wait.returned - wait.called)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Throughput over time, in pieces of so many nanoseconds.
+    #[must_use]
+    pub fn samples(&self, piece: Nanos) -> Vec<Sample> {
+        let last = self.waits.iter().map(|wait| wait.returned).max();
+        let count = (last.unwrap_or(0) / piece) as usize;
+        let seconds = piece as f64 / 1e9;
+        let mut samples: Vec<Sample> = (0..count)
+            .map(|at| Sample {
+                at: (at as f64 + 0.5) * seconds,
+                ..Sample::default()
+            })
+            .collect();
+        for wait in &self.waits {
+            if let Some(sample) = samples.get_mut((wait.returned / piece) as usize) {
+                match wait.kind {
+                    Kind::Read => sample.reads += 1.0 / seconds,
+                    Kind::Write => sample.writes += 1.0 / seconds,
+                }
+            }
+        }
+        samples
+    }
+}
+
+#[cfg(test)]
+mod recording_test {
+    use super::*;
+
+    fn wait(kind: Kind, called: Nanos, returned: Nanos) -> Wait {
+        Wait {
+            kind,
+            called,
+            returned,
+        }
+    }
+
+    #[test]
+    fn longest_wait_is_looked_for_among_those_under_way() {
+        let recording = Recording {
+            waits: vec![
+                wait(Kind::Write, 0, 50),
+                wait(Kind::Write, 100, 130),
+                wait(Kind::Read, 100, 900),
+                wait(Kind::Write, 120, 125),
+            ],
+            ..Recording::default()
+        };
+        assert_eq!(recording.longest(Kind::Write, 60, 140), 30);
+        assert_eq!(recording.longest(Kind::Write, 40, 140), 50);
+        assert_eq!(recording.longest(Kind::Read, 0, 99), 0);
+    }
+
+    #[test]
+    fn samples_count_what_ended_in_them() {
+        let second = 1_000_000_000;
+        let recording = Recording {
+            waits: vec![
+                wait(Kind::Write, 0, 10),
+                wait(Kind::Write, 0, second - 1),
+                wait(Kind::Read, 0, second + 1),
+                wait(Kind::Read, 0, 2 * second),
+            ],
+            ..Recording::default()
+        };
+        let samples = recording.samples(second);
+        let seen: Vec<(f64, f64)> = samples.iter().map(|it| (it.reads, it.writes)).collect();
+        assert_eq!(seen, [(0.0, 2.0), (1.0, 0.0)]);
+        assert_eq!(samples[1].at, 1.5);
+    }
+}
