@@ -1,0 +1,112 @@
+//! `EXEC`: the commands of a transaction against one view, and what they write as one record.
+
+use super::dropped_table;
+use super::run::{Ran, admit};
+use crate::core::Core;
+use crate::gather::REPLY_TOO_LONG;
+use crate::log::Writer;
+use crate::output::Gate;
+use crate::settings::Settings;
+use crate::transaction::{Step, Transaction};
+use crate::view::{Asker, ColdValue, View};
+use brickyard_command::{Failure, execute as execute_command, table::flag};
+use brickyard_wire::{Protocol, Reply};
+
+/// Runs a transaction: its watched keys are as they were, and all of its writes are one record; or
+/// nothing happens.
+pub(super) fn run_transaction(
+    core: &mut Core,
+    transaction: &Transaction,
+    table: usize,
+    protocol: Protocol,
+    writer: Writer,
+    values: &[ColdValue],
+    out: &mut Vec<u8>,
+) -> Ran {
+    let first = transaction.steps.iter().find_map(|step| match step {
+        Step::Command(spec, args) => args
+            .as_args()
+            .get(spec.key_first as usize)
+            .map(<[u8]>::to_vec),
+        Step::Reply(_) => None,
+    });
+    let first = first.or_else(|| transaction.watches.first().map(|watch| watch.key.clone()));
+    let mut reply = Reply::new(out, protocol);
+    let Some(location) = first.as_ref().and_then(|key| core.locate(table, key)) else {
+        reply.error_bytes(dropped_table().as_bytes());
+        return Ran::Done(Gate::OPEN);
+    };
+    let key = first.unwrap_or_default();
+    for step in &transaction.steps {
+        if let Step::Command(spec, _) = step
+            && !spec.has(flag::READONLY)
+            && let Err(error) = admit(core, spec, table)
+        {
+            reply.error_bytes(error.as_bytes());
+            return Ran::Done(Gate::OPEN);
+        }
+    }
+    let asker = Asker {
+        writer,
+        reads_only: false,
+        writes_many: true,
+    };
+    let mut view = View::new(core, table, asker, (&key, location), values);
+    for watch in &transaction.watches {
+        match view.version(&watch.key) {
+            Ok(op) if op == watch.op => {}
+            Ok(_) => {
+                reply.null_array();
+                return Ran::Done(view.abandon().gate);
+            }
+            Err(error) => {
+                reply.error_bytes(error.as_bytes());
+                return Ran::Done(view.abandon().gate);
+            }
+        }
+    }
+    let start = reply.position();
+    let bytes_max = Settings::load(&view.settings().output_bytes_max);
+    let mut is_suspended = false;
+    reply.array(transaction.steps.len());
+    for step in &transaction.steps {
+        if (reply.position() - start) as u64 > bytes_max {
+            let gate = view.abandon().gate;
+            reply.truncate(start);
+            reply.error_bytes(REPLY_TOO_LONG.as_bytes());
+            return Ran::Done(gate);
+        }
+        match step {
+            Step::Reply(bytes) => reply.raw(bytes),
+            Step::Command(spec, args) => {
+                let (start, staged) = (reply.position(), view.staged());
+                match execute_command(spec.id, args.as_args(), &mut view, &mut reply) {
+                    Ok(()) => {}
+                    Err(Failure::Error(error)) => {
+                        view.take_back(staged);
+                        reply.truncate(start);
+                        reply.error_bytes(error.as_bytes());
+                    }
+                    // Goes on only to see what else it needs: all of it is read at once then.
+                    Err(Failure::Suspend) => is_suspended = true,
+                }
+            }
+        }
+    }
+    if is_suspended {
+        let finished = view.abandon();
+        if let Some(detour) = finished.detour {
+            reply.truncate(start);
+            return Ran::Detour(detour);
+        }
+        let wanted = finished.wanted.iter().map(|want| want.value_len as usize);
+        let read: usize = values.iter().map(|value| value.value.len()).sum();
+        if (read + wanted.sum::<usize>()) as u64 > bytes_max {
+            reply.truncate(start);
+            reply.error_bytes(REPLY_TOO_LONG.as_bytes());
+            return Ran::Done(finished.gate);
+        }
+        return Ran::Wants(finished.wanted);
+    }
+    Ran::Done(view.finish().gate)
+}

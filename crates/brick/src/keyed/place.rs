@@ -1,0 +1,285 @@
+//! Which brick executes what a client asked for: this one, another, or this one later.
+
+use super::standing::Standing;
+use super::{error_line, writer_of};
+use crate::brick::Brick;
+use crate::connection::ConnectionId;
+use crate::forward::{Forward, ForwardRequest, Origin, Token, Work};
+use crate::gather::{Gather, Join};
+use crate::output::Gate;
+use crate::view::Detour;
+use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, keys, lookup};
+use brickyard_routing::{Location, Member};
+use brickyard_types::Instant;
+use brickyard_wire::Protocol;
+
+impl Brick {
+    /// Splits a command by key; each part is a command on one key.
+    pub(super) fn scatter(
+        &mut self,
+        id: ConnectionId,
+        spec: &'static Spec,
+        part: &'static str,
+        join: Join,
+        args: &Args<'_>,
+    ) {
+        let Some(part_spec) = lookup(part.as_bytes()) else {
+            return;
+        };
+        let step = spec.key_step as usize;
+        if !(args.len() - 1).is_multiple_of(step) {
+            return self.refuse(id, Some(spec), &ErrorReply::wrong_arity(spec.name));
+        }
+        let connection = &self.connections[id.0 as usize];
+        let protocol = connection.session.protocol;
+        let table = connection.session.table;
+        let places: Vec<usize> = keys(spec, *args).collect();
+        let bytes = args.from(0).map(<[u8]>::len).sum();
+        let gather = Gather::new(join, protocol, places.len())
+            .within(self.output_bytes_max())
+            .costing(bytes);
+        let token = self.open_gather(id, gather);
+        for (part, at) in places.into_iter().enumerate() {
+            let token = Token {
+                part: part as u32,
+                ..token
+            };
+            let mut part_args = OwnedArgs::with_capacity(args.at(at).len() + 8, 1 + step);
+            part_args.push(part_spec.name.as_bytes());
+            for offset in 0..step {
+                part_args.push(args.at(at + offset));
+            }
+            let work = Work::Command(part_spec, part_args);
+            self.place(work, table, protocol, token, Some(args.at(at)));
+        }
+    }
+
+    /// Runs work for a client of this brick where it belongs: here, or on the brick that owns
+    /// `key`.
+    pub(crate) fn place(
+        &mut self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        token: Token,
+        key: Option<&[u8]>,
+    ) {
+        let until = self.core.deadline();
+        let origin = Origin {
+            member: self.core.member(),
+            token,
+        };
+        let id = self.core.table(table).map(|state| state.id);
+        let is_quiet = self.stalls.is_empty() && self.remotes.lanes.is_empty();
+        let id = id.filter(|_| !is_quiet);
+        if let Some(lane) = id.and_then(|id| self.lane(&origin, id, &work)) {
+            let is_stalled = self.stalls.lanes.is_busy(lane);
+            if is_stalled || self.has_asked(lane) {
+                let leaf = key.and_then(|key| self.core.locate(table, key));
+                let owner = leaf.zip(self.core.table(table));
+                let owner = owner.map(|(at, state)| state.owner(at.leaf));
+                return match owner {
+                    Some(owner) if !is_stalled && owner != self.core.member() => {
+                        self.forward(owner, token, table, protocol, work, until);
+                    }
+                    _ => self.stall(work, table, protocol, token),
+                };
+            }
+        }
+        self.place_until(work, table, protocol, token, key, until);
+    }
+
+    /// As [`Self::place`], for work that is given up at `until`.
+    pub(crate) fn place_until(
+        &mut self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        token: Token,
+        key: Option<&[u8]>,
+        until: Instant,
+    ) {
+        let origin = Origin {
+            member: self.core.member(),
+            token,
+        };
+        match self.standing_of(&work, table, key) {
+            Standing::Serves => {
+                let writer = self.writer(token.connection);
+                self.run_for(work, table, protocol, origin, writer);
+            }
+            Standing::TooFew(error) => self.complete(origin, error_line(&error), Gate::OPEN),
+            Standing::Elsewhere(owner) => self.forward(owner, token, table, protocol, work, until),
+            Standing::Waits => {
+                if let Some(request) = self.request(work, table, protocol, token, until) {
+                    self.stall_request(request, origin, until);
+                }
+            }
+        }
+    }
+
+    /// Runs work that another brick has asked for, if it belongs here.
+    pub(crate) fn run_for_peer(
+        &mut self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        origin: Origin,
+        key: Option<&[u8]>,
+        until: Instant,
+    ) {
+        match self.standing_of(&work, table, key) {
+            Standing::Serves => {
+                let writer = writer_of(origin.member, origin.token.connection);
+                self.run_for(work, table, protocol, origin, writer);
+            }
+            Standing::TooFew(error) => self.complete(origin, error_line(&error), Gate::OPEN),
+            Standing::Elsewhere(_) => self.refuse_misplaced(origin.member, origin.token),
+            Standing::Waits => {
+                if let Some(request) = self.request(work, table, protocol, origin.token, until) {
+                    self.stall_request(request, origin, until);
+                }
+            }
+        }
+    }
+
+    /// Asks another brick.
+    pub(crate) fn forward(
+        &mut self,
+        owner: Member,
+        token: Token,
+        table: usize,
+        protocol: Protocol,
+        work: Work,
+        until: Instant,
+    ) {
+        self.core.stats().forwards.add(1);
+        let origin = Origin {
+            member: self.core.member(),
+            token,
+        };
+        let Some(state) = self.core.table(table) else {
+            return;
+        };
+        let request = ForwardRequest {
+            token,
+            table: state.id,
+            protocol,
+            work,
+            until,
+            lane: None,
+        };
+        let is_remote = owner.node != self.core.shared.node;
+        let lane = is_remote.then(|| self.lane(&origin, request.table, &request.work));
+        let request = ForwardRequest {
+            lane: lane.flatten(),
+            ..request
+        };
+        self.remotes.lanes.enter(request.lane);
+        self.core.outbox.push(owner, Forward::Request(request));
+    }
+
+    pub(crate) fn moved(&self, location: Location, owner: Member) -> ErrorReply {
+        let shared = &self.core.shared;
+        let address = self.core.catalog.address(owner);
+        // Of a brick that is not in the cluster any more this node will know the successor.
+        let (host, port) = address.map_or((shared.advertise_host.as_str(), shared.port), |it| {
+            (it.host, it.port)
+        });
+        let moved = brickyard_routing::Moved {
+            slot: location.slot,
+            host,
+            port,
+        };
+        ErrorReply::new(moved.to_string())
+    }
+
+    fn request(
+        &self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        token: Token,
+        until: Instant,
+    ) -> Option<ForwardRequest> {
+        let state = self.core.table(table)?;
+        Some(ForwardRequest {
+            token,
+            table: state.id,
+            protocol,
+            work,
+            until,
+            lane: None,
+        })
+    }
+
+    /// Sets a client's work aside until it can run.
+    pub(super) fn stall(&mut self, work: Work, table: usize, protocol: Protocol, token: Token) {
+        let origin = Origin {
+            member: self.core.member(),
+            token,
+        };
+        let until = self.core.deadline();
+        if let Some(request) = self.request(work, table, protocol, token, until) {
+            self.stall_request(request, origin, until);
+        }
+    }
+
+    pub(super) fn detour(
+        &mut self,
+        detour: Detour,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        token: Token,
+        leaf: u32,
+    ) {
+        let owner = self.core.table(table).map(|state| state.owner(leaf));
+        match (detour, owner) {
+            (Detour::AskPrimary, Some(owner)) if owner != self.core.member() => {
+                let until = self.core.deadline();
+                self.forward(owner, token, table, protocol, work, until);
+            }
+            _ => self.stall(work, table, protocol, token),
+        }
+    }
+
+    /// Work that was not executed here waits, or goes to the primary.
+    pub(crate) fn take_detour(
+        &mut self,
+        detour: Detour,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        origin: Origin,
+    ) {
+        let leaf = work
+            .first_key()
+            .and_then(|key| self.core.locate(table, key))
+            .map_or(0, |location| location.leaf);
+        if origin.member == self.core.member() {
+            return self.detour(detour, work, table, protocol, origin.token, leaf);
+        }
+        if detour == Detour::AskPrimary {
+            // Whoever asks will have heard of the primary, or will.
+            return self.refuse_misplaced(origin.member, origin.token);
+        }
+        let until = self.core.deadline();
+        if let Some(request) = self.request(work, table, protocol, origin.token, until) {
+            self.stall_request(request, origin, until);
+        }
+    }
+}
+
+/// The commands that are split by key: the command on one key, and how the replies join.
+pub(super) const fn split(id: CommandId) -> Option<(&'static str, Join)> {
+    match id {
+        CommandId::Mget => Some(("get", Join::Array)),
+        CommandId::Mset => Some(("set", Join::Ok)),
+        CommandId::Del => Some(("del", Join::Sum)),
+        CommandId::Unlink => Some(("unlink", Join::Sum)),
+        CommandId::Exists => Some(("exists", Join::Sum)),
+        CommandId::Touch => Some(("touch", Join::Sum)),
+        _ => None,
+    }
+}

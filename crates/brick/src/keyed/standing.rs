@@ -1,0 +1,131 @@
+//! What this brick may do with a partition at this moment.
+
+use crate::brick::Brick;
+use crate::connection::ConnectionId;
+use crate::core::{Core, TableState};
+use crate::forward::Work;
+use crate::remote::only_reads;
+use crate::stall::Lane;
+use brickyard_command::ErrorReply;
+use brickyard_replication::Role;
+use brickyard_routing::{Location, Member};
+
+/// Whether a command may run on a partition here and now.
+pub(super) enum Standing {
+    Serves,
+    /// Not now.
+    Waits,
+    /// Another brick orders its operations.
+    Elsewhere(Member),
+    /// Too few replicas are in sync for a write.
+    TooFew(ErrorReply),
+}
+
+impl Brick {
+    /// Whether the work may run here and now.
+    pub(crate) fn may_run(&self, work: &Work, table: usize) -> bool {
+        matches!(
+            self.standing_of(work, table, work.first_key()),
+            Standing::Serves
+        )
+    }
+
+    pub(super) fn standing_of(&self, work: &Work, table: usize, key: Option<&[u8]>) -> Standing {
+        let location = key.and_then(|key| self.core.locate(table, key));
+        match (location, self.core.table(table)) {
+            (Some(location), Some(state)) => {
+                let reads_only = only_reads(work);
+                standing(&self.core, state, location.leaf, reads_only, true)
+            }
+            _ => Standing::Serves,
+        }
+    }
+
+    /// What the connection asked of the partition before is on its way elsewhere, or waits: this goes the
+    /// same way (PROTOCOL rule 26).
+    pub(super) fn behind_earlier(
+        &self,
+        standing: Standing,
+        id: ConnectionId,
+        location: Location,
+        state: &TableState,
+    ) -> Standing {
+        let lane = Lane {
+            member: self.core.member(),
+            connection: id,
+            partition: location.partition,
+        };
+        if self.stalls.lanes.is_busy(lane) {
+            return Standing::Waits;
+        }
+        if !self.has_asked(lane) {
+            return standing;
+        }
+        match state.owner(location.leaf) {
+            owner if owner != self.core.member() => Standing::Elsewhere(owner),
+            _ => Standing::Waits,
+        }
+    }
+
+    /// Whether something of the lane is with another brick, or about to go there.
+    pub(super) fn has_asked(&self, lane: Lane) -> bool {
+        self.remotes.lanes.is_busy(lane)
+    }
+}
+
+/// What this brick may do with a partition at this moment.
+#[inline]
+pub(super) fn standing(
+    core: &Core,
+    state: &TableState,
+    leaf: u32,
+    reads_only: bool,
+    from_backup: bool,
+) -> Standing {
+    let partition = state.partitions.get(leaf as usize).and_then(Option::as_ref);
+    if let Some(partition) = partition
+        && partition.is_primary()
+    {
+        let status = partition.status;
+        let may = if reads_only {
+            status.serves_reads
+        } else {
+            status.accepts_writes && !core.is_adopting()
+        };
+        if may && core.replicas.is_leased {
+            return Standing::Serves;
+        }
+        return too_few(state, leaf, reads_only).map_or(Standing::Waits, Standing::TooFew);
+    }
+    if let Some(partition) = partition
+        && reads_only
+        && from_backup
+        && partition.status.role == Role::Backup
+        && partition.status.serves_reads
+        && core.replicas.is_leased
+    {
+        return Standing::Serves;
+    }
+    let owner = state.owner(leaf);
+    if owner == core.member() {
+        Standing::Waits
+    } else {
+        Standing::Elsewhere(owner)
+    }
+}
+
+#[cold]
+fn too_few(state: &TableState, leaf: u32, reads_only: bool) -> Option<ErrorReply> {
+    let group = state.map.groups().get(leaf as usize)?;
+    let (have, want) = (
+        group.in_sync().count(),
+        usize::from(state.attributes.min_in_sync),
+    );
+    (!reads_only && have < want).then(|| {
+        ErrorReply::new(format!(
+            "NOREPLICAS {have} of the replicas of this key are in sync and table '{}' wants {want} for a write; \
+             the write was not executed",
+            state.name
+        ))
+    })
+}

@@ -1,0 +1,219 @@
+//! The trait through which commands read and write.
+
+use super::newest::{Newest, newest};
+use super::write::NOTHING;
+use super::{ColdWanted, View, error};
+use crate::gather::REPLY_TOO_LONG;
+use brickyard_command::{Entry, Failure, Keyspace, Probe, Put as CommandPut};
+use brickyard_routing::Location;
+use brickyard_table::KeyHash;
+use brickyard_types::record::Kind;
+use brickyard_types::{PartitionId, UnixMillis};
+
+/// Bytes of values that any command may read; past that the settings are asked.
+const READ_BYTES_FREE: usize = 1 << 20;
+
+impl Keyspace for View<'_> {
+    #[inline]
+    fn now(&self) -> UnixMillis {
+        self.core.unix
+    }
+
+    #[inline]
+    fn value_bytes_max(&self) -> usize {
+        self.core.shared.value_bytes_max
+    }
+
+    #[inline]
+    fn read(&mut self, key: &[u8]) -> Result<Option<Entry<'_>>, Failure> {
+        if self.reads.bytes > READ_BYTES_FREE && self.reads_too_much() {
+            return Err(Failure::Error(REPLY_TOO_LONG));
+        }
+        let location = self.locate(key);
+        let Self {
+            core,
+            place,
+            asker,
+            values,
+            gate,
+            wanted,
+            expired,
+            is_unsettled,
+            reads,
+            ..
+        } = self;
+        match newest(core, *place, *asker, values, key, location, gate) {
+            Newest::Hot {
+                value,
+                expires_at,
+                op,
+                raw,
+            } => {
+                reads.hits += 1;
+                reads.bytes += value.len();
+                Ok(Some(Entry {
+                    value,
+                    expires_at,
+                    op,
+                    raw,
+                }))
+            }
+            Newest::None => {
+                reads.misses += 1;
+                Ok(None)
+            }
+            Newest::Expired => {
+                reads.misses += 1;
+                note_expired(expired, location, key);
+                Ok(None)
+            }
+            Newest::Unsettled => {
+                *is_unsettled = true;
+                Err(Failure::Suspend)
+            }
+            Newest::Damaged { partition, table } => Err(damaged(partition, table)),
+            Newest::Cold {
+                op, len, position, ..
+            } => {
+                reads.bytes += len as usize;
+                wanted.push(ColdWanted {
+                    place: *place,
+                    hash: KeyHash(location.key_hash),
+                    name: key.to_vec(),
+                    op,
+                    position,
+                    value_len: len,
+                });
+                Err(Failure::Suspend)
+            }
+        }
+    }
+
+    #[inline]
+    fn probe(&mut self, key: &[u8]) -> Result<Option<Probe>, Failure> {
+        let location = self.locate(key);
+        let Self {
+            core,
+            place,
+            asker,
+            values,
+            gate,
+            expired,
+            is_unsettled,
+            reads,
+            ..
+        } = self;
+        match newest(core, *place, *asker, values, key, location, gate) {
+            Newest::None => {
+                reads.misses += 1;
+                Ok(None)
+            }
+            Newest::Expired => {
+                reads.misses += 1;
+                note_expired(expired, location, key);
+                Ok(None)
+            }
+            Newest::Unsettled => {
+                *is_unsettled = true;
+                Err(Failure::Suspend)
+            }
+            Newest::Damaged { partition, table } => Err(damaged(partition, table)),
+            Newest::Hot {
+                value,
+                expires_at,
+                op,
+                raw,
+            } => {
+                reads.hits += 1;
+                Ok(Some(Probe {
+                    value_len: value.len(),
+                    expires_at,
+                    op,
+                    raw,
+                }))
+            }
+            Newest::Cold {
+                op,
+                expires_at,
+                raw,
+                len,
+                ..
+            } => {
+                reads.hits += 1;
+                Ok(Some(Probe {
+                    value_len: len as usize,
+                    expires_at,
+                    op,
+                    raw,
+                }))
+            }
+        }
+    }
+
+    fn put(&mut self, key: &[u8], put: CommandPut<'_>) -> Result<(), Failure> {
+        let location = self.locate(key);
+        self.check_put(key, put.value.iter().map(|piece| piece.len()).sum())?;
+        if self.asker.writes_many {
+            self.core.staging.push(location, Kind::Put, key, &put);
+        } else {
+            assert!(
+                !self.has_written,
+                "a command that writes more than once must say so"
+            );
+            self.write(location, Kind::Put, key, &put);
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Failure> {
+        if self.probe(key)?.is_none() {
+            return Ok(false);
+        }
+        let location = self.locate(key);
+        if self.asker.writes_many {
+            self.core
+                .staging
+                .push(location, Kind::Delete, key, &NOTHING);
+        } else {
+            self.write(location, Kind::Delete, key, &NOTHING);
+        }
+        Ok(true)
+    }
+
+    fn database(&self) -> Option<u16> {
+        match self.state().name.as_str() {
+            "default" => Some(0),
+            name => name.parse().ok().filter(|number| (1..16).contains(number)),
+        }
+    }
+
+    fn memory_bytes(&mut self, key: &[u8]) -> Result<Option<usize>, Failure> {
+        let Some(probe) = self.probe(key)? else {
+            return Ok(None);
+        };
+        let location = self.locate(key);
+        let local = self.partition_mut().local;
+        let bytes = self
+            .state()
+            .table
+            .record_memory(local, KeyHash(location.key_hash), key);
+        // A value that has not committed has no record yet.
+        Ok(Some(bytes.unwrap_or(key.len() + probe.value_len)))
+    }
+}
+
+#[cold]
+fn damaged(partition: PartitionId, table: &str) -> Failure {
+    error(format!(
+        "DAMAGED partition {partition} of table '{table}' may have lost a write to this key, since its \
+         log is damaged (INFO persistence says where). SET the key anew, or stop the node and run \
+         \"brickyard inspect\""
+    ))
+}
+
+fn note_expired(expired: &mut Vec<(Location, Vec<u8>)>, location: Location, key: &[u8]) {
+    // One that is named twice is removed once: the second removal finds the first.
+    if expired.last().is_none_or(|(_, name)| name != key) {
+        expired.push((location, key.to_vec()));
+    }
+}

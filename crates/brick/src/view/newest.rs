@@ -1,0 +1,168 @@
+//! What a key holds for a command: staged, prepared, committed, expired, or not known.
+
+use super::{Asker, ColdValue, Place};
+use crate::core::Core;
+use crate::log::{KeyRef, Writer};
+use crate::output::Gate;
+use brickyard_routing::Location;
+use brickyard_table::{KeyHash, Value};
+use brickyard_types::record::Kind;
+use brickyard_types::{Op, PartitionId, Position, UnixMillis};
+
+/// What a key holds, before its value is looked at.
+pub(super) enum Newest<'a> {
+    None,
+    Hot {
+        value: &'a [u8],
+        expires_at: Option<UnixMillis>,
+        op: Op,
+        raw: bool,
+    },
+    Cold {
+        op: Op,
+        expires_at: Option<UnixMillis>,
+        raw: bool,
+        len: u32,
+        position: Position,
+    },
+    Expired,
+    /// It has a prepared operation whose outcome is not known.
+    Unsettled,
+    /// What the key holds may be among what the log has lost.
+    Damaged {
+        partition: PartitionId,
+        table: &'a str,
+    },
+}
+
+/// What the key holds for this command; notes in `gate` what the reply must wait for.
+#[inline]
+pub(super) fn newest<'c>(
+    core: &'c mut Core,
+    place: Place,
+    asker: Asker,
+    values: &'c [ColdValue],
+    key: &[u8],
+    location: Location,
+    gate: &mut Gate,
+) -> Newest<'c> {
+    let Core {
+        tables,
+        log,
+        staging,
+        unix,
+        ..
+    } = core;
+    let unix = *unix;
+    let state = tables[place.table]
+        .as_mut()
+        .expect("checked before the command ran");
+    let partition = state.partitions[place.leaf]
+        .as_ref()
+        .expect("checked before the command ran");
+    let hash = KeyHash(location.key_hash);
+    if asker.writes_many
+        && let Some(staged) = staging.find(location.key_hash, key)
+    {
+        return match staged.kind {
+            Kind::Put if !is_due(staged.expires_at, unix) => Newest::Hot {
+                value: staging.value(staged),
+                expires_at: staged.expires_at,
+                op: partition.op.next(),
+                raw: staged.raw,
+            },
+            _ => Newest::None,
+        };
+    }
+    if !log.has_no_pending() || partition.clear.is_some() {
+        let key_ref = KeyRef {
+            table: place.table as u32,
+            partition: partition.local,
+            hash,
+        };
+        let pending = log.pending(key_ref, partition.id, key).filter(|pending| {
+            if asker.reads_only && partition.is_unsettled(pending.prepared.op) {
+                return true;
+            }
+            let is_foreign = pending.writer != asker.writer && pending.writer != Writer::MANY;
+            let is_cleared = partition
+                .clear
+                .is_some_and(|clear| clear.op > pending.prepared.op);
+            !(is_cleared || asker.reads_only && is_foreign)
+        });
+        if let Some(pending) = pending {
+            let is_unsettled = asker.reads_only && partition.is_unsettled(pending.prepared.op);
+            if is_unsettled || pending.is_given_up {
+                return Newest::Unsettled;
+            }
+            *gate = gate.and(pending.gate);
+            let prepared = pending.prepared;
+            return match prepared.kind {
+                Kind::Put if is_due(prepared.expires_at, unix) => Newest::Expired,
+                Kind::Put => Newest::Hot {
+                    value: pending.value,
+                    expires_at: prepared.expires_at,
+                    op: prepared.op,
+                    raw: prepared.raw,
+                },
+                _ => Newest::None,
+            };
+        }
+        if let Some(clear) = partition.clear {
+            let is_unsettled = asker.reads_only && partition.is_unsettled(clear.op);
+            if is_unsettled || log.has_given_up(clear.gate.replicated) {
+                return Newest::Unsettled;
+            }
+            *gate = gate.and(clear.gate);
+            return Newest::None;
+        }
+    }
+    let Some(found) = state.table.get(partition.local, hash, key) else {
+        return if partition.damaged == Op(0) {
+            Newest::None
+        } else {
+            Newest::Damaged {
+                partition: partition.id,
+                table: &state.name,
+            }
+        };
+    };
+    if found.op <= partition.damaged {
+        return Newest::Damaged {
+            partition: partition.id,
+            table: &state.name,
+        };
+    }
+    if is_due(found.expires_at, unix) {
+        return Newest::Expired;
+    }
+    let (expires_at, op, raw) = (found.expires_at, found.op, found.is_raw);
+    match found.value {
+        Value::Hot(value) => Newest::Hot {
+            value,
+            expires_at,
+            op,
+            raw,
+        },
+        Value::Cold { len } => match values.binary_search_by_key(&(op, hash), ColdValue::order) {
+            Ok(at) => Newest::Hot {
+                value: &values[at].value,
+                expires_at,
+                op,
+                raw,
+            },
+            Err(_) => Newest::Cold {
+                op,
+                expires_at,
+                raw,
+                len: len as u32,
+                position: found.position,
+            },
+        },
+    }
+}
+
+#[inline]
+fn is_due(expires_at: Option<UnixMillis>, now: UnixMillis) -> bool {
+    expires_at.is_some_and(|at| at < now)
+}

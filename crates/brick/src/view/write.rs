@@ -1,0 +1,283 @@
+//! What a command writes: prepared as one record, or applied where there is no log.
+
+use super::newest::{Newest, newest};
+use super::{View, error};
+use crate::core::TableState;
+use crate::log::{KeyRef, Prepared};
+use crate::staging::{STAGED_BYTES_MAX, Staging};
+use brickyard_command::{ErrorReply, Failure, Put as CommandPut};
+use brickyard_replication::frame::RECORD_BYTES_MAX;
+use brickyard_routing::Location;
+use brickyard_table::{KeyHash, Put, Value};
+use brickyard_types::record::{self, Header, Kind, flag};
+use brickyard_types::{Op, Position, limits};
+
+/// More than what stands before the entries of a record.
+const HEADER_ROOM: usize = 256;
+
+pub(super) const NOTHING: CommandPut<'static> = CommandPut {
+    value: &[],
+    expires_at: None,
+    raw: false,
+};
+
+impl View<'_> {
+    #[inline]
+    pub(super) fn check_put(&self, key: &[u8], value_len: usize) -> Result<(), Failure> {
+        if key.len() > limits::KEY_BYTES_MAX {
+            return Err(error(format!(
+                "ERR key is {} bytes long and the longest allowed is {}; use a shorter key",
+                key.len(),
+                limits::KEY_BYTES_MAX
+            )));
+        }
+        if value_len > self.core.shared.value_bytes_max {
+            return Err(Failure::Error(ErrorReply::TOO_LONG));
+        }
+        // Few bytes of requests can ask for many of values (SETRANGE, COPY in a transaction).
+        // Where there are replicas its record must fit into one message to them.
+        let bytes_max = if self.partition().is_replicated {
+            STAGED_BYTES_MAX.min(RECORD_BYTES_MAX)
+        } else {
+            STAGED_BYTES_MAX
+        };
+        let entries = (self.core.staging.len() + 1) * record::ENTRY_HEADER_BYTES;
+        let bytes = self.core.staging.bytes() + entries + key.len() + value_len;
+        if self.asker.writes_many && bytes + HEADER_ROOM > bytes_max {
+            return Err(error(format!(
+                "ERR one command or transaction may write {} MiB at most; split it into smaller ones",
+                bytes_max >> 20
+            )));
+        }
+        if !self.state().table.has_room(key.len(), value_len) {
+            self.core.stats().refused_memory.add(1);
+            return Err(error(format!(
+                "OOM table '{}' holds as much on brick {} as its index can address; delete keys or use \
+                 more bricks",
+                self.state().name,
+                self.core.id
+            )));
+        }
+        Ok(())
+    }
+
+    /// Prepares one put or delete as a record of its own, or applies it where there is no log.
+    #[inline]
+    pub(super) fn write(&mut self, location: Location, kind: Kind, key: &[u8], put: &CommandPut<'_>) {
+        self.has_written = true;
+        let partition = self.partition_mut();
+        let op = partition.op.next();
+        partition.op = op;
+        let local = partition.local;
+        let key_ref = KeyRef {
+            table: self.place.table as u32,
+            partition: local,
+            hash: KeyHash(location.key_hash),
+        };
+        let state = self.core.tables[self.place.table]
+            .as_mut()
+            .expect("checked before the command ran");
+        let partition = state.partitions[self.place.leaf]
+            .as_ref()
+            .expect("checked before the command ran");
+        let Some(commits) = state.commits(partition) else {
+            apply_unlogged(state, key_ref, kind, op, key, put);
+            return;
+        };
+        let header = Header {
+            kind,
+            flags: if put.raw { flag::RAW } else { 0 },
+            table: state.id,
+            partition: partition.id,
+            view: partition.view,
+            op,
+            expires_at: put.expires_at,
+            request: None,
+            origin: None,
+            committed: partition.is_replicated.then_some(partition.committed),
+        };
+        let id = partition.id;
+        let held =
+            self.core
+                .log
+                .prepare(key_ref, &header, key, put.value, commits, self.asker.writer);
+        self.core.hand_over(id, held);
+        self.gate = self.gate.and(self.core.log.gate(commits));
+    }
+
+    /// Removes the key if its record, expired or not, is the one of `op`.
+    pub(crate) fn remove_exactly(&mut self, key: &[u8], location: Location, op: Op) -> bool {
+        let partition = self.partition_mut();
+        // What the log has lost may be newer: a removal would outrank it when it is repaired.
+        if op <= partition.damaged {
+            return false;
+        }
+        let (local, is_cleared) = (partition.local, partition.clear.is_some());
+        let hash = KeyHash(location.key_hash);
+        let found = self.state().table.peek(local, hash, key);
+        let is_it = !is_cleared && found.is_some_and(|found| found.op == op);
+        if is_it {
+            self.write(location, Kind::Delete, key, &NOTHING);
+        }
+        is_it
+    }
+
+    /// How much has been staged, for [`Self::take_back`].
+    pub(crate) fn staged(&self) -> usize {
+        self.core.staging.len()
+    }
+
+    /// Takes back what a command of a transaction staged before it failed.
+    pub(crate) fn take_back(&mut self, staged: usize) {
+        self.core.staging.truncate(staged);
+    }
+
+    pub(super) fn remove_expired(&mut self) {
+        // A removal is a write: it is decided against the newest prepared value, or it would eat a
+        // value that was set meanwhile (PROTOCOL rule 18).
+        self.asker.reads_only = false;
+        for (location, key) in std::mem::take(&mut self.expired) {
+            let Self {
+                core,
+                place,
+                asker,
+                values,
+                gate,
+                ..
+            } = self;
+            let is_still_there = matches!(
+                newest(core, *place, *asker, values, &key, location, gate),
+                Newest::Expired
+            );
+            if is_still_there {
+                self.write(location, Kind::Delete, &key, &NOTHING);
+                self.state().stats.expired.add(1);
+            }
+        }
+    }
+
+    pub(super) fn write_staged(&mut self) {
+        let mut staging = std::mem::take(&mut self.core.staging);
+        let live = staging.live().count();
+        if live == 1 {
+            if let Some(staged) = staging.live().next() {
+                let value = [staging.value(staged)];
+                let put = CommandPut {
+                    value: &value,
+                    expires_at: staged.expires_at,
+                    raw: staged.raw,
+                };
+                self.write(staged.location, staged.kind, staging.key(staged), &put);
+            }
+        } else if live > 1 {
+            self.write_batch(&mut staging);
+        }
+        staging.clear();
+        self.core.staging = staging;
+    }
+
+    fn write_batch(&mut self, staging: &mut Staging) {
+        self.has_written = true;
+        let partition = self.partition_mut();
+        let op = partition.op.next();
+        partition.op = op;
+        let local = partition.local;
+        let state = self.core.tables[self.place.table]
+            .as_mut()
+            .expect("checked before the command ran");
+        let partition = state.partitions[self.place.leaf].as_ref();
+        let commits = partition.and_then(|partition| state.commits(partition));
+        let mut prepared = Vec::with_capacity(staging.len());
+        let mut encoded = std::mem::take(&mut staging.encoded);
+        for staged in staging.live() {
+            let key_ref = KeyRef {
+                table: self.place.table as u32,
+                partition: local,
+                hash: KeyHash(staged.location.key_hash),
+            };
+            let value = staging.value(staged);
+            if commits.is_none() {
+                let put = CommandPut {
+                    value: &[value],
+                    expires_at: staged.expires_at,
+                    raw: staged.raw,
+                };
+                apply_unlogged(state, key_ref, staged.kind, op, staging.key(staged), &put);
+                continue;
+            }
+            record::encode_entry(
+                &mut encoded,
+                &record::Entry {
+                    kind: staged.kind,
+                    flags: if staged.raw { flag::RAW } else { 0 },
+                    key: staging.key(staged),
+                    value,
+                    expires_at: staged.expires_at,
+                },
+            );
+            let end = encoded.len();
+            prepared.push(Prepared {
+                key: key_ref,
+                kind: staged.kind,
+                op,
+                raw: staged.raw,
+                expires_at: staged.expires_at,
+                record_at: 0,
+                key_at: (end - value.len() - staged.key_len) as u32,
+                key_len: staged.key_len as u16,
+                value_at: (end - value.len()) as u32,
+                value_len: value.len() as u32,
+                is_void: false,
+            });
+        }
+        let header = self
+            .core
+            .header(self.place.table, self.place.leaf, Kind::Batch, op);
+        if let (Some(commits), Some(header)) = (commits, header) {
+            let writer = self.asker.writer;
+            let entries = prepared.into_iter();
+            let held = self
+                .core
+                .log
+                .prepare_batch(&header, &encoded, entries, commits, writer);
+            self.core.hand_over(header.partition, held);
+            self.gate = self.gate.and(self.core.log.gate(commits));
+        }
+        staging.encoded = encoded;
+    }
+}
+
+fn apply_unlogged(
+    state: &mut TableState,
+    key: KeyRef,
+    kind: Kind,
+    op: Op,
+    name: &[u8],
+    put: &CommandPut<'_>,
+) {
+    let KeyRef {
+        partition, hash, ..
+    } = key;
+    if kind == Kind::Put {
+        let joined;
+        let value = match put.value {
+            [whole] => *whole,
+            pieces => {
+                joined = pieces.concat();
+                &joined[..]
+            }
+        };
+        let put = Put {
+            value: Value::Hot(value),
+            expires_at: put.expires_at,
+            op,
+            position: Position::NONE,
+            is_raw: put.raw,
+        };
+        let applied = state.table.put(partition, hash, name, &put);
+        assert!(applied.is_ok(), "admission refuses a put that does not fit");
+    } else {
+        state.table.remove(partition, hash, name, op);
+    }
+    state.stats.writes.add(1);
+}
