@@ -156,6 +156,7 @@ impl Brick {
             random: Random::new(seed),
             slowlog: Slowlog::default(),
             has_buried: false,
+            leftovers: Vec::new(),
             damage: Vec::new(),
             log_refusal: None,
             replicas: Replicas::new(

@@ -21,7 +21,7 @@ use crate::view::PendingClear;
 use brickyard_metadata::{Catalog, CatalogVersion, TopologyReplies};
 use brickyard_replication::{Role, Status};
 use brickyard_routing::{Location, Member, TableMap};
-use brickyard_table::{LocalPartition, Put, Table, Value};
+use brickyard_table::{Leftovers, LocalPartition, Put, Table, Value};
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::{
     BrickId, Durability, Instant, Op, PartitionId, Position, TableAttributes, TableId, UnixMillis,
@@ -213,8 +213,10 @@ pub(crate) struct Core {
     pub(crate) staging: Staging,
     pub(crate) random: Random,
     pub(crate) slowlog: Slowlog,
-    /// Cleared partitions still have memory to be won back.
+    /// Cleared partitions and dropped tables still have memory to be won back.
     pub(crate) has_buried: bool,
+    /// Of tables that were dropped.
+    pub(crate) leftovers: Vec<Leftovers>,
     /// What recovery could not read, for `INFO` and for errors.
     pub(crate) damage: Vec<String>,
     /// The log refused a batch: writes that need room are refused with this text until then, so that

@@ -428,6 +428,7 @@ impl Brick {
         self.end_waits();
         self.tick_replicas();
         self.core.settle_clears();
+        self.core.find_leftovers();
         self.core.settle_durability();
         let since = self.core.now - self.last_sweep;
         if since >= SWEEP_EVERY {

@@ -118,6 +118,8 @@ impl Core {
         if let Ok(mut tables) = self.stats().tables.write() {
             tables.remove(&id);
         }
+        self.leftovers.push(state.table.into_leftovers());
+        self.has_buried = true;
         // The catalog is the durable record of the drop: ids are never reused, so whatever the
         // log still holds of this table is recognised as dead (PROTOCOL rule 21).
     }

@@ -233,14 +233,21 @@ impl Core {
         }
     }
 
-    /// Wins back some of the memory of cleared partitions; whether there is more of it is then in
-    /// `has_buried`. Writes do that by themselves, but a full table takes none.
+    /// Wins back some of the memory of cleared partitions and dropped tables; whether there is more of it is
+    /// then in `has_buried`. Of cleared ones writes do that by themselves, but a full table takes none.
     pub(crate) fn count_out_cleared(&mut self) {
         const BYTES: usize = 1 << 20;
+        const FREED_BYTES: usize = 4 << 20;
         if std::mem::take(&mut self.has_buried) {
             for state in self.tables.iter_mut().flatten() {
                 self.has_buried |= state.table.compact(BYTES);
             }
+            if let Some(leftovers) = self.leftovers.last_mut()
+                && !leftovers.free(FREED_BYTES)
+            {
+                self.leftovers.pop();
+            }
+            self.has_buried |= !self.leftovers.is_empty();
         }
     }
 
@@ -252,6 +259,12 @@ impl Core {
                 state.syncing = BatchId(0);
             }
         }
+    }
+
+    /// A table that lost its keys one by one has memory to give back as well.
+    pub(crate) fn find_leftovers(&mut self) {
+        let mut states = self.tables.iter().flatten();
+        self.has_buried |= states.any(|state| state.table.has_leftovers());
     }
 
     /// Counts out what clears have removed.

@@ -363,6 +363,12 @@ impl Arena {
         }
     }
 
+    /// The memory of all chunks.
+    pub(crate) fn into_blocks(self) -> impl Iterator<Item = Block> {
+        let chunks = self.chunks.into_iter().filter_map(|chunk| chunk.block);
+        chunks.chain(self.spare)
+    }
+
     /// Where `walker` is; `None` if it has to begin somewhere.
     pub(crate) fn walk(&self, walker: Walker) -> Option<Walk> {
         self.walks[walker as usize]

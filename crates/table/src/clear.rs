@@ -15,6 +15,9 @@ use crate::record::{self, Header, State};
 use crate::table::{LocalPartition, Partition, Table};
 use brickyard_types::Op;
 
+/// A table without records that kept no more than this gives it back in one step.
+const FREED_AT_ONCE_BYTES: usize = 8 << 20;
+
 /// What a table without records may keep, so that one which has a key now and then does not ask the
 /// operating system for memory each time.
 const RELEASED_BYTES_MIN: usize = 1 << 20;
@@ -102,13 +105,15 @@ impl Table {
     /// Gives the memory of a table without records back, if it is worth while.
     pub(crate) fn release_if_empty(&mut self) {
         let records = self.keys + self.tombstones;
-        if records > 0 || !self.buried.is_empty() || self.memory_used() < RELEASED_BYTES_MIN {
+        let is_busy = !self.buried.is_empty() || self.has_leftovers();
+        if records > 0 || is_busy || self.memory_used() < RELEASED_BYTES_MIN {
             return;
         }
         debug_assert_eq!(self.arena.live(), 0, "records that are not counted");
-        self.arena = Arena::new();
-        self.pool = Pool::new();
-        self.timers.clear();
+        let arena = std::mem::replace(&mut self.arena, Arena::new());
+        let pool = std::mem::replace(&mut self.pool, Pool::new());
+        self.leftovers.take(arena, pool, self.timers.take());
+        self.leftovers.free(FREED_AT_ONCE_BYTES);
     }
 
     fn count_out_record(&mut self, reference: RecordRef) {

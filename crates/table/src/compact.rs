@@ -27,6 +27,9 @@ const RECORDS_AHEAD: usize = 8;
 /// References of buried indexes that are counted out with each write.
 const BURIED_PER_WRITE: usize = 32;
 
+/// Bytes of leftovers that are given back in the time that a byte of records is walked in.
+const FREED_PER_WALKED: usize = 4;
+
 /// Entries that a sweep of the timers takes with each write.
 const SWEPT_PER_WRITE: usize = 16;
 
@@ -53,11 +56,14 @@ impl Table {
     /// and returns whether there is more to do. For when the brick has nothing better to do; writes
     /// do enough of it by themselves to keep memory bounded.
     pub fn compact(&mut self, budget_bytes: usize) -> bool {
+        if self.leftovers.free(budget_bytes * FREED_PER_WALKED) {
+            return true;
+        }
         if !self.buried.is_empty() {
             // Their records cannot be moved, since no index says where they are.
             self.count_out(budget_bytes.div_ceil(256));
             self.release_if_empty();
-            return !self.buried.is_empty() || self.wants_compaction();
+            return self.has_leftovers() || !self.buried.is_empty() || self.wants_compaction();
         }
         let mut walked = 0;
         while walked < budget_bytes {

@@ -63,7 +63,7 @@ impl Entry {
 
 /// The entries of one bucket of time.
 #[derive(Debug, Default)]
-struct Bucket {
+pub(crate) struct Bucket {
     full_runs: Vec<Vec<Entry>>,
     last_run: Vec<Entry>,
 }
@@ -83,6 +83,18 @@ impl Bucket {
             self.last_run = self.full_runs.pop()?;
         }
         self.last_run.pop()
+    }
+
+    /// Gives the memory of a run of entries back; how many bytes that were, 0 when there is none left.
+    pub(crate) fn discard_run(&mut self) -> usize {
+        let run = self.full_runs.pop();
+        let run = run.unwrap_or_else(|| std::mem::take(&mut self.last_run));
+        run.capacity() * size_of::<Entry>()
+    }
+
+    /// Bytes of the entries, about.
+    pub(crate) fn memory(&self) -> usize {
+        (self.full_runs.len() + 1) * RUN_ENTRIES * size_of::<Entry>()
     }
 }
 
@@ -225,12 +237,16 @@ impl Timers {
         self.entries
     }
 
-    /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
-        *self = Self {
-            now: self.now,
-            ..Self::new()
-        };
+    /// Forgets everything, and returns the timers that had it.
+    pub(crate) fn take(&mut self) -> Self {
+        let now = self.now;
+        std::mem::replace(self, Self { now, ..Self::new() })
+    }
+
+    /// The memory of all entries.
+    pub(crate) fn into_buckets(self) -> impl Iterator<Item = Bucket> {
+        let swept = self.sweep.map(|sweep| sweep.bucket);
+        self.buckets.into_values().chain(swept)
     }
 
     /// Where the bucket for `at` starts, seen from now; always ahead, so that an entry which comes

@@ -12,6 +12,7 @@
 //!   arena     reference -> bytes                   (in chunks; record says what they mean,
 //!                                                   holes which of them are free)
 //!   segments  live bytes of the log    expiry  timers    block  memory    prefetch  caches
+//!   leftovers memory on its way back to the operating system
 //! ```
 //!
 //! Invariants:
@@ -40,6 +41,7 @@ mod full;
 mod hash;
 mod holes;
 mod index;
+mod leftovers;
 mod measure;
 mod pool;
 mod prefetch;
@@ -53,5 +55,6 @@ pub use due::Expired;
 pub use evict::Victim;
 pub use full::Full;
 pub use hash::{KeyHash, key_hash};
+pub use leftovers::Leftovers;
 pub use scan::ScanPosition;
 pub use table::{Config, Found, LocalPartition, Table, Value};

@@ -64,7 +64,7 @@ impl Table {
     /// Bytes of memory that the table takes: records, dead space, indexes, timers.
     #[must_use]
     pub fn memory_used(&self) -> usize {
-        self.arena.memory() + self.pool.memory() + self.timers.memory()
+        self.arena.memory() + self.pool.memory() + self.timers.memory() + self.leftovers.memory()
     }
 
     /// Whether a record may still be prepared for this table, however many others have been that

@@ -76,6 +76,11 @@ impl Pool {
         }
     }
 
+    /// The memory of all buckets and cells.
+    pub(crate) fn into_blocks(self) -> impl Iterator<Item = Block> {
+        self.buckets.slabs.into_iter().chain(self.cells.slabs)
+    }
+
     /// Bytes of memory that the pool has touched, freed lines included, which are kept for the
     /// next; and of the indexes' lists of pages.
     pub(crate) fn memory(&self) -> usize {

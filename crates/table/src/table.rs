@@ -14,6 +14,7 @@ use crate::arena::{Arena, RecordRef};
 use crate::expiry::Timers;
 use crate::hash::{KeyHash, KeyHasher};
 use crate::index::{Hashes, Index, Place};
+use crate::leftovers::Leftovers;
 use crate::pool::Pool;
 use crate::record::{self, Header, Layout, State};
 use crate::segments::Segments;
@@ -126,6 +127,8 @@ pub struct Table {
     /// Indexes of partitions that were cleared or dropped, whose records are still being counted
     /// out.
     pub(crate) buried: Vec<Index>,
+    /// Memory that the table has no use for and has not given back yet.
+    pub(crate) leftovers: Leftovers,
     /// What was counted out of them and not polled yet.
     pub(crate) replaced: Vec<Replaced>,
     /// Sums over all partitions.
@@ -170,6 +173,7 @@ impl Table {
             free_partitions: Vec::new(),
             buried: Vec::new(),
             replaced: Vec::new(),
+            leftovers: Leftovers::default(),
             keys: 0,
             tombstones: 0,
             expiring: 0,

@@ -1,0 +1,76 @@
+//! Memory that nobody needs any more, on its way back to the operating system.
+//!
+//! In:  the arena, the pool and the timers of a table that is gone, or that has lost all its keys.
+//! Out: their memory, a bounded part at a time ([`Leftovers::free`]): to unmap gigabytes at once would
+//!      stop a brick's loop for as long as a second.
+
+use crate::arena::Arena;
+use crate::block::Block;
+use crate::expiry::{Bucket, Timers};
+use crate::pool::Pool;
+use crate::table::Table;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Leftovers {
+    blocks: Vec<Block>,
+    timers: Vec<Bucket>,
+}
+
+impl Leftovers {
+    /// Gives about `bytes` back, of address space; whether there is more. A block goes as a whole.
+    pub fn free(&mut self, bytes: usize) -> bool {
+        let mut freed = 0;
+        while freed < bytes {
+            if let Some(block) = self.blocks.pop() {
+                freed += block.len();
+            } else if let Some(bucket) = self.timers.last_mut() {
+                let run = bucket.discard_run();
+                freed += run;
+                if run == 0 {
+                    self.timers.pop();
+                }
+            } else {
+                break;
+            }
+        }
+        !self.is_empty()
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && self.timers.is_empty()
+    }
+
+    /// Bytes of memory that they keep at most.
+    pub(crate) fn memory(&self) -> usize {
+        let blocks = self.blocks.iter().map(|block| block.len());
+        blocks.sum::<usize>() + self.timers.iter().map(Bucket::memory).sum::<usize>()
+    }
+
+    pub(crate) fn take(&mut self, arena: Arena, pool: Pool, timers: Timers) {
+        self.blocks.extend(arena.into_blocks());
+        self.blocks.extend(pool.into_blocks());
+        self.timers.extend(timers.into_buckets());
+    }
+}
+
+impl Table {
+    /// Ends the table: what it kept is given back by [`Leftovers::free`], little by little, where
+    /// dropping it would do so at once.
+    #[must_use]
+    pub fn into_leftovers(self) -> Leftovers {
+        let mut leftovers = self.leftovers;
+        leftovers.take(self.arena, self.pool, self.timers);
+        leftovers
+    }
+
+    /// Whether [`Self::compact`] has memory to give back.
+    #[must_use]
+    pub const fn has_leftovers(&self) -> bool {
+        !self.leftovers.is_empty()
+    }
+}
+
+#[cfg(test)]
+#[path = "leftovers_test.rs"]
+mod leftovers_test;
