@@ -9,15 +9,17 @@
 //! - A moved record keeps its (view, op), so it never wins over a newer one.
 //! - A tombstone is dropped only when no segment is left that was there when it was written, or
 //!   when a newer record of its key stands in the log; the horizon is raised before (rule 14).
-//! - Work a turn is bounded by a chunk, and work a tick by [`TICK_BYTES_MAX`].
+//! - Work a turn is bounded by a chunk, and work a tick by [`TICK_BYTES_MAX`]; but a segment with nothing
+//!   live in it moves next to nothing, so it is read as fast as the disk gives it, and the next one while
+//!   it waits for the sync.
+
+mod records;
 
 use crate::brick::Brick;
-use crate::catch_up::is_from;
 use crate::core::Core;
 use crate::effect::{BatchId, Effect};
 use crate::log::KeyRef;
-use brickyard_table::KeyHash;
-use brickyard_types::record::{self, Header, Kind, Record, flag};
+use brickyard_types::record::{self, Header};
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -30,6 +32,9 @@ const TICK_BYTES_MAX: u64 = 8 << 20;
 
 /// How long after the log refused a batch its disk is taken to be full.
 const PRESSED: Duration = Duration::from_secs(10);
+
+/// Bytes of a segment without anything live that are looked at in one turn.
+const DEAD_CHUNK_BYTES: u32 = 512 * 1024;
 
 /// Ticks to wait after the log refused what was moved.
 const BACK_OFF_TICKS: u32 = 5;
@@ -74,6 +79,14 @@ struct Move {
     record_at: u32,
 }
 
+/// A segment that had nothing live, and has been looked through: it goes once this batch is synced.
+#[derive(Debug)]
+struct Leaving {
+    segment: SegmentId,
+    batch: BatchId,
+    raised: Vec<Raised>,
+}
+
 #[derive(Debug, Default)]
 enum State {
     #[default]
@@ -98,6 +111,10 @@ pub(crate) struct Cleaner {
     raised: Vec<Raised>,
     /// The last batch that something of the segment at hand was moved into.
     last_batch: BatchId,
+    /// Nothing of it was live when it was picked, and nothing dead comes to life again.
+    is_dead: bool,
+    /// In the order in which they will go.
+    leaving: VecDeque<Leaving>,
     budget: u64,
     cleaned: u64,
     back_off: u32,
@@ -106,7 +123,7 @@ pub(crate) struct Cleaner {
 impl Cleaner {
     /// Nothing is being moved.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle) && self.moves.is_empty()
+        matches!(self.state, State::Idle) && self.moves.is_empty() && self.leaving.is_empty()
     }
 
     /// Whether the batch has moved records, which must be relocated now.
@@ -122,6 +139,7 @@ impl Cleaner {
 impl Brick {
     /// The log refused batches: what was moved is not there; begin again later.
     pub(crate) fn on_clean_refused(&mut self) {
+        self.keep_refused();
         if self.cleaner.moves.is_empty() && self.cleaner.raised.is_empty() {
             // Other writes were refused: on a full disk cleaning must go on all the more.
             return;
@@ -129,12 +147,17 @@ impl Brick {
         self.cleaner.moves.clear();
         self.cleaner.state = State::Idle;
         self.cleaner.back_off = BACK_OFF_TICKS;
-        // Nor are the horizons: the tombstones below them still stand where they stood.
-        while let Some(raised) = self.cleaner.raised.pop() {
-            let state = self.core.table_mut(raised.table);
-            if let Some(partition) = state.and_then(|it| it.partition_mut(raised.partition)) {
-                partition.horizon = partition.horizon.min(raised.before);
-            }
+        let raised = std::mem::take(&mut self.cleaner.raised);
+        self.core.lower_horizons(&raised);
+    }
+
+    /// Segments wait for a batch that was refused: what stands for their tombstones is not there.
+    fn keep_refused(&mut self) {
+        let written = self.core.log.written();
+        while let Some(last) = self.cleaner.leaving.pop_back_if(|it| it.batch > written) {
+            self.core.lower_horizons(&last.raised);
+            self.core.segments.set_leaving(last.segment, false);
+            self.cleaner.back_off = BACK_OFF_TICKS;
         }
     }
 
@@ -147,26 +170,41 @@ impl Brick {
         }
         match self.cleaner.state {
             State::Resting { segment, from } => self.read_on(segment, from),
-            State::Idle if !self.is_stopping && !self.core.catch_ups.needs_log() => {
-                // A segment with operations that have not committed is not ready.
-                let before = self.core.log.oldest_pending_segment();
-                let live = self.core.live_bytes();
-                let cleaned = self.cleaner.cleaned;
-                let refusal = self.core.log_refusal.as_ref();
-                let is_pressed = refusal.is_some_and(|(until, _)| self.core.now < *until + PRESSED);
-                self.core.segments.is_pressed = is_pressed;
-                if let Some(segment) = self.core.segments.pick(&live, before, cleaned) {
-                    self.cleaner.last_batch = BatchId(0);
-                    self.read_on(segment, 0);
-                }
-            }
+            State::Idle => self.begin_cleaning(false),
             _ => {}
+        }
+    }
+
+    /// Begins with the segment whose cleaning pays most, if there is one; `dead_only`: if nothing of it is live.
+    fn begin_cleaning(&mut self, dead_only: bool) {
+        if self.is_stopping || self.core.catch_ups.needs_log() {
+            return;
+        }
+        // A segment with operations that have not committed is not ready.
+        let before = self.core.log.oldest_pending_segment();
+        let live = self.core.live_bytes();
+        let cleaned = self.cleaner.cleaned;
+        let refusal = self.core.log_refusal.as_ref();
+        let is_pressed = refusal.is_some_and(|(until, _)| self.core.now < *until + PRESSED);
+        self.core.segments.is_pressed = is_pressed;
+        let Some(segment) = self.core.segments.pick(&live, before, cleaned) else {
+            return;
+        };
+        let is_dead = live.get(&segment).is_none_or(|bytes| *bytes == 0);
+        if is_dead || !dead_only {
+            self.cleaner.last_batch = BatchId(0);
+            self.cleaner.is_dead = is_dead;
+            self.read_on(segment, 0);
         }
     }
 
     fn read_on(&mut self, segment: SegmentId, from: u32) {
         self.cleaner.state = State::Reading { segment };
-        let bytes_max = CHUNK_BYTES;
+        let bytes_max = if self.cleaner.is_dead {
+            DEAD_CHUNK_BYTES
+        } else {
+            CHUNK_BYTES
+        };
         self.core.effects.push_back(Effect::ReadSegment {
             segment,
             from,
@@ -246,7 +284,9 @@ impl Brick {
             self.cleaner.state = State::Idle;
             return;
         }
-        self.cleaner.budget = self.cleaner.budget.saturating_sub(bytes.len() as u64);
+        if moved > 0 || !self.cleaner.is_dead {
+            self.cleaner.budget = self.cleaner.budget.saturating_sub(bytes.len() as u64);
+        }
         match next {
             Some(from) if self.cleaner.budget > 0 => self.read_on(segment, from),
             Some(from) => self.cleaner.state = State::Resting { segment, from },
@@ -254,8 +294,20 @@ impl Brick {
                 // Also what took the place of the records that were left behind must be safe, or a
                 // power cut would take a key's new value and its old one.
                 let batch = self.cleaner.last_batch.max(self.core.log.written());
-                self.cleaner.state = State::Syncing { segment, batch };
+                if !self.cleaner.is_dead {
+                    self.cleaner.state = State::Syncing { segment, batch };
+                    return self.on_clean_synced();
+                }
+                self.core.segments.set_leaving(segment, true);
+                let raised = std::mem::take(&mut self.cleaner.raised);
+                self.cleaner.leaving.push_back(Leaving {
+                    segment,
+                    batch,
+                    raised,
+                });
+                self.cleaner.state = State::Idle;
                 self.on_clean_synced();
+                self.begin_cleaning(true);
             }
         }
     }
@@ -300,14 +352,24 @@ impl Brick {
 
     /// Removes the segment that was emptied, once what was in it is safe elsewhere.
     pub(crate) fn on_clean_synced(&mut self) {
+        let frontier = self.core.log.frontier();
+        let upto = frontier.synced.min(frontier.appended);
+        while let Some(first) = self.cleaner.leaving.pop_front_if(|it| it.batch <= upto) {
+            self.core.segments.set_leaving(first.segment, false);
+            self.remove_segment(first.segment, &first.raised);
+        }
         let State::Syncing { segment, batch } = self.cleaner.state else {
             return;
         };
-        if self.core.log.frontier().synced < batch || self.core.log.frontier().appended < batch {
-            return;
+        if batch <= upto {
+            self.cleaner.state = State::Idle;
+            let raised = std::mem::take(&mut self.cleaner.raised);
+            self.remove_segment(segment, &raised);
         }
-        self.cleaner.state = State::Idle;
-        for raised in std::mem::take(&mut self.cleaner.raised) {
+    }
+
+    fn remove_segment(&mut self, segment: SegmentId, raised: &[Raised]) {
+        for raised in raised {
             self.core.tell_horizon(raised.table, raised.partition);
         }
         if self.core.live_bytes().get(&segment).copied().unwrap_or(0) > 0 {
@@ -335,178 +397,14 @@ impl Core {
         live
     }
 
-    /// Appends what is live of a record again.
-    fn move_record(&mut self, position: Position, record: &Record<'_>, sorted: &mut Sorted) {
-        let segment = position.segment;
-        let header = record.header;
-        sorted.has_drop |= header.kind == Kind::Drop;
-        if self.is_replicated(header.partition) {
-            sorted.claims.insert(header.partition);
-        }
-        let Some(&table) = self.table_by_id.get(&header.table) else {
-            return;
-        };
-        match header.kind {
-            Kind::Put => {
-                self.move_put(table, position, &header, record.key, record.value, sorted);
-            }
-            Kind::Batch => {
-                for entry in record::entries(record.value) {
-                    let Ok(entry) = entry else { return };
-                    let header = Header {
-                        kind: entry.kind,
-                        flags: entry.flags,
-                        expires_at: entry.expires_at,
-                        request: None,
-                        ..header
-                    };
-                    if entry.kind == Kind::Put {
-                        self.move_put(table, position, &header, entry.key, entry.value, sorted);
-                    } else {
-                        self.move_tombstone(table, segment, &header, entry.key, sorted);
-                    }
-                }
-            }
-            Kind::Delete | Kind::Clear => {
-                self.move_tombstone(table, segment, &header, record.key, sorted);
-            }
-            // `keep_claims` has seen to what these say.
-            Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop => {}
-            Kind::Horizon => {
-                let Some(partition) = self
-                    .table_mut(table)
-                    .and_then(|it| it.partition_mut(header.partition))
-                else {
-                    return;
-                };
-                if header.op == partition.horizon {
-                    let header = Header {
-                        flags: flag::MOVED,
-                        ..header
-                    };
-                    self.log.append_bare(&header, b"", &[]);
-                }
+    /// Horizons are as they were: the tombstones below them still stand where they stood.
+    fn lower_horizons(&mut self, raised: &[Raised]) {
+        for raised in raised.iter().rev() {
+            let state = self.table_mut(raised.table);
+            if let Some(partition) = state.and_then(|it| it.partition_mut(raised.partition)) {
+                partition.horizon = partition.horizon.min(raised.before);
             }
         }
-    }
-
-    fn move_put(
-        &mut self,
-        table: usize,
-        position: Position,
-        header: &Header,
-        key: &[u8],
-        value: &[u8],
-        sorted: &mut Sorted,
-    ) {
-        let Some(state) = self.table(table) else {
-            return;
-        };
-        let location = state.map.locate(key);
-        let Some(Some(partition)) = state.partitions.get(location.leaf as usize) else {
-            return;
-        };
-        let key_ref = KeyRef {
-            table: table as u32,
-            partition: partition.local,
-            hash: KeyHash(location.key_hash),
-        };
-        let is_live = state
-            .table
-            .peek(key_ref.partition, key_ref.hash, key)
-            .is_some_and(|found| {
-                // The numbers of cut ops are used again: the op alone does not tell.
-                found.position.segment == position.segment
-                    && is_from(&found, header.op, value, header.expires_at, position)
-            });
-        // Where a newer operation is on its way, a copy would stand behind it in the log, and come
-        // back once its tombstone is dropped. So the record stays, and the segment with it, until
-        // that operation has committed.
-        let is_changing =
-            partition.clear.is_some() || self.log.pending(key_ref, partition.id, key).is_some();
-        if !is_live || is_changing {
-            return;
-        }
-        let header = Header {
-            flags: header.flags | flag::MOVED,
-            origin: None,
-            committed: None,
-            ..*header
-        };
-        let record_at = self.log.append_bare(&header, key, &[value]);
-        sorted.moves.push(Move {
-            key: key_ref,
-            name: key.to_vec(),
-            op: header.op,
-            record_at,
-        });
-    }
-
-    fn move_tombstone(
-        &mut self,
-        table: usize,
-        segment: SegmentId,
-        header: &Header,
-        key: &[u8],
-        sorted: &mut Sorted,
-    ) {
-        let origin = header.origin.unwrap_or(segment);
-        let is_superseded = header.kind == Kind::Delete && self.has_other(table, header.op, key);
-        let is_needed = self.segments.has_older(origin, segment) && !is_superseded;
-        let Some(state) = self.table_mut(table) else {
-            return;
-        };
-        let Some(partition) = state.partition_mut(header.partition) else {
-            return;
-        };
-        if partition.is_replicated && header.kind == Kind::Clear && header.op > partition.cleared {
-            // It was cut. Moved, it would count as committed.
-            return;
-        }
-        if is_needed {
-            let header = Header {
-                flags: header.flags | flag::MOVED,
-                origin: Some(origin),
-                expires_at: None,
-                ..*header
-            };
-            let before = self.log.building_len();
-            self.log.append_bare(&header, key, &[]);
-            sorted.kept += (self.log.building_len() - before) as u64;
-        } else if header.op > partition.horizon {
-            let before = std::mem::replace(&mut partition.horizon, header.op);
-            let horizon = Header {
-                kind: Kind::Horizon,
-                flags: 0,
-                expires_at: None,
-                request: None,
-                origin: None,
-                committed: None,
-                ..*header
-            };
-            // One record a chunk and partition: the last one says it all.
-            sorted
-                .horizons
-                .entry((table, header.partition))
-                .or_insert((before, horizon))
-                .1 = horizon;
-        }
-    }
-
-    /// Whether the key has a record that came after its deletion by this op. Of a replicated partition any
-    /// will do: one from before says that the deletion was cut, and moved it would count as committed.
-    fn has_other(&self, table: usize, op: Op, key: &[u8]) -> bool {
-        let Some(state) = self.table(table) else {
-            return false;
-        };
-        let location = state.map.locate(key);
-        let Some(Some(partition)) = state.partitions.get(location.leaf as usize) else {
-            return false;
-        };
-        let found = state
-            .table
-            .peek(partition.local, KeyHash(location.key_hash), key);
-        found.is_some_and(|found| partition.is_replicated || found.op > op)
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Segment {
     pub(crate) is_damaged: bool,
     /// Something in it must outlive every older segment: not cleaned before it is the oldest.
     pub(crate) is_pinned: bool,
+    /// Nothing in it is needed any more: it goes with the next sync.
+    pub(crate) is_leaving: bool,
 }
 
 /// See the module.
@@ -58,6 +60,10 @@ impl Segments {
 
     pub(crate) fn pin(&mut self, id: SegmentId) {
         self.sealed.entry(id).or_default().is_pinned = true;
+    }
+
+    pub(crate) fn set_leaving(&mut self, id: SegmentId, is_leaving: bool) {
+        self.sealed.entry(id).or_default().is_leaving = is_leaving;
     }
 
     pub(crate) fn remove(&mut self, id: SegmentId) {
@@ -124,7 +130,8 @@ impl Segments {
         }
         let newest = self.sealed.keys().next_back().map_or(0, |id| id.0);
         let candidates = self.sealed.range(..before).filter(|(id, segment)| {
-            !segment.is_damaged && (!segment.is_pinned || !self.has_older(**id, **id))
+            let is_free = !segment.is_pinned || !self.has_older(**id, **id);
+            is_free && !segment.is_damaged && !segment.is_leaving
         });
         let live_percent = |id: &SegmentId, segment: &Segment| {
             let kept = self.kept.get(id).copied().unwrap_or(0);

@@ -1,0 +1,185 @@
+//! What the cleaner does with each record of a segment: leaves it behind, or appends it again.
+
+use super::{Move, Sorted};
+use crate::catch_up::is_from;
+use crate::core::Core;
+use crate::log::KeyRef;
+use brickyard_table::KeyHash;
+use brickyard_types::record::{self, Header, Kind, Record, flag};
+use brickyard_types::{Op, Position, SegmentId};
+
+impl Core {
+    /// Appends what is live of a record again.
+    pub(super) fn move_record(&mut self, position: Position, record: &Record<'_>, sorted: &mut Sorted) {
+        let segment = position.segment;
+        let header = record.header;
+        sorted.has_drop |= header.kind == Kind::Drop;
+        if self.is_replicated(header.partition) {
+            sorted.claims.insert(header.partition);
+        }
+        let Some(&table) = self.table_by_id.get(&header.table) else {
+            return;
+        };
+        match header.kind {
+            Kind::Put => {
+                self.move_put(table, position, &header, record.key, record.value, sorted);
+            }
+            Kind::Batch => {
+                for entry in record::entries(record.value) {
+                    let Ok(entry) = entry else { return };
+                    let header = Header {
+                        kind: entry.kind,
+                        flags: entry.flags,
+                        expires_at: entry.expires_at,
+                        request: None,
+                        ..header
+                    };
+                    if entry.kind == Kind::Put {
+                        self.move_put(table, position, &header, entry.key, entry.value, sorted);
+                    } else {
+                        self.move_tombstone(table, segment, &header, entry.key, sorted);
+                    }
+                }
+            }
+            Kind::Delete | Kind::Clear => {
+                self.move_tombstone(table, segment, &header, record.key, sorted);
+            }
+            // `keep_claims` has seen to what these say.
+            Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop => {}
+            Kind::Horizon => {
+                let Some(partition) = self
+                    .table_mut(table)
+                    .and_then(|it| it.partition_mut(header.partition))
+                else {
+                    return;
+                };
+                if header.op == partition.horizon {
+                    let header = Header {
+                        flags: flag::MOVED,
+                        ..header
+                    };
+                    self.log.append_bare(&header, b"", &[]);
+                }
+            }
+        }
+    }
+
+    fn move_put(
+        &mut self,
+        table: usize,
+        position: Position,
+        header: &Header,
+        key: &[u8],
+        value: &[u8],
+        sorted: &mut Sorted,
+    ) {
+        let Some(state) = self.table(table) else {
+            return;
+        };
+        let location = state.map.locate(key);
+        let Some(Some(partition)) = state.partitions.get(location.leaf as usize) else {
+            return;
+        };
+        let key_ref = KeyRef {
+            table: table as u32,
+            partition: partition.local,
+            hash: KeyHash(location.key_hash),
+        };
+        let is_live = state
+            .table
+            .peek(key_ref.partition, key_ref.hash, key)
+            .is_some_and(|found| {
+                // The numbers of cut ops are used again: the op alone does not tell.
+                found.position.segment == position.segment
+                    && is_from(&found, header.op, value, header.expires_at, position)
+            });
+        // Where a newer operation is on its way, a copy would stand behind it in the log, and come
+        // back once its tombstone is dropped. So the record stays, and the segment with it, until
+        // that operation has committed.
+        let is_changing =
+            partition.clear.is_some() || self.log.pending(key_ref, partition.id, key).is_some();
+        if !is_live || is_changing {
+            return;
+        }
+        let header = Header {
+            flags: header.flags | flag::MOVED,
+            origin: None,
+            committed: None,
+            ..*header
+        };
+        let record_at = self.log.append_bare(&header, key, &[value]);
+        sorted.moves.push(Move {
+            key: key_ref,
+            name: key.to_vec(),
+            op: header.op,
+            record_at,
+        });
+    }
+
+    fn move_tombstone(
+        &mut self,
+        table: usize,
+        segment: SegmentId,
+        header: &Header,
+        key: &[u8],
+        sorted: &mut Sorted,
+    ) {
+        let origin = header.origin.unwrap_or(segment);
+        let is_superseded = header.kind == Kind::Delete && self.has_other(table, header.op, key);
+        let is_needed = self.segments.has_older(origin, segment) && !is_superseded;
+        let Some(state) = self.table_mut(table) else {
+            return;
+        };
+        let Some(partition) = state.partition_mut(header.partition) else {
+            return;
+        };
+        if partition.is_replicated && header.kind == Kind::Clear && header.op > partition.cleared {
+            // It was cut. Moved, it would count as committed.
+            return;
+        }
+        if is_needed {
+            let header = Header {
+                flags: header.flags | flag::MOVED,
+                origin: Some(origin),
+                expires_at: None,
+                ..*header
+            };
+            let before = self.log.building_len();
+            self.log.append_bare(&header, key, &[]);
+            sorted.kept += (self.log.building_len() - before) as u64;
+        } else if header.op > partition.horizon {
+            let before = std::mem::replace(&mut partition.horizon, header.op);
+            let horizon = Header {
+                kind: Kind::Horizon,
+                flags: 0,
+                expires_at: None,
+                request: None,
+                origin: None,
+                committed: None,
+                ..*header
+            };
+            // One record a chunk and partition: the last one says it all.
+            sorted
+                .horizons
+                .entry((table, header.partition))
+                .or_insert((before, horizon))
+                .1 = horizon;
+        }
+    }
+
+    /// Whether the key has a record that came after its deletion by this op. Of a replicated partition any
+    /// will do: one from before says that the deletion was cut, and moved it would count as committed.
+    fn has_other(&self, table: usize, op: Op, key: &[u8]) -> bool {
+        let Some(state) = self.table(table) else {
+            return false;
+        };
+        let location = state.map.locate(key);
+        let Some(Some(partition)) = state.partitions.get(location.leaf as usize) else {
+            return false;
+        };
+        let found = state
+            .table
+            .peek(partition.local, KeyHash(location.key_hash), key);
+        found.is_some_and(|found| partition.is_replicated || found.op > op)
+    }
+}
