@@ -36,6 +36,7 @@ use crate::shared::Shared;
 use crate::slowlog::{SlowCommand, Slowlog};
 use crate::staging::Staging;
 use crate::stall::Stalls;
+use crate::watch::Absences;
 use crate::{batch::Parsed, session::Pending};
 use brickyard_command::CommandId;
 use brickyard_metadata::Catalog;
@@ -149,6 +150,7 @@ impl Brick {
             table_by_id: BTreeMap::new(),
             log: Log::new(),
             segments: Segments::default(),
+            absences: Absences::new(Random::new(!seed).next()),
             cold: Cold::default(),
             outbox: Outbox::new(node, bricks),
             effects: VecDeque::new(),

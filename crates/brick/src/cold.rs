@@ -14,6 +14,7 @@ use crate::core::Core;
 use crate::forward::{Origin, Work};
 use crate::log::{KeyRef, KeyRefHasher, Writer};
 use crate::view::ColdValue;
+use crate::watch::Version;
 use brickyard_types::{Op, Position};
 use brickyard_wire::Protocol;
 use hashbrown::HashMap;
@@ -179,7 +180,7 @@ impl Cold {
         for (_, parked) in &mut self.parked {
             if let Work::Transaction(transaction) = &mut parked.work {
                 for watch in &mut transaction.watches {
-                    watch.op = Some(Op(u64::MAX));
+                    watch.version = Version::Unknown;
                 }
             }
         }

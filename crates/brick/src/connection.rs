@@ -6,6 +6,7 @@ use crate::output::{HoleId, Output};
 use crate::shared::Shared;
 use crate::transaction::{Queue, Watch};
 use crate::users::{Rights, User};
+use brickyard_command::{OwnedArgs, Spec};
 use brickyard_types::{Instant, UnixMillis};
 use brickyard_wire::{Limits, Protocol, RequestDecoder};
 use std::collections::VecDeque;
@@ -60,6 +61,8 @@ pub(crate) struct Session {
     /// Commands since `MULTI`.
     pub(crate) queue: Option<Queue>,
     pub(crate) watches: Vec<Watch>,
+    /// Of the transaction under way, place by place: what is executed here once the rest was.
+    pub(crate) after_exec: Vec<Option<(&'static Spec, OwnedArgs)>>,
     pub(crate) last_command: &'static str,
     /// Commands executed.
     pub(crate) commands: u64,
@@ -157,6 +160,7 @@ impl Connection {
                 no_touch: false,
                 queue: None,
                 watches: Vec::new(),
+                after_exec: Vec::new(),
                 last_command: "NULL",
                 commands: 0,
             },

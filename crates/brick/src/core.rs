@@ -18,6 +18,7 @@ use crate::slowlog::Slowlog;
 use crate::staging::Staging;
 use crate::stats::{Stats, TableStats};
 use crate::view::PendingClear;
+use crate::watch::Absences;
 use brickyard_metadata::{Catalog, CatalogVersion, TopologyReplies};
 use brickyard_replication::{Role, Status};
 use brickyard_routing::{Location, Member, TableMap};
@@ -207,6 +208,7 @@ pub(crate) struct Core {
     pub(crate) table_by_id: BTreeMap<TableId, usize>,
     pub(crate) log: Log,
     pub(crate) segments: Segments,
+    pub(crate) absences: Absences,
     pub(crate) cold: Cold,
     pub(crate) outbox: Outbox,
     pub(crate) effects: VecDeque<Effect>,

@@ -14,10 +14,11 @@ use crate::output::{Gate, Lost, Opens};
 use crate::replica::SYNC_TOKEN;
 use crate::settings::Settings;
 use crate::view::{ColdWanted, Detour, PendingClear};
+use crate::watch::Version;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Member;
-use brickyard_types::{BrickId, Op, PartitionId, Position};
+use brickyard_types::{BrickId, PartitionId, Position};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,7 +138,7 @@ impl Brick {
         // Op numbers will be used again: a watched key's number no longer says what it was.
         for (_, connection) in &mut self.connections {
             for watch in &mut connection.session.watches {
-                watch.op = Some(Op(u64::MAX));
+                watch.version = Version::Unknown;
             }
         }
         self.core.cold.forget_watches();
@@ -429,6 +430,7 @@ impl Brick {
         self.tick_replicas();
         self.core.settle_clears();
         self.core.find_leftovers();
+        self.core.absences.forget_old(self.core.now);
         self.core.settle_durability();
         let since = self.core.now - self.last_sweep;
         if since >= SWEEP_EVERY {

@@ -261,6 +261,8 @@ const fn is_whole_table(id: CommandId) -> bool {
             | CommandId::ClientKill
             | CommandId::ClientList
             | CommandId::ClientReply
+            | CommandId::ClusterCountkeysinslot
+            | CommandId::ClusterGetkeysinslot
     )
 }
 

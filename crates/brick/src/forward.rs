@@ -54,7 +54,7 @@ impl Work {
                         let at = key_of(spec, args)?;
                         args.as_args().get(at)
                     }
-                    Step::Reply(_) => None,
+                    Step::Later => None,
                 });
                 in_steps.or_else(|| transaction.watches.first().map(|watch| &watch.key[..]))
             }

@@ -28,6 +28,8 @@ pub(crate) enum Join {
     Killed,
     /// The versions of watched keys, which the session keeps.
     Watch,
+    /// The replies of a transaction, some of whose commands its connection's brick executes afterwards.
+    Exec,
     /// One of the parts that are not null, by the number drawn here.
     Any(u64),
 }
@@ -145,7 +147,7 @@ impl Gather {
         let mut out = Vec::new();
         let mut reply = Reply::new(&mut out, self.protocol);
         match self.join {
-            Join::Only | Join::Watch => return parts.into_iter().next().unwrap_or_default(),
+            Join::Only | Join::Watch | Join::Exec => return parts.into_iter().next().unwrap_or_default(),
             Join::Ok => reply.ok(),
             Join::Sum | Join::Killed => reply.integer(parts.iter().map(|part| integer(part)).sum()),
             Join::Array => {

@@ -57,6 +57,7 @@ pub mod stats;
 mod transaction;
 pub mod users;
 mod view;
+mod watch;
 
 pub use brick::{Brick, Config};
 pub use brickyard_replication::{Claim, Direction, LinkId};

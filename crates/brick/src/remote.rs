@@ -19,10 +19,11 @@ use crate::keyed::error_line;
 use crate::output::{Gate, HoleId};
 use crate::stall::{Lane, Lanes};
 use crate::transaction::{Step, Transaction, Watch};
+use crate::watch::Version;
 use brickyard_command::{ErrorReply, OwnedArgs, Spec, lookup, table::flag};
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::{Member, Seat};
-use brickyard_types::{Incarnation, Instant, Op, TableId};
+use brickyard_types::{Incarnation, Instant, TableId};
 use brickyard_wire::Protocol;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -92,7 +93,7 @@ pub(crate) fn only_reads(work: &Work) -> bool {
         Work::Command(spec, _) | Work::Share(spec, ..) => spec.has(flag::READONLY),
         Work::Transaction(transaction) => transaction.steps.iter().all(|step| match step {
             Step::Command(spec, _) => spec.has(flag::READONLY),
-            Step::Reply(_) => true,
+            Step::Later => true,
         }),
     }
 }
@@ -360,17 +361,15 @@ fn encode_request(out: &mut Vec<u8>, id: u64, request: &ForwardRequest) {
                         out.push(0);
                         put_command(out, spec, args);
                     }
-                    Step::Reply(bytes) => {
-                        out.push(1);
-                        put_bytes(out, bytes);
-                    }
+                    Step::Later => out.push(1),
                 }
             }
             out.extend_from_slice(&(transaction.watches.len() as u32).to_le_bytes());
             for watch in &transaction.watches {
                 out.extend_from_slice(&watch.table.0.to_le_bytes());
-                // No op is 0 but that of a key that is not there.
-                out.extend_from_slice(&watch.op.map_or(0, |op| op.0).to_le_bytes());
+                for number in watch.version.encode() {
+                    out.extend_from_slice(&number.to_le_bytes());
+                }
                 put_bytes(out, &watch.key);
             }
         }
@@ -448,15 +447,15 @@ impl<'a> Input<'a> {
                 let (spec, args) = self.command()?;
                 Step::Command(spec, args)
             } else {
-                Step::Reply(self.string()?.to_vec())
+                Step::Later
             });
         }
         for _ in 0..self.u32()? {
             let table = TableId(self.u32()?);
-            let op = self.u64()?;
+            let version = [self.u64()?, self.u64()?, self.u64()?, self.u64()?];
             transaction.watches.push(Watch {
                 table,
-                op: (op > 0).then_some(Op(op)),
+                version: Version::decode(version),
                 key: self.string()?.to_vec(),
             });
         }

@@ -1,15 +1,16 @@
 //! MULTI and EXEC: commands of one partition that happen together or not at all.
 
+use crate::watch::Version;
 use brickyard_command::{OwnedArgs, Spec};
-use brickyard_types::{Op, TableId};
+use brickyard_types::TableId;
 
 /// A key whose change makes the next `EXEC` do nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Watch {
     pub(crate) table: TableId,
     pub(crate) key: Vec<u8>,
-    /// The op that wrote it when it was watched; `None`: it did not exist.
-    pub(crate) op: Option<Op>,
+    /// What it was when it was watched.
+    pub(crate) version: Version,
 }
 
 /// Commands since `MULTI`.
@@ -26,8 +27,9 @@ pub(crate) struct Queue {
 pub(crate) enum Step {
     /// A command on the partition's keys.
     Command(&'static Spec, OwnedArgs),
-    /// A command of the connection, already executed: its reply.
-    Reply(Vec<u8>),
+    /// A command of the connection, which its brick executes once the others are: it has a place in the
+    /// array of replies, and no bytes there yet.
+    Later,
 }
 
 /// A transaction as the brick of its partition gets it.
@@ -44,7 +46,7 @@ impl Transaction {
             .iter()
             .map(|step| match step {
                 Step::Command(_, args) => args.memory_bytes(),
-                Step::Reply(reply) => reply.len(),
+                Step::Later => 0,
             })
             .sum()
     }

@@ -21,6 +21,8 @@ use crate::core::{Core, Partition, TableState};
 use crate::log::{KeyRef, Writer};
 use crate::output::Gate;
 use crate::settings::Settings;
+use crate::transaction::Watch;
+use crate::watch::Version;
 use brickyard_command::{ErrorReply, Failure, Keyspace};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
@@ -177,6 +179,29 @@ impl<'a> View<'a> {
         state.partitions[leaf]
             .as_mut()
             .expect("checked before the command ran")
+    }
+
+    /// Whether a watched key is what it was.
+    pub(crate) fn is_unchanged(&mut self, watch: &Watch) -> Result<bool, ErrorReply> {
+        let found = self.version(&watch.key)?;
+        Ok(match (watch.version, found) {
+            (Version::Unknown, _) => false,
+            (Version::Written(op), found) => found == Some(op),
+            (Version::Absent(_), Some(_)) => false,
+            (Version::Absent(since), None) => {
+                // Expired it exists yet: it was made since, or its removal would have been prepared.
+                let is_expired = self.expired.iter().any(|(_, name)| *name == watch.key);
+                let location = self.locate(&watch.key);
+                let partition = self.partition();
+                let key = KeyRef {
+                    table: self.place.table as u32,
+                    partition: partition.local,
+                    hash: KeyHash(location.key_hash),
+                };
+                let view = partition.view;
+                !is_expired && !self.core.absences.has_changed(&key, since, view)
+            }
+        })
     }
 
     /// The op that wrote the key, for `WATCH`; `None` if it does not exist.

@@ -28,7 +28,7 @@ pub(super) fn run_transaction(
             .as_args()
             .get(spec.key_first as usize)
             .map(<[u8]>::to_vec),
-        Step::Reply(_) => None,
+        Step::Later => None,
     });
     let first = first.or_else(|| transaction.watches.first().map(|watch| watch.key.clone()));
     let mut reply = Reply::new(out, protocol);
@@ -53,9 +53,9 @@ pub(super) fn run_transaction(
     };
     let mut view = View::new(core, table, asker, (&key, location), values);
     for watch in &transaction.watches {
-        match view.version(&watch.key) {
-            Ok(op) if op == watch.op => {}
-            Ok(_) => {
+        match view.is_unchanged(watch) {
+            Ok(true) => {}
+            Ok(false) => {
                 reply.null_array();
                 return Ran::Done(view.abandon().gate);
             }
@@ -77,7 +77,7 @@ pub(super) fn run_transaction(
             return Ran::Done(gate);
         }
         match step {
-            Step::Reply(bytes) => reply.raw(bytes),
+            Step::Later => {}
             Step::Command(spec, args) => {
                 let (start, staged) = (reply.position(), view.staged());
                 match execute_command(spec.id, args.as_args(), &mut view, &mut reply) {

@@ -8,11 +8,12 @@ use crate::connection::{Blocked, ConnectionId};
 use crate::effect::Port;
 use crate::forward::{Token, Work};
 use crate::gather::{Gather, Join};
-use crate::keyed::CROSSSLOT;
+use crate::keyed::{CROSSSLOT, error_line};
 use crate::transaction::{Step, Transaction, Watch};
+use crate::watch::Version;
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, is_data_command, keys};
 use brickyard_routing::Location;
-use brickyard_types::Op;
+use brickyard_wire::{ReplyDecoder, ReplyStep};
 
 /// Keys that one connection may watch.
 const WATCHES_MAX: usize = 4096;
@@ -78,7 +79,7 @@ impl Brick {
         session.watches.extend(names.into_iter().map(|key| Watch {
             table: table_id,
             key,
-            op: Some(Op(u64::MAX)),
+            version: Version::Unknown,
         }));
         let token = self.open_gather(id, Gather::new(Join::Watch, protocol, 1));
         self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
@@ -92,18 +93,16 @@ impl Brick {
             return lines.to_vec();
         }
         let versions = String::from_utf8_lossy(lines).into_owned();
-        let versions: Vec<Option<Op>> = versions
-            .lines()
-            .map(|line| line.parse().ok().map(Op))
-            .collect();
+        let versions: Vec<Version> = versions.lines().map(Version::parse).collect();
         let connection = &mut self.connections[token.connection.0 as usize];
         let first = connection
             .session
             .watches
             .len()
             .saturating_sub(versions.len());
-        for (watch, op) in connection.session.watches[first..].iter_mut().zip(versions) {
-            watch.op = op;
+        let new = connection.session.watches[first..].iter_mut();
+        for (watch, version) in new.zip(versions) {
+            watch.version = version;
         }
         b"+OK\r\n".to_vec()
     }
@@ -158,26 +157,46 @@ impl Brick {
             let moved = self.moved(location, owner);
             return self.refuse(id, Some(spec), &moved);
         }
-        let steps = self.steps(id, queue.commands);
+        let (steps, later) = split(queue.commands);
         let transaction = Transaction { steps, watches };
-        let gather = Gather::new(Join::Only, protocol, 1).costing(transaction.bytes());
+        let has_later = later.iter().any(Option::is_some);
+        let join = if has_later { Join::Exec } else { Join::Only };
+        let gather = Gather::new(join, protocol, 1).costing(transaction.bytes());
         let token = self.open_gather(id, gather);
+        if has_later {
+            let connection = &mut self.connections[id.0 as usize];
+            connection.session.after_exec = later;
+            connection.blocked = Some(Blocked::Drain);
+        }
         let work = Work::Transaction(Box::new(transaction));
         self.place(work, table, protocol, token, all.first().map(Vec::as_slice));
     }
 
-    /// Executes what a transaction has of commands that are about no keys; their replies go along.
-    fn steps(&mut self, id: ConnectionId, commands: Vec<(&'static Spec, OwnedArgs)>) -> Vec<Step> {
-        commands
-            .into_iter()
-            .map(|(spec, args)| {
-                if is_data_command(spec.id) {
-                    Step::Command(spec, args)
-                } else {
-                    Step::Reply(self.reply_of(id, spec, &args.as_args()))
-                }
-            })
-            .collect()
+    /// The transaction was executed, or not: what it has of commands that are about no keys is executed now,
+    /// or not, and their replies take their places.
+    pub(super) fn on_executed(&mut self, token: Token, whole: Vec<u8>) -> Vec<u8> {
+        let id = token.connection;
+        let session = &mut self.connections[id.0 as usize].session;
+        let later = std::mem::take(&mut session.after_exec);
+        // Otherwise it is an error, or the null that tells of a watched key that has changed.
+        let is_executed = whole.first() == Some(&b'*') && !whole.starts_with(b"*-");
+        if !is_executed {
+            return whole;
+        }
+        let Some((header, replies)) = elements(&whole) else {
+            return error_line(&ErrorReply::constant(
+                "UNKNOWNRESULT the transaction was executed and its replies cannot be told apart",
+            ));
+        };
+        let mut out = header.to_vec();
+        let mut replies = replies.into_iter();
+        for step in later {
+            match step {
+                Some((spec, args)) => out.extend(self.reply_of(id, spec, &args.as_args())),
+                None => out.extend_from_slice(replies.next().unwrap_or_default()),
+            }
+        }
+        out
     }
 
     /// The reply to a command of the connection, not yet in its output.
@@ -202,4 +221,35 @@ impl Brick {
             }
         });
     }
+}
+
+/// What the brick of the keys executes, and beside it, place by place, what this one does afterwards.
+fn split(
+    commands: Vec<(&'static Spec, OwnedArgs)>,
+) -> (Vec<Step>, Vec<Option<(&'static Spec, OwnedArgs)>>) {
+    let place = |(spec, args): (&'static Spec, OwnedArgs)| {
+        if is_data_command(spec.id) {
+            (Step::Command(spec, args), None)
+        } else {
+            (Step::Later, Some((spec, args)))
+        }
+    };
+    commands.into_iter().map(place).unzip()
+}
+
+/// The header of an array that may lack some of its elements, and those that are there.
+fn elements(array: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
+    let end = array.windows(2).position(|pair| pair == b"\r\n")? + 2;
+    let (header, mut rest) = array.split_at(end);
+    let mut replies = Vec::new();
+    let mut decoder = ReplyDecoder::default();
+    while !rest.is_empty() {
+        let Ok(ReplyStep::Reply { consumed, .. }) = decoder.skim(rest) else {
+            return None;
+        };
+        let (reply, behind) = rest.split_at(consumed);
+        replies.push(reply);
+        rest = behind;
+    }
+    Some((header, replies))
 }

@@ -14,12 +14,13 @@ use crate::output::Gate;
 use crate::random::Random;
 use crate::settings::Settings;
 use crate::view::PendingClear;
+use crate::watch::Version;
 use brickyard_command::request::{ClusterCommand, ScanArgs, WaitArgs, parse_flush};
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, glob};
 use brickyard_routing::{Cursor, Member, TableMap};
 use brickyard_table::{Found, KeyHash, ScanPosition};
 use brickyard_types::record::Kind;
-use brickyard_types::{PartitionId, Slot, UnixMillis};
+use brickyard_types::{Op, PartitionId, Slot, UnixMillis};
 use brickyard_wire::{Protocol, Reply};
 
 /// Bytes of a key in a list, besides its own, about.
@@ -170,6 +171,7 @@ impl Brick {
     pub(crate) fn on_gathered(&mut self, token: Token, join: Join, whole: Vec<u8>) -> Vec<u8> {
         match join {
             Join::Watch => self.on_watched(token, &whole),
+            Join::Exec => self.on_executed(token, whole),
             Join::Killed => Self::old_kill_reply(&whole),
             _ => whole,
         }
@@ -488,8 +490,11 @@ impl Core {
         }
         partition.op = partition.op.next();
         let (op, local) = (partition.op, partition.local);
+        self.note_clear(table, leaf);
         let Some(commits) = commits else {
-            state.table.clear(local, op);
+            if let Some(Some(state)) = self.tables.get_mut(table) {
+                state.table.clear(local, op);
+            }
             self.has_buried = true;
             return Gate::OPEN;
         };
@@ -512,7 +517,7 @@ impl Core {
         gate
     }
 
-    /// The ops of watched keys, one a line; an empty line for a key that is not there.
+    /// What watched keys are, one a line.
     fn versions(&mut self, table: usize, args: Args<'_>, out: &mut Vec<u8>) -> Gate {
         use crate::log::Writer;
         use crate::view::{Asker, View};
@@ -528,20 +533,41 @@ impl Core {
             writes_many: false,
         };
         let mut view = View::new(self, table, asker, (first, location), &[]);
-        for key in args.from(1) {
-            match view.version(key) {
-                Ok(op) => {
-                    let line = op.map_or(String::new(), |op| op.0.to_string());
-                    out.extend_from_slice(line.as_bytes());
-                    out.push(b'\n');
-                }
-                Err(error) => {
-                    *out = crate::keyed::error_line(&error);
-                    break;
+        let versions: Result<Vec<Option<Op>>, ErrorReply> =
+            args.from(1).map(|key| view.version(key)).collect();
+        // What is found expired is removed by this: only then are those that do not exist noted.
+        let gate = view.abandon().gate;
+        match versions {
+            Ok(versions) => {
+                for (key, op) in args.from(1).zip(versions) {
+                    let version = match op {
+                        Some(op) => Version::Written(op),
+                        None => self.watch_absent(table, key),
+                    };
+                    out.extend_from_slice(version.line().as_bytes());
                 }
             }
+            Err(error) => *out = crate::keyed::error_line(&error),
         }
-        view.abandon().gate
+        gate
+    }
+
+    fn watch_absent(&mut self, table: usize, name: &[u8]) -> Version {
+        let Some(location) = self.locate(table, name) else {
+            return Version::Unknown;
+        };
+        let state = self.table(table);
+        let Some(Some(partition)) = state.and_then(|it| it.partitions.get(location.leaf as usize))
+        else {
+            return Version::Unknown;
+        };
+        let (view, local) = (partition.view, partition.local);
+        let key = KeyRef {
+            table: table as u32,
+            partition: local,
+            hash: KeyHash(location.key_hash),
+        };
+        Version::Absent(self.absences.watch(key, name, view, self.now))
     }
 
     /// `CLUSTER COUNTKEYSINSLOT` and `CLUSTER GETKEYSINSLOT`.

@@ -74,6 +74,9 @@ impl View<'_> {
             partition: local,
             hash: KeyHash(location.key_hash),
         };
+        if kind == Kind::Delete {
+            self.core.absences.note_removal(&key_ref);
+        }
         let state = self.core.tables[self.place.table]
             .as_mut()
             .expect("checked before the command ran");
@@ -195,6 +198,9 @@ impl View<'_> {
                 partition: local,
                 hash: KeyHash(staged.location.key_hash),
             };
+            if staged.kind == Kind::Delete {
+                self.core.absences.note_removal(&key_ref);
+            }
             let value = staging.value(staged);
             if commits.is_none() {
                 let put = CommandPut {
