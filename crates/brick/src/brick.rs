@@ -21,7 +21,8 @@ use crate::cold::Cold;
 use crate::connection::{Blocked, Connection, ConnectionId, INPUT_SOFT};
 use crate::core::Core;
 use crate::effect::{Accepted, BatchId, Effect};
-use crate::forward::{ForwardReply, ForwardRequest, Outbox};
+use crate::forward::{ForwardReply, Outbox};
+use crate::inbox::Inbox;
 use crate::keyed::Share;
 use crate::log::Log;
 use crate::output::{Frontier, Gate};
@@ -83,7 +84,7 @@ pub struct Brick {
     paused: Vec<ConnectionId>,
     pub(crate) closing: Vec<ConnectionId>,
     /// What other bricks have asked and has not been executed.
-    pub(crate) inbox: VecDeque<(Member, ForwardRequest)>,
+    pub(crate) inbox: Inbox,
     /// Replies to other bricks that wait for the log.
     pub(crate) held_replies: Vec<(Gate, Member, ForwardReply)>,
     /// What bricks of other nodes were asked.
@@ -184,7 +185,7 @@ impl Brick {
             resumed: Vec::new(),
             paused: Vec::new(),
             closing: Vec::new(),
-            inbox: VecDeque::new(),
+            inbox: Inbox::default(),
             held_replies: Vec::new(),
             remotes: Remotes::default(),
             stalls: Stalls::default(),

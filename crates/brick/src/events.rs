@@ -366,7 +366,7 @@ impl Brick {
             match message {
                 Forward::Reply(reply) if reply.is_misplaced => self.on_misplaced(reply.token),
                 Forward::Reply(reply) => self.on_part(reply.token, reply.bytes, Gate::OPEN),
-                Forward::Request(request) => self.inbox.push_back((from, request)),
+                Forward::Request(request) => self.take_request(from, request),
             }
         }
     }
@@ -390,7 +390,7 @@ impl Brick {
             if is_full {
                 break;
             }
-            let Some((from, request)) = self.inbox.pop_front() else {
+            let Some((from, request)) = self.inbox.pop() else {
                 break;
             };
             self.run_request(from, request);

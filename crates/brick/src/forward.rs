@@ -99,11 +99,18 @@ impl Forward {
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
-            Self::Request(request) => match &request.work {
-                Work::Command(_, args) | Work::Share(_, args, _) => args.memory_bytes(),
-                Work::Transaction(transaction) => transaction.bytes(),
-            },
+            Self::Request(request) => request.bytes(),
             Self::Reply(reply) => reply.bytes.len(),
+        }
+    }
+}
+
+impl ForwardRequest {
+    /// Bytes of what is asked, about.
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.work {
+            Work::Command(_, args) | Work::Share(_, args, _) => args.memory_bytes(),
+            Work::Transaction(transaction) => transaction.bytes(),
         }
     }
 }

@@ -36,6 +36,7 @@ mod forward;
 mod gather;
 #[cfg(test)]
 mod harness;
+mod inbox;
 mod keyed;
 mod log;
 mod membership;

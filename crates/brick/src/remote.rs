@@ -194,7 +194,7 @@ impl Brick {
     pub(crate) fn take_messages(&mut self) {
         for (peer, bytes) in std::mem::take(&mut self.core.replicas.messages) {
             match decode(&bytes) {
-                Some(Forward::Request(request)) => self.inbox.push_back((peer.member, request)),
+                Some(Forward::Request(request)) => self.take_request(peer.member, request),
                 Some(Forward::Reply(reply)) => self.on_remote_reply(peer, reply),
                 None => {
                     let text = format!("brick {peer} sent a message that is none; it was ignored");

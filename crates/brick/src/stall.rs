@@ -57,6 +57,12 @@ impl Lanes {
     }
 }
 
+/// Bytes of requests that wait; past that further ones are refused.
+const BYTES_MAX: usize = 64 << 20;
+
+/// Bytes that one takes besides its arguments, about.
+const STALLED_BYTES: usize = size_of::<Stalled>();
+
 /// Work that waits.
 #[derive(Debug)]
 pub(crate) struct Stalled {
@@ -70,12 +76,25 @@ pub(crate) struct Stalled {
 #[derive(Debug, Default)]
 pub(crate) struct Stalls {
     waiting: VecDeque<Stalled>,
+    bytes: usize,
     pub(crate) lanes: Lanes,
 }
 
 impl Stalls {
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    /// The one that has waited longest.
+    fn pop(&mut self) -> Option<Stalled> {
+        let stalled = self.waiting.pop_front()?;
+        self.bytes -= stalled.request.bytes() + STALLED_BYTES;
+        Some(stalled)
+    }
+
+    fn push(&mut self, stalled: Stalled) {
+        self.bytes += stalled.request.bytes() + STALLED_BYTES;
+        self.waiting.push_back(stalled);
     }
 }
 
@@ -94,14 +113,28 @@ impl Brick {
         origin: Origin,
         until: Instant,
     ) {
+        if self.stalls.bytes + request.bytes() > BYTES_MAX && !self.stalls.is_empty() {
+            return self.refuse_stalled(origin);
+        }
         let lane = self.lane(&origin, request.table, &request.work);
         self.stalls.lanes.enter(lane);
-        self.stalls.waiting.push_back(Stalled {
+        self.stalls.push(Stalled {
             request,
             origin,
             lane,
             until,
         });
+    }
+
+    #[cold]
+    fn refuse_stalled(&mut self, origin: Origin) {
+        self.core.stats().refused_busy.add(1);
+        let error = ErrorReply::new(format!(
+            "BUSY brick {} has {} bytes of requests waiting for a view or a lease; the command was not executed, \
+             try again later",
+            self.core.id, self.stalls.bytes
+        ));
+        self.complete(origin, error_line(&error), Gate::OPEN);
     }
 
     /// The lane of a request; `None`: it is about a whole table.
@@ -122,14 +155,14 @@ impl Brick {
         }
         let mut still: BTreeSet<Lane> = BTreeSet::new();
         for _ in 0..self.stalls.waiting.len() {
-            let Some(stalled) = self.stalls.waiting.pop_front() else {
+            let Some(stalled) = self.stalls.pop() else {
                 return;
             };
             let is_behind = stalled
                 .lane
                 .is_some_and(|lane| still.contains(&lane) || self.remotes.lanes.is_busy(lane));
             if is_behind {
-                self.stalls.waiting.push_back(stalled);
+                self.stalls.push(stalled);
                 continue;
             }
             let Stalled {
@@ -169,11 +202,11 @@ impl Brick {
     pub(crate) fn end_stalled(&mut self) {
         let now = self.core.now;
         for _ in 0..self.stalls.waiting.len() {
-            let Some(stalled) = self.stalls.waiting.pop_front() else {
+            let Some(stalled) = self.stalls.pop() else {
                 return;
             };
             if stalled.until > now {
-                self.stalls.waiting.push_back(stalled);
+                self.stalls.push(stalled);
                 continue;
             }
             self.stalls.lanes.leave(stalled.lane);
