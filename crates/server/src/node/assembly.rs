@@ -106,18 +106,19 @@ impl Assembly<'_> {
         data.confirm()?;
         let authenticator = Authenticator::new(&shared::users(config), data::random()?);
         let keepalive = config.tcp_keepalive;
+        // Who is answered at any port finds all of them listening: the first one answers when all do.
+        let mut listeners = Vec::new();
+        for (reserved, address) in brick_ports.into_iter().zip(&addresses.bricks) {
+            let brick_port = Listener::new(reserved, keepalive);
+            listeners.push(brick_port.map_err(Address::Brick.failed(Some(*address)))?);
+        }
         let node_port = Listener::new(node, keepalive);
         let mut node_port = Some((
             node_port.map_err(Address::Node.failed(Some(addresses.node)))?,
             handout,
         ));
         let mut bricks = Vec::new();
-        for ((go, handle), (reserved, address)) in threads
-            .into_iter()
-            .zip(brick_ports.into_iter().zip(&addresses.bricks))
-        {
-            let brick_port = Listener::new(reserved, keepalive);
-            let brick_port = brick_port.map_err(Address::Brick.failed(Some(*address)))?;
+        for ((go, handle), brick_port) in threads.into_iter().zip(listeners) {
             // A thread that ended has panicked, and with it the process.
             drop(go.send(Ports {
                 node: node_port.take(),
