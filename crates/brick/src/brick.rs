@@ -21,7 +21,7 @@ use crate::cold::Cold;
 use crate::connection::{Blocked, Connection, ConnectionId, INPUT_SOFT};
 use crate::core::Core;
 use crate::effect::{Accepted, BatchId, Effect};
-use crate::forward::{ForwardReply, Outbox};
+use crate::forward::{ForwardReply, Origin, Outbox};
 use crate::inbox::Inbox;
 use crate::keyed::Share;
 use crate::log::Log;
@@ -97,6 +97,8 @@ pub struct Brick {
     pub(crate) deferred: VecDeque<(Gate, Share)>,
     pub(crate) pending: BTreeMap<u64, Pending>,
     pub(crate) pending_next: u64,
+    /// Checkpoints of this brick's log that are under way, and who waits for them.
+    pub(crate) checkpoints: BTreeMap<u64, Origin>,
     pub(crate) cleaner: Cleaner,
     /// A batch is being executed.
     pub(crate) is_running: bool,
@@ -193,6 +195,7 @@ impl Brick {
             deferred: VecDeque::new(),
             pending: BTreeMap::new(),
             pending_next: 1,
+            checkpoints: BTreeMap::new(),
             cleaner: Cleaner::default(),
             is_running: false,
             ending: Vec::new(),

@@ -38,7 +38,7 @@ pub enum Effect {
     },
     /// Remove a segment: nothing in it is live and what replaced it is synced.
     DeleteSegment(SegmentId),
-    /// Seal the active segment and sync everything; answered by [`Event::Checkpointed`].
+    /// Seal the active segment of this brick's log and sync everything; answered by [`Event::Checkpointed`].
     Checkpoint(u64),
     /// A stream to that brick, in that life, is wanted; repeated until [`crate::Brick::peer_opened`].
     Dial(Seat),

@@ -28,6 +28,8 @@ pub(crate) enum Join {
     Killed,
     /// The versions of watched keys, which the session keeps.
     Watch,
+    /// `+OK`s of checkpoints that become `SAVE`'s or `BGSAVE`'s reply.
+    Saved { in_background: bool },
     /// The replies of a transaction, some of whose commands its connection's brick executes afterwards.
     Exec,
     /// One of the parts that are not null, by the number drawn here.
@@ -148,7 +150,7 @@ impl Gather {
         let mut reply = Reply::new(&mut out, self.protocol);
         match self.join {
             Join::Only | Join::Watch | Join::Exec => return parts.into_iter().next().unwrap_or_default(),
-            Join::Ok => reply.ok(),
+            Join::Ok | Join::Saved { .. } => reply.ok(),
             Join::Sum | Join::Killed => reply.integer(parts.iter().map(|part| integer(part)).sum()),
             Join::Array => {
                 reply.array(parts.len());

@@ -47,8 +47,6 @@ pub(crate) enum Then {
     },
     /// The connection works on the table.
     Use { table: String, database: u16 },
-    /// The checkpoint's reply.
-    Saved { in_background: bool },
 }
 
 impl Brick {

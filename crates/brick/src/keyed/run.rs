@@ -97,6 +97,11 @@ impl Brick {
         origin: Origin,
         writer: Writer,
     ) {
+        if let Work::Share(spec, ..) = &work
+            && matches!(spec.id, CommandId::Save | CommandId::Bgsave)
+        {
+            return self.checkpoint_for(origin);
+        }
         let must_park = !self.core.cold.is_idle()
             && self
                 .keys_of(&work, table)

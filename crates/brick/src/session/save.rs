@@ -1,15 +1,21 @@
 //! SAVE, BGSAVE and LASTSAVE as checkpoints; SHUTDOWN.
 //!
-//! A checkpoint seals the log's active segment and syncs everything: a copy of the directory taken
-//! after it has all that was acknowledged before it, whatever the table's durability but `memory`.
+//! A checkpoint seals the active segment of every brick's log and syncs everything: a copy of the
+//! directory taken after it has all that was acknowledged before it, whatever the table's durability but
+//! `memory`, and a start reads only hint files of `disk` tables.
 
-use super::{Pending, Then};
+use super::Then;
 use crate::brick::Brick;
 use crate::connection::{Blocked, ConnectionId};
 use crate::effect::{ControlRequest, Effect};
+use crate::forward::{Origin, Token, Work};
+use crate::gather::{Gather, Join};
+use crate::keyed::{dropped_table, error_line};
 use crate::output::Gate;
 use brickyard_command::request::{ShutdownArgs, parse_bgsave};
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
+use brickyard_routing::Member;
+use brickyard_types::BrickId;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Brick {
@@ -19,9 +25,9 @@ impl Brick {
                 let at = self.core.shared.last_save_ms.load(Relaxed) / 1000;
                 self.reply(id, |reply| reply.integer(at as i64));
             }
-            CommandId::Save => self.checkpoint(id, false),
+            CommandId::Save => self.checkpoint(id, spec, args),
             CommandId::Bgsave => match parse_bgsave(*args) {
-                Ok(()) => self.checkpoint(id, true),
+                Ok(()) => self.checkpoint(id, spec, args),
                 Err(error) => self.refuse(id, Some(spec), &error),
             },
             _ => match ShutdownArgs::parse(*args) {
@@ -35,40 +41,74 @@ impl Brick {
         }
     }
 
-    fn checkpoint(&mut self, id: ConnectionId, in_background: bool) {
-        let number = self.block_on(id, Then::Saved { in_background });
+    /// Asks every brick of the node: each has a log.
+    fn checkpoint(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
+        let session = &self.connections[id.0 as usize].session;
+        let protocol = session.protocol;
+        // A message between bricks names a table; this one is about none.
+        let any = std::iter::once(session.table).chain(0..self.core.tables.len());
+        let table = { any }.find(|table| self.core.table(*table).is_some());
+        let Some(table) = table else {
+            return self.refuse(id, Some(spec), &dropped_table());
+        };
+        let in_background = spec.id == CommandId::Bgsave;
+        let bricks = self.core.bricks;
+        let gather = Gather::new(Join::Saved { in_background }, protocol, bricks as usize);
+        let token = self.open_gather(id, gather);
+        self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
+        for part in 0..bricks {
+            let token = Token { part, ..token };
+            let member = Member {
+                brick: BrickId(part),
+                ..self.core.member()
+            };
+            let work = Work::Share(spec, args.to_owned(), 0);
+            if member == self.core.member() {
+                let writer = self.writer(id);
+                let origin = Origin { member, token };
+                self.run_for(work, table, protocol, origin, writer);
+            } else {
+                let until = self.core.deadline();
+                self.forward(member, token, table, protocol, work, until);
+            }
+        }
+    }
+
+    /// This brick's share of a checkpoint.
+    pub(crate) fn checkpoint_for(&mut self, origin: Origin) {
+        let number = self.pending_next;
+        self.pending_next += 1;
+        self.checkpoints.insert(number, origin);
         self.core.effects.push_back(Effect::Checkpoint(number));
     }
 
-    /// The checkpoint is done, on all bricks.
-    pub(crate) fn on_checkpointed(&mut self, request: u64, outcome: Result<(), String>) {
-        let Some(Pending { token, then }) = self.pending.remove(&request) else {
+    /// The log is synced, and its active segment sealed.
+    pub(crate) fn on_checkpointed(&mut self, number: u64, outcome: Result<(), String>) {
+        let Some(origin) = self.checkpoints.remove(&number) else {
             return;
         };
-        let Then::Saved { in_background } = then else {
-            return;
-        };
-        let connection = self.connections.get_mut(token.connection.0 as usize);
-        if let Some(connection) = connection
-            && connection.client == token.client
-            && connection.blocked == Some(Blocked::Control(request))
-        {
-            connection.blocked = None;
-        }
         let bytes = match outcome {
-            Ok(()) => {
-                self.core
-                    .shared
-                    .last_save_ms
-                    .store(self.core.unix.0, Relaxed);
-                if in_background {
-                    b"+Background saving started\r\n".to_vec()
-                } else {
-                    b"+OK\r\n".to_vec()
-                }
-            }
-            Err(text) => crate::keyed::error_line(&ErrorReply::new(format!("ERR {text}"))),
+            Ok(()) => b"+OK\r\n".to_vec(),
+            Err(text) => error_line(&ErrorReply::new(format!("ERR {text}"))),
         };
-        self.on_part(token, bytes, Gate::OPEN);
+        self.complete(origin, bytes, Gate::OPEN);
+    }
+
+    /// All bricks have answered.
+    pub(super) fn on_saved(&self, in_background: bool, whole: Vec<u8>) -> Vec<u8> {
+        if whole.first() != Some(&b'+') {
+            return whole;
+        }
+        let now = self.core.unix.0;
+        self.core.shared.last_save_ms.fetch_max(now, Relaxed);
+        if in_background {
+            b"+Background saving started\r\n".to_vec()
+        } else {
+            whole
+        }
     }
 }
+
+#[cfg(test)]
+#[path = "save_test.rs"]
+mod save_test;

@@ -172,6 +172,7 @@ impl Brick {
         match join {
             Join::Watch => self.on_watched(token, &whole),
             Join::Exec => self.on_executed(token, whole),
+            Join::Saved { in_background } => self.on_saved(in_background, whole),
             Join::Killed => Self::old_kill_reply(&whole),
             _ => whole,
         }
