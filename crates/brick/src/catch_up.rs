@@ -14,6 +14,7 @@
 use crate::brick::Brick;
 use crate::core::{Core, Partition};
 use crate::effect::Effect;
+use crate::segments::Chunk;
 use brickyard_replication::LinkId;
 use brickyard_routing::Seat;
 use brickyard_table::{Found, KeyHash, ScanPosition, Value};
@@ -45,12 +46,22 @@ struct Walk {
     at: Option<(SegmentId, u32)>,
     /// A chunk was asked for.
     is_reading: bool,
-    /// A chunk that did not fit into the links, from some offset on.
-    rest: Option<(SegmentId, u32, Vec<u8>, usize)>,
+    /// A chunk that did not fit into the links.
+    rest: Option<Rest>,
     /// How many of the learners it serves; those behind came later.
     learners: usize,
     /// It met damage: what it has not seen is not known.
     is_damaged: bool,
+}
+
+/// A chunk of which some was copied.
+#[derive(Debug)]
+struct Rest {
+    segment: SegmentId,
+    bytes: Vec<u8>,
+    offsets: Vec<u32>,
+    /// How many bytes, and records.
+    copied: (usize, usize),
 }
 
 /// See the module.
@@ -122,12 +133,12 @@ impl Brick {
     /// A chunk of the log; whether it was asked for here.
     pub(crate) fn on_catch_up_chunk(
         &mut self,
-        segment: SegmentId,
+        chunk: &Chunk<'_>,
         from: u32,
-        bytes: &[u8],
         next: Option<u32>,
         damaged: bool,
     ) -> bool {
+        let segment = chunk.segment;
         let active = self.core.segments.next_id();
         let Some(walk) = &mut self.core.catch_ups.walk else {
             return false;
@@ -139,7 +150,12 @@ impl Brick {
         // The active segment ends in what is being written at this moment.
         walk.is_damaged |= damaged && segment < active;
         walk.at = next.map(|next| (segment, next));
-        walk.rest = Some((segment, from, bytes.to_vec(), 0));
+        walk.rest = Some(Rest {
+            segment,
+            bytes: chunk.bytes.to_vec(),
+            offsets: chunk.offsets.to_vec(),
+            copied: (0, 0),
+        });
         self.core.copy_on();
         true
     }
@@ -298,30 +314,32 @@ impl Core {
         let Some(walk) = &mut self.catch_ups.walk else {
             return true;
         };
-        let Some((segment, from, bytes, mut at)) = walk.rest.take() else {
+        let Some(mut rest) = walk.rest.take() else {
             return true;
         };
         let learners = walk.learners;
-        while at < bytes.len() {
+        let (bytes, records) = rest.copied;
+        let mut chunk = Chunk {
+            segment: rest.segment,
+            bytes: &rest.bytes[bytes..],
+            offsets: &rest.offsets[records..],
+        };
+        loop {
             let links = self.catch_ups.logged[..learners].iter();
             let mut links = links.map(|wanted| wanted.link);
             if !links.all(|link| self.replicas.replicator().has_room(link)) {
+                let left = (chunk.bytes.len(), chunk.offsets.len());
+                rest.copied = (rest.bytes.len() - left.0, rest.offsets.len() - left.1);
                 if let Some(walk) = &mut self.catch_ups.walk {
-                    walk.rest = Some((segment, from, bytes, at));
+                    walk.rest = Some(rest);
                 }
                 return false;
             }
-            let Ok(record) = record::decode(&bytes[at..]) else {
-                break;
+            let Some((position, record)) = chunk.take() else {
+                return true;
             };
-            let position = Position {
-                segment,
-                offset: from + at as u32,
-            };
-            at += record.len;
             self.copy_record(position, &record, learners);
         }
-        true
     }
 
     fn copy_record(&mut self, position: Position, record: &Record<'_>, learners: usize) {

@@ -19,7 +19,8 @@ use crate::brick::Brick;
 use crate::core::Core;
 use crate::effect::{BatchId, Effect};
 use crate::log::KeyRef;
-use brickyard_types::record::{self, Header};
+use crate::segments::Chunk;
+use brickyard_types::record::Header;
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -212,14 +213,8 @@ impl Brick {
         });
     }
 
-    pub(crate) fn on_segment_chunk(
-        &mut self,
-        segment: SegmentId,
-        from: u32,
-        bytes: &[u8],
-        next: Option<u32>,
-        damaged: bool,
-    ) {
+    pub(crate) fn on_segment_chunk(&mut self, chunk: &Chunk<'_>, next: Option<u32>, damaged: bool) {
+        let segment = chunk.segment;
         if !matches!(self.cleaner.state, State::Reading { segment: reading } if reading == segment)
         {
             return;
@@ -229,24 +224,17 @@ impl Brick {
             self.cleaner.state = State::Idle;
             return;
         }
-        let mut rest = bytes;
-        let mut at = from;
+        let mut rest = *chunk;
         let mut sorted = Sorted::default();
         let building = self.core.log.building_id();
         let before = self.core.log.building_len();
-        while !rest.is_empty() {
-            let Ok(record) = record::decode(rest) else {
-                // What follows cannot be looked at either, so the segment must stay.
-                self.core.segments.mark_damaged(segment);
-                break;
-            };
-            rest = &rest[record.len..];
-            let position = Position {
-                segment,
-                offset: at,
-            };
-            at += record.len as u32;
+        while let Some((position, record)) = rest.take() {
             self.core.move_record(position, &record, &mut sorted);
+        }
+        let is_unreadable = !rest.is_empty();
+        if is_unreadable {
+            // What follows cannot be looked at either, so the segment must stay.
+            self.core.segments.mark_damaged(segment);
         }
         let is_needed = sorted.has_drop && self.core.segments.has_older(segment, segment);
         if is_needed || !self.core.keep_claims(&sorted.claims) {
@@ -254,7 +242,6 @@ impl Brick {
             self.cleaner.state = State::Idle;
             return;
         }
-        let is_unreadable = !rest.is_empty();
         for ((table, partition), (before, header)) in sorted.horizons {
             self.core.log.append_bare(&header, b"", &[]);
             self.cleaner.raised.push(Raised {
@@ -285,7 +272,7 @@ impl Brick {
             return;
         }
         if moved > 0 || !self.cleaner.is_dead {
-            self.cleaner.budget = self.cleaner.budget.saturating_sub(bytes.len() as u64);
+            self.cleaner.budget = self.cleaner.budget.saturating_sub(chunk.bytes.len() as u64);
         }
         match next {
             Some(from) if self.cleaner.budget > 0 => self.read_on(segment, from),

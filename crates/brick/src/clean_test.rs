@@ -1,6 +1,6 @@
 use crate::effect::Port;
 use crate::harness::{Client, Node};
-use brickyard_types::{Durability, TableAttributes};
+use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(100);
@@ -121,4 +121,88 @@ fn unreadable_record_keeps_its_segment() {
     node.roll(0);
     clean(&mut node, 100);
     assert_eq!(segments(&node), [1]);
+}
+
+#[test]
+fn values_that_are_in_the_log_alone_are_moved() {
+    let attributes = TableAttributes {
+        durability: Durability::Log,
+        medium: Medium::Disk,
+        maxmemory: Some(1),
+        ..TableAttributes::default()
+    };
+    let mut node = Node::new(1, attributes);
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET fat 0123456789\nSET cold value\nSET fat 1");
+    node.restart();
+    node.roll(0);
+    clean(&mut node, 3);
+    assert_eq!(segments(&node), []);
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "GET cold"), "");
+    node.answer_reads(0);
+    assert_eq!(node.receive(client), "$5 value");
+}
+
+#[test]
+fn segments_with_nothing_live_go_all_at_once() {
+    let (mut node, client) = node(Durability::Log);
+    for at in 0..20 {
+        node.call(client, &format!("SET k{at} v"));
+        node.roll(0);
+    }
+    node.call(client, "SET last v\nFLUSHALL");
+    assert_eq!(segments(&node).len(), 20);
+    clean(&mut node, 1);
+    assert_eq!(segments(&node), []);
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "DBSIZE"), ":0");
+}
+
+#[test]
+fn segments_wait_for_the_sync_of_what_replaced_their_records() {
+    let (mut node, client) = node(Durability::Log);
+    for at in 0..5 {
+        node.call(client, &format!("SET k{at} v"));
+        node.roll(0);
+    }
+    node.logs[0].is_held = true;
+    node.call(client, "FLUSHALL");
+    node.append(0);
+    // What was cleared is counted out.
+    node.settle();
+    node.advance(TICK);
+    node.append(0);
+    node.settle();
+    assert_eq!(
+        segments(&node).len(),
+        5,
+        "a power cut would bring the keys back"
+    );
+    node.sync(0);
+    node.settle();
+    assert_eq!(segments(&node), []);
+}
+
+#[test]
+fn segments_whose_batch_was_refused_stay_and_go_later() {
+    let (mut node, client) = node(Durability::Log);
+    for at in 0..3 {
+        // What stands for the tombstone goes into the log before the segment may go.
+        node.call(client, &format!("SET k{at} v\nDEL k{at}"));
+        node.roll(0);
+    }
+    node.logs[0].is_held = true;
+    node.advance(TICK);
+    node.refuse(0);
+    node.logs[0].is_held = false;
+    node.settle();
+    assert_eq!(segments(&node), [1, 2, 3]);
+    assert_eq!(node.bricks[0].horizons(), []);
+    clean(&mut node, 200);
+    assert!(!segments(&node).iter().any(|id| *id <= 3));
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "DBSIZE"), ":0");
 }

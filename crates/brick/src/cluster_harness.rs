@@ -647,6 +647,7 @@ impl Cluster {
             segment,
             from,
             bytes: &bytes,
+            offsets: &crate::segments::offsets(from, &bytes),
             next: None,
             damaged: false,
         });

@@ -175,8 +175,10 @@ pub enum Event<'a> {
         segment: SegmentId,
         /// Where the chunk starts.
         from: u32,
-        /// Whole records; damage was skipped and reported by the store.
+        /// Whole records, back to back; damage was skipped and reported by the store.
         bytes: &'a [u8],
+        /// Where in the segment each of them starts: what is no record stands between them.
+        offsets: &'a [u32],
         /// Where to go on; `None`: that was the end.
         next: Option<u32>,
         /// The segment has damage: it must not be deleted.

@@ -12,6 +12,7 @@ use crate::keyed::{Missing, dropped_table, error_line};
 use crate::log::KeyRef;
 use crate::output::{Gate, Lost, Opens};
 use crate::replica::SYNC_TOKEN;
+use crate::segments::Chunk;
 use crate::settings::Settings;
 use crate::view::{ColdWanted, Detour, PendingClear};
 use crate::watch::Version;
@@ -49,11 +50,17 @@ impl Brick {
                 segment,
                 from,
                 bytes,
+                offsets,
                 next,
                 damaged,
             } => {
-                if !self.on_catch_up_chunk(segment, from, bytes, next, damaged) {
-                    self.on_segment_chunk(segment, from, bytes, next, damaged);
+                let chunk = Chunk {
+                    segment,
+                    bytes,
+                    offsets,
+                };
+                if !self.on_catch_up_chunk(&chunk, from, next, damaged) {
+                    self.on_segment_chunk(&chunk, next, damaged);
                 }
             }
             Event::Rolled { sealed, bytes } => {

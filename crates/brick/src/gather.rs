@@ -149,7 +149,9 @@ impl Gather {
         let mut out = Vec::new();
         let mut reply = Reply::new(&mut out, self.protocol);
         match self.join {
-            Join::Only | Join::Watch | Join::Exec => return parts.into_iter().next().unwrap_or_default(),
+            Join::Only | Join::Watch | Join::Exec => {
+                return parts.into_iter().next().unwrap_or_default();
+            }
             Join::Ok | Join::Saved { .. } => reply.ok(),
             Join::Sum | Join::Killed => reply.integer(parts.iter().map(|part| integer(part)).sum()),
             Join::Array => {

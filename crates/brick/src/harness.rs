@@ -26,6 +26,9 @@ pub(crate) struct Node {
     users: Vec<User>,
 }
 
+/// Where the first record of a segment stands: a segment's header is before it.
+const HEADER_BYTES: u32 = 64;
+
 /// A brick's log: what was appended, and what has been asked for and not done yet.
 #[derive(Default)]
 pub(crate) struct Log {
@@ -212,7 +215,7 @@ impl Node {
                     let record = record::decode(&log.bytes[at..]).unwrap();
                     let position = Position {
                         segment,
-                        offset: (at - start) as u32,
+                        offset: HEADER_BYTES + (at - start) as u32,
                     };
                     brick.recover(Recovered::Record { record, position });
                     at += record.len;
@@ -325,11 +328,14 @@ impl Node {
             }
             Effect::ReadSegment { segment, from, .. } => {
                 let (start, end) = self.logs[at].sealed[&segment];
-                let bytes = self.logs[at].bytes[start + from as usize..end].to_vec();
+                let first = from.max(HEADER_BYTES);
+                let skipped = (first - HEADER_BYTES) as usize;
+                let bytes = self.logs[at].bytes[start + skipped..end].to_vec();
                 self.bricks[at].handle(Event::SegmentChunk {
                     segment,
                     from,
                     bytes: &bytes,
+                    offsets: &crate::segments::offsets(first, &bytes),
                     next: None,
                     damaged: false,
                 });
@@ -372,7 +378,8 @@ impl Node {
     /// Appends the first batch that waits in a brick's queue.
     pub(crate) fn append_one(&mut self, at: usize) {
         if let Some(append) = self.logs[at].queue.pop_front() {
-            let offset = (self.logs[at].bytes.len() - self.logs[at].base) as u32;
+            let before = self.logs[at].bytes.len() - self.logs[at].base;
+            let offset = HEADER_BYTES + before as u32;
             self.logs[at].bytes.extend_from_slice(&append.bytes);
             self.logs[at].appended = append.id;
             let position = Position {
@@ -430,7 +437,8 @@ impl Node {
                 continue;
             }
             let start = log.start(segment);
-            let bytes = log.bytes[start + read.position.offset as usize..].to_vec();
+            let offset = (read.position.offset - HEADER_BYTES) as usize;
+            let bytes = log.bytes[start + offset..].to_vec();
             let record = record::decode(&bytes).unwrap();
             assert_eq!(record.header.op, read.op);
             let value = match record.header.kind {

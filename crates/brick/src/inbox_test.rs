@@ -25,9 +25,15 @@ fn brick_that_falls_behind_refuses_what_it_cannot_hold_and_executes_the_rest() {
     let asked = CLIENT_BYTES / value.len();
     let mut messages = Vec::new();
     for client in &clients {
-        let line = format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n${}\r\n{value}\r\n", key.len(), value.len());
+        let line = format!(
+            "*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n${}\r\n{value}\r\n",
+            key.len(),
+            value.len()
+        );
         let brick = &mut node.bricks[0];
-        brick.input(client.id).extend_from_slice(line.repeat(asked).as_bytes());
+        brick
+            .input(client.id)
+            .extend_from_slice(line.repeat(asked).as_bytes());
         brick.on_received(client.id);
     }
     // The first brick asks for everything before the second executes anything.
@@ -49,12 +55,28 @@ fn brick_that_falls_behind_refuses_what_it_cannot_hold_and_executes_the_rest() {
     node.settle();
     node.settle();
     let replies: Vec<String> = clients.iter().map(|client| node.receive(*client)).collect();
-    let done = replies.iter().map(|reply| reply.matches("+OK").count()).sum::<usize>();
-    let refused = replies.iter().map(|reply| reply.matches("-BUSY").count()).sum::<usize>();
-    assert_eq!(done + refused, clients.len() * asked, "each is answered once");
+    let done = replies
+        .iter()
+        .map(|reply| reply.matches("+OK").count())
+        .sum::<usize>();
+    let refused = replies
+        .iter()
+        .map(|reply| reply.matches("-BUSY").count())
+        .sum::<usize>();
+    assert_eq!(
+        done + refused,
+        clients.len() * asked,
+        "each is answered once"
+    );
     assert!(done >= BYTES_MAX / value.len() / 2, "{done} executed");
     assert!(refused >= BYTES_MAX / value.len() / 2, "{refused} refused");
-    assert_eq!(node.bricks[1].core.stats().refused_busy.value(), refused as u64);
+    assert_eq!(
+        node.bricks[1].core.stats().refused_busy.value(),
+        refused as u64
+    );
     assert!(node.bricks[1].inbox.is_empty() && node.bricks[1].inbox.bytes == 0);
-    assert_eq!(node.call(probe, &format!("SET {key} y\nGET {key}")), "+OK $1 y");
+    assert_eq!(
+        node.call(probe, &format!("SET {key} y\nGET {key}")),
+        "+OK $1 y"
+    );
 }

@@ -2,8 +2,37 @@
 //!
 //! How much of a segment is live is not counted here: the tables know what they have where.
 
-use brickyard_types::SegmentId;
+use brickyard_types::record::{self, Record};
+use brickyard_types::{Position, SegmentId};
 use std::collections::BTreeMap;
+
+/// Records of a segment, as they were read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chunk<'a> {
+    pub(crate) segment: SegmentId,
+    /// Whole records, back to back.
+    pub(crate) bytes: &'a [u8],
+    /// Where in the segment each of them starts.
+    pub(crate) offsets: &'a [u32],
+}
+
+impl<'a> Chunk<'a> {
+    /// The next record and where it stands in the log; `None`: there is no more, or none that can be read
+    /// ([`Self::is_empty`] tells them apart).
+    pub(crate) fn take(&mut self) -> Option<(Position, Record<'a>)> {
+        let (&offset, offsets) = self.offsets.split_first()?;
+        let record = record::decode(self.bytes).ok()?;
+        self.bytes = &self.bytes[record.len..];
+        self.offsets = offsets;
+        let segment = self.segment;
+        Some((Position { segment, offset }, record))
+    }
+
+    /// Whether all records were taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
 
 /// A sealed file of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -156,6 +185,19 @@ impl Segments {
             })
             .map(|(id, _)| id)
     }
+}
+
+/// Where records start that stand back to back from `from` on.
+#[cfg(test)]
+pub(crate) fn offsets(from: u32, mut bytes: &[u8]) -> Vec<u32> {
+    let mut at = from;
+    let mut offsets = Vec::new();
+    while let Ok(record) = record::decode(bytes) {
+        offsets.push(at);
+        at += record.len as u32;
+        bytes = &bytes[record.len..];
+    }
+    offsets
 }
 
 #[cfg(test)]

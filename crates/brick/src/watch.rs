@@ -82,7 +82,8 @@ impl Version {
     /// Reads a [`Self::line`].
     pub(crate) fn parse(line: &str) -> Self {
         let mut words = line.split_ascii_whitespace();
-        let numbers = [(); 4].map(|()| words.next().and_then(|word| word.parse().ok()).unwrap_or(0));
+        let numbers =
+            [(); 4].map(|()| words.next().and_then(|word| word.parse().ok()).unwrap_or(0));
         Self::decode(numbers)
     }
 }

@@ -106,10 +106,7 @@ fn transaction_of_watched_keys_and_nothing_else_compares_them() {
     let mut node = node(3, Durability::Log);
     let (ours, other) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
     node.call(ours, "WATCH k");
-    assert_eq!(
-        node.call(ours, "MULTI\nPING\nEXEC"),
-        "+OK +QUEUED *1 +PONG"
-    );
+    assert_eq!(node.call(ours, "MULTI\nPING\nEXEC"), "+OK +QUEUED *1 +PONG");
     node.call(ours, "WATCH k");
     node.call(other, "SET k v\nDEL k");
     assert_eq!(node.call(ours, "MULTI\nPING\nEXEC"), "+OK +QUEUED *-1");

@@ -50,7 +50,11 @@ fn sealed(data: &Path) -> Vec<(PathBuf, bool)> {
         for entry in folder.read_dir().expect("a folder") {
             let path = entry.expect("an entry").path();
             let is_segment = path.extension().is_some_and(|it| it == "seg");
-            if is_segment && std::fs::read(&path).expect("readable").ends_with(b"BRKYSEAL") {
+            if is_segment
+                && std::fs::read(&path)
+                    .expect("readable")
+                    .ends_with(b"BRKYSEAL")
+            {
                 let has_hint = path.with_extension("hint").exists();
                 found.push((path, has_hint));
             }

@@ -85,10 +85,12 @@ impl Chunk {
         })
     }
 
-    /// The records' bytes, back to back as a batch is; nothing else is between them.
+    /// The records' bytes, back to back as a batch is, and where in the segment each of them starts: marks
+    /// and damage stand between them.
     #[must_use]
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+    pub fn into_parts(self) -> (Vec<u8>, Vec<u32>) {
+        let offsets = self.spans.iter().map(|(offset, ..)| *offset).collect();
+        (self.bytes, offsets)
     }
 
     /// How many records there are.

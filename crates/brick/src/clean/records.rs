@@ -10,7 +10,12 @@ use brickyard_types::{Op, Position, SegmentId};
 
 impl Core {
     /// Appends what is live of a record again.
-    pub(super) fn move_record(&mut self, position: Position, record: &Record<'_>, sorted: &mut Sorted) {
+    pub(super) fn move_record(
+        &mut self,
+        position: Position,
+        record: &Record<'_>,
+        sorted: &mut Sorted,
+    ) {
         let segment = position.segment;
         let header = record.header;
         sorted.has_drop |= header.kind == Kind::Drop;

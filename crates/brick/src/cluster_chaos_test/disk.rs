@@ -265,6 +265,7 @@ impl Disk {
             segment,
             from,
             bytes: &bytes,
+            offsets: &crate::segments::offsets(from, &bytes),
             next,
             damaged: false,
         });

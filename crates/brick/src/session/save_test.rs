@@ -31,15 +31,14 @@ fn last_save(node: &Node) -> u64 {
 
 #[test]
 fn save_is_answered_when_every_brick_has_its_checkpoint() {
-    for (command, answer) in [
-        ("SAVE", "+OK"),
-        ("BGSAVE", "+Background saving started"),
-    ] {
+    for (command, answer) in [("SAVE", "+OK"), ("BGSAVE", "+Background saving started")] {
         for port in [Port::Node, Port::Brick] {
             let mut node = Node::new(3, TableAttributes::default());
             let client = node.connect(1, port);
             let input = format!("{command}\r\nPING\r\n");
-            node.bricks[1].input(client.id).extend_from_slice(input.as_bytes());
+            node.bricks[1]
+                .input(client.id)
+                .extend_from_slice(input.as_bytes());
             node.bricks[1].on_received(client.id);
             let mut asked = checkpoints(&mut node);
             asked.sort_unstable();
@@ -60,10 +59,16 @@ fn save_is_answered_when_every_brick_has_its_checkpoint() {
 fn checkpoint_that_fails_on_one_brick_is_none() {
     let mut node = Node::new(2, TableAttributes::default());
     let client = node.connect(0, Port::Node);
-    node.bricks[0].input(client.id).extend_from_slice(b"SAVE\r\n");
+    node.bricks[0]
+        .input(client.id)
+        .extend_from_slice(b"SAVE\r\n");
     node.bricks[0].on_received(client.id);
     for (at, number) in checkpoints(&mut node) {
-        let outcome = if at == 0 { Ok(()) } else { Err("no".to_owned()) };
+        let outcome = if at == 0 {
+            Ok(())
+        } else {
+            Err("no".to_owned())
+        };
         node.bricks[at].handle(Event::Checkpointed(number, outcome));
         checkpoints(&mut node);
     }

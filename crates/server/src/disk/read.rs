@@ -43,6 +43,7 @@ pub(super) enum ReadReport {
         segment: SegmentId,
         from: u32,
         bytes: Vec<u8>,
+        offsets: Vec<u32>,
         next: Option<u32>,
         is_damaged: bool,
     },
@@ -85,10 +86,12 @@ impl<D: Disk> ReadThread<D> {
                     tracing::error!(%damage, "the log is damaged; the segment is kept");
                 }
                 let next = chunk.next;
+                let (bytes, offsets) = chunk.into_parts();
                 ReadReport::Chunk {
                     segment,
                     from,
-                    bytes: chunk.into_bytes(),
+                    bytes,
+                    offsets,
                     next,
                     is_damaged,
                 }
@@ -100,6 +103,7 @@ impl<D: Disk> ReadThread<D> {
                     segment,
                     from,
                     bytes: Vec::new(),
+                    offsets: Vec::new(),
                     next: None,
                     is_damaged: true,
                 }
@@ -148,6 +152,7 @@ pub(super) fn deliver(report: &ReadReport, handle: &mut impl FnMut(Event<'_>)) {
             segment,
             from,
             bytes,
+            offsets,
             next,
             is_damaged,
         } => {
@@ -155,6 +160,7 @@ pub(super) fn deliver(report: &ReadReport, handle: &mut impl FnMut(Event<'_>)) {
                 segment: *segment,
                 from: *from,
                 bytes,
+                offsets,
                 next: *next,
                 damaged: *is_damaged,
             });
