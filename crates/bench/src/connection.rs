@@ -26,7 +26,8 @@ pub(crate) const SCRATCH_BYTES: usize = 256 * 1024;
 struct InFlight {
     /// When it was meant to be sent, in nanoseconds of the generator's clock.
     intended_ns: u64,
-    operation: Operation,
+    /// `None`: it only makes the client wait, and is not counted.
+    operation: Option<Operation>,
 }
 
 #[derive(Debug)]
@@ -74,7 +75,16 @@ impl Connection {
         let operation = write(&mut self.output);
         self.in_flight.push_back(InFlight {
             intended_ns,
-            operation,
+            operation: Some(operation),
+        });
+    }
+
+    /// Queues a request whose reply is waited for and not counted.
+    pub(crate) fn queue_uncounted(&mut self, intended_ns: u64, request: &[u8]) {
+        self.output.extend_from_slice(request);
+        self.in_flight.push_back(InFlight {
+            intended_ns,
+            operation: None,
         });
     }
 
@@ -159,7 +169,7 @@ impl Connection {
             let Some(request) = self.in_flight.pop_front() else {
                 return Err(Lost::Protocol(Error::reply(bytes)));
             };
-            if request.intended_ns < measure_from_ns {
+            if request.intended_ns < measure_from_ns || request.operation.is_none() {
                 continue;
             }
             if reply.outcome == Outcome::Refused {
@@ -187,6 +197,7 @@ impl Connection {
             .in_flight
             .iter()
             .filter(|request| request.intended_ns >= measure_from_ns)
+            .filter(|request| request.operation.is_some())
             .count() as u64;
         self.in_flight.clear();
         self.output.clear();
@@ -195,9 +206,11 @@ impl Connection {
 }
 
 fn count_run(run: Option<(InFlight, Outcome, u64)>, now_ns: u64, record: &mut Record) {
-    if let Some((request, outcome, count)) = run {
+    if let Some((request, outcome, count)) = run
+        && let Some(operation) = request.operation
+    {
         let latency_ns = now_ns.saturating_sub(request.intended_ns);
-        record.succeeded(request.operation, outcome, latency_ns, count);
+        record.succeeded(operation, outcome, latency_ns, count);
     }
 }
 

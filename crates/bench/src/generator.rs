@@ -26,6 +26,7 @@ use crate::{
     record::Record,
     workload::RequestWriter,
 };
+use brickyard_wire::encode_request;
 use mio::{Events, Interest, Poll, Token};
 use rustix::time::{ClockId, clock_gettime};
 use std::{
@@ -65,6 +66,8 @@ pub(crate) struct Generator {
     end_ns: u64,
     in_flight: usize,
     last_loss: Option<io::Error>,
+    /// Sent after each pipeline of a closed loop; may be empty.
+    confirmation: Vec<u8>,
 }
 
 impl Generator {
@@ -130,6 +133,7 @@ impl Generator {
             end_ns: measure_from_ns,
             in_flight: 0,
             last_loss: None,
+            confirmation: confirmation(options.target.wait_replicas),
         })
     }
 
@@ -196,6 +200,10 @@ impl Generator {
             self.connections[token].queue(now_ns, |out| self.writer.write(out));
         }
         self.in_flight += count as usize;
+        if count > 0 && !self.confirmation.is_empty() {
+            self.connections[token].queue_uncounted(now_ns, &self.confirmation);
+            self.in_flight += 1;
+        }
         self.flush(token);
     }
 
@@ -373,6 +381,15 @@ impl Generator {
         connection.give_up(self.measure_from_ns, &mut self.record);
         self.last_loss = Some(error);
     }
+}
+
+/// The request that waits for replicas; empty for none.
+fn confirmation(replicas: u32) -> Vec<u8> {
+    let mut request = Vec::new();
+    if replicas > 0 {
+        encode_request(&mut request, &["WAIT", &replicas.to_string(), "0"]);
+    }
+    request
 }
 
 fn thread_cpu() -> Duration {

@@ -31,6 +31,11 @@ pub struct Target {
     pub password: Option<String>,
     /// The table to work on; `None` leaves the one that the server starts the user in.
     pub table: Option<String>,
+    /// More than 1: connections take turns among so many tables, which have this table's name and a number
+    /// from 0 behind it.
+    pub tables: usize,
+    /// After each pipeline of a closed loop, wait until so many replicas have what was written (`WAIT`); 0: do not.
+    pub wait_replicas: u32,
 }
 
 impl fmt::Debug for Target {
@@ -41,6 +46,8 @@ impl fmt::Debug for Target {
             .field("user", &self.user)
             .field("password", &self.password.as_ref().map(|_| "***"))
             .field("table", &self.table)
+            .field("tables", &self.tables)
+            .field("wait_replicas", &self.wait_replicas)
             .finish()
     }
 }
@@ -55,7 +62,18 @@ impl Target {
             user: None,
             password: None,
             table: None,
+            tables: 1,
+            wait_replicas: 0,
         }
+    }
+
+    /// What the connection of this number is opened to.
+    pub(crate) fn of_connection(&self, number: usize) -> Self {
+        let mut target = self.clone();
+        if let Some(table) = target.table.as_mut().filter(|_| self.tables > 1) {
+            table.push_str(&(number % self.tables).to_string());
+        }
+        target
     }
 }
 

@@ -27,8 +27,9 @@ use std::{
 pub fn run(options: &Options) -> Result<Report, Error> {
     options.validate()?;
     let mut streams = Vec::with_capacity(options.connections);
-    for _ in 0..options.connections {
-        streams.push(Link::open(&options.target)?.into_stream());
+    for number in 0..options.connections {
+        let target = options.target.of_connection(number);
+        streams.push(Link::open(&target)?.into_stream());
     }
     let mut shares: Vec<Vec<TcpStream>> = std::iter::repeat_with(Vec::new)
         .take(options.threads)

@@ -220,9 +220,35 @@ impl Campaign<'_> {
     }
 
     fn sample_process(&self, process: &Process, load: Load, cell: Cell) -> anyhow::Result<Sample> {
-        let before = process.cpu()?;
-        let report = process.run(&self.options(&process.target, load, cell))?;
-        let (user_s, system_s) = process.cpu()?.since(&before);
+        self.sample_all(std::slice::from_ref(process), &process.target, load, cell)
+    }
+
+    /// Measures a server that is several processes, whose processor time is added up.
+    pub(crate) fn sample_all(
+        &self,
+        processes: &[Process],
+        target: &Target,
+        load: Load,
+        cell: Cell,
+    ) -> anyhow::Result<Sample> {
+        let cpu = || {
+            processes
+                .iter()
+                .map(Process::cpu)
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let before = cpu()?;
+        let report =
+            brickyard_bench::run(&self.options(target, load, cell)).with_context(|| {
+                let words: Vec<String> = processes.iter().map(Process::last_words).collect();
+                words.concat()
+            })?;
+        let (mut user_s, mut system_s) = (0.0, 0.0);
+        for (now, then) in cpu()?.iter().zip(&before) {
+            let (user, system) = now.since(then);
+            user_s += user;
+            system_s += system;
+        }
         let each = |seconds: f64| seconds * 1e6 / report.count.max(1) as f64;
         Ok(Sample {
             count_per_s: report.count_per_s,
@@ -236,7 +262,7 @@ impl Campaign<'_> {
         })
     }
 
-    fn options(&self, target: &Target, load: Load, cell: Cell) -> Options {
+    pub(crate) fn options(&self, target: &Target, load: Load, cell: Cell) -> Options {
         Options {
             target: target.clone(),
             workload: workload(load, cell.operation),

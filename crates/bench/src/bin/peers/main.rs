@@ -10,7 +10,7 @@
 //! operations a second it does not depend on how fast the client is.
 //!
 //! Reading order: `peer` (which servers, how they are started), `process` (a started one),
-//! `campaign` (what is measured), `overload`, `page` (the tables).
+//! `campaign` (what is measured), `replication`, `shape`, `overload`, `page` (the tables).
 
 mod campaign;
 mod machine;
@@ -18,6 +18,8 @@ mod overload;
 mod page;
 mod peer;
 mod process;
+mod replication;
+mod shape;
 mod tables;
 
 use anyhow::{Context, bail};
@@ -81,15 +83,21 @@ enum Part {
     Sizes,
     /// SET at each durability
     Durability,
+    /// SET that two servers hold before it is acknowledged
+    Replication,
+    /// One partition or a hundred, one table or fifty
+    Shape,
     /// Offered load of 1 to 10 times the capacity
     Overload,
 }
 
 impl Part {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 6] = [
         Self::Throughput,
         Self::Sizes,
         Self::Durability,
+        Self::Replication,
+        Self::Shape,
         Self::Overload,
     ];
 
@@ -99,6 +107,8 @@ impl Part {
             Self::Throughput => "throughput",
             Self::Sizes => "sizes",
             Self::Durability => "durability",
+            Self::Replication => "replication",
+            Self::Shape => "shape",
             Self::Overload => "overload",
         }
     }
@@ -131,6 +141,8 @@ fn main() -> anyhow::Result<()> {
             Part::Throughput => tables::throughput(&campaign)?,
             Part::Sizes => tables::sizes(&campaign)?,
             Part::Durability => tables::durability(&campaign)?,
+            Part::Replication => replication::measure(&campaign)?,
+            Part::Shape => shape::measure(&campaign)?,
             Part::Overload => overload::measure(&campaign)?,
         };
         // As it could be typed again; the directories of this machine are nobody's business.

@@ -139,7 +139,7 @@ fn measure_one(
     let mut rows: [Vec<(Report, u64)>; TIMES.len()] = Default::default();
     for round in 0..campaign.effort.rounds {
         // Each round begins with another row: what one leaves behind (a log to be cleaned) the next has to bear.
-        for at in (0..TIMES.len()).map(|at| (at + round as usize) % TIMES.len()) {
+        for at in (0..TIMES.len()).map(|at| (at + round) % TIMES.len()) {
             let report = process.run(&open(capacity * TIMES[at]))?;
             rows[at].push((report, process.resident_bytes()?));
         }

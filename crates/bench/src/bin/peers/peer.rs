@@ -131,6 +131,11 @@ pub(crate) struct Setup {
 }
 
 impl Found {
+    /// The program, without arguments.
+    pub(crate) fn program(&self) -> Command {
+        Command::new(&self.program)
+    }
+
     /// The command line that listens on `port` and keeps its data in `dir`.
     pub(crate) fn command(&self, setup: &Setup, port: u16, brick_port: u16, dir: &Path) -> Command {
         let mut command = Command::new(&self.program);

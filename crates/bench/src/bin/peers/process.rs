@@ -15,7 +15,7 @@ use std::{
     fs::{self, File},
     net::TcpListener,
     path::{Path, PathBuf},
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -67,15 +67,28 @@ impl Cpu {
 impl Process {
     /// Starts the server in a directory of its own under `dir` and waits until it answers.
     pub(crate) fn start(found: &Found, setup: &Setup, dir: &Path) -> anyhow::Result<Self> {
+        let [port, brick_port] = free_ports().context("cannot find free ports")?;
+        let process = Self::spawn(found, port, dir, |data| {
+            found.command(setup, port, brick_port, data)
+        })?;
+        process.ready()
+    }
+
+    /// Starts the server with its node port at `port`, in a directory of its own under `dir`; it need not answer yet.
+    pub(crate) fn spawn(
+        found: &Found,
+        port: u16,
+        dir: &Path,
+        command: impl FnOnce(&Path) -> Command,
+    ) -> anyhow::Result<Self> {
         let name = found.peer.name();
-        let (port, brick_port) = free_ports().context("cannot find free ports")?;
         let data = dir.join(format!("{}-{port}", name.replace(' ', "-")));
         fs::create_dir_all(&data).with_context(|| format!("cannot make {}", data.display()))?;
         // Beside the data, not in it: a server may refuse a directory that holds strangers.
         let log = data.with_extension("log");
         let output =
             File::create(&log).with_context(|| format!("cannot make {}", log.display()))?;
-        let mut command = found.command(setup, port, brick_port, &data);
+        let mut command = command(&data);
         command
             .stdin(Stdio::null())
             .stderr(output.try_clone()?)
@@ -84,10 +97,14 @@ impl Process {
             .with_context(|| format!("cannot start {}", found.program.display()))?;
         let mut target = Target::resp(format!("127.0.0.1:{port}"));
         target.protocol = found.peer.protocol();
-        let mut process = Self { child, log, target };
-        let ready = process.wait_until_ready();
-        ready.with_context(|| format!("{name} did not start; {}", process.last_words()))?;
-        Ok(process)
+        Ok(Self { child, log, target })
+    }
+
+    /// Waits until it answers.
+    pub(crate) fn ready(mut self) -> anyhow::Result<Self> {
+        let ready = self.wait_until_ready();
+        ready.with_context(|| format!("a server did not start; {}", self.last_words()))?;
+        Ok(self)
     }
 
     /// Runs a load against the server; if that fails, the error has what the server said last.
@@ -95,7 +112,7 @@ impl Process {
         brickyard_bench::run(options).with_context(|| self.last_words())
     }
 
-    fn last_words(&self) -> String {
+    pub(crate) fn last_words(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<_> = log.lines().collect();
         let tail = &lines[lines.len().saturating_sub(LAST_WORDS)..];
@@ -198,11 +215,16 @@ fn is_pinned() -> bool {
     })
 }
 
-fn free_ports() -> std::io::Result<(u16, u16)> {
+pub(crate) fn free_ports<const COUNT: usize>() -> std::io::Result<[u16; COUNT]> {
     // Held together, so that they differ; given back just before the server takes them.
-    let first = TcpListener::bind("127.0.0.1:0")?;
-    let second = TcpListener::bind("127.0.0.1:0")?;
-    Ok((first.local_addr()?.port(), second.local_addr()?.port()))
+    let mut held = Vec::with_capacity(COUNT);
+    let mut ports = [0; COUNT];
+    for port in &mut ports {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        *port = listener.local_addr()?.port();
+        held.push(listener);
+    }
+    Ok(ports)
 }
 
 /// Reads user and system time out of a line of /proc/PID/stat.

@@ -7,13 +7,13 @@ use crate::{
 use brickyard_bench::{Operation, grouped};
 use std::fmt::Write;
 
-const VALUE_BYTES: usize = 150;
+pub(crate) const VALUE_BYTES: usize = 150;
 const VALUE_SIZES: [usize; 5] = [50, 150, 500, 2000, 8000];
 
-const PIPELINE_1: (usize, usize) = (1, 50);
-const PIPELINE_100: (usize, usize) = (100, 8);
+pub(crate) const PIPELINE_1: (usize, usize) = (1, 50);
+pub(crate) const PIPELINE_100: (usize, usize) = (100, 8);
 
-const fn cell(operation: Operation, (pipeline, connections): (usize, usize)) -> Cell {
+pub(crate) const fn cell(operation: Operation, (pipeline, connections): (usize, usize)) -> Cell {
     Cell {
         operation,
         pipeline,
@@ -142,9 +142,9 @@ fn in_memory(found: &[Found]) -> Vec<(Found, Durability)> {
         .collect()
 }
 
-struct Row<'a> {
-    name: String,
-    rounds: &'a Rounds,
+pub(crate) struct Row<'a> {
+    pub(crate) name: String,
+    pub(crate) rounds: &'a Rounds,
 }
 
 fn rows(measured: &[Measured], position: usize) -> Vec<Row<'_>> {
@@ -174,7 +174,7 @@ fn base(measured: &[Measured], position: usize) -> Option<f64> {
     Some(valkey.cells[position].quietest().cpu_us())
 }
 
-const HEADER: &str = "\
+pub(crate) const HEADER: &str = "\
 | server | CPU us/op | median | user | system | to Valkey | ops/s | p50 us | p99 us | p99.9 us | client us/op |
 |---|---|---|---|---|---|---|---|---|---|---|
 ";
@@ -187,7 +187,7 @@ fn write_rows(out: &mut String, rows: &[Row<'_>], base: Option<f64>) {
     out.push('\n');
 }
 
-fn write_row(out: &mut String, row: &Row<'_>, base: Option<f64>) {
+pub(crate) fn write_row(out: &mut String, row: &Row<'_>, base: Option<f64>) {
     let quietest = row.rounds.quietest();
     let refused: u64 = row.rounds.0.iter().map(|sample| sample.refused).sum();
     let note = if refused > 0 {

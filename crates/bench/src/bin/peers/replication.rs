@@ -1,0 +1,217 @@
+//! SET that two servers hold before it is acknowledged.
+//!
+//! In:  Brickyard, Valkey. Out: the processor time of both servers together for one operation.
+//!
+//! Brickyard: two nodes of one brick, a table with two replicas and one partition, so that one brick is the primary
+//! of all keys and the other the backup: Valkey's arrangement. Valkey: a primary and a replica; the client sends `WAIT 1`
+//! behind each pipeline, as a program must that wants the same promise (it is weaker: no fail-over keeps it).
+
+use crate::{
+    campaign::{Campaign, Cell, Load, Rounds},
+    peer::{Durability, Found, Peer, Setup},
+    process::{CLIENT_CORE, Process, free_ports, pin},
+    tables::{HEADER, PIPELINE_1, PIPELINE_100, Row, VALUE_BYTES, cell, write_row},
+};
+use anyhow::{Context, bail};
+use brickyard_bench::{Link, Operation, Target};
+use brickyard_wire::Value;
+use std::{
+    fmt::Write,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+const TABLE: &str = "pair";
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+const CELLS: [Cell; 2] = [
+    cell(Operation::Set, PIPELINE_100),
+    cell(Operation::Set, PIPELINE_1),
+];
+
+/// Two servers that hold the same.
+struct Pair {
+    name: String,
+    peer: Peer,
+    processes: Vec<Process>,
+    /// Who takes the writes.
+    target: Target,
+    cells: [Rounds; CELLS.len()],
+}
+
+/// Measures SET at durability `log` and with Valkey's `everysec`, on two servers each.
+pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
+    pin(CLIENT_CORE)?;
+    let load = Load {
+        keys: campaign.effort.keys.min(100_000),
+        value_bytes: VALUE_BYTES,
+    };
+    let mut pairs = Vec::new();
+    for found in campaign.found {
+        let name = found.peer.name();
+        let pair = match found.peer {
+            Peer::Brickyard => brickyard(found, campaign.dir),
+            Peer::Valkey => valkey(found, campaign.dir),
+            _ => continue,
+        };
+        eprintln!("replication: {name}");
+        let pair = pair.with_context(|| format!("two of {name}"))?;
+        let filling = campaign.options(&pair.target, load, CELLS[0]).filling();
+        brickyard_bench::run(&filling)?;
+        pairs.push(pair);
+    }
+    for _ in 0..campaign.effort.rounds {
+        for (at, cell) in CELLS.into_iter().enumerate() {
+            for pair in &mut pairs {
+                let sample = campaign.sample_all(&pair.processes, &pair.target, load, cell)?;
+                pair.cells[at].0.push(sample);
+            }
+        }
+    }
+    let mut out = String::from(
+        "SET, values of 150 bytes, two copies before the answer; processor time of both servers together, both on the \
+         server's core. Durability `log` against `appendonly yes`, `everysec`.\n\n",
+    );
+    for (at, cell) in CELLS.into_iter().enumerate() {
+        let base = pairs.iter().find(|pair| pair.peer == Peer::Valkey);
+        let base = base.map(|pair| pair.cells[at].quietest().cpu_us());
+        let _ = writeln!(
+            out,
+            "**Pipeline {}, {} connections**\n",
+            cell.pipeline, cell.connections
+        );
+        out.push_str(HEADER);
+        for pair in &pairs {
+            let row = Row {
+                name: pair.name.clone(),
+                rounds: &pair.cells[at],
+            };
+            write_row(&mut out, &row, base);
+        }
+        out.push('\n');
+    }
+    Ok(out)
+}
+
+fn brickyard(found: &Found, dir: &Path) -> anyhow::Result<Pair> {
+    let ports: [u16; 6] = free_ports().context("cannot find free ports")?;
+    let nodes = [&ports[..3], &ports[3..]];
+    let join = format!("127.0.0.1:{},127.0.0.1:{}", ports[0], ports[3]);
+    let mut processes = Vec::new();
+    for ports in nodes {
+        let process = Process::spawn(found, ports[0], dir, |data| {
+            let mut command = found.program();
+            command.args(["server", "--bricks", "1", "--http", "off", "--expect", "2"]);
+            command.args(["--listen", &format!("127.0.0.1:{}", ports[0])]);
+            command.args(["--brick-port", &ports[1].to_string()]);
+            command.args(["--peer-port", &ports[2].to_string()]);
+            command.args(["--join", &join]).arg("--data").arg(data);
+            command
+        })?;
+        processes.push(process);
+    }
+    // They wait for each other.
+    let processes = processes
+        .into_iter()
+        .map(Process::ready)
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let node = &processes[0].target;
+    poll("the table", || {
+        let mut link = Link::open(node)?;
+        let create = ["TABLE", "CREATE", TABLE, "REPLICAS", "2", "PARTITIONS", "1"];
+        let reply = link.call(&create)?;
+        Ok((reply == Value::Simple(b"OK".to_vec())).then_some(()))
+    })?;
+    let mut target = Target {
+        table: Some(TABLE.to_owned()),
+        ..node.clone()
+    };
+    target.address = poll("two replicas", || {
+        Ok(primary_of_two(
+            &Link::open(&target)?.call(&["CLUSTER", "SLOTS"])?,
+        ))
+    })?;
+    Ok(Pair {
+        name: format!("Brickyard {}, log, 2 replicas", found.version),
+        peer: found.peer,
+        processes,
+        target,
+        cells: [Rounds(Vec::new()), Rounds(Vec::new())],
+    })
+}
+
+/// The address of the primary of all slots, once there is a backup.
+fn primary_of_two(slots: &Value) -> Option<String> {
+    let Value::Array(ranges) = slots else {
+        return None;
+    };
+    let Some(Value::Array(range)) = ranges.first() else {
+        return None;
+    };
+    let [_, _, Value::Array(primary), _] = &range[..] else {
+        return None;
+    };
+    let [Value::Bulk(host), Value::Integer(port), ..] = &primary[..] else {
+        return None;
+    };
+    Some(format!("{}:{port}", String::from_utf8_lossy(host)))
+}
+
+fn valkey(found: &Found, dir: &Path) -> anyhow::Result<Pair> {
+    let ports: [u16; 2] = free_ports().context("cannot find free ports")?;
+    let setup = Setup {
+        durability: Durability::Log,
+        echo_bytes: (0, 0),
+        pending_append_bytes_max: None,
+    };
+    let mut processes = Vec::new();
+    for (at, port) in ports.into_iter().enumerate() {
+        let process = Process::spawn(found, port, dir, |data| {
+            let mut command = found.command(&setup, port, 0, data);
+            if at == 1 {
+                command.args(["--replicaof", "127.0.0.1", &ports[0].to_string()]);
+            }
+            command
+        })?;
+        processes.push(process.ready()?);
+    }
+    let target = Target {
+        wait_replicas: 1,
+        ..processes[0].target.clone()
+    };
+    poll("the replica", || {
+        let reply = Link::open(&target)?.call(&["INFO", "replication"])?;
+        let is_online = matches!(reply, Value::Bulk(text)
+            if String::from_utf8_lossy(&text).contains("state=online"));
+        Ok(is_online.then_some(()))
+    })?;
+    Ok(Pair {
+        name: format!("Valkey {}, everysec, a replica, WAIT 1", found.version),
+        peer: found.peer,
+        processes,
+        target,
+        cells: [Rounds(Vec::new()), Rounds(Vec::new())],
+    })
+}
+
+/// Asks until there is an answer.
+pub(crate) fn poll<T>(
+    what: &str,
+    mut ask: impl FnMut() -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<T> {
+    let begin = Instant::now();
+    let mut last = None;
+    while begin.elapsed() < START_LIMIT {
+        match ask() {
+            Ok(Some(found)) => return Ok(found),
+            Ok(None) => {}
+            Err(error) => last = Some(error),
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    match last {
+        Some(error) => Err(error).with_context(|| format!("waiting for {what}")),
+        None => bail!("{what} did not come within {} s", START_LIMIT.as_secs()),
+    }
+}
