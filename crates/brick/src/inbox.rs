@@ -31,16 +31,16 @@ impl Inbox {
         self.requests.is_empty()
     }
 
-    /// Takes a request, or gives it back when there are too many bytes of them. One is always taken.
+    /// Whether there are not too many bytes of requests for this one. One is always taken.
     #[inline]
-    fn push(&mut self, from: Member, request: ForwardRequest) -> Result<(), ForwardRequest> {
-        let bytes = request.bytes() + REQUEST_BYTES;
-        if self.bytes + bytes > BYTES_MAX && !self.is_empty() {
-            return Err(request);
-        }
-        self.bytes += bytes;
+    fn has_room(&self, request: &ForwardRequest) -> bool {
+        self.is_empty() || self.bytes + request.bytes() + REQUEST_BYTES <= BYTES_MAX
+    }
+
+    #[inline]
+    fn push(&mut self, from: Member, request: ForwardRequest) {
+        self.bytes += request.bytes() + REQUEST_BYTES;
         self.requests.push_back((from, request));
-        Ok(())
     }
 
     #[inline]
@@ -55,7 +55,9 @@ impl Brick {
     /// Takes a request of another brick, to be executed in its turn.
     #[inline]
     pub(crate) fn take_request(&mut self, from: Member, request: ForwardRequest) {
-        if let Err(request) = self.inbox.push(from, request) {
+        if self.inbox.has_room(&request) {
+            self.inbox.push(from, request);
+        } else {
             self.refuse_request(from, &request);
         }
     }

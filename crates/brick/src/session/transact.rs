@@ -15,6 +15,9 @@ use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, is_data_co
 use brickyard_routing::Location;
 use brickyard_wire::{ReplyDecoder, ReplyStep};
 
+/// A queued command.
+type Command = (&'static Spec, OwnedArgs);
+
 /// Keys that one connection may watch.
 const WATCHES_MAX: usize = 4096;
 
@@ -224,10 +227,8 @@ impl Brick {
 }
 
 /// What the brick of the keys executes, and beside it, place by place, what this one does afterwards.
-fn split(
-    commands: Vec<(&'static Spec, OwnedArgs)>,
-) -> (Vec<Step>, Vec<Option<(&'static Spec, OwnedArgs)>>) {
-    let place = |(spec, args): (&'static Spec, OwnedArgs)| {
+fn split(commands: Vec<Command>) -> (Vec<Step>, Vec<Option<Command>>) {
+    let place = |(spec, args): Command| {
         if is_data_command(spec.id) {
             (Step::Command(spec, args), None)
         } else {
