@@ -50,6 +50,8 @@ pub(crate) struct Gather {
     /// Bytes of the parts that are here, and how many they may be.
     bytes: usize,
     bytes_max: usize,
+    /// No part of it writes, so a part that failed leaves nothing behind.
+    is_read: bool,
     /// The client wants no reply (`CLIENT REPLY`).
     pub(crate) is_silent: bool,
     /// Bytes of the request that wait with it.
@@ -68,6 +70,7 @@ impl Gather {
             has_done: false,
             bytes: 0,
             bytes_max: usize::MAX,
+            is_read: false,
             is_silent: false,
             cost: 0,
         }
@@ -82,6 +85,12 @@ impl Gather {
     /// A request of so many bytes is held in memory until its reply is whole.
     pub(crate) fn costing(mut self, bytes: usize) -> Self {
         self.cost = bytes;
+        self
+    }
+
+    /// Whether it is known that the request writes nothing.
+    pub(crate) fn reading(mut self, is_read: bool) -> Self {
+        self.is_read = is_read;
         self
     }
 
@@ -125,7 +134,20 @@ impl Gather {
 
     /// Whether a refusal of what the reply waits for leaves a part of a write behind.
     pub(crate) fn is_partly_done(&self) -> bool {
-        self.has_done && matches!(self.join, Join::Ok | Join::Sum)
+        self.has_done && self.writes_in_parts()
+    }
+
+    fn writes_in_parts(&self) -> bool {
+        !self.is_read && matches!(self.join, Join::Ok | Join::Sum)
+    }
+
+    /// A part's error as that of the whole.
+    fn told(&self, error: Vec<u8>) -> Vec<u8> {
+        if self.is_read {
+            not_read(&error)
+        } else {
+            error
+        }
     }
 
     fn join(&mut self) -> Vec<u8> {
@@ -134,16 +156,17 @@ impl Gather {
             return if self.is_partly_done() {
                 partly_done(&error)
             } else {
-                error
+                self.told(error)
             };
         }
         // What one brick refused is not made good by what the others did.
         let is_error = |part: &&Vec<u8>| part.first() == Some(&b'-');
         if let Some(error) = parts.iter().find(is_error) {
             let is_partly_done = !parts.iter().all(|part| is_error(&part));
-            return match self.join {
-                Join::Ok | Join::Sum if is_partly_done => partly_done(error),
-                _ => error.clone(),
+            return if is_partly_done && self.writes_in_parts() {
+                partly_done(error)
+            } else {
+                self.told(error.clone())
             };
         }
         let mut out = Vec::new();
@@ -186,6 +209,17 @@ impl Gather {
             }
         }
         out
+    }
+}
+
+/// A read that failed has changed nothing, whatever became of writes that it waited for.
+fn not_read(error: &[u8]) -> Vec<u8> {
+    match error.strip_prefix(b"-UNKNOWNRESULT ") {
+        Some(reason) => {
+            let start = b"-TRYAGAIN the command only reads, and a part of it was not answered: ";
+            [&start[..], reason].concat()
+        }
+        None => error.to_vec(),
     }
 }
 
@@ -302,5 +336,23 @@ mod gather_test {
             b"-UNKNOWNRESULT a part of the command was executed and another was not: BUSY x\r\n";
         assert_eq!(joined(Join::Ok, &[b"+OK\r\n", b"-BUSY x\r\n"]), expected);
         assert_eq!(joined(Join::Sum, &[b"-BUSY x\r\n", b":1\r\n"]), expected);
+    }
+
+    #[test]
+    fn read_that_failed_has_changed_nothing() {
+        let failed = |error: &[u8]| {
+            let mut gather = Gather::new(Join::Sum, Protocol::Resp2, 2).reading(true);
+            assert!(gather.on_part(0, b":1\r\n".to_vec(), Gate::OPEN).is_none());
+            let (reply, _) = gather.on_part(1, error.to_vec(), Gate::OPEN).unwrap();
+            assert!(!gather.is_partly_done());
+            reply
+        };
+        let error = b"-CLUSTERDOWN no primary\r\n";
+        assert_eq!(failed(error), error);
+        // A part that waited for a write of unknown fate.
+        assert_eq!(
+            failed(b"-UNKNOWNRESULT lost\r\n"),
+            b"-TRYAGAIN the command only reads, and a part of it was not answered: lost\r\n"
+        );
     }
 }

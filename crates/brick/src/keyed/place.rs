@@ -8,7 +8,7 @@ use crate::forward::{Forward, ForwardRequest, Origin, Token, Work};
 use crate::gather::{Gather, Join};
 use crate::output::Gate;
 use crate::view::Detour;
-use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, keys, lookup};
+use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, keys, lookup, table::flag};
 use brickyard_routing::{Location, Member};
 use brickyard_types::Instant;
 use brickyard_wire::Protocol;
@@ -37,6 +37,7 @@ impl Brick {
         let bytes = args.from(0).map(<[u8]>::len).sum();
         let gather = Gather::new(join, protocol, places.len())
             .within(self.output_bytes_max())
+            .reading(spec.has(flag::READONLY))
             .costing(bytes);
         let token = self.open_gather(id, gather);
         for (part, at) in places.into_iter().enumerate() {

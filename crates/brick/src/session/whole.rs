@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::view::PendingClear;
 use crate::watch::Version;
 use brickyard_command::request::{ClusterCommand, ScanArgs, WaitArgs, parse_flush};
-use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, glob};
+use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, glob, table::flag};
 use brickyard_routing::{Cursor, Member, TableMap};
 use brickyard_table::{Found, KeyHash, ScanPosition};
 use brickyard_types::record::Kind;
@@ -60,7 +60,9 @@ impl Brick {
             CommandId::Randomkey => Join::Any(self.core.random.next()),
             _ => Join::Only,
         };
-        let gather = Gather::new(join, protocol, bricks.len()).within(self.output_bytes_max());
+        let gather = Gather::new(join, protocol, bricks.len())
+            .within(self.output_bytes_max())
+            .reading(spec.has(flag::READONLY));
         let token = self.open_gather(id, gather);
         self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
         let share = match spec.id {
