@@ -80,6 +80,8 @@ pub struct Brick {
     listed: VecDeque<ConnectionId>,
     /// Connections with replies that wait for the log.
     pub(crate) waiting: Vec<ConnectionId>,
+    /// Who is told of changes of the map, with the client that asked.
+    pub(crate) map_watchers: Vec<(ConnectionId, u64)>,
     resumed: Vec<ConnectionId>,
     paused: Vec<ConnectionId>,
     pub(crate) closing: Vec<ConnectionId>,
@@ -184,6 +186,7 @@ impl Brick {
             queued: VecDeque::new(),
             listed: VecDeque::new(),
             waiting: Vec::new(),
+            map_watchers: Vec::new(),
             resumed: Vec::new(),
             paused: Vec::new(),
             closing: Vec::new(),

@@ -426,3 +426,39 @@ fn scan_returns_every_key_once_nothing_changes() {
     }
     assert_eq!(seen.len(), 300);
 }
+
+#[test]
+fn map_watcher_is_told_at_once_and_before_replies_that_wait() {
+    let mut node = log();
+    let (watcher, other) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
+    let refused = node.call(watcher, "CLUSTER WATCH ON");
+    assert!(
+        refused.starts_with("-ERR CLUSTER WATCH pushes"),
+        "{refused}"
+    );
+    node.call(watcher, "HELLO 3");
+    assert!(
+        node.call(watcher, "CLUSTER WATCH maybe")
+            .starts_with("-ERR")
+    );
+    assert_eq!(
+        node.call(watcher, "CLUSTER WATCH ON\nCLUSTER WATCH ON"),
+        "+OK +OK"
+    );
+    node.logs[0].is_held = true;
+    assert_eq!(node.call(watcher, "SET k v"), "");
+    assert_eq!(node.call(other, "TABLE CREATE one"), "+OK");
+    let told = node.receive(watcher);
+    assert!(told.starts_with(">2 $11 cluster-map :"), "{told}");
+    assert_eq!(told.matches('>').count(), 1, "{told}");
+    node.logs[0].is_held = false;
+    node.settle();
+    assert_eq!(node.receive(watcher), "+OK");
+    for silence in ["CLUSTER WATCH OFF", "RESET"] {
+        node.call(watcher, "HELLO 3\nCLUSTER WATCH ON");
+        node.call(watcher, silence);
+        let table = format!("TABLE CREATE {}", silence.len());
+        assert_eq!(node.call(other, &table), "+OK");
+        assert_eq!(node.receive(watcher), "");
+    }
+}

@@ -56,6 +56,8 @@ pub(crate) struct Session {
     pub(crate) database: u16,
     pub(crate) reply_mode: ReplyMode,
     pub(crate) is_readonly: bool,
+    /// It is told of changes of the map (`CLUSTER WATCH`).
+    pub(crate) watches_map: bool,
     pub(crate) no_evict: bool,
     pub(crate) no_touch: bool,
     /// Commands since `MULTI`.
@@ -156,6 +158,7 @@ impl Connection {
                 database: 0,
                 reply_mode: ReplyMode::On,
                 is_readonly: false,
+                watches_map: false,
                 no_evict: false,
                 no_touch: false,
                 queue: None,

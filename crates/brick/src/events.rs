@@ -105,6 +105,7 @@ impl Brick {
         {
             self.core.adopt(catalog);
             self.tell_lost();
+            self.tell_map_watchers();
         }
     }
 

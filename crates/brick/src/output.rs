@@ -188,6 +188,12 @@ impl Output {
         }
     }
 
+    /// Puts a message that answers no request between two replies, before those that wait.
+    pub(crate) fn push(&mut self, message: &[u8]) {
+        // What is ready are whole replies, except while one is being written, when nobody pushes.
+        self.ready.extend_from_slice(message);
+    }
+
     /// Bytes held in memory for this client, sent ones not counted.
     #[inline]
     pub(crate) fn len(&self) -> usize {

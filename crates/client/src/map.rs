@@ -12,6 +12,9 @@
 use brickyard_types::Slot;
 use brickyard_wire::Value;
 
+/// In a node's metadata, the port of its node, which serves every key (docs/wire.md).
+const NODE_PORT: &[u8] = b"node-port";
+
 /// A slot that nobody is known to hold.
 const NOBODY: u16 = u16::MAX;
 
@@ -23,6 +26,7 @@ pub(crate) struct SlotMap {
     /// The members of each group, the primary first.
     groups: Vec<Vec<usize>>,
     addresses: Vec<String>,
+    node_ports: Vec<String>,
 }
 
 impl SlotMap {
@@ -32,6 +36,7 @@ impl SlotMap {
             slots: vec![NOBODY; usize::from(Slot::COUNT)],
             groups: Vec::new(),
             addresses: Vec::new(),
+            node_ports: Vec::new(),
         }
     }
 
@@ -50,6 +55,9 @@ impl SlotMap {
                     address_of(member).ok_or("CLUSTER SLOTS gave a node without address")?;
                 let host = if host.is_empty() { asked } else { &host };
                 members.push(map.intern(&join(host, port)));
+                if let Some(port) = node_port_of(member) {
+                    map.note_node_port(join(host, port));
+                }
             }
             let group = map.group(members);
             let slots = map.slots.get_mut(range.first..=range.last);
@@ -63,6 +71,17 @@ impl SlotMap {
     /// All addresses of the map; a group's members are places in it.
     pub(crate) fn addresses(&self) -> &[String] {
         &self.addresses
+    }
+
+    /// The addresses of nodes' ports that the map tells of; a server of another make tells of none.
+    pub(crate) fn node_ports(&self) -> &[String] {
+        &self.node_ports
+    }
+
+    fn note_node_port(&mut self, address: String) {
+        if !self.node_ports.contains(&address) {
+            self.node_ports.push(address);
+        }
     }
 
     /// The members of the group that holds `slot`, the primary first; empty if nobody is known.
@@ -140,6 +159,26 @@ fn address_of(member: &Value) -> Option<(String, u16)> {
         other => std::str::from_utf8(other.bytes()?).ok()?,
     };
     Some((host.to_owned(), u16::try_from(port.integer()?).ok()?))
+}
+
+fn node_port_of(member: &Value) -> Option<u16> {
+    let [_, _, _, metadata, ..] = member.elements()? else {
+        return None;
+    };
+    let port = match metadata {
+        Value::Map(pairs) => {
+            let named = pairs
+                .iter()
+                .find(|(name, _)| name.bytes() == Some(NODE_PORT));
+            &named?.1
+        }
+        list => {
+            let mut pairs = list.elements()?.chunks_exact(2);
+            let named = pairs.find(|pair| pair.first().and_then(Value::bytes) == Some(NODE_PORT));
+            named?.get(1)?
+        }
+    };
+    std::str::from_utf8(port.bytes()?).ok()?.parse().ok()
 }
 
 /// `host:port`, with the brackets that an IPv6 address needs.

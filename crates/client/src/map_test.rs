@@ -42,6 +42,26 @@ fn an_empty_host_is_the_one_that_was_asked() {
 }
 
 #[test]
+fn ports_of_nodes_are_read_from_the_metadata() {
+    let text = |text: &str| Value::Bulk(text.into());
+    let with = |metadata| Value::Array(vec![text("a"), Value::Integer(7), text("id"), metadata]);
+    let pair = |name: &str, value: &str| (text(name), text(value));
+    let map = Value::Map(vec![pair("hostname", "x"), pair("node-port", "6379")]);
+    let list = Value::Array(vec![text("node-port"), text("6380")]);
+    let reply = Value::Array(vec![
+        range(0, 1, vec![with(map.clone()), with(list)]),
+        range(2, 3, vec![with(map), with(Value::Null), node("b", 7)]),
+        range(
+            4,
+            5,
+            vec![with(Value::Map(vec![pair("node-port", "70000")]))],
+        ),
+    ]);
+    let map = SlotMap::from_reply(&reply, "").expect("a map");
+    assert_eq!(map.node_ports(), ["a:6379", "a:6380"]);
+}
+
+#[test]
 fn a_repair_changes_one_slot_and_says_whether_it_did() {
     let reply = Value::Array(vec![range(0, 16383, vec![node("a", 1), node("b", 1)])]);
     let mut map = SlotMap::from_reply(&reply, "").expect("a map");

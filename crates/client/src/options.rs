@@ -39,9 +39,9 @@ pub enum ReadPolicy {
 /// ```
 #[derive(Clone)]
 pub struct Options {
-    /// Where to begin: `host:port` of node ports or bricks' ports, in any order. Name a node port of
-    /// several nodes: they serve what concerns the whole table (SCAN, DBSIZE, ...), and stand in where the
-    /// map does not help.
+    /// Where to begin: `host:port` of node ports or bricks' ports, in any order. Name several nodes': one
+    /// that runs has to be among them. The map tells of the others, whose node ports serve what concerns the
+    /// whole table (SCAN, DBSIZE, ...) and stand in where the map does not help.
     pub seeds: Vec<String>,
     /// User name; a password without one is the default user's.
     pub user: Option<String>,

@@ -38,14 +38,25 @@ impl Router {
         let jitter = Duration::from_millis(self.setting.random.next() % step);
         self.setting.runtime.spawn(async move {
             if let Some(router) = weak.upgrade() {
+                router.is_outdated.store(false, Ordering::Release);
                 // If nobody answers, the calls that fail for it ask again.
                 let _ = router.refresh(hint.as_deref()).await;
             }
             sleep(REFRESH_STEP + jitter).await;
             if let Some(router) = weak.upgrade() {
                 router.is_refreshing.store(false, Ordering::Release);
+                if router.is_outdated.load(Ordering::Acquire) {
+                    router.refresh_soon(None);
+                }
             }
         });
+    }
+
+    /// A server says that its map has changed, and it has the newer one.
+    pub(crate) fn on_map_changed(self: &Arc<Self>, address: &str) {
+        // A question that is under way may have been answered before.
+        self.is_outdated.store(true, Ordering::Release);
+        self.refresh_soon(Some(address.to_owned()));
     }
 
     /// Asks one address after the other for the map, until one answers.

@@ -27,7 +27,7 @@ use crate::{
 use brickyard_types::Slot;
 use brickyard_wire::Value;
 use std::{
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicBool},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak, atomic::AtomicBool},
     time::Instant,
 };
 use tokio::{runtime::Handle, sync::oneshot, time::sleep};
@@ -48,6 +48,8 @@ pub(crate) struct Router {
     pub(crate) setting: Arc<Setting>,
     directory: RwLock<Directory>,
     pub(crate) is_refreshing: AtomicBool,
+    /// The map has changed since the question that is under way was asked.
+    pub(crate) is_outdated: AtomicBool,
 }
 
 /// Who is where, as far as is known.
@@ -57,12 +59,19 @@ struct Directory {
     /// One for each address of the map, at its place.
     mapped: Vec<Arc<Endpoint>>,
     seeds: Vec<Arc<Endpoint>>,
+    /// Nodes' ports that a map told of, beside those among the seeds.
+    nodes: Vec<Arc<Endpoint>>,
 }
 
 impl Router {
     pub(crate) fn new(client: Arc<Shared>, table: Option<String>) -> Arc<Self> {
+        Arc::new_cyclic(|router| Self::make(&client, table, router))
+    }
+
+    fn make(client: &Arc<Shared>, table: Option<String>, router: &Weak<Self>) -> Self {
         let options = &client.options;
         let setting = Arc::new(Setting {
+            router: Weak::clone(router),
             greeting: Greeting {
                 user: options.user.clone(),
                 password: options.password.clone(),
@@ -83,13 +92,15 @@ impl Router {
             seeds: seeds
                 .map(|seed| Endpoint::new(seed, Kind::Unknown, &setting))
                 .collect(),
+            nodes: Vec::new(),
         };
-        Arc::new(Self {
-            client,
+        Self {
+            client: Arc::clone(client),
             setting,
             directory: RwLock::new(directory),
             is_refreshing: AtomicBool::new(false),
-        })
+            is_outdated: AtomicBool::new(false),
+        }
     }
 
     /// Makes a call of a request and sends it.
@@ -133,7 +144,7 @@ impl Router {
             Err(NoWay::NoNodePort) => {
                 call.finish(Err(Error::invalid(
                     "it concerns the whole table or several slots, which only a node port serves, and \
-                     all seeds are bricks' ports; add a node port to Options::seeds",
+                     none is known: all seeds are bricks' ports; add a node port to Options::seeds",
                 )));
                 return;
             }
@@ -172,7 +183,7 @@ impl Router {
                 .stand_in(Kind::Unknown, self.random(), now)
                 .ok_or_else(|| {
                     let is_brick = |it: &Arc<Endpoint>| it.peer.kind() == Kind::Brick;
-                    if directory.seeds.iter().all(is_brick) {
+                    if directory.nodes.is_empty() && directory.seeds.iter().all(is_brick) {
                         NoWay::NoNodePort
                     } else {
                         NoWay::AllDown
@@ -247,7 +258,7 @@ impl Router {
         let now = Instant::now();
         let directory = self.directory();
         let mut all: Vec<Arc<Endpoint>> = Vec::new();
-        for endpoint in directory.seeds.iter().chain(&directory.mapped) {
+        for endpoint in directory.all() {
             if !all
                 .iter()
                 .any(|known| known.peer.address == endpoint.peer.address)
@@ -278,6 +289,20 @@ impl Router {
                     .unwrap_or_else(|| self.new_brick(address))
             })
             .collect();
+        let is_seed = |address: &String| {
+            let mut seeds = directory.seeds.iter();
+            seeds.any(|it| it.peer.address == *address)
+        };
+        let nodes = map.node_ports().iter().filter(|it| !is_seed(it));
+        let nodes = nodes.map(|address| {
+            let known = directory.find(address);
+            known.unwrap_or_else(|| Endpoint::new(address, Kind::Node, &self.setting))
+        });
+        let nodes: Vec<Arc<Endpoint>> = nodes.collect();
+        // A server that tells of none leaves those that another told of.
+        if !map.node_ports().is_empty() {
+            directory.nodes = nodes;
+        }
         directory.map = map;
         // Endpoints that are in neither list close their connections once nothing is owed there.
         directory.mapped = mapped;
@@ -332,9 +357,12 @@ enum NoWay {
 }
 
 impl Directory {
+    fn all(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
+        self.seeds.iter().chain(&self.nodes).chain(&self.mapped)
+    }
+
     fn find(&self, address: &str) -> Option<Arc<Endpoint>> {
-        let mut all = self.seeds.iter().chain(&self.mapped);
-        all.find(|it| it.peer.address == address).cloned()
+        self.all().find(|it| it.peer.address == address).cloned()
     }
 
     fn members(&self, slot: Slot) -> impl Iterator<Item = &Arc<Endpoint>> {
@@ -370,10 +398,7 @@ impl Directory {
     /// Somebody else who answers: a node port, which serves everything; else an address of an unknown kind;
     /// else a brick, which knows where to go. Nobody worse than `worst`.
     fn stand_in(&self, worst: Kind, random: u64, now: Instant) -> Option<Arc<Endpoint>> {
-        let all = || {
-            let all = self.seeds.iter().chain(&self.mapped);
-            all.filter(|it| it.peer.is_up(now))
-        };
+        let all = || self.all().filter(|it| it.peer.is_up(now));
         let best = all().map(|it| it.peer.kind()).min()?;
         let alike = || all().filter(|it| it.peer.kind() == best && best <= worst);
         let count = alike().count() as u64;

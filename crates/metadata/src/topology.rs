@@ -25,6 +25,8 @@ pub struct Address<'a> {
     pub port: u16,
     /// The port for other nodes; only shown.
     pub peer_port: u16,
+    /// The port of the brick's node, which serves every key.
+    pub node_port: u16,
 }
 
 impl Catalog {
@@ -42,6 +44,7 @@ impl Catalog {
             host: &addresses.host,
             port,
             peer_port,
+            node_port: addresses.port,
         })
     }
 
@@ -65,6 +68,8 @@ pub struct TopologyNode {
     pub port: u16,
     /// Its port for other nodes.
     pub peer_port: u16,
+    /// The port of the brick's node, which serves every key; told to clients that know what it is.
+    pub node_port: Option<u16>,
 }
 
 /// A run of slots and the nodes that hold it.
@@ -104,6 +109,7 @@ impl Topology {
                 host: address.host.to_owned(),
                 port: address.port,
                 peer_port: address.peer_port,
+                node_port: Some(address.node_port),
             })
             .collect();
         // The nodes are in order.

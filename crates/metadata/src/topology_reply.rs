@@ -85,20 +85,33 @@ impl TopologyReplies {
     }
 }
 
+/// Clients of our own learn from the metadata of a node (Redis: its other addresses) where the port is that
+/// serves every key; others pass over names that they do not know.
+const NODE_PORT: &[u8] = b"node-port";
+
 fn slots(reply: &mut Reply<'_>, topology: &Topology) {
+    // Told with a node's first range: there may be thousands.
+    let mut is_told = vec![false; topology.nodes.len()];
     reply.array(topology.ranges.len());
     for range in &topology.ranges {
         reply.array(3 + range.replicas.len());
         reply.integer(range.slots.begin.into());
         reply.integer(range.slots.last().into());
-        for &node in std::iter::once(&range.primary).chain(&range.replicas) {
-            let node = &topology.nodes[node];
+        for &index in std::iter::once(&range.primary).chain(&range.replicas) {
+            let node = &topology.nodes[index];
             reply.array(4);
             reply.bulk(node.host.as_bytes());
             reply.integer(node.port.into());
             reply.bulk(node.id.as_bytes());
-            // More addresses of the node: none.
-            reply.map(0);
+            let is_known = std::mem::replace(&mut is_told[index], true);
+            match node.node_port.filter(|_| !is_known) {
+                Some(port) => {
+                    reply.map(1);
+                    reply.bulk(NODE_PORT);
+                    reply.bulk(port.to_string().as_bytes());
+                }
+                None => reply.map(0),
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ fn node(id: &str, host: &str, port: u16) -> TopologyNode {
         host: host.to_owned(),
         port,
         peer_port: port + 10_000,
+        node_port: None,
     }
 }
 
@@ -77,6 +78,21 @@ fn slots_are_as_from_redis() {
     let replies = TopologyReplies::new(&gaps(), 0);
     assert_same(replies.slots(Protocol::Resp2), redis!("gaps_slots_resp2"));
     assert_same(replies.slots(Protocol::Resp3), redis!("gaps_slots_resp3"));
+}
+
+#[test]
+fn node_port_is_told_once_a_node_as_metadata() {
+    let mut topology = two();
+    topology.ranges.insert(0, range(0, 1, 1, &[]));
+    topology.nodes[1].node_port = Some(6379);
+    let replies = TopologyReplies::new(&topology, 1);
+    let text = |protocol| String::from_utf8_lossy(replies.slots(protocol)).into_owned();
+    for (protocol, metadata) in [(Protocol::Resp2, "*2"), (Protocol::Resp3, "%1")] {
+        let wanted = format!("{metadata}\r\n$9\r\nnode-port\r\n$4\r\n6379\r\n");
+        let text = text(protocol);
+        assert_eq!(text.matches(&wanted).count(), 1, "{text}");
+        assert_eq!(text.matches("node-port").count(), 1, "{text}");
+    }
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! CLUSTER: the node's bricks as the nodes of a Redis cluster.
 
 use crate::brick::Brick;
-use crate::connection::ConnectionId;
+use crate::connection::{ConnectionId, OUTPUT_SOFT};
 use brickyard_command::request::ClusterCommand;
 use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_metadata::{Topology, TopologyReplies, brick_name};
+use brickyard_wire::{Protocol, Reply};
 
 impl Brick {
     pub(super) fn execute_cluster(
@@ -36,6 +37,7 @@ impl Brick {
             ClusterCommand::Shards => self.topology(id, table, |it| it.shards(protocol)),
             ClusterCommand::Nodes => self.topology(id, table, |it| it.nodes(protocol)),
             ClusterCommand::Info => self.topology(id, table, |it| it.info(protocol)),
+            ClusterCommand::Watch(is_on) => self.watch_map(id, *is_on)?,
             ClusterCommand::MyId => {
                 let name = self.core.name();
                 self.reply(id, |reply| reply.bulk(name.as_bytes()));
@@ -68,6 +70,56 @@ impl Brick {
             }
         }
         Ok(())
+    }
+
+    fn watch_map(&mut self, id: ConnectionId, is_on: bool) -> Result<(), ErrorReply> {
+        let connection = &mut self.connections[id.0 as usize];
+        if is_on && connection.session.protocol == Protocol::Resp2 {
+            return Err(ErrorReply::constant(
+                "ERR CLUSTER WATCH pushes messages, which RESP2 does not know; send HELLO 3 before",
+            ));
+        }
+        let was_on = std::mem::replace(&mut connection.session.watches_map, is_on);
+        let watcher = (id, connection.client);
+        if is_on && !was_on {
+            self.map_watchers.push(watcher);
+        } else if !is_on && was_on {
+            self.map_watchers.retain(|it| *it != watcher);
+        }
+        self.reply(id, |reply| reply.ok());
+        Ok(())
+    }
+
+    /// The map has changed: whoever wants to know is told, at once, whatever replies it waits for.
+    pub(crate) fn tell_map_watchers(&mut self) {
+        if self.map_watchers.is_empty() {
+            return;
+        }
+        let mut message = Vec::new();
+        let mut push = Reply::new(&mut message, Protocol::Resp3);
+        push.push(2);
+        push.bulk(b"cluster-map");
+        push.integer(self.core.catalog.version().0.cast_signed());
+        let mut watchers = std::mem::take(&mut self.map_watchers);
+        watchers.retain(|(id, client)| {
+            let connection = self.connections.get_mut(id.0 as usize);
+            let connection = connection.filter(|it| {
+                // It may have closed, gone back to RESP2, or begun anew with RESET.
+                it.client == *client
+                    && it.session.watches_map
+                    && it.session.protocol == Protocol::Resp3
+            });
+            let Some(connection) = connection else {
+                return false;
+            };
+            // Whoever does not read is told of the next change; this one is but a hint.
+            if connection.output.len() <= OUTPUT_SOFT {
+                connection.output.push(&message);
+                self.list(*id);
+            }
+            true
+        });
+        self.map_watchers = watchers;
     }
 
     fn topology(

@@ -294,6 +294,7 @@ impl Brick {
         session.protocol = Protocol::Resp2;
         session.name.clear();
         session.is_readonly = false;
+        session.watches_map = false;
         session.no_evict = false;
         session.no_touch = false;
         session.reply_mode = crate::connection::ReplyMode::On;

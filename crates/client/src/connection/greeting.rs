@@ -34,6 +34,8 @@ pub(crate) enum GreetingStep {
     Hello,
     Table,
     ReadOnly,
+    /// The server pushes word of every change of the map, if it knows how.
+    Watch,
 }
 
 /// What a reply to the greeting means.
@@ -60,6 +62,10 @@ impl Greeting {
             let words: [&[u8]; 3] = [b"TABLE", b"USE", table.as_bytes()];
             steps.push((GreetingStep::Table, encoded(&words)));
         }
+        steps.push((
+            GreetingStep::Watch,
+            encoded(&[b"CLUSTER".as_slice(), b"WATCH", b"ON"]),
+        ));
         steps
     }
 
@@ -73,6 +79,8 @@ impl Greeting {
 impl GreetingStep {
     pub(crate) fn answer(self, reply: &Value) -> Answer {
         match (self, reply) {
+            // Only some servers know that; the others' maps are asked for when they prove wrong.
+            (Self::Watch, _) => Answer::Accepted,
             (_, Value::Error(line)) => Answer::Refused(line.clone()),
             (Self::Hello, reply) => Answer::Hello {
                 is_node_port: match reply.field("mode").and_then(Value::bytes) {
@@ -112,7 +120,8 @@ mod greeting_test {
         assert_eq!(
             text(&greeting.first()),
             "*5\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$2\r\npw\r\n\
-             *3\r\n$5\r\nTABLE\r\n$3\r\nUSE\r\n$1\r\nt\r\n"
+             *3\r\n$5\r\nTABLE\r\n$3\r\nUSE\r\n$1\r\nt\r\n\
+             *3\r\n$7\r\nCLUSTER\r\n$5\r\nWATCH\r\n$2\r\nON\r\n"
         );
         assert!(
             greeting.second(Some(true)).is_none(),

@@ -12,6 +12,7 @@ use crate::{
     endpoint::Kind,
     retry::{self, Failure},
 };
+use brickyard_wire::Value;
 use std::{
     fmt::Display,
     future::Future,
@@ -316,12 +317,22 @@ impl Drive<'_> {
             match self.connection.poll_reply() {
                 Ok(None) => break,
                 Ok(Some(Incoming::Reply(Some(Item::Call(call)), value))) => call.on_reply(value),
-                // Of a call that was given up, or a message that nobody subscribed to.
-                Ok(Some(Incoming::Reply(..) | Incoming::Push(_))) => {}
+                Ok(Some(Incoming::Push(message))) => self.on_push(&message),
+                // Of a call that was given up.
+                Ok(Some(Incoming::Reply(..))) => {}
                 Err(garbage) => return Err(garbage.to_string()),
             }
         }
         end.map_err(|error| error.to_string())
+    }
+
+    /// The map has changed, or something that nobody subscribed to.
+    fn on_push(&self, message: &Value) {
+        let Value::Push(words) = message else { return };
+        let is_map = words.first().and_then(Value::bytes) == Some(b"cluster-map");
+        if is_map && let Some(router) = self.shared.setting.router.upgrade() {
+            router.on_map_changed(&self.shared.peer.address);
+        }
     }
 
     fn give_up_late(&mut self) -> Result<(), String> {

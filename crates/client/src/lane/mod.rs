@@ -22,10 +22,11 @@ use crate::{
     endpoint::Peer,
     random::Random,
     retry::Failure,
+    router::Router,
 };
 use brickyard_wire::ReplyLimits;
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
 };
 use tokio::{runtime::Handle, sync::Notify};
@@ -41,6 +42,8 @@ pub(crate) struct Setting {
     pub(crate) reply_limits: ReplyLimits,
     pub(crate) runtime: Handle,
     pub(crate) random: Random,
+    /// Whose connections these are.
+    pub(crate) router: Weak<Router>,
 }
 
 /// The handle of a connection; dropped, it closes once nothing is owed.

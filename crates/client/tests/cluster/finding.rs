@@ -41,6 +41,32 @@ async fn a_bricks_port_is_a_seed_too_and_dead_seeds_do_no_harm() {
 }
 
 #[tokio::test]
+async fn node_ports_are_learned_from_the_map() {
+    let mut cluster = Cluster::of(2, false).await;
+    let seeds = [cluster.bricks[1].address.clone()];
+    let table = cluster.table(Options::new(seeds.clone())).await;
+    // Two slots: only a node port serves that, and none is known.
+    let pairs = [(key_of(0, 2, 0), "a"), (key_of(1, 2, 0), "b")];
+    for (key, value) in &pairs {
+        table.set(key, *value).await.unwrap();
+    }
+    let error = table.len().await.unwrap_err();
+    assert!(error.to_string().contains("node port"), "{error}");
+
+    let port = cluster.node.address.rsplit_once(':').unwrap().1;
+    cluster.world.lock().unwrap().node_port = Some(port.parse().unwrap());
+    let table = cluster.table(Options::new(seeds)).await;
+    assert_eq!(table.len().await.unwrap(), 2);
+    assert_eq!(cluster.node.asked("DBSIZE").len(), 1);
+    // It stands in for a brick that is gone, too.
+    cluster.bricks[0].stop().await;
+    assert_eq!(
+        table.get(&pairs[0].0).await.unwrap().as_deref(),
+        Some(&b"a"[..])
+    );
+}
+
+#[tokio::test]
 async fn nobody_at_home_is_unreachable() {
     let mut cluster = Cluster::of(1, false).await;
     cluster.node.stop().await;
@@ -120,6 +146,21 @@ async fn moved_repairs_the_entry_and_the_map_is_asked_for_once() {
         call.await.unwrap();
     }
     assert_eq!(cluster.asked("GET")[0], before, "nobody goes there again");
+}
+
+#[tokio::test]
+async fn pushed_word_of_a_newer_map_is_followed() {
+    let cluster = Cluster::of(2, false).await;
+    let table = cluster.table(cluster.options()).await;
+    assert_eq!(cluster.node.asked("CLUSTER").len(), 1);
+    cluster.move_all_to(&[1]);
+    cluster.node.on_request(|words| match words[0].as_str() {
+        "PING" => Answer::Say(">2\r\n$11\r\ncluster-map\r\n:7\r\n+PONG\r\n".to_owned()),
+        _ => Answer::Usual,
+    });
+    table.command(&["PING"]).await.unwrap();
+    // No call has met a wrong brick, and yet it asks.
+    cluster.node.wait_for("CLUSTER", 2).await;
 }
 
 #[tokio::test]

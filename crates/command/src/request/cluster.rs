@@ -34,6 +34,8 @@ pub enum ClusterCommand<'a> {
     Shards,
     /// Which nodes hold which slots, by slot range.
     Slots,
+    /// Whether the connection is to be told when the map changes.
+    Watch(bool),
 }
 
 impl<'a> ClusterCommand<'a> {
@@ -68,6 +70,11 @@ impl<'a> ClusterCommand<'a> {
             CommandId::ClusterReplicas => Self::Replicas(args.at(2)),
             CommandId::ClusterShards => Self::Shards,
             CommandId::ClusterSlots => Self::Slots,
+            CommandId::ClusterWatch => match args.at(2) {
+                word if word.eq_ignore_ascii_case(b"on") => Self::Watch(true),
+                word if word.eq_ignore_ascii_case(b"off") => Self::Watch(false),
+                _ => return Err(ErrorReply::constant("ERR CLUSTER WATCH takes ON or OFF")),
+            },
             _ => panic!("{id:?} is no subcommand of CLUSTER"),
         })
     }

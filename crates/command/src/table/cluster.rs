@@ -148,6 +148,14 @@ pub(super) const COMMANDS: &[Spec] = &[
                     "O(N) for N nodes",
                 )
                 .deprecated("7.0.0", "`CLUSTER SHARDS`"),
+            Spec::new(CommandId::ClusterWatch, "cluster|watch", 3, flag::STALE, 0)
+                .docs(
+                    "Tells this connection of every change of the map, by push, or not any more.",
+                    "7.2.0",
+                    Group::Cluster,
+                    "O(1)",
+                )
+                .arguments(&[Argument::string("on-off")]),
             Spec::new(
                 CommandId::ClusterAdmin,
                 "cluster|addslots",

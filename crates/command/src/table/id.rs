@@ -265,6 +265,8 @@ pub enum CommandId {
     ClusterShards,
     /// `CLUSTER SLOTS`
     ClusterSlots,
+    /// `CLUSTER WATCH`
+    ClusterWatch,
     /// `READONLY`
     Readonly,
     /// `READWRITE`

@@ -12,9 +12,10 @@ use brickyard_wire::{Protocol, Reply, ReplyDecoder, ReplyLimits, ReplyStep, Valu
 use std::path::PathBuf;
 
 /// Commands and subcommands that Redis 7.0 lacks.
-const NEWER: [&str; 10] = [
+const NEWER: [&str; 11] = [
     "client|no-touch",
     "client|setinfo",
+    "cluster|watch",
     "delifeq",
     "table",
     "table|alter",
