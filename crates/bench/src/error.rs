@@ -40,6 +40,14 @@ pub enum Error {
         /// Why the last one went.
         source: io::Error,
     },
+    /// The client library does not find the cluster.
+    #[error("cannot find the cluster of {address}: {reason}")]
+    Cluster {
+        /// Where it was asked.
+        address: String,
+        /// Why.
+        reason: brickyard_client::Error,
+    },
     /// The operating system refused something else.
     #[error("{doing}: {source}")]
     Io {

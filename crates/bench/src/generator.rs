@@ -392,7 +392,7 @@ fn confirmation(replicas: u32) -> Vec<u8> {
     request
 }
 
-fn thread_cpu() -> Duration {
+pub(crate) fn thread_cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }

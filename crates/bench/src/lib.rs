@@ -28,9 +28,13 @@
 //! # Ok::<(), brickyard_bench::Error>(())
 //! ```
 //!
+//! A cluster is measured through the client library, as programs use it (`cluster`); the same load then goes
+//! straight to the brick of each key, and costs the client more.
+//!
 //! Not here: what the numbers of different servers look like beside each other; that is the
 //! program `peers` (src/bin/peers), which writes docs/benchmarks.md.
 
+mod cluster;
 mod connection;
 pub mod echo;
 mod error;
@@ -45,6 +49,7 @@ mod report;
 mod run;
 mod workload;
 
+pub use cluster::{has_several_nodes, run_through_client};
 pub use error::Error;
 pub use keys::{Distribution, KeySpace};
 pub use link::{Link, Target};

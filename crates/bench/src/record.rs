@@ -89,6 +89,11 @@ impl Record {
         *self.refused.entry(error_kind(reply)).or_default() += 1;
     }
 
+    /// Counts one request that was refused with an error of this kind.
+    pub(crate) fn refused_as(&mut self, kind: &str) {
+        *self.refused.entry(kind.to_owned()).or_default() += 1;
+    }
+
     pub(crate) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.operations.iter_mut().zip(&other.operations) {
             mine.hits += theirs.hits;

@@ -77,6 +77,15 @@ impl Workload {
     }
 }
 
+/// A request, as drawn.
+#[derive(Clone, Debug)]
+pub(crate) struct Draw {
+    pub(crate) operation: Operation,
+    key: u64,
+    /// Where its value is in the block of values.
+    value: std::ops::Range<usize>,
+}
+
 /// Writes the requests of a [`Workload`], one after the other.
 #[derive(Debug)]
 pub(crate) struct RequestWriter {
@@ -153,8 +162,11 @@ impl RequestWriter {
     /// Appends the next request to `out` and says what it is.
     #[inline]
     pub(crate) fn write(&mut self, out: &mut Vec<u8>) -> Operation {
-        let key = self.picker.pick(&mut self.random);
-        let operation = self.operation();
+        let Draw {
+            operation,
+            key,
+            value,
+        } = self.draw();
         match operation {
             Operation::Get => {
                 out.extend_from_slice(&self.get_head);
@@ -164,18 +176,47 @@ impl RequestWriter {
             Operation::Set => {
                 out.extend_from_slice(&self.set_head);
                 self.write_key(key, out);
-                let len = self.value_len();
-                if len == self.workload.value_bytes_max {
+                if value.len() == self.workload.value_bytes_max {
                     out.extend_from_slice(&self.set_middle);
                 } else {
-                    write_value_length(self.protocol, len, out);
+                    write_value_length(self.protocol, value.len(), out);
                 }
-                let start = self.random.below(VALUE_BLOCK_BYTES as u64) as usize;
-                out.extend_from_slice(&self.values[start..start + len]);
+                out.extend_from_slice(&self.values[value]);
                 out.extend_from_slice(&self.set_tail);
             }
         }
         operation
+    }
+
+    /// The next request, for a client that encodes it by itself.
+    #[inline]
+    pub(crate) fn draw(&mut self) -> Draw {
+        let key = self.picker.pick(&mut self.random);
+        let operation = self.operation();
+        let value = match operation {
+            Operation::Get => 0..0,
+            Operation::Set => {
+                let len = self.value_len();
+                let start = self.random.below(VALUE_BLOCK_BYTES as u64) as usize;
+                start..start + len
+            }
+        };
+        Draw {
+            operation,
+            key,
+            value,
+        }
+    }
+
+    /// The name of a drawn key, over the whole of `name`.
+    pub(crate) fn key_name(&self, draw: &Draw, name: &mut Vec<u8>) {
+        name.clear();
+        self.write_key(draw.key, name);
+    }
+
+    /// A drawn value.
+    pub(crate) fn value(&self, draw: &Draw) -> &[u8] {
+        &self.values[draw.value.clone()]
     }
 
     /// Random waiting times come from the same stream, so one seed fixes a whole run.

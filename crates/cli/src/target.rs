@@ -46,7 +46,7 @@ impl TargetArguments {
 }
 
 /// A bare host name means the port that nodes listen on by default.
-fn with_port(address: &str) -> String {
+pub(crate) fn with_port(address: &str) -> String {
     let has_port = address
         .rsplit_once(':')
         .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());

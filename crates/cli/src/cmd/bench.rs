@@ -8,7 +8,7 @@ use brickyard_bench::{
     Arrivals, Distribution, KeySpace, Options, Pace, Protocol, Report, Target, Until, Workload,
     grouped,
 };
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::{
     io::{self, Write},
     process::ExitCode,
@@ -24,7 +24,9 @@ Examples:
 
 With --rate the load is an open loop: latency counts from the moment at which a request was due, so
 a server that stalls is charged for every request that had to wait. The client then spins on its
-core; give it one of its own.";
+core; give it one of its own.
+
+A cluster of several nodes is measured through the client library, as a program would use it.";
 
 /// What `brickyard bench` takes.
 #[derive(Args, Debug)]
@@ -36,12 +38,15 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetArguments,
     /// Measure a server that speaks memcached's text protocol
-    #[arg(long)]
+    #[arg(long, conflicts_with = "through")]
     memcached: bool,
-    /// Connections
+    /// How requests get there
+    #[arg(long, value_enum, default_value_t = Through::Auto)]
+    through: Through,
+    /// Connections; through the client library, callers
     #[arg(long, value_name = "N", default_value_t = 50)]
     clients: usize,
-    /// Requests that a connection sends before it waits for their replies (closed loop)
+    /// Requests that each of them sends before it waits for their replies (closed loop)
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "rate")]
     pipeline: usize,
     /// Requests a second, whether or not earlier ones are answered (open loop)
@@ -102,6 +107,17 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// How requests get to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Through {
+    /// The client library if the server belongs to a cluster of several nodes, else the address
+    Auto,
+    /// The client library: each request goes to the brick that has its key
+    Client,
+    /// Connections to that address alone, which cost the client least
+    Address,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -174,12 +190,24 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.memcached {
         target.protocol = Protocol::Memcached;
     }
+    let through_client = match arguments.through {
+        Through::Client => true,
+        Through::Address => false,
+        Through::Auto => brickyard_bench::has_several_nodes(&target)?,
+    };
+    let measure = if through_client {
+        eprintln!(
+            "through the client library, straight to the brick of each key; --through address does without"
+        );
+        brickyard_bench::run_through_client
+    } else {
+        brickyard_bench::run
+    };
     let options = arguments.options(target);
     if arguments.fill {
-        let filled = brickyard_bench::run(&options.filling())?;
-        report_fill(&filled);
+        report_fill(&measure(&options.filling())?);
     }
-    let report = brickyard_bench::run(&options)?;
+    let report = measure(&options)?;
     let mut output = io::stdout().lock();
     if arguments.json {
         writeln!(output, "{}", serde_json::to_string_pretty(&report)?)?;

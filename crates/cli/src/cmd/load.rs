@@ -12,7 +12,7 @@ use crate::{
         tally::Tally,
         writer::{Options, Stopped, Writer},
     },
-    target::{ADDRESS_DEFAULT, TargetArguments},
+    target::{ADDRESS_DEFAULT, TargetArguments, with_port},
 };
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
@@ -35,7 +35,8 @@ Examples:
   curl --silent https://example.org/events.jsonl | brickyard load - --key id
 
 A record that is already there is overwritten. Bad lines and refused records are counted and left
-out (exit code 3) unless --strict. Compression (gzip, lz4) is recognised.";
+out (exit code 3) unless --strict. Compression (gzip, lz4) is recognised. Each record goes straight to
+the brick that has its key; the load goes on when a node is lost, for as long as --patience says.";
 
 /// What `brickyard load` takes.
 #[derive(Args, Debug)]
@@ -44,9 +45,9 @@ pub(crate) struct Arguments {
     /// Files to load, one after the other; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Node to load into, HOST:PORT
-    #[arg(long, value_name = "HOST:PORT", default_value = ADDRESS_DEFAULT)]
-    to: String,
+    /// Nodes of the cluster to load into, HOST:PORT,...; one that runs is enough
+    #[arg(long, value_name = "HOST:PORT", default_value = ADDRESS_DEFAULT, value_delimiter = ',')]
+    to: Vec<String>,
     #[command(flatten)]
     target: TargetArguments,
     /// Field whose text is the key [default: Package for control, else the first field]
@@ -61,8 +62,8 @@ pub(crate) struct Arguments {
     /// Stop at the first bad line or refused record
     #[arg(long)]
     strict: bool,
-    /// Connections to write over
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
+    /// Connections to each brick
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     connections: u8,
     /// How long to try again when the server is busy or gone, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
@@ -101,8 +102,12 @@ impl FormatArgument {
 
 /// Loads the files and prints a summary for each.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let Some((first, others)) = arguments.to.split_first() else {
+        bail!("--to names no node");
+    };
     let options = Options {
-        target: arguments.target.target(&arguments.to)?,
+        target: arguments.target.target(first)?,
+        others: others.iter().map(|address| with_port(address)).collect(),
         connections: usize::from(arguments.connections),
         patience: Duration::from_secs(arguments.patience),
         is_strict: arguments.strict,

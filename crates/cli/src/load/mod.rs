@@ -1,16 +1,16 @@
 //! Files to records to a server.
 //!
 //! In:  a file of one of the formats in [`format`], plain or compressed.
-//! Out: one SET for each record, over several connections, and a summary.
+//! Out: one SET for each record, to the brick that has its key, and a summary.
 //!
 //! Reading order: `source` (bytes), `format` (which reader), `lines` and the readers (`csv`,
-//! `json_lines`, `control`, `words`, `dump`: bytes to records), `writer` (records to the server),
+//! `json_lines`, `control`, `words`, `dump`: bytes to records), `writer` (records to the cluster),
 //! `tally` (what became of them).
 //!
 //! Invariants:
 //! - Memory is bounded, whatever the file holds: a line or paragraph longer than a value may be is
 //!   a bad line, and readers wait for writers.
-//! - Records of one key are written in the order of the file: each key has its connection.
+//! - Records of one key are written in the order of the file.
 //! - Every record is counted once: stored, refused, or a bad line.
 
 pub(crate) mod control;

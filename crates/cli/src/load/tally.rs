@@ -26,10 +26,8 @@ pub(crate) struct Tally {
     pub(crate) bad: u64,
     bad_first: Vec<BadLine>,
     pub(crate) refused: BTreeMap<String, Refusal>,
-    /// Times that a record was sent again because the server asked for patience.
+    /// Times that a record was sent again because it was not known to be stored, or could not be for long.
     pub(crate) retried: u64,
-    /// Times that a connection was lost and made again.
-    pub(crate) reconnected: u64,
 }
 
 impl Tally {
@@ -67,7 +65,6 @@ impl Tally {
         self.stored += other.stored;
         self.stored_bytes += other.stored_bytes;
         self.retried += other.retried;
-        self.reconnected += other.reconnected;
         for (kind, theirs) in other.refused {
             match self.refused.get_mut(&kind) {
                 None => {
@@ -113,15 +110,8 @@ impl fmt::Display for Summary<'_> {
         if tally.retried > 0 {
             writeln!(
                 f,
-                "sent again when the server asked for patience: {}",
+                "sent again, since no server had said that it was stored: {}",
                 grouped(tally.retried)
-            )?;
-        }
-        if tally.reconnected > 0 {
-            writeln!(
-                f,
-                "connections lost and made again: {}",
-                grouped(tally.reconnected)
             )?;
         }
         if tally.bad > 0 {

@@ -1,320 +1,342 @@
-//! Records to a server, over several connections.
+//! Records to a cluster, through the client library.
 //!
-//! In:  records, in the order of the file. Out: a [`Tally`] of what the server said to each.
+//! In:  records, in the order of the file. Out: a [`Tally`] of what the servers said to each.
 //!
-//! Each connection has a thread, which sends a batch, waits for its replies, and takes the next one.
-//! Batches wait in bounded channels, so a slow server slows the reader of the file down.
+//! A thread of its own has the client: each record goes straight to the brick that has its key, and as many
+//! are under way as the window holds. Batches wait for it in a bounded channel, so a slow cluster slows the
+//! reader of the file down.
 //!
 //! Invariants:
-//! - Records of one key go over one connection, so the last one of the file is the one that stays.
-//! - A SET that is sent again stores what it stored before; sending again is therefore safe both
-//!   after a lost connection and after a refusal that asks for patience. Only order must be kept: a
-//!   record is not sent again once a later one of its key is stored.
+//! - Of one key one record is under way at a time, so the last one of the file is the one that stays.
+//! - A SET that is sent again stores what it stored before; sending again is therefore safe also when nobody
+//!   knows whether the first was executed. So the load goes on through the loss of a node.
 
 use super::{record::Record, tally::Tally};
-use anyhow::{Context, bail};
-use brickyard_bench::{Error, Link, Outcome, Target, error_kind, error_text};
-use brickyard_wire::encode_request;
+use anyhow::{Context, anyhow, bail};
+use brickyard_bench::{Link, Target};
+use brickyard_client::{Client, Error, Options as ClientOptions, Pending, Table, Value};
 use std::{
-    collections::BTreeSet,
-    hash::{DefaultHasher, Hash, Hasher},
+    collections::{HashSet, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, SyncSender, sync_channel},
+        mpsc as std_mpsc,
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// A batch is sent when it has so many records,
+/// Records are handed over so many at a time,
 const BATCH_RECORDS: usize = 256;
 /// or so many bytes.
 const BATCH_BYTES: usize = 256 * 1024;
-/// Batches that may wait for a connection.
-const BATCHES_WAITING: usize = 2;
+/// Batches that may wait for the client.
+const BATCHES_WAITING: usize = 4;
 
-/// Pauses before a request is sent again: the first, and the longest.
-const PAUSE_MIN: Duration = Duration::from_millis(10);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Records that may be under way,
+const WINDOW_RECORDS: usize = 4096;
+/// or bytes of them.
+const WINDOW_BYTES: usize = 16 << 20;
+
+/// How long one attempt may take, all that the client library does by itself included. The server's own
+/// deadline, after which it says that it does not know.
+const ATTEMPT: Duration = Duration::from_secs(5);
+
+/// Before a record of unknown fate is sent again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How records are written.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
+    /// The first node to ask, with what every connection starts with.
     pub(crate) target: Target,
+    /// Further nodes, should that one be gone.
+    pub(crate) others: Vec<String>,
+    /// Connections to each brick.
     pub(crate) connections: usize,
-    /// How long a batch is sent again before it is given up.
+    /// How long a record is sent again before the load is given up.
     pub(crate) patience: Duration,
     /// Whether the first refusal ends the load.
     pub(crate) is_strict: bool,
 }
 
-/// The connections, each with the batch that is being filled for it.
+/// The client's thread, and the batch that is being filled for it.
 pub(crate) struct Writer {
-    lanes: Vec<Lane>,
+    batch: Vec<Record>,
+    batch_bytes: usize,
+    sender: Sender<Vec<Record>>,
+    thread: JoinHandle<anyhow::Result<Tally>>,
     stored: Arc<AtomicU64>,
 }
 
-struct Lane {
-    batch: Vec<Record>,
-    batch_bytes: usize,
-    sender: SyncSender<Vec<Record>>,
-    thread: JoinHandle<anyhow::Result<Tally>>,
-}
-
-/// The other end of a channel is gone: its thread has failed, and [`Writer::finish`] says why.
+/// The other end of the channel is gone: the client's thread has failed, and [`Writer::finish`] says why.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
 impl Writer {
-    /// Opens the connections. Nothing is written yet.
+    /// Finds the cluster and the table. Nothing is written yet.
     pub(crate) fn open(options: &Options) -> anyhow::Result<Self> {
+        let options = options.reachable()?;
         let stored = Arc::new(AtomicU64::new(0));
-        let mut lanes = Vec::new();
-        for _ in 0..options.connections {
-            let worker = Worker {
-                link: Link::open(&options.target)?,
-                options: options.clone(),
-                tally: Tally::default(),
-                stored: Arc::clone(&stored),
-                output: Vec::new(),
-            };
-            let (sender, receiver) = sync_channel(BATCHES_WAITING);
-            let thread = thread::Builder::new()
-                .name("load".to_owned())
-                .spawn(move || worker.run(&receiver))
-                .context("cannot start a thread")?;
-            lanes.push(Lane {
-                batch: Vec::new(),
-                batch_bytes: 0,
-                sender,
-                thread,
+        let (sender, batches) = channel(BATCHES_WAITING);
+        let (ready, is_ready) = std_mpsc::sync_channel(1);
+        let their_stored = Arc::clone(&stored);
+        let thread = thread::Builder::new()
+            .name("load".to_owned())
+            .spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()?;
+                runtime.block_on(run(&options, batches, &ready, their_stored))
+            })
+            .context("cannot start a thread")?;
+        // Gone without a word: the thread says why.
+        if is_ready.recv().is_err() {
+            return Err(match thread.join() {
+                Ok(Ok(_)) => anyhow!("the client ended before it began"),
+                Ok(Err(error)) => error,
+                Err(panic) => std::panic::resume_unwind(panic),
             });
         }
-        Ok(Self { lanes, stored })
+        Ok(Self {
+            batch: Vec::new(),
+            batch_bytes: 0,
+            sender,
+            thread,
+            stored,
+        })
     }
 
-    /// Records that the server has acknowledged so far.
+    /// Records that were acknowledged so far.
     pub(crate) fn stored(&self) -> u64 {
         self.stored.load(Ordering::Relaxed)
     }
 
-    /// Hands a record to its connection; waits while that one is behind.
+    /// Hands a record to the client; waits while that one is behind.
     pub(crate) fn write(&mut self, record: Record) -> Result<(), Stopped> {
-        let mut hasher = DefaultHasher::new();
-        record.key.hash(&mut hasher);
-        let position = hasher.finish() as usize % self.lanes.len();
-        let lane = &mut self.lanes[position];
-        lane.batch_bytes += record.key.len() + record.value.len();
-        lane.batch.push(record);
-        if lane.batch.len() >= BATCH_RECORDS || lane.batch_bytes >= BATCH_BYTES {
-            lane.send()?;
+        self.batch_bytes += bytes_of(&record);
+        self.batch.push(record);
+        if self.batch.len() >= BATCH_RECORDS || self.batch_bytes >= BATCH_BYTES {
+            self.hand_over()?;
         }
         Ok(())
+    }
+
+    fn hand_over(&mut self) -> Result<(), Stopped> {
+        self.batch_bytes = 0;
+        let batch = std::mem::take(&mut self.batch);
+        self.sender.blocking_send(batch).map_err(|_| Stopped)
     }
 
     /// Sends what is left, waits for every reply, and adds the counts to `tally`.
     pub(crate) fn finish(mut self, tally: &mut Tally) -> anyhow::Result<()> {
-        for lane in &mut self.lanes {
-            // A lane that has stopped tells why when it is joined.
-            let _ = lane.send();
+        // A thread that has stopped tells why when it is joined.
+        let _ = self.hand_over();
+        drop(self.sender);
+        match self.thread.join() {
+            Ok(result) => {
+                tally.merge(result?);
+                Ok(())
+            }
+            Err(panic) => std::panic::resume_unwind(panic),
         }
-        let mut first_error = Ok(());
-        for lane in self.lanes {
-            drop(lane.sender);
-            match lane.thread.join() {
-                Ok(Ok(theirs)) => tally.merge(theirs),
-                Ok(Err(error)) if first_error.is_ok() => first_error = Err(error),
-                Ok(Err(_)) => {}
-                Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+fn bytes_of(record: &Record) -> usize {
+    record.key.len() + record.value.len()
+}
+
+impl Options {
+    /// The same, beginning with a node that answers and lets us in: one that does not is told here, in its own
+    /// words, and not of every record.
+    fn reachable(&self) -> anyhow::Result<Self> {
+        let first = std::iter::once(&self.target.address);
+        let mut refusals = Vec::new();
+        for address in first.chain(&self.others) {
+            let target = Target {
+                address: address.clone(),
+                ..self.target.clone()
+            };
+            match Link::open(&target) {
+                Ok(_) => {
+                    return Ok(Self {
+                        target,
+                        ..self.clone()
+                    });
+                }
+                Err(error @ brickyard_bench::Error::Connect { .. }) => refusals.push(error),
+                Err(error) => return Err(error.into()),
             }
         }
-        first_error
+        let first = refusals.into_iter().next();
+        Err(first.map_or_else(|| anyhow!("no node was named"), Into::into))
     }
-}
 
-impl Lane {
-    fn send(&mut self) -> Result<(), Stopped> {
-        if self.batch.is_empty() {
-            return Ok(());
+    fn client(&self) -> ClientOptions {
+        let first = std::iter::once(self.target.address.clone());
+        ClientOptions {
+            user: self.target.user.clone(),
+            password: self.target.password.clone(),
+            connections_per_brick: self.connections,
+            deadline: self.patience.clamp(Duration::from_millis(1), ATTEMPT),
+            ..ClientOptions::new(first.chain(self.others.iter().cloned()))
         }
-        self.batch_bytes = 0;
-        self.sender
-            .send(std::mem::take(&mut self.batch))
-            .map_err(|_| Stopped)
     }
 }
 
-/// One connection.
+/// The client's thread.
+async fn run(
+    options: &Options,
+    mut batches: Receiver<Vec<Record>>,
+    ready: &std_mpsc::SyncSender<()>,
+    stored: Arc<AtomicU64>,
+) -> anyhow::Result<Tally> {
+    let address = &options.target.address;
+    let client = Client::connect(options.client()).await;
+    let client = client.with_context(|| format!("cannot find the cluster of {address}"))?;
+    let mut worker = Worker {
+        table: match &options.target.table {
+            Some(name) => client.table(name),
+            None => client.home_table(),
+        },
+        patience: options.patience,
+        is_strict: options.is_strict,
+        tally: Tally::default(),
+        stored,
+        window: VecDeque::new(),
+        keys: HashSet::new(),
+        bytes: 0,
+    };
+    // Whoever waits for it may have given up.
+    let _ = ready.send(());
+    while let Some(batch) = batches.recv().await {
+        for record in batch {
+            worker.write(record).await?;
+        }
+    }
+    while !worker.window.is_empty() {
+        worker.settle().await?;
+    }
+    Ok(worker.tally)
+}
+
 struct Worker {
-    link: Link,
-    options: Options,
+    table: Table,
+    patience: Duration,
+    is_strict: bool,
     tally: Tally,
     stored: Arc<AtomicU64>,
-    output: Vec<u8>,
+    /// What is under way, with its keys and bytes.
+    window: VecDeque<Flight>,
+    keys: HashSet<Vec<u8>>,
+    bytes: usize,
+}
+
+/// A record under way.
+struct Flight {
+    record: Record,
+    /// When it was sent first.
+    since: Instant,
+    reply: Pending<Value>,
 }
 
 impl Worker {
-    fn run(mut self, batches: &Receiver<Vec<Record>>) -> anyhow::Result<Tally> {
-        for batch in batches {
-            self.write_batch(batch)?;
+    async fn write(&mut self, record: Record) -> anyhow::Result<()> {
+        while self.window.len() >= WINDOW_RECORDS
+            || self.bytes >= WINDOW_BYTES
+            || self.keys.contains(&record.key)
+        {
+            self.settle().await?;
         }
-        Ok(self.tally)
-    }
-
-    /// Sends a batch until every record of it is stored or given up.
-    fn write_batch(&mut self, mut batch: Vec<Record>) -> anyhow::Result<()> {
-        let deadline = Instant::now() + self.options.patience;
-        let mut pause = PAUSE_MIN;
-        while !batch.is_empty() {
-            let is_last = Instant::now() >= deadline;
-            let (again, result) = self.attempt(batch, is_last)?;
-            batch = again;
-            match result {
-                Ok(()) if batch.is_empty() => {}
-                Ok(()) => self.tally.retried += batch.len() as u64,
-                Err(error @ Error::Io { .. }) if !is_last => {
-                    self.reconnect(deadline)
-                        .with_context(|| format!("the connection was lost ({error})"))?;
-                }
-                Err(error) => return Err(error.into()),
-            }
-            if !batch.is_empty() {
-                thread::sleep(pause);
-                pause = (2 * pause).min(PAUSE_MAX);
-            }
-        }
+        self.keys.insert(record.key.clone());
+        self.bytes += bytes_of(&record);
+        self.send(record, Instant::now());
         Ok(())
     }
 
-    /// Sends `batch` once and counts the replies; returns what should be sent again.
-    fn attempt(
-        &mut self,
-        batch: Vec<Record>,
-        is_last: bool,
-    ) -> anyhow::Result<(Vec<Record>, Result<(), Error>)> {
-        self.output.clear();
-        for record in &batch {
-            encode_set(&mut self.output, record);
-        }
-        let mut result = self.link.send(&self.output);
-        let mut refused_for_now = Vec::new();
-        let mut answered = 0;
-        let mut stored = vec![false; batch.len()];
-        while result.is_ok() && answered < batch.len() {
-            let record = &batch[answered];
-            match self.link.receive() {
-                Ok((Outcome::Refused, reply)) => {
-                    let (kind, text) = (error_kind(reply), error_text(reply));
-                    if asks_for_patience(&kind) && !is_last {
-                        refused_for_now.push(answered);
-                    } else {
-                        self.refuse(record, kind, &text)?;
-                    }
-                }
-                Ok(_) => {
-                    stored[answered] = true;
-                    self.count_stored(record);
-                }
-                Err(error) => result = Err(error),
+    fn send(&mut self, record: Record, since: Instant) {
+        let reply = match record.expire_ms {
+            None => {
+                let words: [&[u8]; 3] = [b"SET", &record.key, &record.value];
+                self.table.command(&words)
             }
-            answered += usize::from(result.is_ok());
-        }
-        let again = self.take_unfinished(batch, &stored, &refused_for_now, answered);
-        Ok((again, result))
+            Some(expire_ms) => {
+                let expire_ms = expire_ms.to_string();
+                let (key, value) = (&record.key[..], &record.value[..]);
+                let words: [&[u8]; 5] = [b"SET", key, value, b"PX", expire_ms.as_bytes()];
+                self.table.command(&words)
+            }
+        };
+        self.window.push_back(Flight {
+            record,
+            since,
+            reply,
+        });
     }
 
-    /// Takes the records that were refused for now, or not answered at all, out of the batch.
-    fn take_unfinished(
-        &mut self,
-        batch: Vec<Record>,
-        stored: &[bool],
-        refused_for_now: &[usize],
-        answered: usize,
-    ) -> Vec<Record> {
-        if refused_for_now.is_empty() && answered == batch.len() {
-            return Vec::new();
-        }
-        // From the back, so that a key is known to be stored by the time its earlier records come.
-        let mut stored_later = BTreeSet::new();
-        let mut again = Vec::new();
-        for (position, record) in batch.into_iter().enumerate().rev() {
-            if stored[position] {
-                stored_later.insert(record.key);
-            } else if position >= answered || refused_for_now.contains(&position) {
-                if stored_later.contains(&record.key) {
-                    // The table holds what it would hold had this one been stored in its turn.
-                    self.count_stored(&record);
-                } else {
-                    again.push(record);
-                }
+    /// Waits for the reply to the oldest record under way.
+    async fn settle(&mut self) -> anyhow::Result<()> {
+        let Some(flight) = self.window.pop_front() else {
+            return Ok(());
+        };
+        let (record, since) = (flight.record, flight.since);
+        match flight.reply.await {
+            Ok(_) => {
+                self.tally.stored(bytes_of(&record));
+                self.stored.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(error) if is_momentary(&error) && since.elapsed() < self.patience => {
+                self.tally.retried += 1;
+                tokio::time::sleep(PAUSE).await;
+                // Its key stays in the window: no later record of it passes it.
+                self.send(record, since);
+                return Ok(());
+            }
+            Err(Error::Refused { text }) => self.refuse(&record, &text)?,
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("the record on line {} was not stored", record.line));
             }
         }
-        again.reverse();
-        again
+        self.keys.remove(&record.key);
+        self.bytes -= bytes_of(&record);
+        Ok(())
     }
 
-    fn count_stored(&mut self, record: &Record) {
-        self.tally.stored(record.key.len() + record.value.len());
-        self.stored.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn refuse(&mut self, record: &Record, kind: String, text: &str) -> anyhow::Result<()> {
-        if self.options.is_strict {
+    fn refuse(&mut self, record: &Record, text: &str) -> anyhow::Result<()> {
+        if self.is_strict {
             bail!(
                 "the server refused the record on line {}: {text}; without --strict it would be \
                  counted and left out",
                 record.line
             );
         }
+        let kind = text.split(' ').next().unwrap_or_default().to_owned();
         self.tally.refused(kind, text, record.line);
         Ok(())
     }
-
-    fn reconnect(&mut self, deadline: Instant) -> Result<(), Error> {
-        let mut pause = PAUSE_MIN;
-        loop {
-            match Link::open(&self.options.target) {
-                Ok(link) => {
-                    self.link = link;
-                    self.tally.reconnected += 1;
-                    return Ok(());
-                }
-                Err(error @ Error::Connect { .. }) if Instant::now() >= deadline => {
-                    return Err(error);
-                }
-                Err(Error::Connect { .. }) => {
-                    thread::sleep(pause);
-                    pause = (2 * pause).min(PAUSE_MAX);
-                }
-                Err(other) => return Err(other),
-            }
-        }
-    }
 }
 
-/// Refusals of the moment: the server is full, starting, or moving things about.
-fn asks_for_patience(kind: &str) -> bool {
-    matches!(
-        kind,
-        "BUSY" | "TRYAGAIN" | "LOADING" | "CLUSTERDOWN" | "NOREPLICAS"
-    )
-}
-
-fn encode_set(out: &mut Vec<u8>, record: &Record) {
-    match record.expire_ms {
-        None => encode_request(out, &[b"SET", &record.key[..], &record.value]),
-        Some(expire_ms) => {
-            let expire_ms = expire_ms.to_string();
-            let arguments = [
-                b"SET",
-                &record.key[..],
-                &record.value,
-                b"PX",
-                expire_ms.as_bytes(),
-            ];
-            encode_request(out, &arguments);
-        }
+/// What time will mend: the server is full, starting, moving things about, or gone.
+fn is_momentary(error: &Error) -> bool {
+    match error {
+        Error::Refused { .. } => matches!(
+            error.prefix(),
+            Some(
+                "BUSY"
+                    | "TRYAGAIN"
+                    | "LOADING"
+                    | "CLUSTERDOWN"
+                    | "NOREPLICAS"
+                    | "MOVED"
+                    | "READONLY"
+                    | "MASTERDOWN"
+            )
+        ),
+        Error::UnknownOutcome { .. } | Error::Timeout { .. } | Error::Unreachable { .. } => true,
+        _ => false,
     }
 }
 

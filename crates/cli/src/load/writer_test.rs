@@ -1,45 +1,78 @@
 use super::{Options, Stopped, Writer};
 use crate::load::{record::Record, tally::Tally};
 use brickyard_bench::Target;
+use brickyard_wire::{ReplyDecoder, ReplyLimits, ReplyStep, Value};
 use std::{
+    collections::VecDeque,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
-    thread::{self, JoinHandle},
+    sync::{Arc, Mutex},
+    thread,
     time::Duration,
 };
 
-/// What a scripted server does with a connection: the replies to a batch, one batch after another;
-/// at the end the connection is closed.
-type Script = Vec<&'static str>;
+/// Instead of an answer the connection is closed.
+const HANG_UP: &str = "";
 
-/// Serves one connection after the other. Each entry of a script answers everything that has come
-/// when it is that entry's turn. Returns all that was heard.
-fn serve(scripts: Vec<Script>) -> (String, JoinHandle<Vec<String>>) {
+/// What a server that is none was sent: the words of every SET.
+type Heard = Arc<Mutex<Vec<Vec<String>>>>;
+
+/// Serves; the first SETs get these answers, and all later ones `OK`.
+fn serve(answers: &[&'static str]) -> (String, Heard) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let server = thread::spawn(move || {
-        let mut heard = Vec::new();
-        for script in scripts {
-            let (mut stream, _) = listener.accept().unwrap();
-            for replies in script {
-                heard.push(hear(&mut stream));
-                stream.write_all(replies.as_bytes()).unwrap();
-            }
+    let answers: Arc<Mutex<VecDeque<_>>> = Arc::new(Mutex::new(answers.iter().copied().collect()));
+    let heard = Heard::default();
+    let log = Arc::clone(&heard);
+    thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            let (answers, log) = (Arc::clone(&answers), Arc::clone(&log));
+            thread::spawn(move || converse(stream, &answers, &log));
         }
-        heard
     });
-    (address, server)
+    (address, heard)
 }
 
-fn hear(stream: &mut TcpStream) -> String {
-    let mut buffer = [0; 65536];
-    let len = stream.read(&mut buffer).unwrap();
-    String::from_utf8(buffer[..len].to_vec()).unwrap()
+fn converse(mut stream: TcpStream, answers: &Mutex<VecDeque<&'static str>>, log: &Heard) {
+    let mut input = Vec::new();
+    let mut chunk = [0; 65536];
+    loop {
+        while let Some(words) = request(&mut input) {
+            let answer = match words[0].as_str() {
+                "HELLO" => "%1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n",
+                "SET" => {
+                    log.lock().unwrap().push(words);
+                    answers.lock().unwrap().pop_front().unwrap_or("+OK\r\n")
+                }
+                _ => "-ERR This instance has cluster support disabled\r\n",
+            };
+            if answer == HANG_UP {
+                return;
+            }
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+        match stream.read(&mut chunk) {
+            Ok(0) | Err(_) => return,
+            Ok(count) => input.extend_from_slice(&chunk[..count]),
+        }
+    }
+}
+
+/// The first request of the input, if it is there as a whole. (A request is an array of strings.)
+fn request(input: &mut Vec<u8>) -> Option<Vec<String>> {
+    let step = ReplyDecoder::new(ReplyLimits::default()).decode(input);
+    let ReplyStep::Reply { consumed, value } = step.unwrap() else {
+        return None;
+    };
+    input.drain(..consumed);
+    let text = |word: &Value| String::from_utf8(word.bytes().unwrap().to_vec()).unwrap();
+    Some(value.elements().unwrap().iter().map(text).collect())
 }
 
 fn options(address: String) -> Options {
     Options {
         target: Target::resp(address),
+        others: Vec::new(),
         connections: 1,
         patience: Duration::from_secs(30),
         is_strict: false,
@@ -55,6 +88,14 @@ fn record(key: &str, value: &str, line: u64) -> Record {
     }
 }
 
+fn abc() -> Vec<Record> {
+    vec![
+        record("a", "1", 1),
+        record("b", "2", 2),
+        record("c", "3", 3),
+    ]
+}
+
 fn load(options: &Options, records: Vec<Record>) -> anyhow::Result<Tally> {
     let mut writer = Writer::open(options)?;
     for record in records {
@@ -67,54 +108,43 @@ fn load(options: &Options, records: Vec<Record>) -> anyhow::Result<Tally> {
     Ok(tally)
 }
 
-#[test]
-fn refusals_of_the_moment_are_sent_again() {
-    let (address, server) = serve(vec![vec![
-        "+OK\r\n-BUSY full\r\n-TRYAGAIN moving\r\n",
-        "+OK\r\n+OK\r\n",
-    ]]);
-    let records = vec![
-        record("a", "1", 1),
-        record("b", "2", 2),
-        record("c", "3", 3),
-    ];
-    let tally = load(&options(address), records).unwrap();
-    assert_eq!((tally.stored, tally.retried), (3, 2));
-    assert!(tally.is_complete());
-    let heard = server.join().unwrap();
-    assert!(!heard[1].contains("\r\na\r\n"), "{}", heard[1]);
-    assert!(heard[1].contains("\r\nb\r\n") && heard[1].contains("\r\nc\r\n"));
+/// The values that were sent for a key, in the order in which they came.
+fn values_of(heard: &Heard, key: &str) -> Vec<String> {
+    let heard = heard.lock().unwrap();
+    let of_key = heard.iter().filter(|words| words[1] == key);
+    of_key.map(|words| words[2].clone()).collect()
 }
 
 #[test]
-fn an_older_record_is_not_sent_after_a_newer_one_of_its_key() {
-    let (address, server) = serve(vec![vec!["-BUSY full\r\n+OK\r\n"]]);
-    let tally = load(
-        &options(address),
-        vec![record("a", "1", 1), record("a", "2", 2)],
-    )
-    .unwrap();
-    assert_eq!((tally.stored, tally.retried), (2, 0));
-    assert_eq!(server.join().unwrap().len(), 1);
+fn refusals_of_the_moment_are_sent_again() {
+    let (address, heard) = serve(&["+OK\r\n", "-BUSY full\r\n", "-TRYAGAIN moving\r\n"]);
+    let tally = load(&options(address), abc()).unwrap();
+    assert_eq!(tally.stored, 3);
+    assert!(tally.is_complete());
+    let times = |key| values_of(&heard, key).len();
+    assert_eq!((times("a"), times("b"), times("c")), (1, 2, 2));
+}
+
+#[test]
+fn newer_record_of_a_key_waits_until_the_older_one_is_stored() {
+    let (address, heard) = serve(&["-BUSY full\r\n", "-UNKNOWNRESULT lost\r\n"]);
+    let records = vec![record("a", "1", 1), record("a", "2", 2)];
+    let tally = load(&options(address), records).unwrap();
+    assert_eq!((tally.stored, tally.retried), (2, 1));
+    assert_eq!(values_of(&heard, "a"), ["1", "1", "1", "2"]);
 }
 
 #[test]
 fn lasting_refusals_are_counted_with_the_servers_words() {
-    let (address, server) = serve(vec![vec!["-OOM limit of 1 GB\r\n+OK\r\n-OOM limit\r\n"]]);
-    let records = vec![
-        record("a", "1", 1),
-        record("b", "2", 2),
-        record("c", "3", 3),
-    ];
-    let tally = load(&options(address), records).unwrap();
+    let (address, _) = serve(&["-OOM limit of 1 GB\r\n", "+OK\r\n", "-OOM limit\r\n"]);
+    let tally = load(&options(address), abc()).unwrap();
     assert_eq!((tally.stored, tally.refused["OOM"].count), (1, 2));
     assert_eq!(tally.refused["OOM"].first, "OOM limit of 1 GB");
-    server.join().unwrap();
 }
 
 #[test]
 fn strict_ends_at_the_first_refusal() {
-    let (address, server) = serve(vec![vec!["-OOM limit\r\n"]]);
+    let (address, _) = serve(&["-OOM limit\r\n"]);
     let strict = Options {
         is_strict: true,
         ..options(address)
@@ -123,30 +153,44 @@ fn strict_ends_at_the_first_refusal() {
         .unwrap_err()
         .to_string();
     assert!(message.contains("record on line 7: OOM limit"), "{message}");
-    server.join().unwrap();
 }
 
 #[test]
 fn what_a_lost_connection_owes_is_sent_again() {
-    let (address, server) = serve(vec![vec!["+OK\r\n"], vec!["+OK\r\n+OK\r\n"]]);
-    let records = vec![
-        record("a", "1", 1),
-        record("b", "2", 2),
-        record("c", "3", 3),
-    ];
-    let tally = load(&options(address), records).unwrap();
-    assert_eq!((tally.stored, tally.reconnected), (3, 1));
-    let heard = server.join().unwrap();
-    assert!(!heard[1].contains("\r\na\r\n"), "{}", heard[1]);
+    let (address, heard) = serve(&["+OK\r\n", HANG_UP]);
+    let tally = load(&options(address), abc()).unwrap();
+    assert_eq!(tally.stored, 3);
+    assert!(tally.retried > 0);
+    assert_eq!(values_of(&heard, "a").len(), 1);
+    assert!(values_of(&heard, "b").len() == 2);
+}
+
+#[test]
+fn node_that_is_gone_is_passed_over_for_another() {
+    let gone = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let (address, _) = serve(&[]);
+    let two = Options {
+        others: vec![address],
+        ..options(gone.to_string())
+    };
+    assert_eq!(load(&two, abc()).unwrap().stored, 3);
+    let message = load(&options(gone.to_string()), abc()).unwrap_err();
+    assert!(
+        format!("{message:#}").contains(&gone.to_string()),
+        "{message:#}"
+    );
 }
 
 #[test]
 fn a_time_to_live_is_sent_along() {
-    let (address, server) = serve(vec![vec!["+OK\r\n"]]);
+    let (address, heard) = serve(&[]);
     let expiring = Record {
         expire_ms: Some(1500),
         ..record("a", "1", 1)
     };
     load(&options(address), vec![expiring]).unwrap();
-    assert!(server.join().unwrap()[0].ends_with("$2\r\nPX\r\n$4\r\n1500\r\n"));
+    assert_eq!(heard.lock().unwrap()[0], ["SET", "a", "1", "PX", "1500"]);
 }
