@@ -10,10 +10,14 @@ Exit codes:
   0  done
   1  failed; standard error says what, where and what to do
   2  the command line is wrong
-  3  done, but some records were bad or refused; the summary counts them";
+  3  done, but some records were bad or refused; the summary counts them
+  4  status: something is down, damaged, not served or short of copies";
 
 /// The work was done but for some records.
 pub(crate) const INCOMPLETE: u8 = 3;
+
+/// The cluster answers, and is not as it should be.
+pub(crate) const NOT_WHOLE: u8 = 4;
 
 const FAILED: u8 = 1;
 

@@ -7,10 +7,13 @@
 //! Not here: the server itself (`brickyard-server`), load generation (`brickyard-bench`).
 
 mod cmd;
+mod dev;
 mod exit;
+mod http;
 mod load;
 mod reply_text;
 mod settings;
+mod status;
 mod target;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -31,8 +34,10 @@ struct CommandLine {
 enum Command {
     /// Run a node.
     Server(cmd::server::Arguments),
-    /// Run a ready-to-use node on this machine, for trying things out.
+    /// Run a ready-to-use cluster on this machine, for trying things out.
     Dev(cmd::dev::Arguments),
+    /// Show how a cluster is: nodes, tables, partitions, what is missing.
+    Status(cmd::status::Arguments),
     /// Write the records of a file into a table.
     Load(cmd::load::Arguments),
     /// Write a table's records to standard output.
@@ -54,7 +59,8 @@ enum Command {
 fn main() -> ExitCode {
     let result = match CommandLine::parse().command {
         Command::Server(arguments) => cmd::server::run(arguments),
-        Command::Dev(arguments) => cmd::dev::run(arguments),
+        Command::Dev(arguments) => cmd::dev::run(&arguments),
+        Command::Status(arguments) => cmd::status::run(&arguments),
         Command::Load(arguments) => cmd::load::run(&arguments),
         Command::Dump(arguments) => cmd::dump::run(&arguments),
         Command::Table(arguments) => cmd::table::run(&arguments),

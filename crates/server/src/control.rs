@@ -12,6 +12,7 @@
 
 mod authenticate;
 mod catalog_file;
+mod copies;
 mod http;
 mod http_listener;
 mod link;
@@ -31,10 +32,12 @@ pub(crate) use shutdown::stopper;
 pub use shutdown::{Signals, Stopper};
 pub(crate) use status::{Opened, Phase, View};
 
+use crate::clock;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{self, Asker, Driver, Loops, Order};
 use brickyard_brick::{ControlReply, ControlRequest};
 use brickyard_metadata::Catalog;
+use copies::Copies;
 use http_listener::HttpListener;
 use shutdown::Stop;
 use std::cell::RefCell;
@@ -126,10 +129,12 @@ async fn run(
         serving,
     } = setup;
     let (phase, phase_seen) = watch::channel(Phase::Starting);
+    let (copies, copies_seen) = watch::channel(Copies::default());
     let view = Arc::new(View {
         phase: phase_seen,
         standing: standing.clone(),
         opened: OnceLock::new(),
+        copies: copies_seen,
     });
     let http = http.map(|listener| Http::start(listener, Arc::clone(&view)));
     if signals == Signals::Handle {
@@ -156,6 +161,7 @@ async fn run(
         catalog,
     } = running;
     let shared = Arc::clone(&opened.shared);
+    let catalog_seen = opened.catalog.clone();
     drop(view.opened.set(opened));
     phase.send_replace(Phase::Waiting);
     let loops = Rc::new(RefCell::new(loops));
@@ -175,9 +181,16 @@ async fn run(
     let housekeeping_loops = Rc::clone(&loops);
     tokio::task::spawn_local(async move {
         let mut interval = tokio::time::interval(HOUSEKEEPING);
+        let (mut counted, mut missing) = (None, 0);
         loop {
             interval.tick().await;
             process::refresh(&shared.process);
+            let catalog = catalog_seen.borrow().clone();
+            if counted != Some(catalog.version()) {
+                counted = Some(catalog.version());
+                missing = partitions::missing(&catalog);
+            }
+            copies.send_if_modified(|copies| copies.look(missing, clock::now()));
             for link in housekeeping_loops.borrow_mut().iter_mut() {
                 link.flush();
             }

@@ -26,11 +26,30 @@ fn greeting_names_every_address() {
 fn settings_are_valid() {
     let arguments = Arguments {
         dir: Some("/tmp/x".into()),
+        nodes: Some(1),
         bricks: Some(2),
         port: None,
+        verb: None,
     };
     let loaded = settings(&arguments, 7000).load().unwrap();
     assert_eq!(loaded.config.bricks, 2);
     assert_eq!(loaded.config.data, "/tmp/x");
     assert!(!loaded.config.temporary);
+}
+
+#[test]
+fn directory_tells_a_node_alone_from_a_cluster() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = Some(dir.path());
+    assert!(is_alone(Some(1), path).unwrap());
+    assert!(!is_alone(None, path).unwrap());
+    assert!(!is_alone(None, None).unwrap());
+    std::fs::write(dir.path().join("FORMAT"), "").unwrap();
+    assert!(is_alone(None, path).unwrap());
+    assert!(is_alone(Some(3), path).is_err());
+    std::fs::remove_file(dir.path().join("FORMAT")).unwrap();
+    std::fs::write(dir.path().join("dev.json"), "").unwrap();
+    assert!(!is_alone(None, path).unwrap());
+    // The cluster itself says that it does not get smaller.
+    assert!(!is_alone(Some(1), path).unwrap());
 }

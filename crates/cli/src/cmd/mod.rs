@@ -9,4 +9,5 @@ pub(crate) mod inspect;
 pub(crate) mod load;
 pub(crate) mod man;
 pub(crate) mod server;
+pub(crate) mod status;
 pub(crate) mod table;

@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test's failure is its message")]
 
+mod dev;
 mod forming;
 mod survival;
+mod tools;

@@ -1,8 +1,9 @@
 //! Partitions in `/status`: how many are as they should be, and which are not.
 
 use brickyard_metadata::{Catalog, Table};
-use brickyard_routing::{Group, Seat};
+use brickyard_routing::{Group, Member, Seat};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Most partitions that are told one by one.
 const LISTED_MAX: usize = 256;
@@ -70,6 +71,48 @@ pub(super) fn count(table: &Table, state: State) -> usize {
 pub(super) fn counts(table: &Table) -> Value {
     let counts = State::ALL.map(|state| (state.word().to_owned(), json!(count(table, state))));
     Value::Object(counts.into_iter().collect())
+}
+
+/// What each brick has of a table.
+pub(super) fn placement(table: &Table) -> Value {
+    #[derive(Default)]
+    struct Share {
+        primaries: u32,
+        copies: u32,
+        learning: u32,
+    }
+    let mut shares: BTreeMap<Member, Share> = BTreeMap::new();
+    for group in table.map.groups() {
+        shares.entry(group.primary.member).or_default().primaries += 1;
+        for seat in group.in_sync() {
+            shares.entry(seat.member).or_default().copies += 1;
+        }
+        for seat in &group.learners {
+            shares.entry(seat.member).or_default().learning += 1;
+        }
+    }
+    let share = |(member, share): (Member, Share)| {
+        json!({
+            "node": member.node.0,
+            "brick": member.brick.0,
+            "primaries": share.primaries,
+            "copies": share.copies,
+            "learning": share.learning,
+        })
+    };
+    shares.into_iter().map(share).collect()
+}
+
+/// How many copies are missing, of all tables.
+pub(super) fn missing(catalog: &Catalog) -> u64 {
+    let missing = |table: &Table| -> u64 {
+        let wanted = usize::from(table.attributes.replicas);
+        let groups = table.map.groups().iter();
+        groups
+            .map(|group| wanted.saturating_sub(group.in_sync().count()) as u64)
+            .sum()
+    };
+    catalog.tables().map(missing).sum()
 }
 
 /// The partitions that are not as they should be, the worst first.

@@ -1,6 +1,8 @@
 //! What the node shows of itself: its phase, its statistics, its tables.
 
+use super::copies::Copies;
 use super::{membership, partitions};
+use crate::clock;
 use crate::cluster::view::ClusterView;
 use crate::disk::DiskStats;
 use crate::node::Addresses;
@@ -53,6 +55,8 @@ pub(crate) struct View {
     pub(crate) phase: watch::Receiver<Phase>,
     pub(crate) standing: watch::Receiver<ClusterView>,
     pub(crate) opened: OnceLock<Opened>,
+    /// Copies that are missing, and how fast that mends.
+    pub(crate) copies: watch::Receiver<Copies>,
 }
 
 impl View {
@@ -93,6 +97,9 @@ pub(crate) fn status(view: &View) -> Value {
     };
     let shared = &opened.shared;
     let catalog = opened.catalog.borrow().clone();
+    // As of now: what is listed below and what is counted here are of one catalog.
+    let mut copies = *view.copies.borrow();
+    copies.look(partitions::missing(&catalog), clock::now());
     json!({
         "phase": phase,
         "version": shared.version,
@@ -118,6 +125,7 @@ pub(crate) fn status(view: &View) -> Value {
         "membership": membership::membership(&view.standing.borrow()),
         "nodes": membership::nodes(&catalog),
         "tables": catalog.tables().map(|table| table_json(shared, table)).collect::<Vec<_>>(),
+        "copies": copies.json(clock::now()),
         "unsettled": partitions::unsettled(&catalog),
         "damages": opened.damages,
     })
@@ -136,6 +144,7 @@ fn table_json(shared: &Shared, table: &Table) -> Value {
         "min_in_sync": table.attributes.min_in_sync,
         "partitions": table.map.partitions().leaves().len(),
         "partition_states": partitions::counts(table),
+        "placement": partitions::placement(table),
         "maxmemory": table.attributes.maxmemory,
         "evict": table.attributes.evict.word(),
         "keys": sum(|stats| stats.keys.value()),

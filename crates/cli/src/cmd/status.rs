@@ -1,0 +1,118 @@
+//! `brickyard status`: how a cluster is.
+//!
+//! In:  the HTTP port of any node. Out: nodes, tables, partitions; an exit code for scripts.
+//! The work is in `crate::status`.
+
+use crate::{
+    exit::NOT_WHOLE,
+    status::{collect, report::Report, text},
+};
+use anyhow::Context as _;
+use clap::Args;
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    process::ExitCode,
+    time::Duration,
+};
+
+const HTTP_DEFAULT: &str = "127.0.0.1:7379";
+
+const EXPLANATION: &str = "\
+The node that is asked names the others, and each is asked for its lease, version and bricks.
+
+Exit codes:
+  0  every partition is served and has all its copies, every node is up, nothing is damaged
+  1  no node answered
+  4  something is missing; the first lines say what
+
+States of a partition, the worst first:
+  unserved          its primary is on a node that is down
+  short             it has fewer copies in sync than the table's MIN_IN_SYNC: writes are refused
+  under-replicated  it has fewer copies in sync than the table's REPLICAS
+  changing          another primary or other members are about to take over
+  learning          a copy more than there need be is catching up
+  in sync           as it should be";
+
+/// What `brickyard status` takes.
+#[derive(Args, Debug)]
+#[command(after_help = EXPLANATION)]
+pub(crate) struct Arguments {
+    /// HTTP ports of nodes, HOST:PORT,...; the first that answers is asked (1000 above its node port)
+    #[arg(long, value_name = "HOST:PORT", default_value = HTTP_DEFAULT, value_delimiter = ',')]
+    http: Vec<String>,
+    /// Show it again and again, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
+    /// Time between two looks, in seconds
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 1.0,
+        requires = "watch"
+    )]
+    every: f64,
+    /// Show the bricks too
+    #[arg(long)]
+    bricks: bool,
+    /// Print JSON; with --watch a line a look
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.watch {
+        watch(arguments)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let report = Report::new(&collect::look(&arguments.http)?);
+    let mut output = io::stdout().lock();
+    if arguments.json {
+        writeln!(output, "{}", serde_json::to_string_pretty(&report)?)?;
+    } else {
+        write!(output, "{}", text::render(&report, arguments.bricks))?;
+    }
+    Ok(if report.is_whole {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(NOT_WHOLE)
+    })
+}
+
+/// Looks for ever. A node that was asked and does not answer any more is no end: others are asked.
+fn watch(arguments: &Arguments) -> anyhow::Result<()> {
+    let pause = Duration::try_from_secs_f64(arguments.every.max(0.1))
+        .context("--every: choose a number of seconds")?;
+    let mut known = arguments.http.clone();
+    let is_terminal = io::stdout().is_terminal();
+    loop {
+        let text = match collect::look(&known) {
+            Ok(look) => {
+                let report = Report::new(&look);
+                let others = report.nodes.iter().filter_map(|node| node.http.clone());
+                known = arguments.http.iter().cloned().chain(others).collect();
+                known.dedup();
+                if arguments.json {
+                    serde_json::to_string(&report)? + "\n"
+                } else {
+                    text::render(&report, arguments.bricks)
+                }
+            }
+            Err(error) if arguments.json => {
+                serde_json::json!({ "error": format!("{error:#}") }).to_string() + "\n"
+            }
+            Err(error) => format!("{error:#}\n"),
+        };
+        let mut output = io::stdout().lock();
+        if is_terminal && !arguments.json {
+            // To the top of an empty screen.
+            write!(output, "\x1b[H\x1b[2J")?;
+        }
+        output.write_all(text.as_bytes())?;
+        if !is_terminal && !arguments.json {
+            output.write_all(b"\n")?;
+        }
+        output.flush()?;
+        drop(output);
+        std::thread::sleep(pause);
+    }
+}

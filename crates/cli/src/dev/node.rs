@@ -1,0 +1,212 @@
+//! One node's process, and the task that looks after it.
+//!
+//! In:  orders; the end of the process. Out: an answer to each order; a line to the terminal if the process
+//! ended unasked.
+
+use super::ports::Ports;
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    fs::File,
+    io,
+    path::PathBuf,
+    process::{ExitStatus, Stdio},
+};
+use tokio::{
+    process::{Child, Command},
+    sync::{mpsc, oneshot, watch},
+};
+
+/// What a node is started with.
+#[derive(Clone, Debug)]
+pub(super) struct Launch {
+    pub(super) number: usize,
+    pub(super) ports: Ports,
+    pub(super) bricks: u16,
+    pub(super) data: PathBuf,
+    pub(super) log: PathBuf,
+    /// The node ports of all nodes; none for one that founds the cluster.
+    pub(super) join: Vec<u16>,
+}
+
+/// What can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Start,
+    /// By SIGKILL: nothing is handed over, nothing is synced.
+    Kill,
+    /// By SIGTERM.
+    Stop,
+}
+
+/// How the process is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Never started, or ended as it was told to.
+    Ended,
+    /// With this process id.
+    Running(u32),
+    /// Ended by itself.
+    Died(String),
+}
+
+/// What became of an order, in words.
+pub(super) type Answer = Result<String, String>;
+
+/// A node, as the cluster sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) launch: Launch,
+    pub(super) standing: watch::Receiver<Standing>,
+    orders: mpsc::UnboundedSender<(Order, oneshot::Sender<Answer>)>,
+}
+
+impl Node {
+    /// Looks after a node; it is not started yet.
+    pub(super) fn new(launch: Launch) -> Self {
+        let (orders, from_cluster) = mpsc::unbounded_channel();
+        let (told, standing) = watch::channel(Standing::Ended);
+        let keeper = Keeper {
+            launch: launch.clone(),
+            child: None,
+            standing: told,
+            waiting: Vec::new(),
+        };
+        tokio::task::spawn_local(keeper.run(from_cluster));
+        Self {
+            launch,
+            standing,
+            orders,
+        }
+    }
+
+    /// Orders something and waits until it is done.
+    pub(super) async fn order(&self, order: Order) -> Answer {
+        let (reply, answer) = oneshot::channel();
+        let gone = || format!("node {} is not looked after any more", self.launch.number);
+        let asked = self.orders.send((order, reply));
+        asked.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(*self.standing.borrow(), Standing::Running(_))
+    }
+}
+
+struct Keeper {
+    launch: Launch,
+    child: Option<Child>,
+    standing: watch::Sender<Standing>,
+    /// Who waits for the end of the process.
+    waiting: Vec<oneshot::Sender<Answer>>,
+}
+
+impl Keeper {
+    async fn run(mut self, mut orders: mpsc::UnboundedReceiver<(Order, oneshot::Sender<Answer>)>) {
+        loop {
+            tokio::select! {
+                order = orders.recv() => match order {
+                    Some((order, reply)) => self.obey(order, reply),
+                    None => return,
+                },
+                status = ended(&mut self.child) => self.on_end(status),
+            }
+        }
+    }
+
+    fn obey(&mut self, order: Order, reply: oneshot::Sender<Answer>) {
+        let number = self.launch.number;
+        let result = match (order, &mut self.child) {
+            (Order::Start, None) => {
+                match self.launch.command().and_then(|mut it| Ok(it.spawn()?)) {
+                    Ok(child) => {
+                        let id = child.id().unwrap_or_default();
+                        self.standing.send_replace(Standing::Running(id));
+                        self.child = Some(child);
+                        Ok(format!("node {number} is started"))
+                    }
+                    Err(error) => Err(format!("node {number} cannot be started: {error:#}")),
+                }
+            }
+            (Order::Start, Some(_)) => Err(format!("node {number} is running already")),
+            (Order::Kill | Order::Stop, None) => Err(format!("node {number} is not running")),
+            (order, Some(child)) => {
+                let signal = match order {
+                    Order::Kill => Signal::KILL,
+                    _ => Signal::TERM,
+                };
+                match send(child, signal) {
+                    Ok(()) => return self.waiting.push(reply),
+                    Err(error) => Err(format!("node {number} cannot be told to end: {error}")),
+                }
+            }
+        };
+        // Whoever asked may have gone.
+        drop(reply.send(result));
+    }
+
+    fn on_end(&mut self, status: io::Result<ExitStatus>) {
+        let number = self.launch.number;
+        self.child = None;
+        let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        if self.waiting.is_empty() {
+            eprintln!(
+                "Node {number} has ended by itself ({how}); its log is {}. \
+                 `brickyard dev start {number}` starts it again.",
+                self.launch.log.display()
+            );
+            self.standing.send_replace(Standing::Died(how));
+            return;
+        }
+        self.standing.send_replace(Standing::Ended);
+        for reply in self.waiting.drain(..) {
+            drop(reply.send(Ok(format!("node {number} has ended ({how})"))));
+        }
+    }
+}
+
+/// The end of the process, if there is one.
+async fn ended(child: &mut Option<Child>) -> io::Result<ExitStatus> {
+    match child {
+        Some(child) => child.wait().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn send(child: &Child, signal: Signal) -> io::Result<()> {
+    let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    // One that has just ended is reported by its own event.
+    id.map_or(Ok(()), |id| Ok(kill_process(id, signal)?))
+}
+
+impl Launch {
+    fn command(&self) -> anyhow::Result<Command> {
+        let program = std::env::current_exe().context("the program's own file is not known")?;
+        let log = File::options().create(true).append(true).open(&self.log);
+        let log = log.with_context(|| format!("cannot open {}", self.log.display()))?;
+        let address = |port: u16| format!("127.0.0.1:{port}");
+        let mut command = Command::new(program);
+        command
+            .args(["server", "--stop-with", &std::process::id().to_string()])
+            .args(["--listen", &address(self.ports.node)])
+            .args(["--brick-port", &self.ports.bricks().start().to_string()])
+            .args(["--http", &address(self.ports.http)])
+            .args(["--peer-port", &self.ports.peer.to_string()])
+            .args(["--bricks", &self.bricks.to_string()])
+            .args(["--log-format", "text"])
+            .arg("--data")
+            .arg(&self.data)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().context("cannot share the log")?)
+            .stderr(log)
+            // Ctrl-C at the terminal is for the one that looks after them, which tells them in its way.
+            .process_group(0)
+            .kill_on_drop(true);
+        if !self.join.is_empty() {
+            let join: Vec<String> = self.join.iter().map(|port| address(*port)).collect();
+            command.args(["--join", &join.join(",")]);
+        }
+        Ok(command)
+    }
+}

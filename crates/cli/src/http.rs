@@ -1,0 +1,102 @@
+//! One question to a node's HTTP port.
+//!
+//! In:  an address, a path, a time limit. Out: the status and the body.
+//!
+//! Nodes answer with short JSON or text, so a client of forty lines does: HTTP/1.0, one question a connection.
+
+use anyhow::{Context, bail};
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::{TcpStream, ToSocketAddrs},
+    time::{Duration, Instant},
+};
+
+/// Longest answer that is taken: a status lists a bounded number of partitions, and every node and table.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// What a node said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Asks `address` (host:port) for `path`, within `limit` as a whole.
+pub(crate) fn get(address: &str, path: &str, limit: Duration) -> anyhow::Result<Answer> {
+    let deadline = Instant::now() + limit;
+    let mut stream = connect(address, deadline)
+        .with_context(|| format!("cannot connect to http://{address}"))?;
+    stream.set_write_timeout(Some(limit))?;
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let asked = stream.write_all(request.as_bytes());
+    asked.with_context(|| format!("cannot ask http://{address}{path}"))?;
+    let bytes = receive(&mut stream, deadline)
+        .with_context(|| format!("no answer from http://{address}{path}"))?;
+    parse(&bytes).with_context(|| format!("http://{address}{path}"))
+}
+
+fn left(deadline: Instant) -> anyhow::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        bail!("it took too long");
+    }
+    Ok(left)
+}
+
+fn connect(address: &str, deadline: Instant) -> anyhow::Result<TcpStream> {
+    let mut last = anyhow::anyhow!("the name has no address");
+    for candidate in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&candidate, left(deadline)?) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error.into(),
+        }
+    }
+    Err(last)
+}
+
+fn receive(stream: &mut TcpStream, deadline: Instant) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        stream.set_read_timeout(Some(left(deadline)?))?;
+        match stream.read(&mut chunk) {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+        if bytes.len() > ANSWER_BYTES_MAX {
+            bail!("the answer is longer than {ANSWER_BYTES_MAX} bytes");
+        }
+    }
+}
+
+fn parse(bytes: &[u8]) -> anyhow::Result<Answer> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+    let end =
+        end.context("this is not HTTP; is it the port of HTTP (1000 above the node port)?")?;
+    let head = std::str::from_utf8(&bytes[..end]).context("the head is not text")?;
+    let body = &bytes[end + 4..];
+    let mut lines = head.split("\r\n");
+    let status = lines
+        .next()
+        .filter(|line| line.starts_with("HTTP/"))
+        .and_then(|line| line.split(' ').nth(1)?.parse().ok())
+        .context("the answer has no status")?;
+    let length = lines.find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let is_length = name.eq_ignore_ascii_case("content-length");
+        is_length.then(|| value.trim().parse::<usize>().ok())?
+    });
+    if length.is_some_and(|length| length != body.len()) {
+        bail!("the answer was cut off");
+    }
+    Ok(Answer {
+        status,
+        body: body.to_vec(),
+    })
+}
+
+#[cfg(test)]
+#[path = "http_test.rs"]
+mod http_test;

@@ -1,0 +1,100 @@
+//! Asking all nodes.
+//!
+//! In:  HTTP addresses to begin with. Out: what each node said, or why it did not.
+
+use super::said::{Entry, Said};
+use crate::http;
+use anyhow::{Context, bail};
+use std::{collections::BTreeMap, thread, time::Duration};
+
+/// How long a node may take to answer. What it says is in its memory.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+
+/// Most nodes that are asked at a time.
+const AT_A_TIME: usize = 32;
+
+/// What was heard.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Look {
+    /// Who was asked first.
+    pub(crate) asked: String,
+    /// The answer of the node whose catalog is the newest.
+    pub(crate) newest: Said,
+    /// By node id: its answer, or why there is none. Nodes without HTTP are not in it.
+    pub(crate) answers: BTreeMap<u32, Result<Said, String>>,
+}
+
+/// Asks the first of these addresses that answers, and then every node that it names.
+pub(crate) fn look(addresses: &[String]) -> anyhow::Result<Look> {
+    let mut refusals = Vec::new();
+    for address in addresses {
+        match ask(address) {
+            Ok(said) => return Ok(look_around(address, said)),
+            Err(error) => refusals.push(format!("{error:#}")),
+        }
+    }
+    bail!(
+        "no node answered; name the HTTP port of one that runs with --http HOST:PORT\n  {}",
+        refusals.join("\n  ")
+    )
+}
+
+fn ask(address: &str) -> anyhow::Result<Said> {
+    let answer = http::get(address, "/status", ANSWER_LIMIT)?;
+    if answer.status != 200 {
+        bail!("http://{address}/status answered {}", answer.status);
+    }
+    serde_json::from_slice(&answer.body)
+        .with_context(|| format!("http://{address}/status is not what a node of this version says"))
+}
+
+fn look_around(asked: &str, first: Said) -> Look {
+    let me = first.membership.node;
+    let others: Vec<&Entry> = first
+        .nodes
+        .iter()
+        .filter(|node| Some(node.node) != me)
+        .collect();
+    let mut answers = BTreeMap::new();
+    for batch in others.chunks(AT_A_TIME) {
+        thread::scope(|scope| {
+            let asked: Vec<_> = batch
+                .iter()
+                .filter_map(|node| {
+                    let address = join(&node.host, node.http_port?);
+                    let answer = scope.spawn(move || ask(&address).map_err(|it| format!("{it:#}")));
+                    Some((node.node, answer))
+                })
+                .collect();
+            for (node, answer) in asked {
+                let answer = answer
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                answers.insert(node, answer);
+            }
+        });
+    }
+    let mut newest = first.clone();
+    for said in answers.values().flatten() {
+        if said.catalog_version > newest.catalog_version && said.cluster == newest.cluster {
+            newest = said.clone();
+        }
+    }
+    if let Some(me) = me {
+        answers.insert(me, Ok(first));
+    }
+    Look {
+        asked: asked.to_owned(),
+        newest,
+        answers,
+    }
+}
+
+/// `host:port`, with the brackets that an IPv6 address needs.
+pub(crate) fn join(host: &str, port: u16) -> String {
+    if host.contains(':') && !host.starts_with('[') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    }
+}

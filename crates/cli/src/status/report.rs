@@ -1,0 +1,292 @@
+//! What the nodes' answers mean together.
+//!
+//! In:  a [`Look`]. Out: a [`Report`], whose fields are also what `--json` shows.
+//!
+//! Invariant: what is not known is not told as well. Only the leader knows who is down; without its answer a
+//! node counts as down that should answer and does not.
+
+use super::collect::{Look, join};
+use super::said::{Copies, Said, States, Table, Unsettled};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The cluster, as far as it was heard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Report {
+    /// Whom it was asked of first, and what that one waits for, if it is in no cluster yet.
+    pub(crate) asked: String,
+    pub(crate) waits_for: Option<String>,
+    pub(crate) cluster: String,
+    pub(crate) catalog_version: u64,
+    pub(crate) leader: Option<u32>,
+    pub(crate) voters: Vec<u32>,
+    /// Every partition is served and has its copies, every node is up, nothing is damaged.
+    pub(crate) is_whole: bool,
+    pub(crate) partitions: Partitions,
+    pub(crate) copies: Copies,
+    pub(crate) catching_up: Vec<CatchingUp>,
+    /// Partitions that are not as they should be, the worst first; only so many are listed.
+    pub(crate) unsettled: Vec<Unsettled>,
+    pub(crate) nodes: Vec<NodeReport>,
+    pub(crate) bricks: Vec<BrickReport>,
+    pub(crate) tables: Vec<TableReport>,
+}
+
+/// Partitions of all tables by state, the worst first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Partitions {
+    pub(crate) total: u64,
+    /// The primary is on a node that is down.
+    pub(crate) unserved: u64,
+    #[serde(flatten)]
+    pub(crate) states: States,
+}
+
+/// A brick that copies partitions from others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct CatchingUp {
+    pub(crate) node: u32,
+    pub(crate) brick: u32,
+    pub(crate) partitions: u64,
+}
+
+/// See the fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct NodeReport {
+    pub(crate) node: u32,
+    pub(crate) address: String,
+    pub(crate) http: Option<String>,
+    pub(crate) zone: Option<String>,
+    pub(crate) weight: u32,
+    /// starting, waiting, ready, stopping; down; silent: it should answer and does not; unknown: it has no HTTP.
+    pub(crate) state: String,
+    pub(crate) waits_for: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) lease_left_ms: Option<u64>,
+    pub(crate) damages: Vec<String>,
+    /// Why other nodes refuse it.
+    pub(crate) refusals: Vec<String>,
+    /// Why it did not answer.
+    pub(crate) error: Option<String>,
+}
+
+/// See the fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct BrickReport {
+    pub(crate) node: u32,
+    pub(crate) brick: u32,
+    pub(crate) address: String,
+    pub(crate) primaries: u64,
+    /// The primaries' own included.
+    pub(crate) copies: u64,
+    pub(crate) learning: u64,
+    pub(crate) load: Option<BrickLoad>,
+}
+
+/// What only the brick's node knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct BrickLoad {
+    pub(crate) connections: u64,
+    pub(crate) commands: u64,
+    pub(crate) log_file_bytes: u64,
+    pub(crate) log_live_bytes: u64,
+    pub(crate) log_pending_bytes: u64,
+}
+
+/// See the fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct TableReport {
+    pub(crate) name: String,
+    pub(crate) medium: String,
+    pub(crate) durability: String,
+    pub(crate) replicas: u32,
+    pub(crate) min_in_sync: u32,
+    pub(crate) partitions: Partitions,
+    /// Keys in all copies on nodes that answered, and their memory.
+    pub(crate) keys_in_copies: u64,
+    pub(crate) memory_bytes: u64,
+}
+
+impl Report {
+    pub(crate) fn new(look: &Look) -> Self {
+        let newest = &look.newest;
+        let down = down(look);
+        let nodes = nodes(look, &down);
+        let tables: Vec<TableReport> = newest
+            .tables
+            .iter()
+            .map(|table| table_report(table, look, &down))
+            .collect();
+        let mut partitions = Partitions::default();
+        for table in &tables {
+            partitions.add(&table.partitions);
+        }
+        let bricks = bricks(look);
+        let catching_up: Vec<CatchingUp> = bricks
+            .iter()
+            .filter(|brick| brick.learning > 0)
+            .map(|brick| CatchingUp {
+                node: brick.node,
+                brick: brick.brick,
+                partitions: brick.learning,
+            })
+            .collect();
+        let waits_for = newest.nodes.is_empty().then(|| {
+            let waits_for = newest.membership.waits_for.clone();
+            waits_for.unwrap_or_else(|| "its cluster".to_owned())
+        });
+        let is_well = |node: &NodeReport| {
+            matches!(node.state.as_str(), "ready" | "unknown") && node.damages.is_empty()
+        };
+        Self {
+            asked: look.asked.clone(),
+            cluster: newest.cluster.clone(),
+            catalog_version: newest.catalog_version,
+            leader: newest.membership.leader,
+            voters: newest.membership.voters.clone(),
+            is_whole: waits_for.is_none()
+                && partitions.unserved + partitions.states.short == 0
+                && partitions.states.under_replicated == 0
+                && nodes.iter().all(is_well),
+            waits_for,
+            partitions,
+            copies: newest.copies,
+            catching_up,
+            unsettled: newest.unsettled.clone(),
+            nodes,
+            bricks,
+            tables,
+        }
+    }
+}
+
+impl Partitions {
+    fn add(&mut self, other: &Self) {
+        self.total += other.total;
+        self.unserved += other.unserved;
+        let (states, theirs) = (&mut self.states, &other.states);
+        states.short += theirs.short;
+        states.under_replicated += theirs.under_replicated;
+        states.changing += theirs.changing;
+        states.learning += theirs.learning;
+        states.in_sync += theirs.in_sync;
+    }
+}
+
+/// The nodes that are down: by the leader's word, if it is heard.
+fn down(look: &Look) -> BTreeSet<u32> {
+    let told = look
+        .answers
+        .values()
+        .flatten()
+        .filter(|said| said.membership.leader == said.membership.node)
+        .find_map(|said| said.membership.down.as_ref());
+    match told {
+        Some(down) => down.iter().copied().collect(),
+        None => {
+            let silent = look.answers.iter().filter(|(_, answer)| answer.is_err());
+            silent.map(|(node, _)| *node).collect()
+        }
+    }
+}
+
+fn nodes(look: &Look, down: &BTreeSet<u32>) -> Vec<NodeReport> {
+    let report = |entry: &super::said::Entry| {
+        let answer = look.answers.get(&entry.node);
+        let said = answer.and_then(|answer| answer.as_ref().ok());
+        let error = answer.and_then(|answer| answer.as_ref().err());
+        let state = match (said, error) {
+            (Some(said), _) if said.phase != "ready" => said.phase.as_str(),
+            _ if down.contains(&entry.node) => "down",
+            (Some(said), _) => said.phase.as_str(),
+            (None, Some(_)) => "silent",
+            (None, None) => "unknown",
+        };
+        NodeReport {
+            node: entry.node,
+            address: join(&entry.host, entry.port),
+            http: entry.http_port.map(|port| join(&entry.host, port)),
+            zone: entry.zone.clone(),
+            weight: entry.weight,
+            state: state.to_owned(),
+            waits_for: said.and_then(|said| said.membership.waits_for.clone()),
+            version: said.map(|said| said.version.clone()),
+            lease_left_ms: said.and_then(|said| said.membership.lease_left_ms),
+            damages: said.map(|said| said.damages.clone()).unwrap_or_default(),
+            refusals: said
+                .map(|said| said.membership.refusals.clone())
+                .unwrap_or_default(),
+            error: error.cloned(),
+        }
+    };
+    look.newest.nodes.iter().map(report).collect()
+}
+
+fn bricks(look: &Look) -> Vec<BrickReport> {
+    let mut shares: BTreeMap<(u32, u32), (u64, u64, u64)> = BTreeMap::new();
+    for share in look.newest.tables.iter().flat_map(|table| &table.placement) {
+        let sum = shares.entry((share.node, share.brick)).or_default();
+        sum.0 += share.primaries;
+        sum.1 += share.copies;
+        sum.2 += share.learning;
+    }
+    let of_node = |entry: &super::said::Entry| {
+        let said = look.answers.get(&entry.node).cloned();
+        let said: Said = said.and_then(Result::ok).unwrap_or_default();
+        let (node, host) = (entry.node, entry.host.clone());
+        let ports = entry.brick_ports.clone().into_iter().enumerate();
+        let shares = &shares;
+        let reports = ports.map(move |(brick, port)| {
+            let brick = brick as u32;
+            let sum = shares.get(&(node, brick)).copied().unwrap_or_default();
+            let load = said.bricks.iter().find(|it| it.brick == brick);
+            BrickReport {
+                node,
+                brick,
+                address: join(&host, port),
+                primaries: sum.0,
+                copies: sum.1,
+                learning: sum.2,
+                load: load.map(|load| BrickLoad {
+                    connections: load.connections,
+                    commands: load.commands,
+                    log_file_bytes: load.log_file_bytes,
+                    log_live_bytes: load.log_live_bytes,
+                    log_pending_bytes: load.log_pending_bytes,
+                }),
+            }
+        });
+        reports.collect::<Vec<_>>()
+    };
+    look.newest.nodes.iter().flat_map(of_node).collect()
+}
+
+fn table_report(table: &Table, look: &Look, down: &BTreeSet<u32>) -> TableReport {
+    let on_dead = table
+        .placement
+        .iter()
+        .filter(|share| down.contains(&share.node));
+    let everywhere = look.answers.values().flatten();
+    let everywhere: Vec<&Table> = everywhere
+        .flat_map(|said| &said.tables)
+        .filter(|it| it.name == table.name)
+        .collect();
+    TableReport {
+        name: table.name.clone(),
+        medium: table.medium.clone(),
+        durability: table.durability.clone(),
+        replicas: table.replicas,
+        min_in_sync: table.min_in_sync,
+        partitions: Partitions {
+            total: table.partitions,
+            unserved: on_dead.map(|share| share.primaries).sum(),
+            states: table.partition_states,
+        },
+        keys_in_copies: everywhere.iter().map(|it| it.keys).sum(),
+        memory_bytes: everywhere.iter().map(|it| it.memory_bytes).sum(),
+    }
+}
+
+#[cfg(test)]
+#[path = "report_test.rs"]
+mod report_test;

@@ -1,0 +1,136 @@
+//! The program's own tools against a cluster: status, load, bench.
+
+use brickyard_e2e::cluster::Cluster;
+use brickyard_e2e::deadline::wait_for;
+use brickyard_e2e::port::HTTP_OFFSET;
+use brickyard_e2e::process::Process;
+use brickyard_e2e::server::{brickyard, program};
+use std::fmt::Write as _;
+
+const RECORDS: usize = 60_000;
+
+fn address(cluster: &Cluster, at: usize) -> String {
+    format!("127.0.0.1:{}", cluster.port(at))
+}
+
+fn http(cluster: &Cluster, at: usize) -> String {
+    format!("127.0.0.1:{}", cluster.port(at) + HTTP_OFFSET)
+}
+
+#[test]
+fn load_goes_on_when_a_node_is_lost() {
+    let mut cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+    cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "16"]);
+    cluster.wait_until_whole("t", 2);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("words");
+    let mut words = String::new();
+    for number in 0..RECORDS {
+        writeln!(words, "word-{number}").unwrap();
+    }
+    std::fs::write(&file, words).unwrap();
+    let mut command = program();
+    command
+        .arg("load")
+        .arg(&file)
+        .args(["--format", "words", "--table", "t"])
+        .args([
+            "--to",
+            &format!("{},{}", address(&cluster, 2), address(&cluster, 0)),
+        ]);
+    let mut load = Process::start(&mut command, &folder.path().join("output"));
+    let mut client = cluster.table(0, "t").unwrap();
+    wait_for("the load to be under way", || {
+        let count = client.try_call(&["DBSIZE"]).ok()?.as_integer()?;
+        (count > 500).then_some(())
+    });
+    // The one that was named first, too.
+    cluster.kill(2);
+    let status = load.wait();
+    assert!(status.success(), "{status}: {}", load.output());
+    let mut client = cluster.table(0, "t").unwrap();
+    wait_for("every record", || {
+        let count = client.try_call(&["DBSIZE"]).ok()?.as_integer()?;
+        (count == RECORDS as i64).then_some(())
+    });
+    for number in (0..RECORDS).step_by(997) {
+        let reply = client.call(&["GET", &format!("word-{number}")]);
+        assert_eq!(reply.text(), (number + 1).to_string());
+    }
+}
+
+#[test]
+fn status_tells_what_is_missing_and_when_it_is_whole_again() {
+    let mut cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+    cluster.create_table("t", &["REPLICAS", "3", "PARTITIONS", "16"]);
+    cluster.wait_until_whole("t", 3);
+    let asked = http(&cluster, 0);
+    let status = |more: &[&str]| brickyard(&[&["status", "--http", &asked], more].concat());
+    wait_for("a status without a fault", || {
+        status(&[]).status.success().then_some(())
+    });
+    let text = status(&["--bricks"]).text();
+    for at in 0..3 {
+        assert!(text.contains(&address(&cluster, at)), "{text}");
+    }
+
+    cluster.kill(2);
+    wait_for("word of the missing copies", || {
+        let finished = status(&["--json"]);
+        assert_eq!(finished.status.code(), Some(4), "{}", finished.text());
+        let json = finished.stdout;
+        (json.contains(r#""under_replicated": 16"#) && json.contains(r#""state": "down""#))
+            .then_some(())
+    });
+    let text = status(&[]).text();
+    assert!(text.contains("16 partitions under-replicated"), "{text}");
+    assert!(text.contains("16 of 16 copies are still missing"), "{text}");
+
+    cluster.launch(2);
+    wait_for("everything to be there again", || {
+        status(&[]).status.success().then_some(())
+    });
+    let nobody = brickyard(&["status", "--http", "127.0.0.1:1"]);
+    assert_eq!(nobody.status.code(), Some(1));
+    assert!(nobody.text().contains("127.0.0.1:1"), "{}", nobody.text());
+}
+
+#[test]
+fn cluster_is_measured_through_the_client_library() {
+    let cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+    cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "16"]);
+    cluster.wait_until_whole("t", 2);
+    let to = address(&cluster, 1);
+    let common = [
+        "bench",
+        "--address",
+        &to,
+        "--table",
+        "t",
+        "--keys",
+        "500",
+        "--fill",
+        "--count",
+        "5000",
+        "--warm-up",
+        "0",
+        "--json",
+        "--threads",
+        "2",
+    ];
+    for more in [
+        &["--clients", "8", "--pipeline", "10"][..],
+        &["--rate", "20000"],
+    ] {
+        let finished = brickyard(&[&common, more].concat());
+        assert!(finished.status.success(), "{}", finished.text());
+        assert!(
+            finished.stderr.contains("client library"),
+            "{}",
+            finished.stderr
+        );
+        let json = finished.stdout;
+        assert!(json.contains(r#""count": 5000"#), "{json}");
+        assert!(json.contains(r#""unanswered": 0"#), "{json}");
+    }
+}
