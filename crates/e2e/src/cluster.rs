@@ -94,7 +94,7 @@ impl Cluster {
         let network = self.network.as_ref();
         self.nodes.push(Node {
             process: None,
-            host: network.map_or("127.0.0.1".to_owned(), |it| it.address(at)),
+            host: network.map_or_else(|| "127.0.0.1".to_owned(), |it| it.address(at)),
             port: free_block(PEER_OFFSET),
             data: self.scratch.path().join(format!("data{at}")),
         });
