@@ -139,7 +139,6 @@ impl Brick {
         damaged: bool,
     ) -> bool {
         let segment = chunk.segment;
-        let active = self.core.segments.next_id();
         let Some(walk) = &mut self.core.catch_ups.walk else {
             return false;
         };
@@ -147,8 +146,7 @@ impl Brick {
             return false;
         }
         walk.is_reading = false;
-        // The active segment ends in what is being written at this moment.
-        walk.is_damaged |= damaged && segment < active;
+        walk.is_damaged |= damaged;
         walk.at = next.map(|next| (segment, next));
         walk.rest = Some(Rest {
             segment,
@@ -252,7 +250,7 @@ impl Core {
             if self.catch_ups.logged.is_empty() {
                 return;
             }
-            let segments = self.segments.ids().chain([self.segments.next_id()]);
+            let segments = self.segments.ids().chain([self.segments.active()]);
             self.catch_ups.walk = Some(Walk {
                 segments: segments.collect(),
                 at: None,
@@ -336,6 +334,9 @@ impl Core {
                 return false;
             }
             let Some((position, record)) = chunk.take() else {
+                if let Some(walk) = &mut self.catch_ups.walk {
+                    walk.is_damaged |= !chunk.is_empty();
+                }
                 return true;
             };
             self.copy_record(position, &record, learners);

@@ -1,19 +1,19 @@
 //! Drives one brick each of several nodes in tests: logs and a network in memory, and a control plane that
 //! always knows who lives.
 
+mod control;
+mod disk;
+
 use crate::effect::{Accepted, ControlReply, ControlRequest, Effect, Event, Port};
 use crate::harness::shared_of;
-use crate::{Brick, Config, ConnectionId, Direction, LinkId, Recovered};
-use brickyard_metadata::{
-    Addresses, Alteration, Catalog, Change, ClusterId, Genesis, Ground, Machine, NewLearners,
-    NewTable, NodeKey, Proposal, Registration, Roles, Settled,
-};
-use brickyard_routing::{Group, Member, NodeId, Seat};
-use brickyard_types::{
-    BrickId, Incarnation, Instant, PartitionId, Position, SegmentId, TableAttributes, TableId,
-    UnixMillis, record,
-};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use crate::{Brick, Config, ConnectionId, Direction, LinkId};
+use brickyard_metadata::{Catalog, Change, ClusterId, Genesis, NewTable};
+use brickyard_routing::{Member, NodeId, Seat};
+use brickyard_types::record::Header;
+use brickyard_types::{BrickId, Incarnation, Instant, TableAttributes, UnixMillis};
+use control::registration;
+use disk::Disk;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,15 +21,8 @@ use std::time::Duration;
 struct Host {
     brick: Option<Brick>,
     incarnation: Incarnation,
-    log: Vec<u8>,
-    /// Appends wait.
-    is_stuck: bool,
-    queue: VecDeque<crate::Append>,
-    chunks: VecDeque<(SegmentId, u32)>,
-    reads: VecDeque<crate::ColdRead>,
-    /// Reads of single values wait.
-    are_reads_held: bool,
-    /// What it sends does not arrive.
+    disk: Disk,
+    /// What it sends arrives later.
     is_mute: bool,
     /// Newer catalogs do not reach it.
     is_deaf: bool,
@@ -43,9 +36,11 @@ pub(crate) struct Cluster {
     unix: UnixMillis,
     /// The far end of each end of each stream.
     links: BTreeMap<(usize, LinkId), (usize, LinkId)>,
+    /// What a mute node has sent on its end of a stream.
+    unheard: BTreeMap<(usize, LinkId), Vec<u8>>,
     connections: u64,
     /// Nodes that cannot reach one another.
-    pub(crate) cut: BTreeSet<(usize, usize)>,
+    cut: BTreeSet<(usize, usize)>,
     /// Views take effect at once; else when a test says so.
     pub(crate) is_deciding: bool,
     wishes: Vec<ControlRequest>,
@@ -56,28 +51,6 @@ pub(crate) struct Client {
     host: usize,
     id: ConnectionId,
 }
-
-fn registration(node: usize, run: u64) -> Registration {
-    let port = 7000 + node as u16 * 10;
-    Registration {
-        key: NodeKey([node as u8 + 1; 20]),
-        run,
-        addresses: Addresses {
-            host: "127.0.0.1".to_owned(),
-            port,
-            bricks: vec![port + 1],
-            peer_port: port + 2,
-            http_port: None,
-        },
-        bricks: 1,
-        weight: 1,
-        zone: None,
-        roles: Roles::default(),
-        machine: Machine::default(),
-    }
-}
-
-const SEGMENT: SegmentId = SegmentId(1);
 
 impl Cluster {
     /// So many nodes, and a table `t` of four partitions with these attributes.
@@ -109,6 +82,7 @@ impl Cluster {
             now: Instant(1_000_000_000),
             unix: UnixMillis(1_700_000_000_000),
             links: BTreeMap::new(),
+            unheard: BTreeMap::new(),
             connections: 0,
             cut: BTreeSet::new(),
             is_deciding: true,
@@ -118,12 +92,7 @@ impl Cluster {
             cluster.hosts.push(Host {
                 brick: None,
                 incarnation: Incarnation(0),
-                log: Vec::new(),
-                is_stuck: false,
-                queue: VecDeque::new(),
-                chunks: VecDeque::new(),
-                reads: VecDeque::new(),
-                are_reads_held: false,
+                disk: Disk::new(),
                 is_mute: false,
                 is_deaf: false,
             });
@@ -146,26 +115,14 @@ impl Cluster {
         });
         brick.begin_turn(self.now, self.unix);
         let host = &mut self.hosts[at];
-        let mut offset = 0;
-        while offset < host.log.len() {
-            let record = record::decode(&host.log[offset..]).unwrap();
-            let position = Position {
-                segment: SEGMENT,
-                offset: offset as u32,
-            };
-            offset += record.len;
-            brick.recover(Recovered::Record { record, position });
-        }
-        brick.finish_recovery(&[]);
+        host.disk.forget();
+        host.disk.recover(&mut brick);
         brick.handle(Event::Lease {
             until: Instant(u64::MAX - 1),
             version: 0,
         });
         host.incarnation = incarnation;
         host.brick = Some(brick);
-        host.queue.clear();
-        host.chunks.clear();
-        host.reads.clear();
     }
 
     pub(crate) fn seat(&self, at: usize) -> Seat {
@@ -217,9 +174,14 @@ impl Cluster {
         reply.replace("\r\n", " ").trim_end().to_owned()
     }
 
-    /// What a node sends to others does not arrive any more.
-    pub(crate) fn mute(&mut self, at: usize) {
-        self.hosts[at].is_mute = true;
+    /// What a node sends to others does not arrive, until it does.
+    pub(crate) fn mute(&mut self, at: usize, is_mute: bool) {
+        self.hosts[at].is_mute = is_mute;
+        if !is_mute {
+            for ((host, link), bytes) in std::mem::take(&mut self.unheard) {
+                self.deliver(host, link, &bytes);
+            }
+        }
     }
 
     /// Newer catalogs do not reach a node, or do again.
@@ -230,22 +192,24 @@ impl Cluster {
         }
     }
 
-    /// Values that are read back from a node's log come later, or now.
+    /// What is read back from a node's log comes later, or now.
     pub(crate) fn hold_reads(&mut self, at: usize, are_held: bool) {
-        self.hosts[at].are_reads_held = are_held;
+        self.hosts[at].disk.are_reads_held = are_held;
     }
 
-    /// The reads that a node waits for fail.
+    /// The values that a node waits for cannot be read.
     pub(crate) fn fail_reads(&mut self, at: usize) {
-        for read in std::mem::take(&mut self.hosts[at].reads) {
-            let value = Err("it is not there".to_owned());
-            let token = read.token;
-            self.brick(at).handle(Event::Read { token, value });
-        }
+        self.with_disk(at, Disk::fail_reads);
     }
 
+    /// How many values a node waits for.
     pub(crate) fn reads(&self, at: usize) -> usize {
-        self.hosts[at].reads.len()
+        self.hosts[at].disk.reads.len()
+    }
+
+    /// How many parts of segments a node waits for.
+    pub(crate) fn chunks(&self, at: usize) -> usize {
+        self.hosts[at].disk.chunks.len()
     }
 
     /// A node's lease ends, or is granted for good.
@@ -260,91 +224,29 @@ impl Cluster {
 
     /// The log refuses what waits, as a full disk does.
     pub(crate) fn refuse(&mut self, at: usize) {
-        let queue = std::mem::take(&mut self.hosts[at].queue);
-        if let Some(append) = queue.front() {
-            let reason = "No space left on device".to_owned();
-            let id = append.id;
-            self.brick(at).handle(Event::AppendFailed { id, reason });
-        }
+        self.with_disk(at, Disk::refuse);
     }
 
-    /// Seals the log's segment, as far as the brick knows.
+    /// Seals the segment at hand, which is worth cleaning then.
     pub(crate) fn roll(&mut self, at: usize) {
-        let bytes = self.hosts[at].log.len() as u64;
-        self.brick(at).handle(Event::Rolled {
-            sealed: SEGMENT,
-            bytes,
-        });
+        self.with_disk(at, Disk::roll);
     }
 
-    /// The records of a node's log.
-    pub(crate) fn records(&self, at: usize) -> Vec<(record::Header, Vec<u8>, Vec<u8>)> {
-        let log = &self.hosts[at].log;
-        let mut records = Vec::new();
-        let mut offset = 0;
-        while offset < log.len() {
-            let record = record::decode(&log[offset..]).unwrap();
-            offset += record.len;
-            records.push((record.header, record.key.to_vec(), record.value.to_vec()));
+    /// The records of a node's log: headers, keys, values.
+    pub(crate) fn records(&self, at: usize) -> Vec<(Header, Vec<u8>, Vec<u8>)> {
+        self.hosts[at].disk.contents()
+    }
+
+    /// The segments of a node's log.
+    pub(crate) fn segments(&self, at: usize) -> Vec<u32> {
+        self.hosts[at].disk.segments()
+    }
+
+    fn with_disk(&mut self, at: usize, work: impl FnOnce(&mut Disk, &mut Brick)) {
+        let Host { brick, disk, .. } = &mut self.hosts[at];
+        if let Some(brick) = brick {
+            work(disk, brick);
         }
-        records
-    }
-
-    fn group_of(&self, key: &str) -> (TableId, PartitionId, Group) {
-        let mut tables = self.catalog.tables();
-        let table = tables.find(|table| table.name == "t").unwrap();
-        let partition = table.map.locate(key.as_bytes()).partition;
-        let group = table.map.group(partition).unwrap().clone();
-        (table.id, partition, group)
-    }
-
-    /// The node that is the key's primary, and the first of its backups.
-    pub(crate) fn places_of(&self, key: &str) -> (usize, Option<usize>) {
-        let (_, _, group) = self.group_of(key);
-        let at = |seat: &Seat| seat.member.node.0 as usize;
-        (at(&group.primary), group.backups.first().map(at))
-    }
-
-    /// A key of which the nodes are primary and first backup.
-    pub(crate) fn key_at(&self, primary: usize, backup: usize) -> String {
-        let mut keys = (0..1000).map(|at| format!("k{at}"));
-        let found = keys.find(|key| self.places_of(key) == (primary, Some(backup)));
-        found.expect("four partitions of two or three nodes")
-    }
-
-    /// Other in-sync members for a key's partition, the primary first.
-    pub(crate) fn regroup(&mut self, key: &str, nodes: &[usize]) {
-        let (table, partition, group) = self.group_of(key);
-        let seats: Vec<Seat> = nodes.iter().map(|at| self.seat(*at)).collect();
-        self.propose(Proposal::of(table, partition, &group, &seats));
-    }
-
-    /// Other learners for a key's partition.
-    pub(crate) fn set_learners(&mut self, key: &str, nodes: &[usize]) {
-        let (table, partition, group) = self.group_of(key);
-        let learners = nodes.iter().map(|at| self.seat(*at)).collect();
-        let view = group.view;
-        let change = Change::Learners(vec![NewLearners {
-            table,
-            partition,
-            view,
-            learners,
-        }]);
-        self.catalog.apply(change).unwrap();
-        self.spread();
-    }
-
-    /// Another number of replicas is wanted of the table.
-    pub(crate) fn alter(&mut self, replicas: u8) {
-        let change = Change::AlterTable {
-            name: "t".to_owned(),
-            alteration: Alteration {
-                replicas: Some(replicas),
-                ..Alteration::default()
-            },
-        };
-        self.catalog.apply(change).unwrap();
-        self.spread();
     }
 
     /// Whether a node has an operation on the key whose outcome it does not know.
@@ -378,27 +280,34 @@ impl Cluster {
 
     /// Appends of a node's log wait, or go on.
     pub(crate) fn stick(&mut self, at: usize, is_stuck: bool) {
-        self.hosts[at].is_stuck = is_stuck;
+        self.hosts[at].disk.is_stuck = is_stuck;
     }
 
     /// The node's process is killed; the page cache keeps what was appended.
     pub(crate) fn kill(&mut self, at: usize) {
         self.hosts[at].brick = None;
-        self.close_links(at);
+        self.close_links(|(near, far)| near == at || far == at);
         if self.is_deciding {
             self.remove(at);
         }
     }
 
-    fn close_links(&mut self, at: usize) {
+    /// Two nodes cannot reach one another any more.
+    pub(crate) fn cut(&mut self, one: usize, other: usize) {
+        self.cut.extend([(one, other), (other, one)]);
+        self.close_links(|ends| [(one, other), (other, one)].contains(&ends));
+    }
+
+    fn close_links(&mut self, are_closed: impl Fn((usize, usize)) -> bool) {
         let ends: Vec<_> = self
             .links
             .iter()
-            .filter(|((host, _), (other, _))| *host == at || *other == at)
+            .filter(|(near, far)| are_closed((near.0, far.0)))
             .map(|(end, _)| *end)
             .collect();
         for (host, link) in ends {
             self.links.remove(&(host, link));
+            self.unheard.remove(&(host, link));
             if let Some(brick) = self.hosts[host].brick.as_mut() {
                 brick.peer_closed(link);
             }
@@ -418,146 +327,6 @@ impl Cluster {
             self.enlist(at);
         }
         self.settle();
-    }
-
-    fn groups(&self) -> Vec<(TableId, PartitionId, Group)> {
-        let tables = self.catalog.tables().filter(|table| table.name == "t");
-        let groups = tables.flat_map(|table| {
-            let leaves = table
-                .map
-                .partitions()
-                .leaves()
-                .iter()
-                .zip(table.map.groups());
-            leaves.map(|(leaf, group)| (table.id, leaf.partition, group.clone()))
-        });
-        groups.collect()
-    }
-
-    fn lives(&self, seat: Seat) -> bool {
-        let host = &self.hosts[seat.member.node.0 as usize];
-        host.brick.is_some() && host.incarnation == seat.incarnation
-    }
-
-    /// Views without a dead node.
-    fn remove(&mut self, at: usize) {
-        let dead = self.seat(at);
-        for (table, partition, group) in self.groups() {
-            let alive: Vec<Seat> = group.in_sync().filter(|seat| self.lives(*seat)).collect();
-            let is_named = group.in_sync().any(|seat| seat == dead);
-            if is_named && !alive.is_empty() {
-                self.propose(Proposal::of(table, partition, &group, &alive));
-            }
-        }
-    }
-
-    /// The node's bricks catch up wherever a replica is missing; alone, it leads again.
-    fn enlist(&mut self, at: usize) {
-        let seat = self.seat(at);
-        let claims: BTreeMap<PartitionId, crate::Claim> = self.claims(at);
-        for (table, partition, group) in self.groups() {
-            let is_any_alive = group.in_sync().any(|it| self.lives(it));
-            let was_in_sync = group.in_sync().any(|it| it.member == seat.member);
-            if is_any_alive {
-                let mut learners = group.learners.clone();
-                learners.retain(|it| self.lives(*it));
-                learners.push(seat);
-                let change = Change::Learners(vec![NewLearners {
-                    table,
-                    partition,
-                    view: group.view,
-                    learners,
-                }]);
-                self.catalog.apply(change).unwrap();
-            } else if was_in_sync && claims.get(&partition).is_none_or(|claim| claim.is_complete) {
-                self.propose(Proposal {
-                    ground: Ground::Restart,
-                    learners: Vec::new(),
-                    ..Proposal::of(table, partition, &group, &[seat])
-                });
-            }
-        }
-        self.spread();
-    }
-
-    fn claims(&mut self, at: usize) -> BTreeMap<PartitionId, crate::Claim> {
-        self.brick(at).handle(Event::WantClaims(1));
-        self.wishes.clear();
-        self.turn();
-        let wishes = std::mem::take(&mut self.wishes);
-        let claims = wishes.into_iter().find_map(|wish| match wish {
-            ControlRequest::Claims(claims) => Some(claims.into_iter().collect()),
-            _ => None,
-        });
-        claims.unwrap_or_default()
-    }
-
-    fn propose(&mut self, proposal: Proposal) {
-        let applied = self.catalog.apply(Change::Propose(vec![proposal])).unwrap();
-        assert!(applied.stale.is_empty(), "{:?}", applied.stale);
-        self.spread();
-    }
-
-    fn spread(&mut self) {
-        let catalog = Arc::new(self.catalog.clone());
-        for host in self.hosts.iter_mut().filter(|host| !host.is_deaf) {
-            if let Some(brick) = &mut host.brick {
-                brick.handle(Event::Catalog(Arc::clone(&catalog)));
-            }
-        }
-    }
-
-    /// Lets views take effect whose members have stopped, died or accepted.
-    fn decide(&mut self) {
-        let wishes = std::mem::take(&mut self.wishes);
-        for wish in wishes {
-            if let ControlRequest::Promote {
-                partition,
-                view,
-                learner,
-            } = wish
-                && let Some((table, _, group)) = self
-                    .groups()
-                    .into_iter()
-                    .find(|(_, id, _)| *id == partition)
-                && group.view == view
-                && group.change.is_none()
-            {
-                let in_sync: Vec<Seat> = group.in_sync().chain([learner]).collect();
-                let mut proposal = Proposal::of(table, partition, &group, &in_sync);
-                proposal.ground = Ground::Promotion;
-                proposal.learners.retain(|it| *it != learner);
-                self.propose(proposal);
-            }
-        }
-        let mut settled = Vec::new();
-        for (table, partition, group) in self.groups() {
-            let Some(change) = &group.change else {
-                continue;
-            };
-            let acks = |seat: Seat| {
-                let host = &self.hosts[seat.member.node.0 as usize];
-                host.brick.as_ref().map(Brick::acknowledged)
-            };
-            let is_fenced = change.fenced.iter().all(|seat| {
-                !self.lives(*seat)
-                    || acks(*seat).is_some_and(|(stopped, _)| stopped >= change.proposed_at)
-            });
-            let is_accepted = self.lives(change.primary)
-                && acks(change.primary).is_some_and(|(_, accepted)| accepted >= change.proposed_at);
-            if is_fenced && is_accepted {
-                settled.push(Settled {
-                    table,
-                    partition,
-                    view: change.view,
-                });
-            }
-        }
-        if !settled.is_empty() {
-            let applied = self.catalog.apply(Change::Effective(settled)).unwrap();
-            assert!(applied.stale.is_empty(), "{:?}", applied.stale);
-            self.spread();
-        }
     }
 
     /// Turns, and lets some time pass, until all is quiet.
@@ -595,62 +364,10 @@ impl Cluster {
             while let Some(effect) = self.hosts[at].brick.as_mut().unwrap().poll_effect() {
                 self.carry_out(at, effect);
             }
-            self.append(at);
-            self.read(at);
+            self.with_disk(at, Disk::append);
+            self.with_disk(at, Disk::answer_reads);
             self.carry_bytes(at);
         }
-    }
-
-    fn append(&mut self, at: usize) {
-        let host = &mut self.hosts[at];
-        let Some(brick) = &mut host.brick else {
-            return;
-        };
-        while !host.is_stuck
-            && let Some(append) = host.queue.pop_front()
-        {
-            let offset = host.log.len() as u32;
-            host.log.extend_from_slice(&append.bytes);
-            brick.handle(Event::Appended {
-                id: append.id,
-                position: Position {
-                    segment: SEGMENT,
-                    offset,
-                },
-            });
-            brick.handle(Event::Synced(append.id));
-        }
-    }
-
-    fn answer_reads(&mut self, at: usize) {
-        if self.hosts[at].are_reads_held {
-            return;
-        }
-        for read in std::mem::take(&mut self.hosts[at].reads) {
-            let bytes = self.hosts[at].log[read.position.offset as usize..].to_vec();
-            let record = record::decode(&bytes).unwrap();
-            assert_eq!((record.header.op, record.key), (read.op, &read.key[..]));
-            let (token, value) = (read.token, Ok(record.value));
-            self.brick(at).handle(Event::Read { token, value });
-        }
-    }
-
-    fn read(&mut self, at: usize) {
-        self.answer_reads(at);
-        let host = &mut self.hosts[at];
-        let (Some(brick), Some((segment, from))) = (&mut host.brick, host.chunks.pop_front())
-        else {
-            return;
-        };
-        let bytes = host.log[from as usize..].to_vec();
-        brick.handle(Event::SegmentChunk {
-            segment,
-            from,
-            bytes: &bytes,
-            offsets: &crate::segments::offsets(from, &bytes),
-            next: None,
-            damaged: false,
-        });
     }
 
     fn carry_bytes(&mut self, at: usize) {
@@ -658,25 +375,33 @@ impl Cluster {
             let bytes = self.brick(at).peer_output(link).to_vec();
             self.brick(at).on_peer_sent(link, bytes.len());
             if self.hosts[at].is_mute {
-                continue;
-            }
-            let Some(&(other, far)) = self.links.get(&(at, link)) else {
-                continue;
-            };
-            if let Some(brick) = self.hosts[other].brick.as_mut() {
-                brick.peer_input(far).extend_from_slice(&bytes);
-                brick.on_peer_received(far);
+                let unheard = self.unheard.entry((at, link)).or_default();
+                unheard.extend_from_slice(&bytes);
+            } else {
+                self.deliver(at, link, &bytes);
             }
         }
     }
 
+    fn deliver(&mut self, at: usize, link: LinkId, bytes: &[u8]) {
+        if let Some(&(other, far)) = self.links.get(&(at, link))
+            && let Some(brick) = self.hosts[other].brick.as_mut()
+        {
+            brick.peer_input(far).extend_from_slice(bytes);
+            brick.on_peer_received(far);
+        }
+    }
+
     fn carry_out(&mut self, at: usize, effect: Effect) {
+        let disk = &mut self.hosts[at].disk;
         match effect {
-            Effect::Append(append) => self.hosts[at].queue.push_back(append),
+            Effect::Append(append) => disk.appends.push_back(append),
             Effect::Dial(seat) => self.dial(at, seat),
             Effect::ClosePeer(link, _) => {
+                self.unheard.remove(&(at, link));
                 if let Some((other, far)) = self.links.remove(&(at, link)) {
                     self.links.remove(&(other, far));
+                    self.unheard.remove(&(other, far));
                     if let Some(brick) = self.hosts[other].brick.as_mut() {
                         brick.peer_closed(far);
                     }
@@ -684,14 +409,10 @@ impl Cluster {
                 self.brick(at).peer_closed(link);
             }
             Effect::Report(text) => panic!("node {at} reports: {text}"),
-            Effect::Checkpoint(token) => {
-                self.append(at);
-                self.brick(at).handle(Event::Checkpointed(token, Ok(())));
-            }
-            Effect::ReadSegment { segment, from, .. } => {
-                self.hosts[at].chunks.push_back((segment, from));
-            }
-            Effect::Read(read) => self.hosts[at].reads.push_back(read),
+            Effect::Checkpoint(token) => disk.checkpoints.push_back(token),
+            Effect::ReadSegment { segment, from, .. } => disk.chunks.push_back((segment, from)),
+            Effect::DeleteSegment(segment) => disk.delete(segment),
+            Effect::Read(read) => disk.reads.push_back(read),
             Effect::Control(token, request) => match request {
                 ControlRequest::Change(change) => {
                     let reply = match self.catalog.apply(change) {
@@ -734,13 +455,6 @@ impl Cluster {
     fn outgoing(&self, at: usize, link: LinkId) -> bool {
         let brick = self.hosts[at].brick.as_ref().unwrap();
         brick.peer_direction(link) == Some(Direction::Outgoing)
-    }
-
-    /// Whether every partition has so many members in sync and no change under way.
-    pub(crate) fn is_whole(&self, members: usize) -> bool {
-        self.groups()
-            .iter()
-            .all(|(_, _, group)| group.in_sync().count() == members && group.change.is_none())
     }
 
     /// How things stand, for the message of a test that fails.

@@ -27,7 +27,7 @@ pub(crate) struct Node {
 }
 
 /// Where the first record of a segment stands: a segment's header is before it.
-const HEADER_BYTES: u32 = 64;
+pub(crate) const HEADER_BYTES: u32 = 64;
 
 /// A brick's log: what was appended, and what has been asked for and not done yet.
 #[derive(Default)]
@@ -145,7 +145,7 @@ impl Node {
         };
         node.start();
         for brick in &mut node.bricks {
-            brick.finish_recovery(&[]);
+            brick.finish_recovery(&[], SegmentId(1));
         }
         node.turn();
         node
@@ -225,7 +225,7 @@ impl Node {
                 .iter()
                 .map(|(id, (start, end))| (*id, (end - start) as u64))
                 .collect();
-            brick.finish_recovery(&sealed);
+            brick.finish_recovery(&sealed, log.active());
         }
     }
 

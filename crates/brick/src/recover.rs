@@ -89,11 +89,12 @@ impl Brick {
         self.core.damage.push(damage.text);
     }
 
-    /// Recovery is done: the log's sealed segments with their lengths.
-    pub fn finish_recovery(&mut self, sealed: &[(SegmentId, u64)]) {
+    /// Recovery is done: the log's sealed segments with their lengths, and the one that is written to.
+    pub fn finish_recovery(&mut self, sealed: &[(SegmentId, u64)], active: SegmentId) {
         for (segment, bytes) in sealed {
             self.core.segments.seal(*segment, *bytes);
         }
+        self.core.segments.open(active);
         self.core.finish_rebuilds();
         for state in self.core.tables.iter_mut().flatten() {
             state.table.purge_tombstones();

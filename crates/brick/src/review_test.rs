@@ -372,7 +372,7 @@ fn replies_of_several_damages_add_up_and_a_later_record_ends_them() {
     };
     brick.on_damage(damage(1, 480));
     brick.on_damage(damage(2, 480));
-    brick.finish_recovery(&[]);
+    brick.finish_recovery(&[], SegmentId(1));
     let partition = brick.core.tables[0]
         .as_mut()
         .unwrap()

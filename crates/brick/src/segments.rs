@@ -51,8 +51,8 @@ pub(crate) struct Segment {
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
     sealed: BTreeMap<SegmentId, Segment>,
-    /// The last one that was sealed, whether it is still there or not.
-    newest: SegmentId,
+    /// The one that is written to.
+    active: SegmentId,
     /// Bytes of tombstones that the cleaner has moved here because they were still needed: to move
     /// them again gains nothing before something older is gone.
     kept: BTreeMap<SegmentId, u64>,
@@ -79,7 +79,7 @@ const OLDEST_LIVE_PERCENT_MAX: u64 = 90;
 
 impl Segments {
     pub(crate) fn seal(&mut self, id: SegmentId, bytes: u64) {
-        self.newest = self.newest.max(id);
+        self.active = self.active.max(SegmentId(id.0 + 1));
         self.sealed.entry(id).or_default().bytes = bytes;
     }
 
@@ -120,14 +120,14 @@ impl Segments {
         self.sealed.keys().copied()
     }
 
+    /// The log is open: this one is written to. (The sealed ones do not tell: the last of them may be gone.)
+    pub(crate) fn open(&mut self, active: SegmentId) {
+        self.active = active;
+    }
+
     /// The one that is written to.
-    pub(crate) fn next_id(&self) -> SegmentId {
-        SegmentId(
-            self.newest
-                .0
-                .max(self.sealed.keys().next_back().map_or(0, |id| id.0))
-                + 1,
-        )
+    pub(crate) fn active(&self) -> SegmentId {
+        self.active
     }
 
     pub(crate) fn bytes(&self) -> u64 {

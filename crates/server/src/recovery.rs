@@ -90,7 +90,7 @@ fn replay(
         .filter(|summary| summary.segment != active)
         .map(|summary| (summary.segment, summary.record_bytes))
         .collect();
-    brick.finish_recovery(&sealed);
+    brick.finish_recovery(&sealed, active);
     Ok(RecoveredBrick { brick, opened })
 }
 

@@ -1,8 +1,9 @@
 //! A node's log: segments in memory that append, sync, refuse, roll and lose their tails as they are told.
 
 use crate::effect::{Append, BatchId, ColdRead, Event};
+use crate::harness::HEADER_BYTES;
 use crate::random::Random;
-use crate::{Brick, Recovered};
+use crate::{Brick, Recovered, segments};
 use brickyard_types::record::{self, Kind};
 use brickyard_types::{Position, SegmentId};
 use std::collections::{BTreeMap, VecDeque};
@@ -106,7 +107,7 @@ impl Disk {
                 };
                 let position = Position {
                     segment: SegmentId(*id),
-                    offset: at as u32,
+                    offset: HEADER_BYTES + at as u32,
                 };
                 at += record.len;
                 brick.recover(Recovered::Record { record, position });
@@ -118,7 +119,7 @@ impl Disk {
             .filter(|(id, _)| **id < self.active)
             .map(|(id, segment)| (SegmentId(*id), segment.bytes.len() as u64 + (64 << 20)))
             .collect();
-        brick.finish_recovery(&sealed);
+        brick.finish_recovery(&sealed, SegmentId(self.active));
     }
 
     /// Does some of what waits, as the mood allows.
@@ -170,7 +171,7 @@ impl Disk {
         segment.bytes.extend_from_slice(&append.bytes);
         let position = Position {
             segment: SegmentId(self.active),
-            offset,
+            offset: HEADER_BYTES + offset,
         };
         self.appended = append.id;
         self.wants_sync |= append.sync;
@@ -227,7 +228,8 @@ impl Disk {
     fn value(&self, read: &ColdRead) -> Result<Vec<u8>, String> {
         let segment = self.segments.get(&read.position.segment.0);
         let segment = segment.ok_or("the segment is gone")?;
-        let bytes = segment.bytes.get(read.position.offset as usize..);
+        let at = read.position.offset - HEADER_BYTES;
+        let bytes = segment.bytes.get(at as usize..);
         let record = record::decode(bytes.unwrap_or_default()).map_err(|it| it.to_string())?;
         if record.header.op != read.op || record.header.partition != read.partition {
             return Err("another record is there".to_owned());
@@ -247,25 +249,23 @@ impl Disk {
         from: u32,
         random: &mut Random,
     ) {
-        let found = self.segments.get(&segment.0);
-        let bytes = found.map(|it| it.bytes.get(from as usize..).unwrap_or_default());
-        let Some(bytes) = bytes else {
+        let Some(found) = self.segments.get(&segment.0) else {
             panic!("segment {} was removed while it was read", segment.0);
         };
-        let mut end = 0;
-        for _ in 0..random.next() % 20 + 1 {
-            match record::decode(&bytes[end..]) {
-                Ok(record) => end += record.len,
-                Err(_) => break,
-            }
-        }
-        let next = (end < bytes.len()).then_some(from + end as u32);
-        let bytes = bytes[..end].to_vec();
+        let start = from.max(HEADER_BYTES);
+        let mut offsets = segments::offsets(HEADER_BYTES, &found.bytes);
+        offsets.retain(|offset| *offset >= start);
+        let next = offsets.get(random.next() as usize % 20 + 1).copied();
+        offsets.retain(|offset| next.is_none_or(|next| *offset < next));
+        let begin = (start - HEADER_BYTES) as usize;
+        let end = next.map_or(found.bytes.len(), |next| {
+            (next - HEADER_BYTES) as usize
+        });
         brick.handle(Event::SegmentChunk {
             segment,
             from,
-            bytes: &bytes,
-            offsets: &crate::segments::offsets(from, &bytes),
+            bytes: &found.bytes[begin..end],
+            offsets: &offsets,
             next,
             damaged: false,
         });

@@ -1,0 +1,250 @@
+//! The control plane of such a cluster: who holds what, by what the test says or by who lives.
+
+use super::Cluster;
+use crate::Brick;
+use crate::effect::{ControlRequest, Event};
+use brickyard_metadata::{
+    Addresses, Alteration, Change, Ground, Machine, NewLearners, NodeKey, Proposal, Registration,
+    Roles, Settled,
+};
+use brickyard_routing::{Group, Seat};
+use brickyard_types::{PartitionId, TableId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(super) fn registration(node: usize, run: u64) -> Registration {
+    let port = 7000 + node as u16 * 10;
+    Registration {
+        key: NodeKey([node as u8 + 1; 20]),
+        run,
+        addresses: Addresses {
+            host: "127.0.0.1".to_owned(),
+            port,
+            bricks: vec![port + 1],
+            peer_port: port + 2,
+            http_port: None,
+        },
+        bricks: 1,
+        weight: 1,
+        zone: None,
+        roles: Roles::default(),
+        machine: Machine::default(),
+    }
+}
+
+impl Cluster {
+    pub(super) fn group_of(&self, key: &str) -> (TableId, PartitionId, Group) {
+        let mut tables = self.catalog.tables();
+        let table = tables.find(|table| table.name == "t").unwrap();
+        let partition = table.map.locate(key.as_bytes()).partition;
+        let group = table.map.group(partition).unwrap().clone();
+        (table.id, partition, group)
+    }
+
+    /// The node that is the key's primary, and the first of its backups.
+    pub(crate) fn places_of(&self, key: &str) -> (usize, Option<usize>) {
+        let (_, _, group) = self.group_of(key);
+        let at = |seat: &Seat| seat.member.node.0 as usize;
+        (at(&group.primary), group.backups.first().map(at))
+    }
+
+    /// A key of which the nodes are primary and first backup.
+    pub(crate) fn key_at(&self, primary: usize, backup: usize) -> String {
+        let mut keys = (0..1000).map(|at| format!("k{at}"));
+        let found = keys.find(|key| self.places_of(key) == (primary, Some(backup)));
+        found.expect("four partitions of two or three nodes")
+    }
+
+    /// Other in-sync members for a key's partition, the primary first.
+    pub(crate) fn regroup(&mut self, key: &str, nodes: &[usize]) {
+        let (table, partition, group) = self.group_of(key);
+        let seats: Vec<Seat> = nodes.iter().map(|at| self.seat(*at)).collect();
+        self.propose(Proposal::of(table, partition, &group, &seats));
+    }
+
+    /// Members of a key's partition that were in sync, in one step: who goes on, and who is to catch up.
+    pub(crate) fn demote(&mut self, key: &str, in_sync: &[usize], learners: &[usize]) {
+        let (table, partition, group) = self.group_of(key);
+        let seats = |nodes: &[usize]| nodes.iter().map(|at| self.seat(*at)).collect::<Vec<_>>();
+        let learners = seats(learners);
+        self.propose(Proposal {
+            learners,
+            ..Proposal::of(table, partition, &group, &seats(in_sync))
+        });
+    }
+
+    /// Other learners for a key's partition.
+    pub(crate) fn set_learners(&mut self, key: &str, nodes: &[usize]) {
+        let (table, partition, group) = self.group_of(key);
+        let learners = nodes.iter().map(|at| self.seat(*at)).collect();
+        let view = group.view;
+        let change = Change::Learners(vec![NewLearners {
+            table,
+            partition,
+            view,
+            learners,
+        }]);
+        self.catalog.apply(change).unwrap();
+        self.spread();
+    }
+
+    /// Another number of replicas is wanted of the table.
+    pub(crate) fn alter(&mut self, replicas: u8) {
+        let change = Change::AlterTable {
+            name: "t".to_owned(),
+            alteration: Alteration {
+                replicas: Some(replicas),
+                ..Alteration::default()
+            },
+        };
+        self.catalog.apply(change).unwrap();
+        self.spread();
+    }
+
+    pub(super) fn groups(&self) -> Vec<(TableId, PartitionId, Group)> {
+        let tables = self.catalog.tables().filter(|table| table.name == "t");
+        let groups = tables.flat_map(|table| {
+            let leaves = table
+                .map
+                .partitions()
+                .leaves()
+                .iter()
+                .zip(table.map.groups());
+            leaves.map(|(leaf, group)| (table.id, leaf.partition, group.clone()))
+        });
+        groups.collect()
+    }
+
+    pub(super) fn lives(&self, seat: Seat) -> bool {
+        let host = &self.hosts[seat.member.node.0 as usize];
+        host.brick.is_some() && host.incarnation == seat.incarnation
+    }
+
+    /// Views without a dead node.
+    pub(super) fn remove(&mut self, at: usize) {
+        let dead = self.seat(at);
+        for (table, partition, group) in self.groups() {
+            let alive: Vec<Seat> = group.in_sync().filter(|seat| self.lives(*seat)).collect();
+            let is_named = group.in_sync().any(|seat| seat == dead);
+            if is_named && !alive.is_empty() {
+                self.propose(Proposal::of(table, partition, &group, &alive));
+            }
+        }
+    }
+
+    /// The node's bricks catch up wherever a replica is missing; alone, it leads again.
+    pub(super) fn enlist(&mut self, at: usize) {
+        let seat = self.seat(at);
+        let claims: BTreeMap<PartitionId, crate::Claim> = self.claims(at);
+        for (table, partition, group) in self.groups() {
+            let is_any_alive = group.in_sync().any(|it| self.lives(it));
+            let was_in_sync = group.in_sync().any(|it| it.member == seat.member);
+            if is_any_alive {
+                let mut learners = group.learners.clone();
+                learners.retain(|it| self.lives(*it));
+                learners.push(seat);
+                let change = Change::Learners(vec![NewLearners {
+                    table,
+                    partition,
+                    view: group.view,
+                    learners,
+                }]);
+                self.catalog.apply(change).unwrap();
+            } else if was_in_sync && claims.get(&partition).is_none_or(|claim| claim.is_complete) {
+                self.propose(Proposal {
+                    ground: Ground::Restart,
+                    learners: Vec::new(),
+                    ..Proposal::of(table, partition, &group, &[seat])
+                });
+            }
+        }
+        self.spread();
+    }
+
+    fn claims(&mut self, at: usize) -> BTreeMap<PartitionId, crate::Claim> {
+        self.brick(at).handle(Event::WantClaims(1));
+        self.wishes.clear();
+        self.turn();
+        let wishes = std::mem::take(&mut self.wishes);
+        let claims = wishes.into_iter().find_map(|wish| match wish {
+            ControlRequest::Claims(claims) => Some(claims.into_iter().collect()),
+            _ => None,
+        });
+        claims.unwrap_or_default()
+    }
+
+    fn propose(&mut self, proposal: Proposal) {
+        let applied = self.catalog.apply(Change::Propose(vec![proposal])).unwrap();
+        assert!(applied.stale.is_empty(), "{:?}", applied.stale);
+        self.spread();
+    }
+
+    pub(super) fn spread(&mut self) {
+        let catalog = Arc::new(self.catalog.clone());
+        for host in self.hosts.iter_mut().filter(|host| !host.is_deaf) {
+            if let Some(brick) = &mut host.brick {
+                brick.handle(Event::Catalog(Arc::clone(&catalog)));
+            }
+        }
+    }
+
+    /// Lets views take effect whose members have stopped, died or accepted.
+    pub(super) fn decide(&mut self) {
+        let wishes = std::mem::take(&mut self.wishes);
+        for wish in wishes {
+            if let ControlRequest::Promote {
+                partition,
+                view,
+                learner,
+            } = wish
+                && let Some((table, _, group)) = self
+                    .groups()
+                    .into_iter()
+                    .find(|(_, id, _)| *id == partition)
+                && group.view == view
+                && group.change.is_none()
+            {
+                let in_sync: Vec<Seat> = group.in_sync().chain([learner]).collect();
+                let mut proposal = Proposal::of(table, partition, &group, &in_sync);
+                proposal.ground = Ground::Promotion;
+                proposal.learners.retain(|it| *it != learner);
+                self.propose(proposal);
+            }
+        }
+        let mut settled = Vec::new();
+        for (table, partition, group) in self.groups() {
+            let Some(change) = &group.change else {
+                continue;
+            };
+            let acks = |seat: Seat| {
+                let host = &self.hosts[seat.member.node.0 as usize];
+                host.brick.as_ref().map(Brick::acknowledged)
+            };
+            let is_fenced = change.fenced.iter().all(|seat| {
+                !self.lives(*seat)
+                    || acks(*seat).is_some_and(|(stopped, _)| stopped >= change.proposed_at)
+            });
+            let is_accepted = self.lives(change.primary)
+                && acks(change.primary).is_some_and(|(_, accepted)| accepted >= change.proposed_at);
+            if is_fenced && is_accepted {
+                settled.push(Settled {
+                    table,
+                    partition,
+                    view: change.view,
+                });
+            }
+        }
+        if !settled.is_empty() {
+            let applied = self.catalog.apply(Change::Effective(settled)).unwrap();
+            assert!(applied.stale.is_empty(), "{:?}", applied.stale);
+            self.spread();
+        }
+    }
+
+    /// Whether every partition has so many members in sync and no change under way.
+    pub(crate) fn is_whole(&self, members: usize) -> bool {
+        self.groups()
+            .iter()
+            .all(|(_, _, group)| group.in_sync().count() == members && group.change.is_none())
+    }
+}
