@@ -1,7 +1,7 @@
 //! Replicated partitions out of the log, at start.
 //!
 //! In:  their records, in log order. Out: what is known to be committed, in the tables; the tail, about which
-//!      only the primary of a newer view can tell, given to the replicator and put into the log anew.
+//!      only the primary of a newer view can tell, given to the replicator.
 //!
 //! Invariants:
 //! - A restart cuts nothing (PROTOCOL rule 9).
@@ -135,8 +135,7 @@ impl Core {
         }
     }
 
-    /// The log is read: tails go to the replicator, and once more into the log, so that each of their records
-    /// has a place in a batch like any other.
+    /// The log is read: tails go to the replicator. They stay where they stand in the log.
     pub(crate) fn finish_rebuilds(&mut self) {
         for (partition, rebuild) in std::mem::take(&mut self.rebuilds) {
             let Restored {
@@ -154,12 +153,10 @@ impl Core {
             let mut is_whole = true;
             for entry in tail.into_iter().filter(|_| !is_torn) {
                 let held = match &entry.payload.body {
-                    Body::Record(raw) => record::decode(raw)
-                        .ok()
-                        .and_then(|record| self.append(&record, raw).ok()),
+                    Body::Record(raw) => self.put_back_pending(raw, entry.payload.position),
                     Body::Hint { .. } => None,
                 };
-                let Some((mark, payload)) = held else {
+                let Some(payload) = held else {
                     // What cannot be sent to others cannot be claimed either.
                     is_whole = false;
                     break;
@@ -167,7 +164,8 @@ impl Core {
                 kept.push_back(Entry {
                     view: entry.view,
                     op: entry.op,
-                    mark,
+                    // What recovery has read it has synced.
+                    mark: LogMark::NONE,
                     turn: entry.turn,
                     payload,
                 });
@@ -199,6 +197,14 @@ impl Core {
             };
             self.replicas.replicator_mut().restore(partition, restored);
         }
+    }
+
+    /// Takes a record of a tail back into the batches that wait for their outcome.
+    fn put_back_pending(&mut self, raw: &[u8], position: Position) -> Option<HeldId> {
+        let record = record::decode(raw).ok()?;
+        let (_, held) = self.append(&record, raw).ok()?;
+        self.log.put_back(position, self.now);
+        Some(held)
     }
 
     pub(crate) fn is_replicated(&self, partition: PartitionId) -> bool {

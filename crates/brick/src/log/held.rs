@@ -4,12 +4,13 @@
 //! here is handed over when the own log has it, so that a refused batch is taken back before anybody else
 //! could have heard of it; one that came from a peer is known from the start.
 
-use super::{Class, Commits, KeyRef, KeyRefHasher, Log, Newest, Prepared, Writer};
+use super::{Batch, Building, Class, Commits, KeyRef, KeyRefHasher, Log, Newest, Prepared, Writer};
 use crate::effect::BatchId;
 use brickyard_types::record::{self, Header, Kind, Record};
-use brickyard_types::{Op, PartitionId, Position};
+use brickyard_types::{Instant, Op, PartitionId, Position};
 use hashbrown::HashMap;
 use std::hash::BuildHasherDefault;
+use std::sync::Arc;
 
 /// Names such a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,6 +128,26 @@ impl Log {
         }
         self.insert(commits, at, raw.len(), count)
             .expect("only replicated records are held")
+    }
+
+    /// What is in the batch that is being built stands in the log already, where recovery has read it: it is
+    /// not appended again. (Twice in the log it would look as if a part of it had been cut.)
+    pub(crate) fn put_back(&mut self, position: Position, now: Instant) {
+        let next = Building::new(BatchId(self.building.id.0 + 1));
+        let built = std::mem::replace(&mut self.building, next);
+        self.in_flight.push_back(Batch {
+            id: built.id,
+            bytes: Arc::new(built.bytes),
+            unlogged: built.unlogged,
+            lists: built.lists,
+            fresh: built.fresh,
+            held: built.held,
+            made_at: now,
+            is_given_up: false,
+            is_answered: true,
+            position,
+            counted: 0,
+        });
     }
 
     /// Puts a copied record into the batch: it is committed elsewhere and applied when it is in the log here.
