@@ -12,7 +12,7 @@ use crate::link::level;
 use crate::member::{Copy, Phase, Promotion};
 use crate::partition::Partition;
 use crate::{Claim, Host, LinkId, Replicator, Request, Turn};
-use brickyard_types::{Op, PartitionId, View};
+use brickyard_types::{Durability, Op, PartitionId, View};
 
 /// What a learner gets beside the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,11 +254,16 @@ pub(crate) fn plan<P>(it: &Partition<P>, claim: &Claim) -> Plan {
         // PROTOCOL rule 21: another history is no beginning for this one.
         None
     };
+    // PROTOCOL rule 14: a table without a log keeps no tombstones.
+    let horizon = match it.durability {
+        Durability::Memory => log.committed,
+        Durability::Log | Durability::Fsync => log.horizon,
+    };
     match agreed {
         // What it knows to be committed is never cut, only replaced as a whole.
         Some(op) if op < claim.committed => Plan::Full,
-        // PROTOCOL rule 14: without tombstones that it may need, the difference is not enough.
-        Some(op) if op < log.horizon && op < log.committed => Plan::Full,
+        // Without tombstones that it may need, the difference is not enough.
+        Some(op) if op < horizon && op < log.committed => Plan::Full,
         Some(op) => Plan::Above(op),
         None => Plan::Full,
     }
