@@ -52,6 +52,8 @@ pub(crate) struct Replicas {
     pub(crate) lost: Vec<Lost>,
     /// Something changed that stalled requests may have waited for.
     pub(crate) is_woken: bool,
+    /// When the request that is being placed anew is given up.
+    pub(crate) placing: Option<Instant>,
     /// Partitions that were cleared: to whoever misses that, the difference is not enough.
     cleared: Vec<(PartitionId, Op)>,
     /// Messages of other bricks, as they came.
@@ -77,6 +79,7 @@ impl Replicas {
             is_leased: false,
             lost: Vec::new(),
             is_woken: false,
+            placing: None,
             cleared: Vec::new(),
             messages: Vec::new(),
             syncing: None,

@@ -99,9 +99,11 @@ impl Stalls {
 }
 
 impl Core {
-    /// When a request that begins now is given up.
+    /// When a request that begins now is given up; one that is placed anew keeps its time, however often it
+    /// has to wait again (PROTOCOL rule 34).
     pub(crate) fn deadline(&self) -> Instant {
-        self.now + self.shared.request_deadline
+        let fresh = || self.now + self.shared.request_deadline;
+        self.replicas.placing.unwrap_or_else(fresh)
     }
 }
 
@@ -173,7 +175,9 @@ impl Brick {
             } = stalled;
             self.stalls.lanes.leave(lane);
             let before = self.stalls.waiting.len();
+            self.core.replicas.placing = Some(until);
             self.place_again(request, origin, until);
+            self.core.replicas.placing = None;
             if self.stalls.waiting.len() > before {
                 still.extend(lane);
             }

@@ -108,5 +108,11 @@ pub(super) fn run_transaction(
         }
         return Ran::Wants(finished.wanted);
     }
-    Ran::Done(view.finish().gate)
+    let finished = view.finish();
+    if let Some(detour) = finished.detour {
+        // PROTOCOL rule 34: what it found expired is gone when the primary says so.
+        reply.truncate(start);
+        return Ran::Detour(detour);
+    }
+    Ran::Done(finished.gate)
 }
