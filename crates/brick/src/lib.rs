@@ -19,7 +19,6 @@ mod brick;
 mod catch_up;
 mod clean;
 #[cfg(test)]
-#[allow(clippy::all, clippy::or_fun_call, clippy::unwrap_used, dead_code)]
 mod cluster_chaos_test;
 #[cfg(test)]
 mod cluster_harness;
@@ -47,6 +46,8 @@ mod rebuild;
 mod recover;
 mod remote;
 mod replica;
+#[cfg(test)]
+mod rules_test;
 mod segments;
 mod session;
 pub mod settings;

@@ -1,0 +1,57 @@
+//! The protocol's rules as clients of whole bricks see them: one schedule each, which goes wrong without the
+//! rule. docs/protocol.md has the table.
+
+mod answers;
+mod log;
+mod views;
+
+use crate::cluster_harness::{Client, Cluster};
+use brickyard_types::{Durability, Medium, TableAttributes};
+
+fn replicated(replicas: u8) -> TableAttributes {
+    TableAttributes {
+        replicas,
+        durability: Durability::Log,
+        ..TableAttributes::default()
+    }
+}
+
+/// Values are read back from the log unless they were used just now.
+fn on_disk(replicas: u8) -> TableAttributes {
+    TableAttributes {
+        medium: Medium::Disk,
+        maxmemory: Some(1),
+        ..replicated(replicas)
+    }
+}
+
+/// The key's primary, its first backup, and the node that is neither.
+fn places(cluster: &Cluster, key: &str) -> (usize, usize, usize) {
+    let (primary, backup) = cluster.places_of(key);
+    let backup = backup.unwrap();
+    (primary, backup, 3 - primary - backup)
+}
+
+/// Sends a command and turns until the client has a reply, without any time passing.
+fn ask(cluster: &mut Cluster, client: Client, command: &str) -> String {
+    cluster.send(client, command);
+    reply(cluster, client)
+}
+
+/// Turns until the client has a reply, without any time passing.
+fn reply(cluster: &mut Cluster, client: Client) -> String {
+    let mut reply = String::new();
+    cluster.turn_until(|cluster| {
+        reply = cluster.receive(client);
+        !reply.is_empty()
+    });
+    reply
+}
+
+/// What the client has been told after some turns in which no time passes.
+fn told_meanwhile(cluster: &mut Cluster, client: Client) -> String {
+    for _ in 0..20 {
+        cluster.turn();
+    }
+    cluster.receive(client)
+}

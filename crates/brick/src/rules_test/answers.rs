@@ -1,0 +1,307 @@
+//! Which answers wait, and for what.
+
+use super::{ask, places, replicated, reply, told_meanwhile};
+use crate::cluster_harness::Cluster;
+use crate::effect::Port;
+use brickyard_types::record::Kind;
+use brickyard_types::{Durability, TableAttributes};
+use std::time::Duration;
+
+#[test]
+fn rule_5_new_primary_answers_with_nothing_older_than_its_predecessor_did() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let (primary, backup, other) = places(&cluster, "k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k old"), "+OK");
+    let reader = cluster.connect(backup, Port::Node);
+    // It commits and answers, and nobody hears that it has committed.
+    cluster.send(client, "SET k new");
+    cluster.turn_until(|it| it.is_pending(backup, "k") && it.is_pending(other, "k"));
+    cluster.mute(primary, true);
+    assert_eq!(reply(&mut cluster, client), "+OK");
+    cluster.stick(other, true);
+    cluster.kill(primary);
+    cluster.settle();
+    assert_eq!(cluster.places_of("k").0, backup);
+    assert!(cluster.is_pending(backup, "k"), "{}", cluster.story());
+    cluster.send(reader, "GET k");
+    assert_eq!(told_meanwhile(&mut cluster, reader), "");
+    // Inheriting is not committing: the other one has to vote for it again.
+    cluster.stick(other, false);
+    assert_eq!(reply(&mut cluster, reader), "$3 new");
+}
+
+#[test]
+fn rule_5_read_of_what_was_inherited_is_answered_whatever_becomes_of_it() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let (primary, backup, other) = places(&cluster, "k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k old"), "+OK");
+    let reader = cluster.connect(backup, Port::Node);
+    // Only the first backup has it.
+    cluster.stick(other, true);
+    cluster.send(client, "SET k new");
+    cluster.turn_until(|it| it.is_pending(backup, "k"));
+    cluster.kill(primary);
+    cluster.settle();
+    cluster.send(reader, "GET k");
+    assert_eq!(told_meanwhile(&mut cluster, reader), "");
+    // The other one leads the next view, and has it in no log.
+    cluster.mute(backup, true);
+    cluster.regroup("k", &[other]);
+    cluster.stick(other, false);
+    cluster.settle();
+    cluster.mute(backup, false);
+    cluster.settle();
+    let answer = cluster.receive(reader);
+    assert!(["$3 old", "$3 new"].contains(&&*answer), "{answer}");
+}
+
+#[test]
+fn rule_16_answer_that_wrote_nothing_waits_for_what_it_was_decided_against() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let writer = cluster.connect(primary, Port::Node);
+    let others = ["SETNX k w", "INCR k", "GETEX k PERSIST", "DEL k {k}2"];
+    let others = others.map(|command| (cluster.connect(primary, Port::Node), command));
+    cluster.mute(primary, true);
+    cluster.send(writer, "SET k v");
+    cluster.turn();
+    for (client, command) in others {
+        cluster.send(client, command);
+    }
+    for (client, command) in others {
+        assert_eq!(told_meanwhile(&mut cluster, client), "", "{command}");
+    }
+    // Nobody else has it, and the view that follows is without it.
+    cluster.regroup("k", &[backup]);
+    cluster.settle();
+    for (client, command) in others {
+        let reply = cluster.receive(client);
+        assert!(reply.starts_with("-UNKNOWNRESULT"), "{command}: {reply}");
+    }
+    let reader = cluster.connect(backup, Port::Node);
+    assert_eq!(cluster.call(reader, "GET k"), "$-1");
+}
+
+#[test]
+fn rule_17_record_has_the_whole_outcome() {
+    let mut cluster = Cluster::new(3, replicated(2));
+    let client = cluster.connect(0, Port::Node);
+    let (primary, backup) = cluster.places_of("k");
+    for command in ["SET k ab", "APPEND k cd", "SETRANGE k 1 x", "INCRBY {k}n 5"] {
+        cluster.call(client, command);
+    }
+    assert_eq!(cluster.call(client, "INCRBYFLOAT {k}n 0.5"), "$3 5.5");
+    let values = ["ab", "abcd", "axcd", "5", "5.5"];
+    for node in [primary, backup.unwrap()] {
+        let records = cluster.records(node).into_iter();
+        let puts = records.filter(|(header, key, _)| {
+            header.kind == Kind::Put && [b"k".as_slice(), b"{k}n"].contains(&&key[..])
+        });
+        let held: Vec<String> = puts
+            .map(|(_, _, value)| String::from_utf8(value).unwrap())
+            .collect();
+        assert_eq!(held, values);
+    }
+}
+
+#[test]
+fn rule_17_append_that_reaches_a_learner_before_its_base_loses_nothing() {
+    for durability in [Durability::Memory, Durability::Log] {
+        let mut cluster = Cluster::new(
+            2,
+            TableAttributes {
+                durability,
+                ..replicated(2)
+            },
+        );
+        let (primary, backup) = cluster.places_of("k");
+        let backup = backup.unwrap();
+        let client = cluster.connect(primary, Port::Node);
+        cluster.kill(backup);
+        cluster.settle();
+        assert_eq!(cluster.call(client, "SET k ab"), "+OK");
+        assert_eq!(cluster.call(client, "SET {k}2 x"), "+OK");
+        // What it lacks comes late, what is written now at once.
+        cluster.hold_reads(primary, true);
+        cluster.restart(backup);
+        assert_eq!(cluster.call(client, "APPEND k cd"), ":4");
+        cluster.hold_reads(primary, false);
+        cluster.settle();
+        assert!(cluster.is_whole(2), "{durability:?}: {}", cluster.story());
+        cluster.kill(primary);
+        cluster.settle();
+        let client = cluster.connect(backup, Port::Node);
+        assert_eq!(cluster.call(client, "GET k"), "$4 abcd");
+        assert_eq!(cluster.call(client, "GET {k}2"), "$1 x");
+    }
+}
+
+#[test]
+fn rule_18_expiry_takes_nothing_that_is_being_written() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    let reader = cluster.connect(primary, Port::Node);
+    assert_eq!(ask(&mut cluster, client, "SET k old PX 50"), "+OK");
+    cluster.stick(backup, true);
+    cluster.send(client, "SET k new");
+    cluster.turn();
+    // Its time comes, for whoever looks: the committed state still has the old value.
+    cluster.tick(Duration::from_millis(1000));
+    cluster.send(reader, "GET k");
+    cluster.turn();
+    cluster.tick(Duration::from_millis(1000));
+    cluster.stick(backup, false);
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "+OK");
+    let reply = cluster.receive(reader);
+    assert!(["$-1", "$3 new"].contains(&&*reply), "{reply}");
+    for node in [primary, backup] {
+        let reader = cluster.connect(node, Port::Node);
+        assert_eq!(cluster.call(reader, "GET k"), "$3 new");
+        let records = cluster.records(node);
+        let removals = records.iter().filter(|it| it.0.kind == Kind::Delete);
+        assert_eq!(removals.count(), 0);
+    }
+}
+
+#[test]
+fn rule_26_connection_sees_its_own_write_wherever_it_went() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k 0"), "+OK");
+    for node in [primary, backup] {
+        let client = cluster.connect(node, Port::Node);
+        let other = cluster.connect(node, Port::Node);
+        cluster.stick(backup, true);
+        cluster.send(client, "INCR k\nGET k\nMULTI\nGET k\nEXEC");
+        // Who has not written it is not held up by it, where its outcome is known first.
+        cluster.send(other, "GET k");
+        let meanwhile = told_meanwhile(&mut cluster, client);
+        assert_eq!(meanwhile, "", "node {node}");
+        if node == primary {
+            assert_eq!(cluster.receive(other), "$1 0");
+        }
+        cluster.stick(backup, false);
+        cluster.settle();
+        let replies = cluster.receive(client);
+        let count = if node == primary { 1 } else { 2 };
+        let expected = format!(":{count} $1 {count} +OK +QUEUED *1 $1 {count}");
+        assert_eq!(replies, expected, "node {node}");
+    }
+}
+
+#[test]
+fn rule_33_read_of_several_keys_waits_for_all_of_them() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let (primary, backup, other) = places(&cluster, "{t}a");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "MSET {t}a 1 {t}b 1"), "+OK");
+    let readers = [
+        (cluster.connect(backup, Port::Node), "MGET {t}a {t}b {t}c"),
+        (
+            cluster.connect(backup, Port::Node),
+            "MULTI\nGET {t}a\nMGET {t}a {t}b\nEXEC",
+        ),
+    ];
+    cluster.stick(other, true);
+    cluster.send(client, "SET {t}b 2");
+    cluster.turn_until(|it| it.is_pending(backup, "{t}b"));
+    for (reader, commands) in readers {
+        cluster.send(reader, commands);
+    }
+    for (reader, _) in readers {
+        let told = told_meanwhile(&mut cluster, reader);
+        assert!(!told.contains('*'), "{told}");
+    }
+    cluster.stick(other, false);
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "+OK");
+    assert_eq!(cluster.receive(readers[0].0), "*3 $1 1 $1 2 $-1");
+    let replies = cluster.receive(readers[1].0);
+    assert!(replies.ends_with("*2 $1 1 *2 $1 1 $1 2"), "{replies}");
+}
+
+#[test]
+fn rule_34_expired_key_is_an_error_in_time_where_its_removal_is_refused() {
+    let attributes = TableAttributes {
+        min_in_sync: 2,
+        ..replicated(2)
+    };
+    let mut cluster = Cluster::new(2, attributes);
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(ask(&mut cluster, client, "SET {k}2 v"), "+OK");
+    assert_eq!(ask(&mut cluster, client, "SET k v PX 50"), "+OK");
+    cluster.kill(backup);
+    cluster.settle();
+    for commands in ["GET k", "MULTI\nGET {k}2\nGET k\nEXEC"] {
+        cluster.send(client, commands);
+        for _ in 0..4 {
+            cluster.settle();
+        }
+        let replies = cluster.receive(client);
+        assert!(replies.contains("-CLUSTERDOWN"), "{commands}: {replies}");
+    }
+    cluster.restart(backup);
+    assert!(cluster.is_whole(2), "{}", cluster.story());
+    assert_eq!(cluster.call(client, "GET k"), "$-1");
+    let reader = cluster.connect(backup, Port::Node);
+    assert_eq!(cluster.call(reader, "EXISTS k"), ":0");
+}
+
+#[test]
+fn rule_34_removal_that_the_log_refuses_is_told() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, _) = cluster.places_of("k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(ask(&mut cluster, client, "SET k v PX 50"), "+OK");
+    cluster.stick(primary, true);
+    cluster.tick(Duration::from_millis(200));
+    cluster.send(client, "GET k");
+    assert_eq!(told_meanwhile(&mut cluster, client), "");
+    cluster.refuse(primary);
+    let reply = reply(&mut cluster, client);
+    assert!(reply.starts_with("-MISCONF"), "{reply}");
+}
+
+#[test]
+fn rule_34_backup_asks_the_primary_about_an_expired_key() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(backup, Port::Node);
+    let removals = |cluster: &Cluster, node: usize| {
+        let records = cluster.records(node).into_iter();
+        records.filter(|it| it.0.kind == Kind::Delete).count()
+    };
+    let ways = [
+        ("GET k", "$-1"),
+        ("MGET {k}2 k", "*2 $1 v $-1"),
+        ("MULTI\nGET {k}2\nGET k\nEXEC", "*2 $1 v $-1"),
+    ];
+    for (count, (commands, expected)) in ways.into_iter().enumerate() {
+        assert_eq!(ask(&mut cluster, client, "SET {k}2 v"), "+OK");
+        assert_eq!(ask(&mut cluster, client, "SET k v PX 50"), "+OK");
+        // The primary's log waits: the key is not gone before its removal has committed.
+        cluster.stick(primary, true);
+        cluster.tick(Duration::from_millis(200));
+        cluster.send(client, commands);
+        let told = told_meanwhile(&mut cluster, client);
+        assert!(!told.contains("$-1"), "{commands}: {told}");
+        cluster.stick(primary, false);
+        cluster.settle();
+        let replies = told + &cluster.receive(client);
+        assert!(replies.ends_with(expected), "{commands}: {replies}");
+        for node in [primary, backup] {
+            assert_eq!(removals(&cluster, node), count + 1, "{commands}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What stands in the log, what is moved in it, and what a restart makes of it.
+
+use super::{on_disk, places, replicated, reply, told_meanwhile};
+use crate::cluster_harness::Cluster;
+use crate::effect::Port;
+use brickyard_types::record::Kind;
+use brickyard_types::{Durability, TableAttributes};
+use std::time::Duration;
+
+/// Until the cleaner has had its say.
+fn clean(cluster: &mut Cluster) {
+    for _ in 0..12 {
+        cluster.settle();
+    }
+}
+
+/// Both nodes are killed, and one comes back alone.
+fn restart_alone(cluster: &mut Cluster, alone: usize) {
+    cluster.is_deciding = false;
+    cluster.kill(0);
+    cluster.kill(1);
+    cluster.is_deciding = true;
+    cluster.restart(alone);
+}
+
+#[test]
+fn rule_14_member_in_memory_that_was_out_forgets_what_was_deleted_meanwhile() {
+    let attributes = TableAttributes {
+        durability: Durability::Memory,
+        ..replicated(3)
+    };
+    let mut cluster = Cluster::new(3, attributes);
+    let (primary, backup, out) = places(&cluster, "k");
+    let client = cluster.connect(primary, Port::Node);
+    for command in ["SET k v", "SET {k}gone v"] {
+        assert_eq!(cluster.call(client, command), "+OK");
+    }
+    // No log has the deletion: the difference cannot be told.
+    cluster.mute(primary, true);
+    cluster.demote("k", &[primary, backup], &[out]);
+    cluster.settle();
+    cluster.mute(primary, false);
+    cluster.send(client, "DEL {k}gone");
+    cluster.settle();
+    assert_eq!(cluster.receive(client), ":1");
+    assert!(cluster.is_whole(3), "{}", cluster.story());
+    for node in [primary, backup, out] {
+        assert_eq!(cluster.keys_at(node, "k"), ["k"], "node {node}");
+    }
+}
+
+#[test]
+fn copy_after_a_restart_reads_the_segment_at_hand() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k 1"), "+OK");
+    cluster.roll(primary);
+    assert_eq!(cluster.call(client, "SET k 2"), "+OK");
+    clean(&mut cluster);
+    assert_eq!(cluster.segments(primary), [2]);
+    cluster.kill(backup);
+    cluster.settle();
+    assert_eq!(cluster.call(client, "SET {k}2 x"), "+OK");
+    // No sealed segment is left that would tell which one is written to.
+    cluster.is_deciding = false;
+    cluster.kill(primary);
+    cluster.is_deciding = true;
+    cluster.restart(primary);
+    cluster.restart(backup);
+    assert!(cluster.is_whole(2), "{}", cluster.story());
+    assert_eq!(cluster.keys_at(backup, "k"), ["k", "{k}2"]);
+}
+
+#[test]
+fn rule_21_what_was_moved_away_does_not_come_back() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let (primary, backup, away) = places(&cluster, "k");
+    let client = cluster.connect(primary, Port::Node);
+    for command in ["SET k old", "SET {k}gone old"] {
+        assert_eq!(cluster.call(client, command), "+OK");
+    }
+    cluster.regroup("k", &[primary, backup]);
+    cluster.settle();
+    let records = cluster.records(away);
+    assert!(records.iter().any(|it| it.0.kind == Kind::Drop));
+    assert_eq!(cluster.call(client, "DEL {k}gone"), ":1");
+    // It is to have the partition again, and is killed before it has learned anything.
+    cluster.is_deciding = false;
+    cluster.kill(away);
+    cluster.hold_reads(primary, true);
+    cluster.restart(away);
+    cluster.set_learners("k", &[away]);
+    cluster.kill(away);
+    cluster.restart(away);
+    assert_eq!(cluster.keys_at(away, "k"), Vec::<String>::new());
+    // With a beginning that it has not got it would be given too little.
+    cluster.is_deciding = true;
+    cluster.hold_reads(primary, false);
+    cluster.set_learners("k", &[away]);
+    cluster.settle();
+    assert_eq!(cluster.keys_at(away, "k"), ["k"], "{}", cluster.story());
+}
+
+#[test]
+fn rule_27_segment_with_a_write_that_waits_for_votes_stays() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k old"), "+OK");
+    cluster.stick(backup, true);
+    cluster.send(client, "SET k new");
+    cluster.turn();
+    cluster.roll(primary);
+    for _ in 0..8 {
+        cluster.tick(Duration::from_millis(100));
+        cluster.turn();
+    }
+    assert_eq!(cluster.segments(primary), [1, 2]);
+    cluster.stick(backup, false);
+    clean(&mut cluster);
+    assert_eq!(cluster.receive(client), "+OK");
+    assert_eq!(cluster.segments(primary), [2], "nothing waits any more");
+    restart_alone(&mut cluster, primary);
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "GET k"), "$3 new");
+}
+
+#[test]
+fn rule_27_moved_record_is_no_cut() {
+    for attributes in [replicated(2), on_disk(2)] {
+        let mut cluster = Cluster::new(2, attributes);
+        let (primary, _) = cluster.places_of("k");
+        let client = cluster.connect(primary, Port::Node);
+        assert_eq!(cluster.call(client, "SET k 1"), "+OK");
+        // Of what was written together each key moves by itself.
+        assert_eq!(cluster.call(client, "MSET {k}a 1 {k}b 1 {k}c 1"), "+OK");
+        cluster.roll(primary);
+        for command in ["SET {k}b 2", "SET {k}d 2"] {
+            assert_eq!(cluster.call(client, command), "+OK");
+        }
+        assert_eq!(cluster.call(client, "DEL {k}c"), ":1");
+        clean(&mut cluster);
+        assert_eq!(cluster.segments(primary), [2]);
+        restart_alone(&mut cluster, primary);
+        assert_eq!(cluster.places_of("k").0, primary, "{}", cluster.story());
+        let client = cluster.connect(primary, Port::Node);
+        let all = cluster.call(client, "MGET k {k}a {k}b {k}c {k}d");
+        assert_eq!(all, "*5 $1 1 $1 1 $1 2 $-1 $1 2");
+        // What it knows to be committed is claimed: the other one gets the rest by difference.
+        cluster.restart(1 - primary);
+        assert!(cluster.is_whole(2), "{}", cluster.story());
+    }
+}
+
+#[test]
+fn rule_27_nothing_is_cleaned_while_it_is_copied() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    cluster.kill(backup);
+    cluster.settle();
+    for number in 0..10 {
+        let command = format!("SET {{k}}{number} v");
+        assert_eq!(cluster.call(client, &command), "+OK");
+    }
+    cluster.hold_reads(primary, true);
+    cluster.restart(backup);
+    assert_eq!(cluster.chunks(primary), 1, "the copy has begun");
+    cluster.roll(primary);
+    clean(&mut cluster);
+    assert_eq!(cluster.chunks(primary), 1, "the cleaner waits");
+    cluster.hold_reads(primary, false);
+    clean(&mut cluster);
+    assert!(cluster.is_whole(2), "{}", cluster.story());
+    assert_eq!(cluster.segments(primary), [2], "and goes on");
+    assert_eq!(cluster.keys_at(backup, "k").len(), 10);
+}
+
+#[test]
+fn rule_29_value_that_is_not_where_it_was_is_looked_for_anew() {
+    let mut cluster = Cluster::new(2, on_disk(2));
+    let (primary, _) = cluster.places_of("k");
+    let writer = cluster.connect(primary, Port::Node);
+    let reader = cluster.connect(primary, Port::Brick);
+    assert_eq!(cluster.call(writer, "SET k old"), "+OK");
+    cluster.hold_reads(primary, true);
+    cluster.send(reader, "STRLEN k\nGET k");
+    cluster.turn_until(|it| it.reads(primary) > 0);
+    // The key is gone before its value is there.
+    cluster.send(writer, "FLUSHALL");
+    assert_eq!(reply(&mut cluster, writer), "+OK");
+    cluster.fail_reads(primary);
+    assert_eq!(told_meanwhile(&mut cluster, reader), ":3 $-1");
+}
+
+#[test]
+fn rule_29_value_that_cannot_be_read_where_it_is_is_an_error() {
+    let mut cluster = Cluster::new(2, on_disk(2));
+    let (primary, _) = cluster.places_of("k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k v"), "+OK");
+    cluster.hold_reads(primary, true);
+    cluster.send(client, "GET k");
+    cluster.turn_until(|it| it.reads(primary) > 0);
+    cluster.fail_reads(primary);
+    cluster.turn();
+    let reply = cluster.receive(client);
+    assert!(reply.starts_with("-DAMAGED"), "{reply}");
+}

@@ -1,0 +1,180 @@
+//! What waits, or was prepared, when the view changes.
+
+use super::{on_disk, places, replicated, told_meanwhile};
+use crate::cluster_harness::Cluster;
+use crate::effect::Port;
+
+#[test]
+fn rule_24_backup_serves_nothing_in_a_view_that_has_not_begun_here() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let (primary, backup, next) = places(&cluster, "k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k old"), "+OK");
+    let reader = cluster.connect(backup, Port::Brick);
+    assert_eq!(cluster.call(reader, "READONLY"), "+OK");
+    assert_eq!(cluster.call(reader, "GET k"), "$3 old");
+    // The map says who leads, and nothing has come from there yet.
+    cluster.mute(next, true);
+    cluster.regroup("k", &[next, primary, backup]);
+    cluster.settle();
+    assert_eq!(cluster.places_of("k").0, next, "{}", cluster.story());
+    let reply = cluster.call(reader, "GET k");
+    assert!(reply.starts_with("-MOVED"), "{reply}");
+    cluster.mute(next, false);
+    cluster.settle();
+    assert_eq!(cluster.call(reader, "GET k"), "$3 old");
+}
+
+#[test]
+fn rule_24_backup_serves_nothing_before_it_has_what_the_view_began_with() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let (primary, backup, next) = places(&cluster, "k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k old"), "+OK");
+    let reader = cluster.connect(backup, Port::Brick);
+    assert_eq!(cluster.call(reader, "READONLY"), "+OK");
+    // The next primary has it, this backup only hears of it as the view begins.
+    cluster.cut(primary, backup);
+    cluster.send(client, "SET k new");
+    cluster.turn_until(|it| it.is_pending(next, "k"));
+    assert!(!cluster.is_pending(backup, "k"));
+    cluster.mute(next, true);
+    cluster.is_deciding = false;
+    cluster.kill(primary);
+    cluster.is_deciding = true;
+    cluster.regroup("k", &[next, backup]);
+    cluster.settle();
+    let reply = cluster.call(reader, "GET k");
+    assert!(reply.starts_with("-MOVED"), "{reply}");
+    cluster.mute(next, false);
+    cluster.settle();
+    assert_eq!(cluster.call(reader, "GET k"), "$3 new");
+}
+
+#[test]
+fn rule_24_read_that_waited_for_a_value_is_admitted_anew() {
+    let mut cluster = Cluster::new(2, on_disk(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let writer = cluster.connect(backup, Port::Node);
+    assert_eq!(cluster.call(writer, "SET k old"), "+OK");
+    let reader = cluster.connect(primary, Port::Node);
+    cluster.hold_reads(primary, true);
+    cluster.send(reader, "GET k");
+    cluster.turn_until(|it| it.reads(primary) > 0);
+    // While the value is read the partition goes to another, and the key gets another value.
+    cluster.regroup("k", &[backup]);
+    cluster.settle();
+    assert_eq!(cluster.call(writer, "SET k new"), "+OK");
+    cluster.hold_reads(primary, false);
+    cluster.settle();
+    assert_eq!(cluster.receive(reader), "$3 new");
+}
+
+#[test]
+fn rule_24_read_that_waited_for_a_value_is_not_answered_without_a_lease() {
+    let mut cluster = Cluster::new(2, on_disk(2));
+    let (primary, _) = cluster.places_of("k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k v"), "+OK");
+    cluster.hold_reads(primary, true);
+    cluster.send(client, "GET k");
+    cluster.turn_until(|it| it.reads(primary) > 0);
+    cluster.lease(primary, false);
+    cluster.hold_reads(primary, false);
+    assert_eq!(told_meanwhile(&mut cluster, client), "");
+    cluster.lease(primary, true);
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "$1 v");
+}
+
+#[test]
+fn rule_24_read_that_waits_for_an_outcome_is_answered_by_whoever_leads_then() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let (primary, backup, next) = places(&cluster, "k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k old"), "+OK");
+    let reader = cluster.connect(backup, Port::Node);
+    cluster.stick(next, true);
+    cluster.send(client, "SET k new");
+    cluster.turn_until(|it| it.is_pending(backup, "k"));
+    cluster.send(reader, "GET k");
+    assert_eq!(told_meanwhile(&mut cluster, reader), "");
+    // It is taken out of the view together with the primary: nobody else has the write.
+    cluster.mute(primary, true);
+    cluster.regroup("k", &[next]);
+    cluster.stick(next, false);
+    cluster.settle();
+    cluster.mute(primary, false);
+    cluster.settle();
+    let reply = cluster.receive(reader);
+    let writer = cluster.connect(next, Port::Node);
+    let value = cluster.call(writer, "GET k");
+    assert_eq!(reply, value, "{}", cluster.story());
+}
+
+#[test]
+fn rule_25_prepared_write_of_an_old_primary_is_answered_with_unknown() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    // On a brick's own port a client would send it again on -MOVED.
+    let direct = cluster.connect(primary, Port::Brick);
+    cluster.stick(backup, true);
+    for client in [client, direct] {
+        cluster.send(client, "INCR k");
+        cluster.turn();
+    }
+    cluster.regroup("k", &[backup]);
+    cluster.settle();
+    for client in [client, direct] {
+        let reply = cluster.receive(client);
+        assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
+    }
+}
+
+#[test]
+fn rule_25_write_that_was_passed_on_is_never_sent_again() {
+    let mut cluster = Cluster::new(3, replicated(2));
+    let (primary, backup, gateway) = places(&cluster, "k");
+    let client = cluster.connect(gateway, Port::Node);
+    assert_eq!(cluster.call(client, "INCR k"), ":1");
+    // The backup has it, and the primary dies before it can say so.
+    cluster.stick(primary, true);
+    cluster.send(client, "INCR k");
+    cluster.turn();
+    cluster.turn();
+    cluster.mute(primary, true);
+    cluster.stick(primary, false);
+    cluster.turn();
+    cluster.turn();
+    cluster.kill(primary);
+    cluster.settle();
+    let reply = cluster.receive(client);
+    assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
+    let value = cluster.call(client, "GET k");
+    assert!(["$1 1", "$1 2"].contains(&&*value), "{value}");
+    assert_eq!(cluster.places_of("k").0, backup);
+}
+
+#[test]
+fn rule_25_write_that_was_passed_on_and_executed_is_not_executed_again() {
+    let mut cluster = Cluster::new(3, replicated(2));
+    let (primary, backup, gateway) = places(&cluster, "k");
+    let client = cluster.connect(gateway, Port::Node);
+    cluster.stick(backup, true);
+    cluster.send(client, "INCR k");
+    for _ in 0..4 {
+        cluster.turn();
+    }
+    cluster.stick(backup, false);
+    // It is in both logs when the primary goes.
+    cluster.mute(primary, true);
+    cluster.turn();
+    cluster.kill(primary);
+    cluster.settle();
+    let reply = cluster.receive(client);
+    assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
+    assert_eq!(cluster.call(client, "GET k"), "$1 1");
+}
