@@ -298,7 +298,8 @@ impl Clients {
     pub(super) fn hear(&mut self, world: &mut World) {
         for at in 0..self.clients.len() {
             self.drop_dead(at, world);
-            let Some(connection) = &mut self.clients[at].connection else {
+            let client = &mut self.clients[at];
+            let Some(connection) = &mut client.connection else {
                 continue;
             };
             let node = &mut world.nodes[connection.node];
@@ -318,7 +319,9 @@ impl Clients {
                 };
                 self.answered += usize::from(!text.starts_with('-'));
                 world.tell(format!("client {at} is told {text}"));
-                let may_be_partly = ids.len() > 1 && text.starts_with('-');
+                // At a brick's own port a whole table is what that brick has of it.
+                let is_whole = client.port == Port::Node && !text.starts_with('-');
+                let may_be_partly = ids.len() > 1 && !is_whole;
                 for (object, id) in ids {
                     // Of a command on all partitions some may have been emptied.
                     let told = if may_be_partly {

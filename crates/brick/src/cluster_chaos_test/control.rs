@@ -417,7 +417,12 @@ impl Control {
         }
         let claim = |seat: &Seat| {
             let claims = self.known(*seat).claims.as_ref()?;
-            Some(claims.get(&partition).cloned().unwrap_or_default())
+            // A log with nothing of the partition holds all that there was before its first record.
+            let nothing = || Claim {
+                is_complete: true,
+                ..Claim::default()
+            };
+            Some(claims.get(&partition).cloned().unwrap_or_else(nothing))
         };
         let is_sure = |seat: &&Seat| {
             let is_kept =

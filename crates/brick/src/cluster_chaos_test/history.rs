@@ -5,11 +5,12 @@
 //! or, if nobody knows its outcome, at any time after its request, or never.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Keys of one object.
 pub(super) const KEYS: usize = 2;
 
-type State = [Option<String>; KEYS];
+type State = [Option<Rc<str>>; KEYS];
 
 /// What one command does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,20 @@ pub(super) enum Step {
     Expire(usize, String),
     /// The whole table was emptied, or was lost.
     Clear,
+}
+
+impl Step {
+    fn only_reads(&self) -> bool {
+        matches!(self, Self::Get(_))
+    }
+}
+
+impl Operation {
+    /// Whether anybody could tell if it never was.
+    fn matters(&self) -> bool {
+        let is_told = self.reply.is_some();
+        !self.is_refused && (is_told || !self.steps.iter().all(Step::only_reads))
+    }
 }
 
 /// One command, or a transaction.
@@ -56,35 +71,36 @@ pub(super) struct History {
     pub(super) is_void: bool,
 }
 
-fn bulk(value: Option<&String>) -> String {
-    value.map_or("$-1".to_owned(), |it| format!("${} {it}", it.len()))
+fn bulk(value: Option<&str>) -> String {
+    value.map_or_else(|| "$-1".to_owned(), |it| format!("${} {it}", it.len()))
 }
 
 fn apply(state: &mut State, step: &Step) -> String {
     match step {
-        Step::Get(key) => bulk(state[*key].as_ref()),
+        Step::Get(key) => bulk(state[*key].as_deref()),
         Step::Set(key, value) => {
-            state[*key] = Some(value.clone());
+            state[*key] = Some(value.as_str().into());
             "+OK".to_owned()
         }
         Step::Setnx(key, value) => {
             let is_free = state[*key].is_none();
             if is_free {
-                state[*key] = Some(value.clone());
+                state[*key] = Some(value.as_str().into());
             }
             format!(":{}", u8::from(is_free))
         }
-        Step::Getdel(key) => bulk(state[*key].take().as_ref()),
+        Step::Getdel(key) => bulk(state[*key].take().as_deref()),
         Step::Append(key, value) => {
-            let whole = state[*key].get_or_insert_default();
-            whole.push_str(value);
-            format!(":{}", whole.len())
+            let whole = state[*key].as_deref().unwrap_or_default().to_owned() + value;
+            let len = whole.len();
+            state[*key] = Some(whole.into());
+            format!(":{len}")
         }
         Step::Incr(key) => {
             let number = state[*key].as_deref().unwrap_or("0").parse::<i64>();
             match number {
                 Ok(number) => {
-                    state[*key] = Some((number + 1).to_string());
+                    state[*key] = Some((number + 1).to_string().into());
                     format!(":{}", number + 1)
                 }
                 Err(_) => "-ERR value is not an integer or out of range".to_owned(),
@@ -92,7 +108,11 @@ fn apply(state: &mut State, step: &Step) -> String {
         }
         Step::Del(key) => format!(":{}", u8::from(state[*key].take().is_some())),
         Step::Expire(key, value) => {
-            if state[*key].as_ref() == Some(value) {
+            // What was appended since keeps the time of what it was appended to.
+            let is_it = state[*key]
+                .as_ref()
+                .is_some_and(|it| it.starts_with(value.as_str()));
+            if is_it {
                 state[*key] = None;
             }
             String::new()
@@ -117,8 +137,8 @@ fn apply_all(state: &mut State, operation: &Operation) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     state: State,
-    /// Sent, and not in effect.
-    open: BTreeSet<usize>,
+    /// Sent, and not in effect; in order.
+    open: Vec<usize>,
 }
 
 /// More ways than these are not followed.
@@ -147,20 +167,18 @@ impl History {
     pub(super) fn judge(&self) -> Option<Result<(), String>> {
         let start = Way {
             state: State::default(),
-            open: BTreeSet::new(),
+            open: Vec::new(),
         };
         let mut ways = BTreeSet::from([start]);
         for (at, moment) in self.moments.iter().enumerate() {
             match *moment {
                 Moment::Sent(id) => {
-                    if !self.operations[id].is_refused {
-                        ways = ways
-                            .into_iter()
-                            .map(|mut way| {
-                                way.open.insert(id);
-                                way
-                            })
-                            .collect();
+                    if self.operations[id].matters() {
+                        let add = |mut way: Way| {
+                            way.open.push(id);
+                            way
+                        };
+                        ways = ways.into_iter().map(add).collect();
                     }
                 }
                 Moment::Answered(id) => {
@@ -187,7 +205,7 @@ impl History {
             if seen.len() > WAYS_MAX {
                 return None;
             }
-            for &next in &way.open {
+            for (at, &next) in way.open.iter().enumerate() {
                 let operation = &self.operations[next];
                 let waits = operation.after.is_some_and(|after| {
                     self.operations[after].reply.is_some() && way.open.contains(&after)
@@ -196,15 +214,44 @@ impl History {
                     continue;
                 }
                 let mut on = way.clone();
-                on.open.remove(&next);
+                on.open.remove(at);
                 let reply = apply_all(&mut on.state, operation);
-                let fits = operation.reply.as_ref().is_none_or(|told| *told == reply);
+                // What nobody was told of need not be over if it changes nothing.
+                let fits = match &operation.reply {
+                    Some(told) => *told == reply,
+                    None => on.state != way.state,
+                };
                 if fits && seen.insert(on.clone()) {
                     todo.push(on);
                 }
             }
         }
-        Some(done)
+        Some(self.without_needless(done))
+    }
+
+    /// Drops ways on which something that nobody was told of was done for nothing: the same came of it where
+    /// it may yet be done.
+    fn without_needless(&self, ways: BTreeSet<Way>) -> BTreeSet<Way> {
+        let is_told = |id: &usize| self.operations[*id].reply.is_some();
+        let mut kept: BTreeMap<(State, Vec<usize>), Vec<Vec<usize>>> = BTreeMap::new();
+        for way in ways {
+            let (told, untold): (Vec<_>, Vec<_>) = way.open.into_iter().partition(is_told);
+            let others = kept.entry((way.state, told)).or_default();
+            let is_in = |one: &[usize], other: &[usize]| one.iter().all(|it| other.contains(it));
+            if !others.iter().any(|other| is_in(&untold, other)) {
+                others.retain(|other| !is_in(other, &untold));
+                others.push(untold);
+            }
+        }
+        let ways = kept.into_iter().flat_map(|((state, told), all)| {
+            all.into_iter().map(move |untold| {
+                let mut open = [told.clone(), untold].concat();
+                open.sort_unstable();
+                let state = state.clone();
+                Way { state, open }
+            })
+        });
+        ways.collect()
     }
 
     fn story(&self, upto: usize) -> String {
