@@ -73,6 +73,9 @@ struct Attributes {
     /// Copies of every partition
     #[arg(long)]
     replicas: Option<u32>,
+    /// Copies in sync without which writes are refused
+    #[arg(long, value_name = "N")]
+    min_in_sync: Option<u32>,
     /// Partitions to start with
     #[arg(long)]
     partitions: Option<u32>,
@@ -88,6 +91,10 @@ impl Attributes {
     fn words(&self) -> Vec<String> {
         let numbers = [
             ("REPLICAS", self.replicas.map(|number| number.to_string())),
+            (
+                "MIN_IN_SYNC",
+                self.min_in_sync.map(|number| number.to_string()),
+            ),
             (
                 "PARTITIONS",
                 self.partitions.map(|number| number.to_string()),

@@ -5,6 +5,7 @@ fn attributes() -> Attributes {
         medium: None,
         durability: Some("fsync".into()),
         replicas: Some(3),
+        min_in_sync: Some(2),
         partitions: None,
         maxmemory: Some(0),
         evict: None,
@@ -20,7 +21,7 @@ fn verbs_become_table_commands() {
             name: "t".into(),
             attributes: attributes()
         }),
-        "TABLE CREATE t DURABILITY fsync REPLICAS 3 MAXMEMORY 0"
+        "TABLE CREATE t DURABILITY fsync REPLICAS 3 MIN_IN_SYNC 2 MAXMEMORY 0"
     );
     assert_eq!(
         request(Verb::Drop {
