@@ -4,9 +4,34 @@ use brickyard_e2e::client::Client;
 use brickyard_e2e::deadline::{PATIENCE, wait_for};
 use brickyard_e2e::process::{Finished, Process, run};
 use brickyard_e2e::server::program;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
 use tempfile::TempDir;
+
+/// A port from which on three nodes have room, and that no other run of these tests is likely to choose: whoever
+/// starts at Redis's port at the same moment would be in the way.
+fn first_port() -> String {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let begin = std::process::id() as u16 % 80;
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let has_room = |first: &u16| {
+        let nodes = (0..3).map(|node| first + 10 * node);
+        nodes
+            .flat_map(|port| [port, port + 1, port + 1000, port + 10_000])
+            .all(is_free)
+    };
+    let mut steps = std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed));
+    let mut firsts = steps
+        .by_ref()
+        .take(80)
+        .map(|step| 11_000 + (begin + step) % 80 * 100);
+    firsts
+        .find(has_room)
+        .expect("room for three nodes")
+        .to_string()
+}
 
 /// A `brickyard dev` that runs, and folders that stand for the user's.
 struct Dev {
@@ -99,7 +124,8 @@ fn trial_cluster_is_played_with_and_is_there_again() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("trial");
     let dir_argument = dir.to_str().unwrap().to_owned();
-    let arguments = ["--dir", &dir_argument];
+    let port = first_port();
+    let arguments = ["--dir", &dir_argument, "--port", &port];
     let dev = Dev::start_in(folder, &arguments);
     let ports = dev.ports();
     assert_eq!(ports.len(), 3, "{}", dev.process.output());
@@ -162,8 +188,9 @@ fn trial_cluster_is_played_with_and_is_there_again() {
     for port in &ports {
         wait_until_closed(*port);
     }
-    let dev = Dev::start_in(folder, &arguments);
-    let ports = dev.ports();
+    // The port is remembered.
+    let dev = Dev::start_in(folder, &arguments[..2]);
+    assert_eq!(dev.ports(), ports);
     for key in 0..100 {
         wait_for_reply(ports[1], &["GET", &format!("key{key}")], "without");
     }
@@ -181,7 +208,7 @@ fn trial_cluster_is_played_with_and_is_there_again() {
 
 #[test]
 fn temporary_cluster_leaves_nothing_behind() {
-    let dev = Dev::start(&["--nodes", "2"]);
+    let dev = Dev::start(&["--nodes", "2", "--port", &first_port()]);
     let ports = dev.ports();
     assert_eq!(ports.len(), 2);
     wait_for_reply(ports[1], &["SET", "k", "v"], "OK");
