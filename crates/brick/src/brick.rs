@@ -175,6 +175,7 @@ impl Brick {
             ),
             rebuilds: Rebuilds::new(),
             torn: BTreeSet::new(),
+            requests_known: 0,
             catch_ups: CatchUps::default(),
             waiting_catalog: None,
         };

@@ -69,6 +69,8 @@ struct Rest {
 pub(crate) struct CatchUps {
     logged: Vec<Wanted>,
     unlogged: Vec<Wanted>,
+    /// All records were handed over; what is left is the window of requests.
+    windows: Vec<Wanted>,
     walk: Option<Walk>,
     /// Asked for since the last turn; sorted by table then.
     asked: Vec<Wanted>,
@@ -96,6 +98,7 @@ impl CatchUps {
         let is_it = |it: &Wanted| it.partition == partition && it.learner == learner;
         self.asked.retain(|it| !is_it(it));
         self.unlogged.retain(|it| !is_it(it));
+        self.windows.retain(|it| !is_it(it));
         if let Some(at) = self.logged.iter().position(is_it) {
             self.logged.remove(at);
             if let Some(walk) = &mut self.walk
@@ -112,7 +115,10 @@ impl CatchUps {
     }
 
     fn is_idle(&self) -> bool {
-        self.asked.is_empty() && self.logged.is_empty() && self.unlogged.is_empty()
+        self.asked.is_empty()
+            && self.logged.is_empty()
+            && self.unlogged.is_empty()
+            && self.windows.is_empty()
     }
 }
 
@@ -128,6 +134,7 @@ impl Brick {
         if self.cleaner.is_idle() || self.core.catch_ups.walk.is_some() {
             self.core.walk_on();
         }
+        self.core.send_windows();
     }
 
     /// A chunk of the log; whether it was asked for here.
@@ -202,12 +209,33 @@ impl Core {
                     at += 1;
                 }
                 None => {
-                    self.catch_ups.unlogged.remove(at);
-                    self.replicas
-                        .replicator_mut()
-                        .catch_up_done(link, partition);
+                    let wanted = self.catch_ups.unlogged.remove(at);
+                    self.catch_ups.windows.push(wanted);
                 }
             }
+        }
+    }
+
+    /// Sends the windows of requests (PROTOCOL rule 19), which end a catch-up: most of their ids are of records
+    /// that were superseded since, and were not copied.
+    fn send_windows(&mut self) {
+        let mut at = 0;
+        while let Some(Wanted {
+            partition, link, ..
+        }) = self.catch_ups.windows.get(at)
+        {
+            let (partition, link) = (*partition, *link);
+            if !self.replicas.replicator().has_room(link) {
+                at += 1;
+                continue;
+            }
+            let records = self.window_records(partition);
+            let replicator = self.replicas.replicator_mut();
+            for raw in &records {
+                replicator.catch_up_records(link, partition, raw);
+            }
+            replicator.catch_up_done(link, partition);
+            self.catch_ups.windows.remove(at);
         }
     }
 
@@ -300,9 +328,7 @@ impl Core {
                 );
                 self.effects.push_back(Effect::Report(text));
             } else {
-                self.replicas
-                    .replicator_mut()
-                    .catch_up_done(wanted.link, wanted.partition);
+                self.catch_ups.windows.push(wanted);
             }
         }
     }

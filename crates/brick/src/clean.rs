@@ -69,6 +69,8 @@ struct Sorted {
     claims: BTreeSet<PartitionId>,
     /// It ends what older segments may still have of a partition: it must outlive them.
     has_drop: bool,
+    /// Partitions of which ids of requests go that were forgotten: what says so goes ahead.
+    floors: BTreeMap<(usize, PartitionId), Op>,
 }
 
 /// A record that was appended again.
@@ -242,6 +244,7 @@ impl Brick {
             self.cleaner.state = State::Idle;
             return;
         }
+        self.core.put_floors(&mut sorted);
         for ((table, partition), (before, header)) in sorted.horizons {
             self.core.log.append_bare(&header, b"", &[]);
             self.cleaner.raised.push(Raised {

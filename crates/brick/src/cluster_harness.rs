@@ -184,6 +184,18 @@ impl Cluster {
         }
     }
 
+    /// All streams of a node break; what it sent and nobody has is lost. What it sends from now on arrives.
+    pub(crate) fn break_links(&mut self, at: usize) {
+        self.hosts[at].is_mute = false;
+        let links = self.links.clone();
+        self.close_links(at);
+        for (host, link) in links.keys().filter(|(host, _)| *host == at) {
+            if let Some(brick) = self.hosts[*host].brick.as_mut() {
+                brick.peer_closed(*link);
+            }
+        }
+    }
+
     /// Newer catalogs do not reach a node, or do again.
     pub(crate) fn deafen(&mut self, at: usize, is_deaf: bool) {
         self.hosts[at].is_deaf = is_deaf;

@@ -12,6 +12,7 @@ use crate::output::Gate;
 use crate::random::Random;
 use crate::rebuild::Rebuilds;
 use crate::replica::Replicas;
+use crate::requests::Window;
 use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::slowlog::Slowlog;
@@ -65,6 +66,8 @@ pub(crate) struct Partition {
     pub(crate) claimed: Op,
     /// The highest committed clear.
     pub(crate) cleared: Op,
+    /// Requests with ids that it has executed; `None`: there were none.
+    pub(crate) requests: Option<Box<Window>>,
 }
 
 impl Partition {
@@ -230,6 +233,8 @@ pub(crate) struct Core {
     pub(crate) rebuilds: Rebuilds,
     /// Replicated partitions of which something in the log is unreadable.
     pub(crate) torn: BTreeSet<PartitionId>,
+    /// Ids of requests that all partitions together remember.
+    pub(crate) requests_known: usize,
     /// Adopted when every record that was prepared under the one before is in the log.
     pub(crate) waiting_catalog: Option<Arc<Catalog>>,
 }
@@ -313,7 +318,7 @@ impl Core {
             *op = (*op).min(prepared.op);
         }
         for ((table, local), op) in lowest {
-            let Some(state) = self.table_mut(table as usize) else {
+            let Some(Some(state)) = self.tables.get_mut(table as usize) else {
                 continue;
             };
             let partition = state
@@ -323,6 +328,7 @@ impl Core {
                 .find(|it| it.local == local);
             if let Some(partition) = partition {
                 partition.op = partition.op.min(Op(op.0 - 1));
+                partition.cut_requests(&mut self.requests_known, op);
             }
         }
     }
@@ -391,6 +397,10 @@ pub(crate) fn apply_one(
             offset: batch.offset + prepared.record_at,
         }
     };
+    if prepared.kind == Kind::Batch {
+        // A request that changed nothing.
+        return;
+    }
     let key_at = prepared.key_at as usize;
     let key = &bytes[key_at..key_at + usize::from(prepared.key_len)];
     match prepared.kind {

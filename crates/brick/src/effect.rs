@@ -223,13 +223,28 @@ pub enum Recovered<'a> {
     Hint {
         /// Its fields.
         header: brickyard_types::record::Header,
-        /// Its key.
-        key: &'a [u8],
-        /// Length of its value in bytes.
-        value_len: u32,
+        /// The reply to its request.
+        outcome: Option<&'a [u8]>,
+        /// What it does: one thing, or as many as a batch has entries.
+        items: &'a [HintItem<'a>],
         /// Where it starts.
         position: Position,
     },
+}
+
+/// What a hint file knows of one put or delete.
+#[derive(Debug, Clone, Copy)]
+pub struct HintItem<'a> {
+    /// What is done.
+    pub kind: brickyard_types::record::Kind,
+    /// Flags of the record and of the entry.
+    pub flags: u8,
+    /// Its key.
+    pub key: &'a [u8],
+    /// Length of its value in bytes.
+    pub value_len: u32,
+    /// When the key is gone.
+    pub expires_at: Option<brickyard_types::UnixMillis>,
 }
 
 /// A part of the log that recovery could not read.

@@ -454,6 +454,7 @@ impl Brick {
             self.commands_at_sweep = commands;
             self.last_sweep = self.core.now;
             self.close_idle();
+            self.core.expire_requests();
             self.publish();
         }
     }

@@ -57,7 +57,7 @@ impl Brick {
 
     /// What is wrong with a request whatever its command does.
     #[inline]
-    fn check(
+    pub(crate) fn check(
         &mut self,
         id: ConnectionId,
         spec: Option<&'static Spec>,

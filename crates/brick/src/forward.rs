@@ -6,9 +6,10 @@
 
 use crate::connection::ConnectionId;
 use crate::output::HoleId;
+use crate::requests::Request;
 use crate::stall::Lane;
 use crate::transaction::{Step, Transaction};
-use brickyard_command::{OwnedArgs, Spec};
+use brickyard_command::{Args, OwnedArgs, Spec};
 use brickyard_routing::{Member, NodeId};
 use brickyard_types::{BrickId, Instant, TableId};
 use brickyard_wire::Protocol;
@@ -28,6 +29,8 @@ pub(crate) struct Token {
 pub(crate) enum Work {
     /// One command on keys of one partition, or something for this brick that is about no table.
     Command(&'static Spec, OwnedArgs),
+    /// A command on keys of one slot that writes, and can be recognised when it comes again.
+    Request(Request, &'static Spec, OwnedArgs),
     /// A transaction on one partition.
     Transaction(Box<Transaction>),
     /// A brick's share of a command on the whole table, and which partitions that is in the eyes of who asks
@@ -36,6 +39,29 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    /// A client's command, with the id that it came with.
+    pub(crate) fn of(spec: &'static Spec, args: &Args<'_>, request: Option<Request>) -> Self {
+        match request {
+            Some(request) => Self::Request(request, spec, args.to_owned()),
+            None => Self::Command(spec, args.to_owned()),
+        }
+    }
+
+    /// Whether an attempt at it was lost, so that nobody may promise that it was not executed.
+    pub(crate) const fn was_lost(&self) -> bool {
+        matches!(self, Self::Request(request, ..) if request.was_lost)
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Command(_, args) | Self::Request(_, _, args) | Self::Share(_, args, _) => {
+                args.memory_bytes()
+            }
+            Self::Transaction(transaction) => transaction.bytes(),
+        }
+    }
+
     /// The key that says where it belongs; `None`: it is about a whole table.
     pub(crate) fn first_key(&self) -> Option<&[u8]> {
         let key_of = |spec: &'static Spec, args: &'_ OwnedArgs| {
@@ -43,7 +69,7 @@ impl Work {
                 .then_some(spec.key_first as usize)
         };
         match self {
-            Self::Command(spec, args) => {
+            Self::Command(spec, args) | Self::Request(_, spec, args) => {
                 let at = key_of(spec, args)?;
                 args.as_args().get(at)
             }
@@ -108,10 +134,7 @@ impl Forward {
 impl ForwardRequest {
     /// Bytes of what is asked, about.
     pub(crate) fn bytes(&self) -> usize {
-        match &self.work {
-            Work::Command(_, args) | Work::Share(_, args, _) => args.memory_bytes(),
-            Work::Transaction(transaction) => transaction.bytes(),
-        }
+        self.work.memory_bytes()
     }
 }
 

@@ -10,16 +10,18 @@
 //! - Commands that touch a key which a parked command waits for park behind it.
 //!
 //! The files: this one the way of a client's command from its request to its reply, `standing` (may it run
-//! here, now), `place` (which brick runs it), `run` (on one partition), `exec` (a transaction), `park` (values
+//! here, now), `place` (which brick runs it), `run` (on one partition), `request` (one with an id), `exec` (a transaction), `park` (values
 //! that are in the log alone), `reply` (replies in parts).
 
 mod exec;
 mod park;
 mod place;
 mod reply;
+mod request;
 mod run;
 mod standing;
 
+pub(crate) use request::{honest_line, honest_reply};
 pub(crate) use run::{Missing, Share};
 
 use crate::batch::Target;
@@ -31,10 +33,12 @@ use crate::forward::{Origin, Work};
 use crate::gather::{Gather, Join};
 use crate::log::Writer;
 use crate::output::Gate;
+use crate::requests::Request;
 use brickyard_command::{Args, ErrorReply, Spec, check_key_lengths, keys, table::flag};
 use brickyard_routing::Member;
 use brickyard_wire::{Protocol, Reply};
 use place::split;
+use request::run_request;
 use run::{Call, Ran, run};
 use standing::{Standing, standing};
 
@@ -55,6 +59,19 @@ impl Brick {
         spec: &'static Spec,
         target: Option<Target>,
         args: &Args<'_>,
+    ) {
+        self.execute_named(id, spec, target, args, None);
+    }
+
+    /// The same, for a request that may have an id.
+    #[inline]
+    fn execute_named(
+        &mut self,
+        id: ConnectionId,
+        spec: &'static Spec,
+        target: Option<Target>,
+        args: &Args<'_>,
+        request: Option<Request>,
     ) {
         let connection = &self.connections[id.0 as usize];
         let table = connection.session.table;
@@ -83,6 +100,7 @@ impl Brick {
             });
             if !slots_agree {
                 if port == Port::Node
+                    && request.is_none()
                     && let Some((part, join)) = split(spec.id)
                 {
                     return self.scatter(id, spec, part, join, args);
@@ -110,10 +128,9 @@ impl Brick {
                 return self.refuse(id, Some(spec), &moved);
             }
             elsewhere => {
-                let args = args.to_owned();
-                let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
+                let work = Work::of(spec, args, request);
+                let gather = Gather::new(Join::Only, protocol, 1).costing(work.memory_bytes());
                 let token = self.open_gather(id, gather);
-                let work = Work::Command(spec, args);
                 if let Standing::Elsewhere(owner) = elsewhere {
                     let until = self.core.deadline();
                     return self.forward(owner, token, table, protocol, work, until);
@@ -131,28 +148,25 @@ impl Brick {
             values: &[],
         };
         if self.must_park(&call) {
-            let args = args.to_owned();
-            let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
+            let work = Work::of(spec, args, request);
+            let gather = Gather::new(Join::Only, protocol, 1).costing(work.memory_bytes());
             let token = self.open_gather(id, gather);
             let origin = Origin {
                 member: self.core.member(),
                 token,
             };
-            return self.park(
-                Work::Command(spec, args),
-                table,
-                protocol,
-                origin,
-                call.writer,
-                Vec::new(),
-            );
+            return self.park(work, table, protocol, origin, call.writer, Vec::new());
         }
         // The hot path: the reply goes straight into the client's output.
         let connection = &mut self.connections[id.0 as usize];
         let is_wanted = wants_reply(connection);
         let out = connection.output.begin();
         let start = out.len();
-        match run(&mut self.core, &call, out) {
+        let ran = match request {
+            None => run(&mut self.core, &call, out),
+            Some(request) => run_request(&mut self.core, &call, request, out),
+        };
+        match ran {
             Ran::Done(gate) => {
                 if is_wanted {
                     connection.output.end(start, gate);
@@ -165,23 +179,21 @@ impl Brick {
             Ran::Wants(wanted) => {
                 out.truncate(start);
                 connection.output.end(start, Gate::OPEN);
-                let args = args.to_owned();
-                let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
+                let work = Work::of(spec, args, request);
+                let gather = Gather::new(Join::Only, protocol, 1).costing(work.memory_bytes());
                 let token = self.open_gather(id, gather);
                 let origin = Origin {
                     member: self.core.member(),
                     token,
                 };
-                let work = Work::Command(spec, args);
                 self.park(work, table, protocol, origin, self.writer(id), wanted);
             }
             Ran::Detour(detour) => {
                 out.truncate(start);
                 connection.output.end(start, Gate::OPEN);
-                let args = args.to_owned();
-                let gather = Gather::new(Join::Only, protocol, 1).costing(args.memory_bytes());
+                let work = Work::of(spec, args, request);
+                let gather = Gather::new(Join::Only, protocol, 1).costing(work.memory_bytes());
                 let token = self.open_gather(id, gather);
-                let work = Work::Command(spec, args);
                 self.detour(detour, work, table, protocol, token, location.leaf);
             }
         }

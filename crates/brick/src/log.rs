@@ -99,6 +99,14 @@ enum Class {
     Unlogged,
 }
 
+impl Prepared {
+    /// Whether it is about one key: not a clear, nor a request that changed nothing.
+    #[inline]
+    pub(crate) const fn has_key(&self) -> bool {
+        matches!(self.kind, Kind::Put | Kind::Delete)
+    }
+}
+
 impl Commits {
     const fn class(self) -> Class {
         match self {
@@ -374,12 +382,30 @@ impl Log {
         }
     }
 
+    /// What a reply waits for that rests on anything of a replicated partition that is pending. Its operations
+    /// commit in order, so it is enough to wait for the last.
+    pub(crate) fn gate_of(&self, partition: PartitionId) -> Gate {
+        let in_flight = self.in_flight.iter().rev();
+        let newest = if self.building.held.has(partition) {
+            Some(self.building.id)
+        } else {
+            let mut waiting = in_flight.filter(|batch| batch.held.has(partition));
+            waiting.next().map(|batch| batch.id)
+        };
+        newest.map_or(Gate::OPEN, |batch| gate(batch, Class::Replicated, partition))
+    }
+
     /// Appends a record that changes no key (a clear, a horizon, one that the cleaner moves);
     /// returns its offset in the batch.
     pub(crate) fn append_bare(&mut self, header: &Header, key: &[u8], value: &[&[u8]]) -> u32 {
         let at = self.building.bytes.len() as u32;
         record::encode(&mut self.building.bytes, header, key, value);
         at
+    }
+
+    /// Appends a record that says nothing but that a request was executed.
+    pub(crate) fn append_id(&mut self, header: &Header, outcome: Option<&[u8]>) {
+        record::encode_with(&mut self.building.bytes, header, outcome, b"", &[]);
     }
 
     /// Prepares a put or delete of one key as a record of its own. A replicated one without a log is
@@ -391,13 +417,14 @@ impl Log {
         header: &Header,
         name: &[u8],
         value: &[&[u8]],
+        outcome: Option<&[u8]>,
         commits: Commits,
         writer: Writer,
     ) -> Option<HeldId> {
         let class = commits.class();
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();
-        let len = record::encode(buffer, header, name, value);
+        let len = record::encode_with(buffer, header, outcome, name, value);
         let end = record_at + len;
         let value_len: usize = value.iter().map(|piece| piece.len()).sum();
         let prepared = Prepared {
@@ -427,6 +454,7 @@ impl Log {
         &mut self,
         header: &Header,
         value: &[u8],
+        outcome: Option<&[u8]>,
         entries: impl Iterator<Item = Prepared>,
         commits: Commits,
         writer: Writer,
@@ -434,7 +462,7 @@ impl Log {
         let class = commits.class();
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();
-        let len = record::encode(buffer, header, b"", &[value]);
+        let len = record::encode_with(buffer, header, outcome, b"", &[value]);
         let base = (record_at + len - value.len()) as u32;
         self.building.only_frees = false;
         let mut count = 0;
@@ -459,16 +487,34 @@ impl Log {
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();
         let len = record::encode(buffer, header, b"", &[]);
-        self.push_clear(key, header.op, record_at, class);
+        self.push_keyless(key, header.kind, header.op, record_at, class);
         self.hold(commits, record_at, len, 1)
     }
 
-    /// A clear is not in `newest`: it is about no key, and commands see it through their partition.
-    fn push_clear(&mut self, key: KeyRef, op: Op, record_at: usize, class: Class) {
+    /// Prepares a record that says nothing but that a request was executed; as [`Self::prepare`]. `key` names
+    /// the partition.
+    pub(crate) fn prepare_id(
+        &mut self,
+        key: KeyRef,
+        header: &Header,
+        outcome: Option<&[u8]>,
+        commits: Commits,
+    ) -> Option<HeldId> {
+        let class = commits.class();
+        let buffer = self.building.buffer_mut(class);
+        let record_at = buffer.len();
+        let len = record::encode_with(buffer, header, outcome, b"", &[]);
+        self.push_keyless(key, header.kind, header.op, record_at, class);
+        self.hold(commits, record_at, len, 1)
+    }
+
+    /// A clear, or a request that changed nothing, is not in `newest`: it is about no key, and commands see it
+    /// through their partition.
+    fn push_keyless(&mut self, key: KeyRef, kind: Kind, op: Op, record_at: usize, class: Class) {
         let at = record_at as u32;
         self.building.lists.of_mut(class).push(Prepared {
             key,
-            kind: Kind::Clear,
+            kind,
             op,
             raw: false,
             expires_at: None,

@@ -173,6 +173,7 @@ impl Core {
                 committed: Op(0),
                 inherited: Op(0),
                 cleared: Op(0),
+                requests: None,
                 claimed: Op(0),
             });
             self.replicas.place(id, table, leaf);

@@ -8,10 +8,9 @@
 //! - What a `Drop` record ends is not put back, wherever it stood before (rule 21).
 
 use crate::core::Core;
-use crate::effect::Recovered;
+use crate::effect::{HintItem, Recovered};
 use crate::log::HeldId;
 use brickyard_replication::{Entry, Host, LogMark, Rebuild, Restored};
-use brickyard_table::Value;
 use brickyard_types::record::{self, Header, Kind};
 use brickyard_types::{Durability, Incarnation, PartitionId, Position};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -29,8 +28,8 @@ enum Body {
     /// Known from a hint file alone.
     Hint {
         header: Header,
-        key: Vec<u8>,
-        value_len: u32,
+        outcome: Option<Vec<u8>>,
+        items: Vec<(HintItem<'static>, Vec<u8>)>,
     },
 }
 
@@ -70,20 +69,36 @@ impl Core {
         let (value, kept): (&[u8], Kept) = match recovered {
             Recovered::Record { record, position } => {
                 let mut raw = Vec::with_capacity(record.len);
-                record::encode(&mut raw, &record.header, record.key, &[record.value]);
+                record::encode_with(
+                    &mut raw,
+                    &record.header,
+                    record.outcome,
+                    record.key,
+                    &[record.value],
+                );
                 let body = Body::Record(raw);
                 (record.value, Kept { body, position })
             }
             Recovered::Hint {
                 header,
-                key,
-                value_len,
+                outcome,
+                items,
                 position,
             } => {
+                let named = |item: &HintItem<'_>| {
+                    let nameless = HintItem {
+                        kind: item.kind,
+                        flags: item.flags,
+                        key: b"",
+                        value_len: item.value_len,
+                        expires_at: item.expires_at,
+                    };
+                    (nameless, item.key.to_vec())
+                };
                 let body = Body::Hint {
                     header,
-                    key: key.to_vec(),
-                    value_len,
+                    outcome: outcome.map(<[u8]>::to_vec),
+                    items: items.iter().map(named).collect(),
                 };
                 (&[], Kept { body, position })
             }
@@ -113,24 +128,26 @@ impl Core {
             }
             Body::Hint {
                 header,
-                key,
-                value_len,
+                outcome,
+                items,
             } => {
-                let value = Value::Cold {
-                    len: *value_len as usize,
-                };
-                self.recover_item(*header, key, value, kept.position);
+                let items: Vec<HintItem<'_>> = items
+                    .iter()
+                    .map(|(item, key)| HintItem { key, ..*item })
+                    .collect();
+                self.recover_hint(header, outcome.as_deref(), &items, kept.position);
             }
         }
     }
 
     fn drop_contents(&mut self, table: usize, leaf: usize) {
-        let Some(state) = self.table_mut(table) else {
+        let Some(Some(state)) = self.tables.get_mut(table) else {
             return;
         };
         if let Some(Some(partition)) = state.partitions.get_mut(leaf) {
             state.table.drop_partition(partition.local);
             partition.local = state.table.add_partition();
+            partition.drop_requests(&mut self.requests_known);
             self.has_buried = true;
         }
     }

@@ -11,7 +11,7 @@
 
 use crate::brick::Brick;
 use crate::core::Core;
-use crate::effect::{BatchId, Damage, Recovered};
+use crate::effect::{BatchId, Damage, HintItem, Recovered};
 use brickyard_table::{KeyHash, Put, Value};
 use brickyard_types::record::{self, HEADER_BYTES, Header, Kind, Record, flag};
 use brickyard_types::{Medium, Op, PartitionId, Position, SegmentId};
@@ -47,21 +47,17 @@ impl Brick {
         match recovered {
             Recovered::Hint {
                 header,
-                key,
-                value_len,
+                outcome,
+                items,
                 position,
-            } => {
-                let value = Value::Cold {
-                    len: value_len as usize,
-                };
-                self.core.recover_item(header, key, value, position);
-            }
+            } => self.core.recover_hint(&header, outcome, items, position),
             Recovered::Record { record, position } => self.core.recover_record(&record, position),
         }
     }
 
     /// Takes note that a part of the log is unreadable.
     pub fn on_damage(&mut self, damage: Damage) {
+        let now = self.core.unix;
         let records_max = damage.len / HEADER_BYTES as u64 + 1;
         for (id, op) in &damage.partitions {
             if self.core.is_replicated(*id) {
@@ -73,6 +69,7 @@ impl Brick {
                 let Some(partition) = state.partition_mut(*id) else {
                     continue;
                 };
+                partition.doubt_requests(now);
                 match op {
                     Some(op) => {
                         partition.damaged = partition.damaged.max(*op);
@@ -115,6 +112,10 @@ impl Brick {
 impl Core {
     /// Puts a whole record back.
     pub(crate) fn recover_record(&mut self, record: &Record<'_>, position: Position) {
+        self.note_record(record, BatchId(0));
+        if record.value.is_empty() && record.header.kind == Kind::Batch {
+            return self.recover_op(&record.header);
+        }
         if record.header.kind != Kind::Batch {
             let value = Value::Hot(record.value);
             return self.recover_item(record.header, record.key, value, position);
@@ -128,6 +129,45 @@ impl Core {
                 ..record.header
             };
             self.recover_item(header, entry.key, Value::Hot(entry.value), position);
+        }
+    }
+
+    /// Puts back what a hint file knows of a record.
+    pub(crate) fn recover_hint(
+        &mut self,
+        header: &Header,
+        outcome: Option<&[u8]>,
+        items: &[HintItem<'_>],
+        position: Position,
+    ) {
+        if let Some(id) = header.request {
+            self.note_id(header, id, outcome, BatchId(0));
+        }
+        if items.is_empty() {
+            self.recover_op(header);
+        }
+        for item in items {
+            let header = Header {
+                kind: item.kind,
+                flags: item.flags,
+                expires_at: item.expires_at,
+                ..*header
+            };
+            let value = Value::Cold {
+                len: item.value_len as usize,
+            };
+            self.recover_item(header, item.key, value, position);
+        }
+    }
+
+    /// Takes note of an op that changed nothing.
+    fn recover_op(&mut self, header: &Header) {
+        if let Ok((table, leaf)) = self.place_of(header.partition)
+            && let Some(Some(partition)) = self
+                .table_mut(table)
+                .and_then(|it| it.partitions.get_mut(leaf))
+        {
+            partition.op = partition.op.max(header.op);
         }
     }
 

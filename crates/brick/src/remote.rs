@@ -3,26 +3,29 @@
 //! In:  [`Forward`]s for other nodes; messages of theirs. Out: bytes for the peer's stream; replies for clients.
 //!
 //! Invariants:
-//! - A request that may have been executed is never sent again: when its stream breaks, or its time is up, its
-//!   client is told that nobody knows (PROTOCOL rules 19 and 25). One that only reads, or was not sent, is
-//!   placed anew.
+//! - A request that may have been executed is sent again only with an id, by which it is recognised; without one,
+//!   or when its time is up, its client is told that nobody knows (PROTOCOL rules 19 and 25). One that only
+//!   reads, or was not sent, is placed anew.
 //! - What a peer sent is believed in nothing before it was decoded as a whole.
 //!
 //! Layout of a message, little-endian: `1, id u64, connection u32, table u32, protocol u8, work` for a request,
 //! `2, id u64, misplaced u8, bytes` for a reply. Work: `0, command`, `1, count u32, steps, count u32, watches`
-//! or `2, share u64, command`; a command is `count u32` arguments, the first its name; an argument `len u32, bytes`.
+//! `2, share u64, command`, or `3, client u64, sequence u64, again u8, command`; a command is `count u32` arguments, the first its name; an argument `len u32, bytes`.
 
 use crate::brick::Brick;
 use crate::connection::ConnectionId;
+use crate::core::Core;
 use crate::forward::{Forward, ForwardReply, ForwardRequest, Origin, Token, Work};
-use crate::keyed::error_line;
+use crate::keyed::{error_line, honest_reply};
 use crate::output::{Gate, HoleId};
+use crate::requests::{OwnIds, Request};
 use crate::stall::{Lane, Lanes};
 use crate::transaction::{Step, Transaction, Watch};
 use crate::watch::Version;
-use brickyard_command::{ErrorReply, OwnedArgs, Spec, lookup, table::flag};
+use brickyard_command::{ErrorReply, OwnedArgs, Spec, is_data_command, lookup, table::flag};
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::{Member, Seat};
+use brickyard_types::record::RequestId;
 use brickyard_types::{Incarnation, Instant, TableId};
 use brickyard_wire::Protocol;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -50,6 +53,7 @@ pub(crate) struct Remotes {
     replies: VecDeque<(Member, Vec<u8>)>,
     reply_bytes: usize,
     pub(crate) lanes: Lanes,
+    pub(crate) ids: OwnIds,
 }
 
 /// Bytes of replies that wait for peers that do not read; past that nothing more is executed for peers.
@@ -80,6 +84,13 @@ impl Remotes {
         Some(remote)
     }
 
+    /// Whether something of the lane was sent after this request, to another brick than this one.
+    fn is_overtaken(&self, id: u64, lane: Option<Lane>, peer: Seat) -> bool {
+        let mut later = self.pending.range(id + 1..);
+        lane.is_some()
+            && later.any(|(_, it)| it.lane == lane && it.sent.is_some_and(|seat| seat != peer))
+    }
+
     /// Whether something of the lane was sent after this request.
     fn has_later(&self, id: u64, lane: Lane) -> bool {
         let mut later = self.pending.range(id + 1..);
@@ -91,6 +102,7 @@ impl Remotes {
 pub(crate) fn only_reads(work: &Work) -> bool {
     match work {
         Work::Command(spec, _) | Work::Share(spec, ..) => spec.has(flag::READONLY),
+        Work::Request(..) => false,
         Work::Transaction(transaction) => transaction.steps.iter().all(|step| match step {
             Step::Command(spec, _) => spec.has(flag::READONLY),
             Step::Later => true,
@@ -156,6 +168,17 @@ impl Brick {
             let Some(id) = self.remotes.unsent.pop_front() else {
                 return;
             };
+            let Some(remote) = self.remotes.pending.get(&id) else {
+                continue;
+            };
+            if self.core.has_moved(remote) {
+                // Another brick is primary now, or this one: it need not wait for the former.
+                if let Some(remote) = self.remotes.take(id) {
+                    self.core.replicas.wake();
+                    self.stall_remote(remote);
+                }
+                continue;
+            }
             let Some(remote) = self.remotes.pending.get_mut(&id) else {
                 continue;
             };
@@ -222,12 +245,38 @@ impl Brick {
             let is_overtaken = remote
                 .lane
                 .is_some_and(|lane| self.remotes.has_later(id, lane));
+            if is_overtaken && remote.request.work.was_lost() {
+                let reason = "the key's partition is changing hands";
+                return self.tell_unknown(remote.request.token, reason);
+            }
             if is_overtaken || matches!(remote.request.work, Work::Share(..)) {
                 return self.refuse_unplaced(remote.request.token);
             }
             return self.stall_remote(remote);
         }
-        self.on_part(remote.request.token, reply.bytes, Gate::OPEN);
+        let Some(remote) = self.ask_again(id, remote, peer, &reply.bytes) else {
+            return;
+        };
+        let bytes = match &remote.request.work {
+            Work::Request(request, ..) => honest_reply(*request, reply.bytes),
+            _ => reply.bytes,
+        };
+        self.on_part(remote.request.token, bytes, Gate::OPEN);
+    }
+
+    /// Places a request with an id anew if its reply is none; else gives it back.
+    fn ask_again(&mut self, id: u64, mut remote: Remote, peer: Seat, reply: &[u8]) -> Option<Remote> {
+        let is_in_time = remote.request.until > self.core.now;
+        let is_overtaken = self.remotes.is_overtaken(id, remote.lane, peer);
+        let now = self.core.unix;
+        let Work::Request(request, ..) = &mut remote.request.work else {
+            return Some(remote);
+        };
+        if !is_in_time || is_overtaken || !self.remotes.ids.revise(request, reply, now) {
+            return Some(remote);
+        }
+        self.stall_remote(remote);
+        None
     }
 
     fn stall_remote(&mut self, remote: Remote) {
@@ -257,11 +306,17 @@ impl Brick {
             .map(|(id, _)| *id)
             .collect();
         for id in lost {
-            let Some(remote) = self.remotes.take(id) else {
+            let Some(mut remote) = self.remotes.take(id) else {
                 continue;
             };
             self.core.replicas.wake();
-            if !only_reads(&remote.request.work) {
+            let is_overtaken = self.remotes.is_overtaken(id, remote.lane, peer);
+            if let Work::Request(request, ..) = &mut remote.request.work
+                && !is_overtaken
+            {
+                request.lose();
+                self.stall_remote(remote);
+            } else if !only_reads(&remote.request.work) {
                 let reason = format!("the connection to brick {} broke", remote.to);
                 self.tell_unknown(remote.request.token, &reason);
             } else if matches!(remote.request.work, Work::Share(..)) {
@@ -289,7 +344,8 @@ impl Brick {
             self.core.replicas.wake();
             let token = remote.request.token;
             let reason = format!("brick {} did not answer in time", remote.to);
-            if remote.sent.is_some() && !only_reads(&remote.request.work) {
+            let was_sent = remote.sent.is_some() || remote.request.work.was_lost();
+            if was_sent && !only_reads(&remote.request.work) {
                 self.tell_unknown(token, &reason);
             } else {
                 let error = ErrorReply::new(format!(
@@ -321,6 +377,19 @@ fn too_long(token: Token) -> ForwardReply {
     }
 }
 
+impl Core {
+    /// Whether what a request is about has another primary than the one that it is for.
+    fn has_moved(&self, remote: &Remote) -> bool {
+        let key = remote.request.work.first_key();
+        let table = self.table_by_id.get(&remote.request.table).copied();
+        let owner = table.zip(key).and_then(|(table, key)| {
+            let location = self.locate(table, key)?;
+            Some(self.table(table)?.owner(location.leaf))
+        });
+        owner.is_some_and(|owner| owner != remote.to)
+    }
+}
+
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
     out.extend_from_slice(bytes);
@@ -345,6 +414,13 @@ fn encode_request(out: &mut Vec<u8>, id: u64, request: &ForwardRequest) {
     match &request.work {
         Work::Command(spec, args) => {
             out.push(0);
+            put_command(out, spec, args);
+        }
+        Work::Request(request, spec, args) => {
+            out.push(3);
+            out.extend_from_slice(&request.id.client.to_le_bytes());
+            out.extend_from_slice(&request.id.sequence.to_le_bytes());
+            out.push(u8::from(request.is_again));
             put_command(out, spec, args);
         }
         Work::Share(spec, args, share) => {
@@ -433,6 +509,20 @@ impl<'a> Input<'a> {
             0 => {
                 let (spec, args) = self.command()?;
                 return Some(Work::Command(spec, args));
+            }
+            3 => {
+                let id = RequestId {
+                    client: self.u64()?,
+                    sequence: self.u64()?,
+                };
+                let request = Request {
+                    id,
+                    is_again: self.u8()? != 0,
+                    was_lost: false,
+                };
+                let (spec, args) = self.command()?;
+                let is_write = is_data_command(spec.id) && spec.has(flag::WRITE);
+                return is_write.then_some(Work::Request(request, spec, args));
             }
             2 => {
                 let share = self.u64()?;

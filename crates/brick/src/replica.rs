@@ -459,6 +459,7 @@ impl Host for Core {
         let commits = self.commits_of(table, leaf)?;
         let prepared = self.prepared_of(table, leaf, record, raw)?;
         let held = self.log.hold_known(raw, prepared.into_iter(), commits);
+        self.note_record(record, self.log.building_id());
         let op = record.header.op;
         let gate = self.log.gate(commits);
         if let Some(partition) = self.partition_of(record.header.partition) {
@@ -541,9 +542,12 @@ impl Host for Core {
             return;
         };
         self.log.undo(&gone);
+        let mut known = self.requests_known;
         if let Some(it) = self.partition_of(partition) {
             it.op = it.op.min(Op(op.0 - 1));
+            it.cut_requests(&mut known, op);
         }
+        self.requests_known = known;
         self.find_clear(partition);
         self.replicas.lost.push(Lost::Of(partition, batch));
         self.replicas.wake();
@@ -558,6 +562,7 @@ impl Host for Core {
         let (table, leaf) = self.place_of(partition)?;
         let commits = self.commits_of(table, leaf)?;
         let prepared = self.prepared_of(table, leaf, record, raw)?;
+        self.note_record(record, self.log.building_id());
         if self.mark(commits) == LogMark::NONE {
             let Self {
                 tables, has_buried, ..
@@ -598,6 +603,7 @@ impl Host for Core {
         self.log.disown(table as u32, former);
         held.horizon = at;
         held.clear = None;
+        held.drop_requests(&mut self.requests_known);
         held.damaged = Op(0);
         self.has_buried = true;
         self.append_drop(table, &held);

@@ -82,6 +82,7 @@ impl Brick {
                 self.execute_save(id, spec, args)
             }
             Id::Info => self.info(id, args),
+            Id::Request => self.execute_request(id, spec, args),
             _ if spec.name.starts_with("client") => self.execute_client(id, spec, args),
             _ if spec.name.starts_with("cluster") => self.execute_cluster(id, spec, args),
             _ if spec.name.starts_with("config") => self.execute_config(id, spec, args),

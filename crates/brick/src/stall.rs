@@ -10,7 +10,7 @@ use crate::brick::Brick;
 use crate::connection::ConnectionId;
 use crate::core::Core;
 use crate::forward::{Forward, ForwardReply, ForwardRequest, Origin, Work};
-use crate::keyed::{dropped_table, error_line};
+use crate::keyed::{dropped_table, error_line, honest_line};
 use crate::output::{Gate, Lost};
 use brickyard_command::ErrorReply;
 use brickyard_routing::Member;
@@ -186,7 +186,7 @@ impl Brick {
 
     fn place_again(&mut self, request: ForwardRequest, origin: Origin, until: Instant) {
         let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
-            return self.complete(origin, error_line(&dropped_table()), Gate::OPEN);
+            return self.complete(origin, honest_line(&request.work, &dropped_table()), Gate::OPEN);
         };
         let ForwardRequest {
             token,
@@ -219,7 +219,8 @@ impl Brick {
                  are in sync, or this node has lost the control plane; the command was not executed, try again"
                     .to_owned(),
             );
-            self.complete(stalled.origin, error_line(&error), Gate::OPEN);
+            let line = honest_line(&stalled.request.work, &error);
+            self.complete(stalled.origin, line, Gate::OPEN);
         }
     }
 

@@ -20,6 +20,7 @@ mod write;
 use crate::core::{Core, Partition, TableState};
 use crate::log::{KeyRef, Writer};
 use crate::output::Gate;
+use crate::requests::{Request, kept};
 use crate::settings::Settings;
 use crate::transaction::Watch;
 use crate::watch::Version;
@@ -27,6 +28,7 @@ use brickyard_command::{ErrorReply, Failure, Keyspace};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
 use brickyard_types::{Eviction, Medium, Op, Position};
+use write::Named;
 
 /// A value of a `disk` table that was read back for a parked command.
 #[derive(Debug, Clone)]
@@ -253,7 +255,44 @@ impl<'a> View<'a> {
             self.remove_expired();
         }
         if self.asker.writes_many {
-            self.write_staged();
+            self.write_staged(None);
+        }
+        Finished {
+            gate: self.gate,
+            wanted: Vec::new(),
+            detour: None,
+        }
+    }
+
+    /// Ends a request with an id: `reply` is its outcome, an error if it has failed. What it wrote carries both;
+    /// if it wrote nothing they are noted all the same where another attempt may be under way, which must not
+    /// come to another end.
+    pub(crate) fn finish_request(
+        mut self,
+        request: Request,
+        reply: &[u8],
+        has_failed: bool,
+    ) -> Finished {
+        if has_failed {
+            self.core.staging.clear();
+        }
+        let detour = self.detour();
+        if detour.is_some() || !self.wanted.is_empty() {
+            return Finished {
+                gate: Gate::OPEN,
+                wanted: self.wanted,
+                detour,
+            };
+        }
+        if !self.expired.is_empty() {
+            self.remove_expired();
+        }
+        let has_staged = self.core.staging.live().next().is_some();
+        if has_staged || request.is_again {
+            self.write_staged(Some(Named {
+                id: request.id,
+                outcome: kept(reply),
+            }));
         }
         Finished {
             gate: self.gate,

@@ -8,44 +8,15 @@
 //! - Its cost is given back exactly once.
 
 use crate::{
-    Error,
-    command::{Place, Shape},
-    connection::Request,
-    endpoint::Peer,
-    retry::Failure,
+    Error, command::Place, connection::Request, endpoint::Peer, prepared::Prepared, retry::{Failure, Nature},
     router::Router,
 };
-use brickyard_wire::{Value, encode_request};
+use brickyard_wire::{Fate, Value, fate};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
-
-/// A request that is ready to be sent.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) shape: Shape,
-    /// By which a read prefers one replica.
-    pub(crate) key_hash: u64,
-}
-
-/// Room for the counts and lengths of a short request.
-const FRAME_BYTES: usize = 16;
-
-impl Prepared {
-    pub(crate) fn new<A: AsRef<[u8]>>(shape: Shape, key_hash: u64, words: &[A]) -> Self {
-        let len = words.iter().map(|word| word.as_ref().len() + FRAME_BYTES);
-        let mut bytes = Vec::with_capacity(len.sum::<usize>() + FRAME_BYTES);
-        encode_request(&mut bytes, words);
-        Self {
-            bytes,
-            shape,
-            key_hash,
-        }
-    }
-}
 
 /// How a call may be routed and sent again.
 #[derive(Clone, Debug)]
@@ -66,8 +37,10 @@ pub(crate) struct Call {
     pub(crate) route: Route,
     /// Attempts that have been made, the current one included.
     pub(crate) attempt: u32,
-    /// Whether an attempt has left and not been answered; only a read goes on after that.
+    /// Whether an attempt has left and not been answered; only a read, or what has an id, goes on after that.
     pub(crate) has_left: bool,
+    /// The number of its id, once it was prepared for a server that knows ids.
+    sequence: Option<u64>,
     started: Instant,
     deadline: Instant,
     patience: Instant,
@@ -96,6 +69,7 @@ impl Call {
             route,
             attempt: 1,
             has_left: false,
+            sequence: None,
             started,
             deadline,
             patience: deadline,
@@ -125,14 +99,66 @@ impl Call {
         self.deadline.saturating_duration_since(self.started)
     }
 
+    /// What it is, as to sending it again.
+    pub(crate) const fn nature(&self) -> Nature {
+        if self.is_read() {
+            Nature::Read
+        } else if self.sequence.is_some() {
+            Nature::Named
+        } else {
+            Nature::Plain
+        }
+    }
+
+    /// Makes the bytes of the attempt: with an id, if the server knows ids. False if it cannot be asked, since
+    /// an attempt with an id may have been executed.
+    pub(crate) fn prepare(&mut self, has_ids: bool) -> bool {
+        if !self.prepared.is_nameable() {
+            return true;
+        }
+        if !has_ids {
+            self.prepared.put_plain();
+            let was_named = self.sequence.take().is_some();
+            return !(was_named && self.has_left);
+        }
+        let ids = &self.router.setting.ids;
+        let sequence = *self.sequence.get_or_insert_with(|| ids.next());
+        self.prepared.put_id(ids.client, sequence, self.has_left);
+        true
+    }
+
+    /// The id was refused for being too low, and the command not executed: the next attempt has another.
+    pub(crate) fn rename(&mut self, floor: u64) {
+        self.router.setting.ids.raise(floor);
+        self.sequence = None;
+    }
+
+    /// What is true of the call as a whole when its last attempt ended so.
+    pub(crate) fn honest(&self, error: Error) -> Error {
+        if !self.has_left || self.is_read() {
+            return error;
+        }
+        let is_about_the_attempt = match &error {
+            Error::Refused { text } => fate(text.as_bytes()) == Fate::NotExecuted,
+            Error::Unreachable { .. } | Error::Closed => true,
+            _ => false,
+        };
+        if is_about_the_attempt {
+            Error::unknown(format!("an earlier attempt was lost, and the last one: {error}"))
+        } else {
+            error
+        }
+    }
+
     /// It is given to a connection of `peer`.
     ///
-    /// A read leaves half of its time for asking somebody else. A write may not be sent twice, so its time is
-    /// all for this attempt.
+    /// A read, or a write with an id, leaves half of its time for asking somebody else. Another write may not be
+    /// sent twice, so its time is all for this attempt.
     pub(crate) fn on_handed_to(&mut self, peer: &Arc<Peer>, now: Instant) {
         peer.add_load();
         self.peer = Some(Arc::clone(peer));
-        self.patience = if self.is_read() {
+        let gets_id = peer.has_ids() && self.prepared.is_nameable();
+        self.patience = if self.is_read() || gets_id {
             now + self.deadline.saturating_duration_since(now) / 2
         } else {
             self.deadline
@@ -183,7 +209,7 @@ impl Drop for Call {
     fn drop(&mut self) {
         let was_sent = self.take_back().is_some();
         if self.reply.is_some() {
-            let outcome = if was_sent && !self.is_read() {
+            let outcome = if (was_sent || self.has_left) && !self.is_read() {
                 Error::unknown("the runtime stopped before it was answered")
             } else {
                 Error::Closed
@@ -195,7 +221,7 @@ impl Drop for Call {
 
 impl Request for Box<Call> {
     fn bytes(&self) -> &[u8] {
-        &self.prepared.bytes
+        self.prepared.bytes()
     }
 
     fn deadline(&self) -> Instant {

@@ -15,7 +15,7 @@ use std::{
     hash::Hasher,
     sync::{
         Arc,
-        atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -35,6 +35,8 @@ pub(crate) struct Peer {
     /// The same on every client, for rendezvous hashing.
     pub(crate) identity: u64,
     kind: AtomicU8,
+    /// It recognises writes by their ids.
+    has_ids: AtomicBool,
     /// Calls that were handed to its connections and are not over.
     load: AtomicUsize,
     /// Until when it is left alone, in nanoseconds after `epoch`; 0: it may be asked.
@@ -48,6 +50,7 @@ impl Peer {
             address: address.to_owned(),
             identity: identity(address),
             kind: AtomicU8::new(kind as u8),
+            has_ids: AtomicBool::new(false),
             load: AtomicUsize::new(0),
             down_until: AtomicU64::new(0),
             epoch: Instant::now(),
@@ -64,6 +67,14 @@ impl Peer {
 
     pub(crate) fn set_kind(&self, kind: Kind) {
         self.kind.store(kind as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_ids(&self) -> bool {
+        self.has_ids.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_ids(&self, has_ids: bool) {
+        self.has_ids.store(has_ids, Ordering::Relaxed);
     }
 
     pub(crate) fn load(&self) -> usize {

@@ -7,7 +7,7 @@
 //! - What had to wait is held by its future, so that the caller pays for it and not the library; it is sent
 //!   when its turn comes while the future is polled, and never if the future is dropped before.
 
-use crate::{Error, call::Prepared, router::Router};
+use crate::{Error, prepared::Prepared, router::Router};
 use brickyard_wire::Value;
 use std::{
     fmt,
@@ -75,7 +75,7 @@ impl<T> Pending<T> {
         times: (Instant, Instant),
         convert: Convert<T>,
     ) -> Self {
-        let cost = router.client.budget.cost(prepared.bytes.len());
+        let cost = router.client.budget.cost(prepared.bytes().len());
         let state = if router.client.budget.try_take(cost) {
             State::Sent(router.start(prepared, cost, times), convert)
         } else {

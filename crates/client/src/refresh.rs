@@ -9,7 +9,7 @@
 
 use crate::{
     Error,
-    call::Prepared,
+    prepared::Prepared,
     command::{Place, Shape},
     map::{SlotMap, host_of},
     router::Router,

@@ -3,18 +3,16 @@
 //! In:  what happened ([`Failure`]) and whether the call writes. Out: a [`Verdict`].
 //!
 //! Invariants:
-//! - A write is sent again only when it is known that it was not executed and will not be.
+//! - A write without an id is sent again only when it is known that it was not executed and will not be. One
+//!   with an id is executed once however often it is sent.
 //! - What is refused for good (syntax, types, rights, a full table) is not sent again.
-//!
-//! The one place that decides it: an id that lets a server recognise a write that it has executed would be
-//! looked at here, and nowhere else, to send a write again after [`Failure::Lost`].
 //!
 //! Not here: when and where it is sent again (`router`).
 //! Source: docs/wire.md, "What an error promises".
 
 use crate::{Error, map::join, random::Random};
 use brickyard_types::Slot;
-use brickyard_wire::{Fate, fate};
+use brickyard_wire::{Fate, fate, is_past_asking};
 use std::time::Duration;
 
 /// The first pause, and the longest.
@@ -65,8 +63,34 @@ pub(crate) enum Again {
     },
 }
 
+/// What a call is, as to sending it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nature {
+    /// It changes nothing.
+    Read,
+    /// A write that servers recognise when it comes again.
+    Named,
+    /// A write that is executed as often as it is sent.
+    Plain,
+}
+
+impl Failure {
+    /// Whether the attempt may have been executed, and asking again would tell.
+    pub(crate) fn is_open(&self, nature: Nature) -> bool {
+        match self {
+            Self::Lost(_) | Self::Silent => true,
+            Self::Reply(line) => {
+                nature == Nature::Named && fate(line) == Fate::Unknown && !is_past_asking(line)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Decides about a call of which `attempt` attempts (the first is 1) have failed, the last with `failure`.
-pub(crate) fn judge(failure: Failure, is_read: bool, attempt: u32, allowance: Duration) -> Verdict {
+pub(crate) fn judge(failure: Failure, nature: Nature, attempt: u32, allowance: Duration) -> Verdict {
+    let is_read = nature == Nature::Read;
+    let is_open = failure.is_open(nature);
     let again = |is_map_old, otherwise| Verdict::Again {
         again: Again::AfterPause { is_map_old },
         otherwise,
@@ -84,9 +108,15 @@ pub(crate) fn judge(failure: Failure, is_read: bool, attempt: u32, allowance: Du
                 _ => Verdict::Fail(error),
             }
         }
+        Failure::Reply(line) if is_open => again(true, Error::from_reply(&line)),
         Failure::Reply(line) | Failure::Handshake(line) => Verdict::Fail(Error::from_reply(&line)),
         Failure::NotSent(reason) => again(true, Error::unreachable(reason)),
         Failure::Lost(_) | Failure::Silent if is_read => again(true, timeout),
+        Failure::Lost(reason) if nature == Nature::Named => again(true, Error::unknown(reason)),
+        Failure::Silent if nature == Nature::Named => again(
+            true,
+            Error::unknown(format!("it was sent, and not answered within {allowance:?}")),
+        ),
         Failure::Lost(reason) => Verdict::Fail(Error::unknown(reason)),
         Failure::Late | Failure::LateUnsent if is_read => Verdict::Fail(timeout),
         Failure::Silent | Failure::Late => Verdict::Fail(Error::unknown(format!(

@@ -3,7 +3,8 @@ use super::*;
 const ALLOWANCE: Duration = Duration::from_secs(1);
 
 fn judged(failure: Failure, is_read: bool) -> Verdict {
-    judge(failure, is_read, 1, ALLOWANCE)
+    let nature = if is_read { Nature::Read } else { Nature::Plain };
+    judge(failure, nature, 1, ALLOWANCE)
 }
 
 fn reply(line: &str) -> Failure {
@@ -66,6 +67,34 @@ fn a_write_is_never_sent_again_once_its_fate_is_open() {
 }
 
 #[test]
+fn a_write_with_an_id_is_sent_again_until_it_is_known_or_past_asking() {
+    let named = |failure: Failure| judge(failure, Nature::Named, 1, ALLOWANCE);
+    for failure in [
+        Failure::Lost("reset".into()),
+        Failure::Silent,
+        reply("UNKNOWNRESULT a view changed"),
+    ] {
+        assert!(failure.is_open(Nature::Named));
+        let verdict = named(failure);
+        assert!(
+            matches!(&verdict, Verdict::Again { otherwise: Error::UnknownOutcome { .. }, .. }),
+            "{verdict:?}"
+        );
+    }
+    for failure in [
+        Failure::Late,
+        reply("UNKNOWNRESULT executed: x"),
+        reply("UNKNOWNRESULT forgotten: x"),
+    ] {
+        let verdict = named(failure);
+        assert!(
+            matches!(verdict, Verdict::Fail(Error::UnknownOutcome { .. })),
+            "{verdict:?}"
+        );
+    }
+}
+
+#[test]
 fn a_read_is_sent_again_until_its_deadline() {
     assert!(is_again(&judged(Failure::Lost("reset".into()), true)));
     assert!(is_again(&judged(Failure::Silent, true)));
@@ -98,7 +127,7 @@ fn moved_is_followed_at_once_but_not_in_circles() {
             other => panic!("{line}: {other:?}"),
         }
     }
-    let fifth = judge(reply("MOVED 3999 a:1"), false, 5, ALLOWANCE);
+    let fifth = judge(reply("MOVED 3999 a:1"), Nature::Plain, 5, ALLOWANCE);
     let expected = Again::AfterPause { is_map_old: true };
     assert!(matches!(fifth, Verdict::Again { again, .. } if again == expected));
     assert_eq!(Again::address("", 7, "here"), "here:7");

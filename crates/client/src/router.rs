@@ -13,19 +13,21 @@
 use crate::{
     Error,
     budget::Budget,
-    call::{Call, Prepared, Route},
+    call::{Call, Route},
     command::Place,
     connection::Greeting,
     endpoint::{Endpoint, Kind, Peer},
+    ids::Ids,
     lane::Setting,
     lard::{Candidate, Lard},
     map::{SlotMap, host_of},
     options::{Options, ReadPolicy},
+    prepared::Prepared,
     random::Random,
     retry::{Again, Failure, Verdict, judge, pause},
 };
 use brickyard_types::Slot;
-use brickyard_wire::Value;
+use brickyard_wire::{Value, ids_up_to};
 use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak, atomic::AtomicBool},
     time::Instant,
@@ -70,8 +72,10 @@ impl Router {
 
     fn make(client: &Arc<Shared>, table: Option<String>, router: &Weak<Self>) -> Self {
         let options = &client.options;
+        let random = Random::new();
         let setting = Arc::new(Setting {
             router: Weak::clone(router),
+            ids: Ids::new(&random),
             greeting: Greeting {
                 user: options.user.clone(),
                 password: options.password.clone(),
@@ -83,7 +87,7 @@ impl Router {
             silence_limit: options.silence_limit,
             reply_limits: options.reply_limits,
             runtime: client.runtime.clone(),
-            random: Random::new(),
+            random,
         });
         let seeds = options.seeds.iter();
         let directory = Directory {
@@ -205,16 +209,25 @@ impl Router {
                 pause(call.attempt + 4, &self.setting.random),
             );
         }
-        call.has_left |= matches!(failure, Failure::Silent | Failure::Lost(_));
-        let verdict = judge(failure, call.is_read(), call.attempt, call.allowance());
+        let nature = call.nature();
+        call.has_left |= failure.is_open(nature);
+        if let Failure::Reply(line) = &failure
+            && let Some(floor) = ids_up_to(line).filter(|_| !call.has_left)
+        {
+            call.rename(floor);
+        }
+        let verdict = judge(failure, nature, call.attempt, call.allowance());
         let (again, otherwise) = match verdict {
-            Verdict::Fail(error) => return call.finish(Err(error)),
+            Verdict::Fail(error) => {
+                let error = call.honest(error);
+                return call.finish(Err(error));
+            }
             // It is no longer true that it was never sent.
-            Verdict::Again { again, .. } if call.has_left => {
+            Verdict::Again { again, .. } if call.has_left && call.is_read() => {
                 let after = call.allowance();
                 (again, Error::Timeout { after })
             }
-            Verdict::Again { again, otherwise } => (again, otherwise),
+            Verdict::Again { again, otherwise } => (again, call.honest(otherwise)),
         };
         if matches!(call.route, Route::Fixed) {
             return call.finish(Err(otherwise));

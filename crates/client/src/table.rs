@@ -9,7 +9,7 @@ mod many;
 
 use crate::{
     Error, Pipeline, Scan,
-    call::Prepared,
+    prepared::Prepared,
     command::{Place, Shape},
     convert,
     pending::{Convert, Pending},

@@ -9,6 +9,7 @@ mod client;
 mod cluster;
 mod config;
 mod connection;
+mod identified;
 mod scan;
 mod server;
 mod table;
@@ -19,6 +20,7 @@ pub use client::{
 pub use cluster::ClusterCommand;
 pub use config::ConfigCommand;
 pub use connection::{AuthArgs, HelloArgs, parse_ping, parse_select};
+pub use identified::RequestArgs;
 pub use scan::ScanArgs;
 pub use server::{
     FlushMode, LatencyCommand, ShutdownArgs, SlowlogCommand, WaitArgs, parse_bgsave, parse_flush,

@@ -6,10 +6,12 @@
 //! records before and behind, which tell it what can be missing. So a damaged log is read twice. That
 //! is rare, and takes no longer than reading the file once more by hand would.
 
-use brickyard_brick::{Brick, Config as BrickConfig, Damage as BrickDamage, Recovered};
+use brickyard_brick::{
+    Brick, Config as BrickConfig, Damage as BrickDamage, HintItem, Recovered,
+};
 use brickyard_metadata::Catalog;
 use brickyard_store::{self as store, Damage, HintRecord, Opened, OsDisk, Tainted};
-use brickyard_types::record::{Header, Kind};
+use brickyard_types::record::Kind;
 use brickyard_types::{BrickId, Op, PartitionId, Position};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -95,27 +97,33 @@ fn replay(
 }
 
 fn recover_hint(brick: &mut Brick, hint: &HintRecord<'_>, position: Position) {
-    let mut put_back = |header: Header, key: &[u8], value_len: usize| {
-        let value_len = u32::try_from(value_len).unwrap_or(u32::MAX);
+    let bounded = |value_len: usize| u32::try_from(value_len).unwrap_or(u32::MAX);
+    let mut put_back = |items: &[HintItem<'_>]| {
         brick.recover(Recovered::Hint {
-            header,
-            key,
-            value_len,
+            header: hint.header,
+            outcome: hint.outcome,
+            items,
             position,
         });
     };
     if hint.header.kind != Kind::Batch {
-        return put_back(hint.header, hint.key, hint.value_len);
+        return put_back(&[HintItem {
+            kind: hint.header.kind,
+            flags: hint.header.flags,
+            key: hint.key,
+            value_len: bounded(hint.value_len),
+            expires_at: hint.header.expires_at,
+        }]);
     }
-    for entry in hint.entries() {
-        let header = Header {
-            kind: entry.kind,
-            flags: hint.header.flags | entry.flags,
-            expires_at: entry.expires_at,
-            ..hint.header
-        };
-        put_back(header, entry.key, entry.value_len);
-    }
+    // As one: a replicated partition's log is counted by its records.
+    let entries = hint.entries().map(|entry| HintItem {
+        kind: entry.kind,
+        flags: hint.header.flags | entry.flags,
+        key: entry.key,
+        value_len: bounded(entry.value_len),
+        expires_at: entry.expires_at,
+    });
+    put_back(&entries.collect::<Vec<_>>());
 }
 
 fn translate(damage: &Damage, brick: BrickId, catalog: &Catalog) -> BrickDamage {

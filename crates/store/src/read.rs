@@ -21,8 +21,8 @@ use brickyard_types::{Op, PartitionId, Position, SegmentId, UnixMillis, View};
 use std::io;
 use std::ops::Range;
 
-/// Bytes that a request id, an origin and a committed op add to a record.
-const EXTRAS_BYTES: usize = 28;
+/// Bytes that a request id, an origin, a committed op and a short outcome add to a record.
+const EXTRAS_BYTES: usize = 36;
 
 /// What is wanted, and from where.
 #[derive(Clone, Copy, Debug)]

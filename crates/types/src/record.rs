@@ -15,7 +15,7 @@
 //!  4  u32 body_crc     CRC-32 of the body
 //!  8  u32 body_len     bytes after the header
 //! 12  u8  kind         1 put, 2 delete, 3 batch, 4 clear, 5 horizon, 6 view start, 7 cut, 8 base, 9 drop
-//! 13  u8  flags        1 moved, 2 raw, 4 request id, 8 origin, 16 committed
+//! 13  u8  flags        1 moved, 2 raw, 4 request id, 8 origin, 16 committed, 32 outcome
 //! 14  u16 key_len
 //! 16  u32 value_len
 //! 20  u32 table
@@ -24,10 +24,11 @@
 //! 32  u64 op
 //! 40  u64 expires_at_ms   0: never
 //! 48  body: [client u64, sequence u64 if flag 4] [origin segment u32 if flag 8]
-//!     [committed op u64 if flag 16] key value
+//!     [committed op u64 if flag 16] [length u8 and outcome if flag 32] key value
 //! ```
 //! A batch's key is empty and its value is a run of entries, each
-//! `kind u8, flags u8, key_len u16, value_len u32, expires_at_ms u64, key, value`.
+//! `kind u8, flags u8, key_len u16, value_len u32, expires_at_ms u64, key, value`. A batch without entries and
+//! with a request id says that the request was executed and changed nothing.
 
 use crate::{Op, PartitionId, SegmentId, TableId, UnixMillis, View};
 
@@ -91,16 +92,22 @@ pub mod flag {
     /// What the primary knew to be committed stands before the key: the record is a replicated
     /// partition's, and may be cut as long as nothing says that it committed.
     pub const COMMITTED: u8 = 16;
+    /// The reply to the request stands before the key.
+    pub const OUTCOME: u8 = 32;
     /// All bits this version knows.
-    pub const ALL: u8 = MOVED | RAW | REQUEST_ID | ORIGIN | COMMITTED;
+    pub const ALL: u8 = MOVED | RAW | REQUEST_ID | ORIGIN | COMMITTED | OUTCOME;
 }
 
+/// Longest reply that a record keeps.
+pub const OUTCOME_BYTES_MAX: usize = u8::MAX as usize;
+
 /// Who asked for a write and as which of its requests; retries carry the same id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId {
-    /// The client, drawn at random by it.
+    /// The client, drawn at random by it. 0 is nobody: such a record says that ids up to its sequence may have
+    /// been forgotten.
     pub client: u64,
-    /// The client's count of its writes.
+    /// Rises from each of the client's writes to the next; about the time, in microseconds since 1970.
     pub sequence: u64,
 }
 
@@ -109,7 +116,8 @@ pub struct RequestId {
 pub struct Header {
     /// What the record says.
     pub kind: Kind,
-    /// [`flag`] bits; [`encode`] sets `REQUEST_ID`, `ORIGIN` and `COMMITTED` from the fields below.
+    /// [`flag`] bits; [`encode`] sets `REQUEST_ID`, `ORIGIN` and `COMMITTED` from the fields below, and
+    /// `OUTCOME` if it is given one.
     pub flags: u8,
     /// The table of the partition.
     pub table: TableId,
@@ -139,6 +147,8 @@ pub struct Record<'a> {
     pub key: &'a [u8],
     /// The value; a batch's entries.
     pub value: &'a [u8],
+    /// The reply to the request, as it was sent, if it was kept.
+    pub outcome: Option<&'a [u8]>,
     /// Length of the whole record in bytes.
     pub len: usize,
 }
@@ -236,10 +246,26 @@ pub const fn encoded_len(key_len: usize, value_len: usize) -> usize {
 /// bounded before).
 #[inline]
 pub fn encode(out: &mut Vec<u8>, header: &Header, key: &[u8], value: &[&[u8]]) -> usize {
+    encode_with(out, header, None, key, value)
+}
+
+/// The same, with the reply to the request that the record answers.
+///
+/// # Panics
+/// As [`encode`]; and if the outcome is longer than [`OUTCOME_BYTES_MAX`].
+#[inline]
+pub fn encode_with(
+    out: &mut Vec<u8>,
+    header: &Header,
+    outcome: Option<&[u8]>,
+    key: &[u8],
+    value: &[&[u8]],
+) -> usize {
     let value_len: usize = value.iter().map(|piece| piece.len()).sum();
     let key_len = u16::try_from(key.len()).expect("key length is bounded at the wire");
     let value_len = u32::try_from(value_len).expect("value length is bounded at the wire");
-    let mut flags = header.flags & !(flag::REQUEST_ID | flag::ORIGIN | flag::COMMITTED);
+    const FROM_FIELDS: u8 = flag::REQUEST_ID | flag::ORIGIN | flag::COMMITTED | flag::OUTCOME;
+    let mut flags = header.flags & !FROM_FIELDS;
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
     if let Some(request) = header.request {
@@ -254,6 +280,11 @@ pub fn encode(out: &mut Vec<u8>, header: &Header, key: &[u8], value: &[&[u8]]) -
     if let Some(committed) = header.committed {
         flags |= flag::COMMITTED;
         out.extend_from_slice(&committed.0.to_le_bytes());
+    }
+    if let Some(outcome) = outcome {
+        flags |= flag::OUTCOME;
+        out.push(u8::try_from(outcome.len()).expect("a longer reply is not kept"));
+        out.extend_from_slice(outcome);
     }
     out.extend_from_slice(key);
     for piece in value {
@@ -335,6 +366,15 @@ pub fn decode(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
         header.committed = Some(Op(u64::from_le_bytes(committed)));
         rest = after;
     }
+    let mut outcome = None;
+    if header.flags & flag::OUTCOME != 0 {
+        let ([len], after) = take::<1>(rest)?;
+        let (kept, after) = after
+            .split_at_checked(usize::from(len))
+            .ok_or(DecodeError::Field { what: "outcome" })?;
+        outcome = Some(kept);
+        rest = after;
+    }
     let (key, value) = rest
         .split_at_checked(head.key_len)
         .ok_or(DecodeError::Field { what: "key_len" })?;
@@ -345,6 +385,7 @@ pub fn decode(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
         header,
         key,
         value,
+        outcome,
         len: head.len,
     })
 }

@@ -41,10 +41,12 @@ fn every_kind_reads_back_with_every_combination_of_flags() {
                 committed: header().committed.filter(|_| flags & flag::COMMITTED != 0),
                 ..header()
             };
+            let outcome = (flags & flag::OUTCOME != 0).then_some(&b":12\r\n"[..]);
             let mut out = Vec::new();
-            let len = encode(&mut out, &header, b"key", &[b"value"]);
+            let len = encode_with(&mut out, &header, outcome, b"key", &[b"value"]);
             let record = decode(&out).unwrap();
             assert_eq!((record.header, record.len), (header, len));
+            assert_eq!(record.outcome, outcome);
             assert_eq!((record.key, record.value), (&b"key"[..], &b"value"[..]));
             assert_eq!(decode_header(&out).unwrap().len, len);
         }
@@ -55,7 +57,7 @@ fn every_kind_reads_back_with_every_combination_of_flags() {
 fn kinds_and_flags_of_a_newer_format_are_refused() {
     let mut out = Vec::new();
     encode(&mut out, &header(), b"key", &[b"value"]);
-    for (at, unknown) in [(12, 0), (12, 10), (12, 128), (13, 32), (13, 128)] {
+    for (at, unknown) in [(12, 0), (12, 10), (12, 128), (13, 64), (13, 128)] {
         let mut bytes = out.clone();
         bytes[at] = unknown;
         let crc = crc32fast::hash(&bytes[4..HEADER_BYTES]);
@@ -68,13 +70,13 @@ fn kinds_and_flags_of_a_newer_format_are_refused() {
 #[test]
 fn optional_fields_stand_before_the_key_in_the_order_of_their_flags() {
     let mut out = Vec::new();
-    encode(&mut out, &header(), b"key", &[b"value"]);
+    encode_with(&mut out, &header(), Some(b"+OK"), b"key", &[b"value"]);
     let mut body = Vec::new();
     body.extend_from_slice(&9_u64.to_le_bytes());
     body.extend_from_slice(&10_u64.to_le_bytes());
     body.extend_from_slice(&4_u32.to_le_bytes());
     body.extend_from_slice(&7_u64.to_le_bytes());
-    body.extend_from_slice(b"keyvalue");
+    body.extend_from_slice(b"\x03+OKkeyvalue");
     assert_eq!(&out[HEADER_BYTES..], body);
 }
 
@@ -109,6 +111,18 @@ fn every_flipped_bit_is_found() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         assert!(decode(&bytes).is_err(), "bit {bit}");
     }
+}
+
+#[test]
+fn outcome_that_does_not_fit_is_an_error() {
+    let mut out = Vec::new();
+    encode_with(&mut out, &header(), Some(b"+OK"), b"", &[]);
+    out[HEADER_BYTES + 28] = 200;
+    let crc = crc32fast::hash(&out[HEADER_BYTES..]);
+    out[4..8].copy_from_slice(&crc.to_le_bytes());
+    let crc = crc32fast::hash(&out[4..HEADER_BYTES]);
+    out[..4].copy_from_slice(&crc.to_le_bytes());
+    assert_eq!(decode(&out), Err(DecodeError::Field { what: "outcome" }));
 }
 
 #[test]

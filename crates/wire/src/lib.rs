@@ -19,10 +19,12 @@
 
 mod error;
 mod fate;
+mod request_id;
 pub mod resp;
 
 pub use error::{ProtocolError, ReplyError};
 pub use fate::{Fate, fate};
+pub use request_id::{IDS_UP_TO, UNKNOWN_EXECUTED, UNKNOWN_FORGOTTEN, ids_up_to, is_past_asking};
 pub use resp::{
     Limits, Protocol, Reply, ReplyDecoder, ReplyLimits, ReplyStep, RequestDecoder, Span, Step,
     Value, encode_request,

@@ -4,8 +4,9 @@ use super::{Move, Sorted};
 use crate::catch_up::is_from;
 use crate::core::Core;
 use crate::log::KeyRef;
+use crate::requests::header_of;
 use brickyard_table::KeyHash;
-use brickyard_types::record::{self, Header, Kind, Record, flag};
+use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
 use brickyard_types::{Op, Position, SegmentId};
 
 impl Core {
@@ -25,6 +26,7 @@ impl Core {
         let Some(&table) = self.table_by_id.get(&header.table) else {
             return;
         };
+        self.move_id(table, record, sorted);
         match header.kind {
             Kind::Put => {
                 self.move_put(table, position, &header, record.key, record.value, sorted);
@@ -69,6 +71,60 @@ impl Core {
         }
     }
 
+    /// Appends the id of a request that the partition remembers again, whatever becomes of its record
+    /// (PROTOCOL rule 19).
+    fn move_id(&mut self, table: usize, record: &Record<'_>, sorted: &mut Sorted) {
+        let Some(id) = record.header.request else {
+            return;
+        };
+        let (id_of, op) = (record.header.partition, record.header.op);
+        let state = self.tables.get_mut(table).and_then(Option::as_mut);
+        let Some((of_table, partition)) =
+            state.and_then(|it| Some((it.id, it.partition_mut(id_of)?)))
+        else {
+            return;
+        };
+        let Some(window) = &partition.requests else {
+            return;
+        };
+        if window.has(id, op) {
+            let header = Header {
+                view: record.header.view,
+                request: Some(id),
+                ..header_of(partition, of_table, op)
+            };
+            let before = self.log.building_len();
+            self.log.append_id(&header, record.outcome);
+            sorted.kept += (self.log.building_len() - before) as u64;
+        } else if id.sequence <= window.floor() {
+            sorted.floors.insert((table, id_of), op);
+        }
+    }
+
+    /// Appends what partitions have forgotten of requests, once for all that a chunk had of it.
+    pub(super) fn put_floors(&mut self, sorted: &mut Sorted) {
+        for ((table, id), op) in std::mem::take(&mut sorted.floors) {
+            let state = self.tables.get_mut(table).and_then(Option::as_mut);
+            let Some((of_table, partition)) =
+                state.and_then(|it| Some((it.id, it.partition_mut(id)?)))
+            else {
+                continue;
+            };
+            let floor = partition.requests.as_ref().map_or(0, |it| it.floor());
+            let nobody = RequestId {
+                client: 0,
+                sequence: floor,
+            };
+            let header = Header {
+                request: Some(nobody),
+                ..header_of(partition, of_table, op)
+            };
+            let before = self.log.building_len();
+            self.log.append_id(&header, None);
+            sorted.kept += (self.log.building_len() - before) as u64;
+        }
+    }
+
     fn move_put(
         &mut self,
         table: usize,
@@ -108,6 +164,7 @@ impl Core {
         }
         let header = Header {
             flags: header.flags | flag::MOVED,
+            request: None,
             origin: None,
             committed: None,
             ..*header
@@ -145,6 +202,7 @@ impl Core {
         if is_needed {
             let header = Header {
                 flags: header.flags | flag::MOVED,
+                request: None,
                 origin: Some(origin),
                 expires_at: None,
                 ..*header

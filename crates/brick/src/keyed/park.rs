@@ -41,7 +41,7 @@ impl Brick {
         };
         match work {
             Work::Share(..) => {}
-            Work::Command(spec, args) => add(spec, args),
+            Work::Command(spec, args) | Work::Request(_, spec, args) => add(spec, args),
             Work::Transaction(transaction) => {
                 for step in &transaction.steps {
                     if let Step::Command(spec, args) = step {

@@ -1,7 +1,8 @@
 //! Which brick executes what a client asked for: this one, another, or this one later.
 
 use super::standing::Standing;
-use super::{error_line, writer_of};
+use super::request::honest_line;
+use super::writer_of;
 use crate::brick::Brick;
 use crate::connection::ConnectionId;
 use crate::forward::{Forward, ForwardRequest, Origin, Token, Work};
@@ -12,6 +13,10 @@ use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, keys, look
 use brickyard_routing::{Location, Member};
 use brickyard_types::Instant;
 use brickyard_wire::Protocol;
+
+const CHANGING_HANDS: ErrorReply = ErrorReply::constant(
+    "CLUSTERDOWN the key's partition is changing hands; the command was not executed, try again",
+);
 
 impl Brick {
     /// Splits a command by key; each part is a command on one key.
@@ -109,7 +114,9 @@ impl Brick {
                 let writer = self.writer(token.connection);
                 self.run_for(work, table, protocol, origin, writer);
             }
-            Standing::TooFew(error) => self.complete(origin, error_line(&error), Gate::OPEN),
+            Standing::TooFew(error) => {
+                self.complete(origin, honest_line(&work, &error), Gate::OPEN);
+            }
             Standing::Elsewhere(owner) => self.forward(owner, token, table, protocol, work, until),
             Standing::Waits => {
                 if let Some(request) = self.request(work, table, protocol, token, until) {
@@ -134,7 +141,12 @@ impl Brick {
                 let writer = writer_of(origin.member, origin.token.connection);
                 self.run_for(work, table, protocol, origin, writer);
             }
-            Standing::TooFew(error) => self.complete(origin, error_line(&error), Gate::OPEN),
+            Standing::TooFew(error) => {
+                self.complete(origin, honest_line(&work, &error), Gate::OPEN);
+            }
+            Standing::Elsewhere(_) if work.was_lost() => {
+                self.complete(origin, honest_line(&work, &CHANGING_HANDS), Gate::OPEN);
+            }
             Standing::Elsewhere(_) => self.refuse_misplaced(origin.member, origin.token),
             Standing::Waits => {
                 if let Some(request) = self.request(work, table, protocol, origin.token, until) {
@@ -162,15 +174,17 @@ impl Brick {
         let Some(state) = self.core.table(table) else {
             return;
         };
+        let is_remote = owner.node != self.core.shared.node;
+        let table = state.id;
+        let work = if is_remote { self.name_work(work) } else { work };
         let request = ForwardRequest {
             token,
-            table: state.id,
+            table,
             protocol,
             work,
             until,
             lane: None,
         };
-        let is_remote = owner.node != self.core.shared.node;
         let lane = is_remote.then(|| self.lane(&origin, request.table, &request.work));
         let request = ForwardRequest {
             lane: lane.flatten(),

@@ -1,6 +1,7 @@
 //! Executing work on this brick's partitions: admitted, run against one view, or set aside.
 
 use super::exec::run_transaction;
+use super::request::run_request;
 use super::{dropped_table, error_line};
 use crate::brick::Brick;
 use crate::core::Core;
@@ -68,7 +69,7 @@ impl Brick {
         let is_share = match &work {
             Work::Share(..) => true,
             Work::Command(spec, _) => !is_data_command(spec.id) && spec.id != CommandId::Watch,
-            Work::Transaction(_) => false,
+            Work::Request(..) | Work::Transaction(_) => false,
         };
         if is_share {
             // It is about what the table holds, so what was prepared before must have committed.
@@ -151,6 +152,23 @@ impl Brick {
                     values,
                 };
                 run(&mut self.core, &call, &mut out)
+            }
+            Work::Request(request, spec, args) => {
+                let args = args.as_args();
+                let key = args.get(spec.key_first as usize).unwrap_or_default();
+                let Some(location) = self.core.locate(table, key) else {
+                    return Ok((error_line(&dropped_table()), Gate::OPEN));
+                };
+                let call = Call {
+                    spec,
+                    args,
+                    table,
+                    location,
+                    protocol,
+                    writer,
+                    values,
+                };
+                run_request(&mut self.core, &call, *request, &mut out)
             }
             Work::Share(spec, args, share) => {
                 let args = args.as_args();

@@ -120,7 +120,7 @@ impl Log {
             prepared.key_at += at as u32;
             prepared.value_at += at as u32;
             if prepared.kind == Kind::Clear {
-                self.push_clear(prepared.key, prepared.op, at, class);
+                self.push_keyless(prepared.key, prepared.kind, prepared.op, at, class);
             } else {
                 self.push(prepared, class, Writer::MANY);
             }
@@ -160,9 +160,10 @@ impl Log {
         operations: impl Iterator<Item = Prepared>,
     ) {
         let at = self.building.bytes.len();
-        let copied = record::encode(
+        let copied = record::encode_with(
             &mut self.building.bytes,
             header,
+            record.outcome,
             record.key,
             &[record.value],
         );
@@ -173,7 +174,7 @@ impl Log {
         for mut prepared in operations {
             prepared.record_at = at as u32;
             if prepared.kind == Kind::Clear {
-                self.push_clear(prepared.key, prepared.op, at, Class::Log);
+                self.push_keyless(prepared.key, prepared.kind, prepared.op, at, Class::Log);
                 continue;
             }
             prepared.key_at = moved(prepared.key_at);
@@ -251,7 +252,7 @@ impl Log {
             let list = self.batch(held.batch, held.class()).map(|(_, list)| list);
             let prepared = list.and_then(|list| list.get(at as usize));
             if let Some(prepared) = prepared
-                && prepared.kind != Kind::Clear
+                && prepared.has_key()
             {
                 let key = prepared.key;
                 self.forget_one(key);
@@ -286,7 +287,7 @@ impl Log {
             self.held_bytes -= held.len as usize;
             self.let_go(held.batch, held.partition);
         }
-        for prepared in all.iter().filter(|it| it.kind != Kind::Clear) {
+        for prepared in all.iter().filter(|it| it.has_key()) {
             self.forget_one(prepared.key);
         }
         self.find_newest(&all);
@@ -297,7 +298,7 @@ impl Log {
     fn find_newest(&mut self, gone: &[Prepared]) {
         let mut left: HashMap<KeyRef, Option<(Op, Newest)>, BuildHasherDefault<KeyRefHasher>> =
             HashMap::default();
-        let keys = gone.iter().filter(|it| it.kind != Kind::Clear);
+        let keys = gone.iter().filter(|it| it.has_key());
         left.extend(
             keys.filter(|it| self.newest.contains_key(&it.key))
                 .map(|it| (it.key, None)),
@@ -307,7 +308,7 @@ impl Log {
         }
         for (_, held) in &self.held {
             for (prepared, index) in self.operations_of(held).iter().zip(held.first..) {
-                if prepared.kind == Kind::Clear {
+                if !prepared.has_key() {
                     continue;
                 }
                 if let (Some(best), Some(newest)) =

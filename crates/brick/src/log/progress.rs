@@ -3,7 +3,6 @@
 use super::{Batch, Building, KeyRef, Log, Prepared};
 use crate::effect::BatchId;
 use brickyard_table::LocalPartition;
-use brickyard_types::record::Kind;
 use brickyard_types::{Instant, PartitionId, Position};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -149,7 +148,7 @@ impl Log {
     pub(super) fn forget(&mut self, operations: &[Prepared]) {
         for prepared in operations
             .iter()
-            .filter(|prepared| prepared.kind != Kind::Clear)
+            .filter(|prepared| prepared.has_key())
         {
             self.forget_one(prepared.key);
         }

@@ -9,7 +9,7 @@ use brickyard_command::{ErrorReply, Failure, Put as CommandPut};
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, Put, Value};
-use brickyard_types::record::{self, Header, Kind, flag};
+use brickyard_types::record::{self, Header, Kind, RequestId, flag};
 use brickyard_types::{Op, Position, limits};
 
 /// More than what stands before the entries of a record.
@@ -63,12 +63,19 @@ impl View<'_> {
 
     /// Prepares one put or delete as a record of its own, or applies it where there is no log.
     #[inline]
-    pub(super) fn write(
+    pub(super) fn write(&mut self, location: Location, kind: Kind, key: &[u8], put: &CommandPut<'_>) {
+        self.write_named(location, kind, key, put, None);
+    }
+
+    /// The same, for a request with an id.
+    #[inline]
+    fn write_named(
         &mut self,
         location: Location,
         kind: Kind,
         key: &[u8],
         put: &CommandPut<'_>,
+        named: Option<Named<'_>>,
     ) {
         self.has_written = true;
         let partition = self.partition_mut();
@@ -91,7 +98,7 @@ impl View<'_> {
             .expect("checked before the command ran");
         let Some(commits) = state.commits(partition) else {
             apply_unlogged(state, key_ref, kind, op, key, put);
-            return;
+            return self.note(named, op);
         };
         let header = Header {
             kind,
@@ -101,17 +108,18 @@ impl View<'_> {
             view: partition.view,
             op,
             expires_at: put.expires_at,
-            request: None,
+            request: named.map(|it| it.id),
             origin: None,
             committed: partition.is_replicated.then_some(partition.committed),
         };
         let id = partition.id;
-        let held =
-            self.core
-                .log
-                .prepare(key_ref, &header, key, put.value, commits, self.asker.writer);
+        let outcome = named.and_then(|it| it.outcome);
+        let writer = self.asker.writer;
+        let log = &mut self.core.log;
+        let held = log.prepare(key_ref, &header, key, put.value, outcome, commits, writer);
         self.core.hand_over(id, held);
         self.gate = self.gate.and(self.core.log.gate(commits));
+        self.note(named, op);
     }
 
     /// Removes the key if its record, expired or not, is the one of `op`.
@@ -165,7 +173,8 @@ impl View<'_> {
         }
     }
 
-    pub(super) fn write_staged(&mut self) {
+    /// Makes one record of what was staged. A request with an id has one even if it changed nothing.
+    pub(super) fn write_staged(&mut self, named: Option<Named<'_>>) {
         let mut staging = std::mem::take(&mut self.core.staging);
         let live = staging.live().count();
         if live == 1 {
@@ -176,16 +185,19 @@ impl View<'_> {
                     expires_at: staged.expires_at,
                     raw: staged.raw,
                 };
-                self.write(staged.location, staged.kind, staging.key(staged), &put);
+                let (location, key) = (staged.location, staging.key(staged));
+                self.write_named(location, staged.kind, key, &put, named);
             }
         } else if live > 1 {
-            self.write_batch(&mut staging);
+            self.write_batch(&mut staging, named);
+        } else if let Some(named) = named {
+            self.write_id(named);
         }
         staging.clear();
         self.core.staging = staging;
     }
 
-    fn write_batch(&mut self, staging: &mut Staging) {
+    fn write_batch(&mut self, staging: &mut Staging, named: Option<Named<'_>>) {
         self.has_written = true;
         let partition = self.partition_mut();
         let op = partition.op.next();
@@ -248,15 +260,72 @@ impl View<'_> {
         if let (Some(commits), Some(header)) = (commits, header) {
             let writer = self.asker.writer;
             let entries = prepared.into_iter();
+            let header = Header {
+                request: named.map(|it| it.id),
+                ..header
+            };
+            let outcome = named.and_then(|it| it.outcome);
             let held = self
                 .core
                 .log
-                .prepare_batch(&header, &encoded, entries, commits, writer);
+                .prepare_batch(&header, &encoded, outcome, entries, commits, writer);
             self.core.hand_over(header.partition, held);
             self.gate = self.gate.and(self.core.log.gate(commits));
         }
         staging.encoded = encoded;
+        self.note(named, op);
     }
+
+    /// Prepares a record that says nothing but that the request was executed.
+    fn write_id(&mut self, named: Named<'_>) {
+        let table = self.place.table;
+        let partition = self.partition_mut();
+        let op = partition.op.next();
+        partition.op = op;
+        let key = KeyRef {
+            table: table as u32,
+            partition: partition.local,
+            hash: KeyHash(0),
+        };
+        let commits = self.state().commits(self.partition());
+        let header = self.core.header(table, self.place.leaf, Kind::Batch, op);
+        if let (Some(commits), Some(header)) = (commits, header) {
+            let header = Header {
+                request: Some(named.id),
+                ..header
+            };
+            let log = &mut self.core.log;
+            let held = log.prepare_id(key, &header, named.outcome, commits);
+            self.core.hand_over(header.partition, held);
+            self.gate = self.gate.and(self.core.log.gate(commits));
+        }
+        self.note(Some(named), op);
+    }
+
+    #[inline]
+    fn note(&mut self, named: Option<Named<'_>>, op: Op) {
+        if let Some(named) = named {
+            self.note_named(named, op);
+        }
+    }
+
+    #[cold]
+    fn note_named(&mut self, named: Named<'_>, op: Op) {
+        let batch = self.core.log.building_id();
+        let Self { core, place, .. } = self;
+        let (now, known) = (core.unix, &mut core.requests_known);
+        let state = core.tables.get_mut(place.table).and_then(Option::as_mut);
+        if let Some(partition) = state.and_then(|it| it.partitions.get_mut(place.leaf)?.as_mut()) {
+            partition.note_request(known, now, (named.id, op, batch), named.outcome);
+        }
+    }
+}
+
+/// The id of the request that a write belongs to, and the reply as far as it is kept.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    pub(super) id: RequestId,
+    pub(super) outcome: Option<&'a [u8]>,
 }
 
 fn apply_unlogged(

@@ -32,6 +32,8 @@ impl fmt::Debug for Greeting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GreetingStep {
     Hello,
+    /// Asks for the clock that ids follow; who does not know the question knows no ids.
+    Ids,
     Table,
     ReadOnly,
     /// The server pushes word of every change of the map, if it knows how.
@@ -43,6 +45,8 @@ pub(crate) enum GreetingStep {
 pub(crate) enum Answer {
     /// Go on; the other side is a node port, or a brick's, or of an unknown kind.
     Hello { is_node_port: Option<bool> },
+    /// Go on; ids are known, and the clock says so many microseconds, or they are not.
+    Ids(Option<u64>),
     /// Go on.
     Accepted,
     /// The server does not want this connection.
@@ -57,7 +61,10 @@ impl Greeting {
             let user = self.user.as_deref().unwrap_or("default");
             hello.extend([b"AUTH", user.as_bytes(), password.as_bytes()]);
         }
-        let mut steps = vec![(GreetingStep::Hello, encoded(&hello))];
+        let mut steps = vec![
+            (GreetingStep::Hello, encoded(&hello)),
+            (GreetingStep::Ids, encoded(&["REQUEST", "NOW"])),
+        ];
         if let Some(table) = &self.table {
             let words: [&[u8]; 3] = [b"TABLE", b"USE", table.as_bytes()];
             steps.push((GreetingStep::Table, encoded(&words)));
@@ -81,6 +88,9 @@ impl GreetingStep {
         match (self, reply) {
             // Only some servers know that; the others' maps are asked for when they prove wrong.
             (Self::Watch, _) => Answer::Accepted,
+            (Self::Ids, reply) => {
+                Answer::Ids(reply.integer().and_then(|it| u64::try_from(it).ok()))
+            }
             (_, Value::Error(line)) => Answer::Refused(line.clone()),
             (Self::Hello, reply) => Answer::Hello {
                 is_node_port: match reply.field("mode").and_then(Value::bytes) {
@@ -120,7 +130,7 @@ mod greeting_test {
         assert_eq!(
             text(&greeting.first()),
             "*5\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$2\r\npw\r\n\
-             *3\r\n$5\r\nTABLE\r\n$3\r\nUSE\r\n$1\r\nt\r\n\
+             *2\r\n$7\r\nREQUEST\r\n$3\r\nNOW\r\n*3\r\n$5\r\nTABLE\r\n$3\r\nUSE\r\n$1\r\nt\r\n\
              *3\r\n$7\r\nCLUSTER\r\n$5\r\nWATCH\r\n$2\r\nON\r\n"
         );
         assert!(

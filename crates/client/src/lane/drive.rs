@@ -213,6 +213,12 @@ async fn greet(
                         connection.submit(Item::Greeting(step, bytes, deadline));
                     }
                 }
+                Answer::Ids(micros) => {
+                    shared.peer.set_ids(micros.is_some());
+                    if let Some(micros) = micros {
+                        shared.setting.ids.learn(micros);
+                    }
+                }
                 Answer::Accepted => {}
                 // The first refusal is the cause of the others.
                 Answer::Refused(line) => refusal = refusal.or(Some(Failure::Handshake(line))),
@@ -288,9 +294,13 @@ impl Drive<'_> {
         }
         self.shared.take_inbox(&mut self.arrived);
         let is_brick = self.shared.peer.kind() == Kind::Brick;
-        for call in self.arrived.drain(..) {
+        let has_ids = self.shared.peer.has_ids();
+        for mut call in self.arrived.drain(..) {
             if is_brick && call.needs_node_port() {
                 let why = format!("{} is a brick's port", self.shared.peer.address);
+                call.on_failure(Failure::NotSent(why));
+            } else if !call.prepare(has_ids) {
+                let why = format!("{} knows no ids of requests", self.shared.peer.address);
                 call.on_failure(Failure::NotSent(why));
             } else {
                 self.connection.submit(Item::Call(call));

@@ -20,6 +20,7 @@ use crate::{
     call::{Call, Calls},
     connection::Greeting,
     endpoint::Peer,
+    ids::Ids,
     random::Random,
     retry::Failure,
     router::Router,
@@ -44,6 +45,7 @@ pub(crate) struct Setting {
     pub(crate) random: Random,
     /// Whose connections these are.
     pub(crate) router: Weak<Router>,
+    pub(crate) ids: Ids,
 }
 
 /// The handle of a connection; dropped, it closes once nothing is owed.

@@ -119,7 +119,7 @@ fn calls_end_when_their_runtime_stops() {
         let cluster = Cluster::of(1, false).await;
         let table = cluster.table(cluster.options()).await;
         cluster.bricks[0].on_request(|words| match words[0].as_str() {
-            "HELLO" | "CLUSTER" => Answer::Usual,
+            "HELLO" | "REQUEST" | "CLUSTER" => Answer::Usual,
             _ => Answer::Nothing,
         });
         let (write, read) = (table.set("k", "v"), table.get("k"));

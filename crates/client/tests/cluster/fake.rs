@@ -25,7 +25,14 @@ pub(crate) struct World {
     pub(crate) writes: BTreeMap<String, u32>,
     /// The node port that the map tells of.
     pub(crate) node_port: Option<u16>,
+    /// Whether ports know ids of requests.
+    pub(crate) has_ids: bool,
+    /// What was answered to requests with ids.
+    pub(crate) outcomes: BTreeMap<(String, String), String>,
 }
+
+/// What the cluster's clock says, in microseconds.
+pub(crate) const CLOCK: u64 = 1_700_000_000_000_000;
 
 pub(crate) type SharedWorld = Arc<Mutex<World>>;
 
@@ -251,6 +258,20 @@ impl Port {
     }
 
     fn usual(&mut self, words: &[&str], output: &mut String) -> std::fmt::Result {
+        if let ["REQUEST", client, sequence, _, command @ ..] = words {
+            let id = ((*client).to_owned(), (*sequence).to_owned());
+            let known = self.world.lock().unwrap().outcomes.get(&id).cloned();
+            if let Some(known) = known {
+                return output.write_str(&known);
+            }
+            let mut outcome = String::new();
+            self.usual(command, &mut outcome)?;
+            if !outcome.starts_with('-') {
+                let mut world = self.world.lock().unwrap();
+                world.outcomes.insert(id, outcome.clone());
+            }
+            return output.write_str(&outcome);
+        }
         let world = Arc::clone(&self.world);
         let mut world = world.lock().unwrap();
         let is_read = matches!(words[0], "GET" | "MGET" | "EXISTS");
@@ -271,6 +292,7 @@ impl Port {
                 output.write_str("+OK\r\n")
             }
             ["TABLE", "USE", _] => output.write_str("+OK\r\n"),
+            ["REQUEST", "NOW"] if world.has_ids => write!(output, ":{CLOCK}\r\n"),
             ["PING"] => output.write_str("+PONG\r\n"),
             ["CLUSTER", "SLOTS"] => slots(&world, output),
             ["GET", key] => bulk(world.data.get(*key), output),

@@ -5,6 +5,7 @@
 mod bounds;
 mod fake;
 mod finding;
+mod ids;
 mod losing;
 mod many;
 mod replicas;

@@ -267,6 +267,8 @@ pub enum CommandId {
     ClusterSlots,
     /// `CLUSTER WATCH`
     ClusterWatch,
+    /// `REQUEST`
+    Request,
     /// `READONLY`
     Readonly,
     /// `READWRITE`

@@ -2,7 +2,35 @@
 
 use super::{Argument, CommandId, Group, Spec, category, flag};
 
-pub(super) const COMMANDS: &[Spec] = &[Spec::new(CommandId::Table, "table", -2, 0, 0)
+pub(super) const COMMANDS: &[Spec] = &[
+    Spec::new(
+        CommandId::Request,
+        "request",
+        -2,
+        flag::NOSCRIPT | flag::LOADING | flag::STALE | flag::NO_MULTI,
+        0,
+    )
+    .docs(
+        "Executes a command that writes, once however often it is sent with this id; or returns the clock that ids \
+         follow.",
+        "0.1.0",
+        Group::Generic,
+        "That of the command",
+    )
+    .arguments(&[
+        Argument::integer("client"),
+        Argument::integer("sequence"),
+        Argument::one_of(
+            "attempt",
+            &[
+                Argument::word("first", "FIRST"),
+                Argument::word("again", "AGAIN"),
+            ],
+        ),
+        Argument::string("command"),
+        Argument::string("argument").optional(),
+    ]),
+    Spec::new(CommandId::Table, "table", -2, 0, 0)
     .docs(
         "Commands about tables.",
         "0.1.0",
@@ -168,4 +196,5 @@ pub(super) const COMMANDS: &[Spec] = &[Spec::new(CommandId::Table, "table", -2, 
             "O(1)",
         )
         .arguments(&[Argument::string("name")]),
-    ])];
+    ]),
+];

@@ -16,6 +16,8 @@ pub struct HintRecord<'a> {
     pub key: &'a [u8],
     /// Length in bytes of the value in the segment.
     pub value_len: usize,
+    /// The reply to the record's request, if it was kept.
+    pub outcome: Option<&'a [u8]>,
     /// Length in bytes of the whole record in the segment.
     pub len: usize,
     /// What stands for the value: a batch's entries without their values, all of a control record's.
@@ -45,6 +47,7 @@ impl<'a> HintRecord<'a> {
             header: self.header,
             key: self.key,
             value: self.rest,
+            outcome: self.outcome,
             len: self.len,
         })
     }
@@ -102,6 +105,11 @@ pub(crate) fn encode(out: &mut Vec<u8>, offset: u32, record: &Record<'_>) {
     if let Some(committed) = header.committed {
         out.extend_from_slice(&committed.0.to_le_bytes());
     }
+    if let Some(outcome) = record.outcome {
+        // A record has no longer one.
+        out.push(outcome.len() as u8);
+        out.extend_from_slice(outcome);
+    }
     if header.kind == Kind::Batch {
         let len_at = out.len();
         out.extend_from_slice(&[0; 4]);
@@ -157,6 +165,14 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(u32, HintRecord<'_>, &[u8])> {
         rest = after;
         extras_len += 8;
     }
+    let mut outcome = None;
+    if flags & flag::OUTCOME != 0 {
+        let ([len], after) = rest.split_first_chunk::<1>()?;
+        let (kept, after) = after.split_at_checked(usize::from(*len))?;
+        outcome = Some(kept);
+        rest = after;
+        extras_len += 1 + kept.len();
+    }
     let key_len = usize::from(u16_at(head, 8));
     let value_len = u32_at(head, 4) as usize;
     let (key, value, rest) = if kind == Kind::Batch {
@@ -184,6 +200,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(u32, HintRecord<'_>, &[u8])> {
         },
         key,
         value_len,
+        outcome,
         len: HEADER_BYTES + extras_len + key.len() + value_len,
         rest: value,
     };

@@ -67,10 +67,30 @@ fn records() -> Vec<Vec<u8>> {
         with(header(Kind::Cut, 1, 6), b"", b""),
         with(header(Kind::Base, 1, 7), b"", &[2; 30]),
         with(header(Kind::Drop, 1, 7), b"", b""),
+        with_outcome(
+            Header {
+                request,
+                ..committed(header(Kind::Batch, 1, 8))
+            },
+            b"",
+        ),
+        with_outcome(
+            Header {
+                request,
+                ..committed(header(Kind::Put, 1, 9))
+            },
+            b"key",
+        ),
     ]
 }
 
-const COUNT: u64 = 12;
+fn with_outcome(header: Header, key: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    record::encode_with(&mut bytes, &header, Some(b":1\r\n"), key, &[]);
+    bytes
+}
+
+const COUNT: u64 = 14;
 
 fn committed(header: Header) -> Header {
     Header {
@@ -109,6 +129,7 @@ fn everything_but_the_values_comes_back() {
         );
         assert_eq!(hint.header, record.header);
         assert_eq!(hint.key, record.key);
+        assert_eq!(hint.outcome, record.outcome);
         assert_eq!((hint.value_len, hint.len), (record.value.len(), record.len));
         // No restart can do without what these say.
         let is_control = record.header.kind as u8 >= Kind::ViewStart as u8;

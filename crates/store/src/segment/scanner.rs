@@ -151,11 +151,15 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                 let at = (start - self.buffer_start) as usize;
                 let bytes = &self.buffer[at..at + len];
                 let (rest, value) = bytes.split_at(len - value_len);
-                let key = &rest[rest.len() - key_len..];
+                let (rest, key) = rest.split_at(rest.len() - key_len);
+                let outcome_at = HEADER_BYTES + fixed_extras(header.flags) as usize + 1;
                 let record = Record {
                     header,
                     key,
                     value,
+                    // Its length was checked, and nothing stands between it and the key.
+                    outcome: (header.flags & flag::OUTCOME != 0)
+                        .then(|| rest.get(outcome_at..).unwrap_or_default()),
                     len,
                 };
                 Ok(Some(Found::Record {
@@ -318,6 +322,14 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
     }
 }
 
+/// Bytes of what stands before the key and the outcome.
+fn fixed_extras(flags: u8) -> u64 {
+    let request = if flags & flag::REQUEST_ID != 0 { 16 } else { 0 };
+    let origin = if flags & flag::ORIGIN != 0 { 4 } else { 0 };
+    let committed = if flags & flag::COMMITTED != 0 { 8 } else { 0 };
+    request + origin + committed
+}
+
 /// Whether `bytes` could be a record's or a mark's header with `limit` bytes from its start to the
 /// end; says no to nearly everything at the price of a few comparisons.
 fn is_plausible(bytes: &[u8], limit: u64) -> bool {
@@ -326,13 +338,13 @@ fn is_plausible(bytes: &[u8], limit: u64) -> bool {
     if !((1..=9).contains(&kind) || kind >= MARK_KIND_MIN) || flags & !flag::ALL != 0 {
         return false;
     }
-    let request_bytes = if flags & flag::REQUEST_ID != 0 { 16 } else { 0 };
-    let origin_bytes = if flags & flag::ORIGIN != 0 { 4 } else { 0 };
-    let committed_bytes = if flags & flag::COMMITTED != 0 { 8 } else { 0 };
     let body_len = u64::from(u32_at(bytes, 8));
     let parts = u64::from(u16_at(bytes, 14)) + u64::from(u32_at(bytes, 16));
-    let extras = request_bytes + origin_bytes + committed_bytes;
-    body_len == parts + extras && HEADER_BYTES as u64 + body_len <= limit
+    // How long an outcome is stands in the body.
+    let outcome_bytes = if flags & flag::OUTCOME != 0 { 1..=256 } else { 0..=0 };
+    let outcome = body_len.checked_sub(parts + fixed_extras(flags));
+    outcome.is_some_and(|it| outcome_bytes.contains(&it))
+        && HEADER_BYTES as u64 + body_len <= limit
 }
 
 #[cfg(test)]

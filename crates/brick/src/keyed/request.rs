@@ -1,0 +1,227 @@
+//! Requests with ids: executed once however often they come (PROTOCOL rule 19).
+//!
+//! In:  `REQUEST client sequence FIRST|AGAIN command ...`. Out: the command's reply, whether it was executed now
+//!      or before; or an error that says which of the two is not known.
+//!
+//! Not here: what is remembered, and for how long (`requests`).
+
+use super::error_line;
+use super::run::{Call, Ran, admit};
+use crate::brick::Brick;
+use crate::connection::ConnectionId;
+use crate::core::Core;
+use crate::forward::Work;
+use crate::output::Gate;
+use crate::requests::{Recall, Request, micros, put_kept};
+use crate::view::{Asker, Detour, View};
+use brickyard_command::request::RequestArgs;
+use brickyard_command::{
+    Args, ErrorReply, Failure, Spec, execute as execute_command, is_data_command, table::flag,
+};
+use brickyard_types::record::RequestId;
+use brickyard_wire::{Fate, IDS_UP_TO, Reply, UNKNOWN_EXECUTED, UNKNOWN_FORGOTTEN, fate};
+
+impl Brick {
+    /// `REQUEST`.
+    pub(crate) fn execute_request(
+        &mut self,
+        id: ConnectionId,
+        spec: &'static Spec,
+        args: &Args<'_>,
+    ) {
+        let (client, sequence, is_again) = match RequestArgs::parse(*args) {
+            Ok(RequestArgs::Now) => {
+                let now = micros(self.core.unix);
+                let now = i64::try_from(now).unwrap_or(i64::MAX);
+                return self.reply(id, |reply| reply.integer(now));
+            }
+            Ok(RequestArgs::Run {
+                client,
+                sequence,
+                is_again,
+            }) => (client, sequence, is_again),
+            Err(error) => return self.refuse(id, Some(spec), &error),
+        };
+        let args = args.skip(RequestArgs::WORDS);
+        let inner = match self.check(id, None, &args) {
+            Ok(inner) => inner,
+            Err(error) => return self.refuse(id, Some(spec), &error),
+        };
+        let is_write = is_data_command(inner.id) && inner.has(flag::WRITE) && inner.key_first > 0;
+        if !is_write {
+            let error = ErrorReply::new(format!(
+                "ERR REQUEST is for commands that write keys of one slot, and '{}' is none; send it without an id",
+                inner.name
+            ));
+            return self.refuse(id, Some(spec), &error);
+        }
+        let request = Request {
+            id: RequestId { client, sequence },
+            is_again,
+            was_lost: false,
+        };
+        self.execute_named(id, inner, None, &args, Some(request));
+    }
+}
+
+/// Runs a request on one partition of this brick, unless it was executed before, and writes its reply to `out`.
+pub(super) fn run_request(
+    core: &mut Core,
+    call: &Call<'_>,
+    request: Request,
+    out: &mut Vec<u8>,
+) -> Ran {
+    let Call {
+        spec,
+        args,
+        table,
+        location,
+        protocol,
+        writer,
+        values,
+    } = *call;
+    match core.recall(table, location.leaf as usize, request.id) {
+        Recall::New => {}
+        Recall::Undecided => return Ran::Detour(Detour::Wait),
+        Recall::Done(gate, Some(reply)) => {
+            put_kept(out, reply, protocol);
+            return Ran::Done(gate);
+        }
+        Recall::Done(gate, None) => {
+            let text = format!(
+                "{UNKNOWN_EXECUTED} the request was executed when it came first, and its reply was too long to be \
+                 kept: read the key to know"
+            );
+            Reply::new(out, protocol).error(&text);
+            return Ran::Done(gate);
+        }
+        Recall::Forgotten(floor) => {
+            let text = forgotten(floor, request);
+            Reply::new(out, protocol).error(&text);
+            return Ran::Done(Gate::OPEN);
+        }
+        Recall::Ahead => {
+            let now = micros(core.unix);
+            Reply::new(out, protocol).error(&format!(
+                "ERR the sequence {} is more than an hour ahead of this brick's clock, which says {now} (REQUEST \
+                 NOW); the command was not executed",
+                request.id.sequence
+            ));
+            return Ran::Done(Gate::OPEN);
+        }
+    }
+    let mut reply = Reply::new(out, protocol);
+    if let Err(error) = admit(core, spec, table) {
+        reply.error_bytes(&honest(request, error.as_bytes()));
+        return Ran::Done(Gate::OPEN);
+    }
+    let start = reply.position();
+    let asker = Asker {
+        writer,
+        reads_only: false,
+        // So that the reply is known when the record is made.
+        writes_many: true,
+    };
+    let key = args.at(spec.key_first as usize);
+    let mut view = View::new(core, table, asker, (key, location), values);
+    let outcome = execute_command(spec.id, args, &mut view, &mut reply);
+    let failed = match &outcome {
+        Ok(()) => None,
+        Err(Failure::Suspend) => {
+            reply.truncate(start);
+            let finished = view.abandon();
+            return match finished.detour {
+                Some(detour) => Ran::Detour(detour),
+                None => Ran::Wants(finished.wanted),
+            };
+        }
+        Err(Failure::Error(error)) => {
+            reply.truncate(start);
+            reply.error_bytes(error.as_bytes());
+            Some(error)
+        }
+    };
+    let finished = view.finish_request(request, out.get(start..).unwrap_or_default(), failed.is_some());
+    if let Some(error) = failed {
+        core.stats().errors.add(1);
+        if error.as_bytes().starts_with(b"DAMAGED") {
+            core.stats().refused_damaged.add(1);
+        }
+        if let Some(command) = core.stats().commands_by_id.get(spec.id as usize) {
+            command.failed.add(1);
+        }
+    }
+    if let Some(detour) = finished.detour {
+        out.truncate(start);
+        return Ran::Detour(detour);
+    }
+    if finished.wanted.is_empty() {
+        return Ran::Done(finished.gate);
+    }
+    out.truncate(start);
+    Ran::Wants(finished.wanted)
+}
+
+impl Brick {
+    /// Gives an id to a command that writes and goes to another node: should the stream break, it may be sent
+    /// again.
+    pub(super) fn name_work(&mut self, work: Work) -> Work {
+        match work {
+            Work::Command(spec, args)
+                if is_data_command(spec.id) && spec.has(flag::WRITE) && spec.key_first > 0 =>
+            {
+                let core = &mut self.core;
+                let id = self.remotes.ids.draw(&mut core.random, core.unix);
+                let request = Request {
+                    id,
+                    is_again: false,
+                    was_lost: false,
+                };
+                Work::Request(request, spec, args)
+            }
+            work => work,
+        }
+    }
+}
+
+fn forgotten(floor: u64, request: Request) -> String {
+    if request.is_again {
+        return format!(
+            "{UNKNOWN_FORGOTTEN} this brick does not remember what became of requests of that time; the write may \
+             or may not have been executed: read the key to know"
+        );
+    }
+    format!(
+        "{IDS_UP_TO}{floor} are not all remembered here; the command was not executed, send it with a higher sequence"
+    )
+}
+
+/// The line of an error about work of which an attempt may be under way elsewhere.
+pub(crate) fn honest_line(work: &Work, error: &ErrorReply) -> Vec<u8> {
+    match work {
+        Work::Request(request, ..) => {
+            error_line(&ErrorReply::new(honest(*request, error.as_bytes())))
+        }
+        _ => error_line(error),
+    }
+}
+
+/// The same for a reply as another brick made it.
+pub(crate) fn honest_reply(request: Request, reply: Vec<u8>) -> Vec<u8> {
+    let error = reply.strip_prefix(b"-").and_then(|it| it.strip_suffix(b"\r\n"));
+    match error {
+        Some(error) if request.was_lost => error_line(&ErrorReply::new(honest(request, error))),
+        _ => reply,
+    }
+}
+
+/// An error about a request of which an attempt may be under way elsewhere: it does not promise that the request
+/// will not be executed.
+fn honest(request: Request, error: &[u8]) -> Vec<u8> {
+    if request.was_lost && fate(error) == Fate::NotExecuted {
+        let start = b"UNKNOWNRESULT an earlier attempt was lost on its way and may have been executed, this one was \
+                      not: ";
+        return [&start[..], error].concat();
+    }
+    error.to_vec()
+}
