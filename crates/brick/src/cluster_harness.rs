@@ -188,7 +188,7 @@ impl Cluster {
     pub(crate) fn break_links(&mut self, at: usize) {
         self.hosts[at].is_mute = false;
         let links = self.links.clone();
-        self.close_links(at);
+        self.close_links(|(one, other)| one == at || other == at);
         for (host, link) in links.keys().filter(|(host, _)| *host == at) {
             if let Some(brick) = self.hosts[*host].brick.as_mut() {
                 brick.peer_closed(*link);

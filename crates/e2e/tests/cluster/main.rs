@@ -4,5 +4,6 @@
 
 mod dev;
 mod forming;
+mod once;
 mod survival;
 mod tools;
