@@ -66,7 +66,7 @@ pub use brick::{Brick, Config};
 pub use brickyard_replication::{Claim, Direction, LinkId};
 pub use connection::ConnectionId;
 pub use effect::{
-    Accepted, Append, BatchId, ColdRead, ControlReply, ControlRequest, Damage, Effect, Event, HintItem,
-    Port, Recovered,
+    Accepted, Append, BatchId, ColdRead, ControlReply, ControlRequest, Damage, Effect, Event,
+    HintItem, Port, Recovered,
 };
 pub use forward::Forward;

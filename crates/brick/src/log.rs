@@ -392,7 +392,9 @@ impl Log {
             let mut waiting = in_flight.filter(|batch| batch.held.has(partition));
             waiting.next().map(|batch| batch.id)
         };
-        newest.map_or(Gate::OPEN, |batch| gate(batch, Class::Replicated, partition))
+        newest.map_or(Gate::OPEN, |batch| {
+            gate(batch, Class::Replicated, partition)
+        })
     }
 
     /// Appends a record that changes no key (a clear, a horizon, one that the cleaner moves);

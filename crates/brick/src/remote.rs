@@ -265,7 +265,13 @@ impl Brick {
     }
 
     /// Places a request with an id anew if its reply is none; else gives it back.
-    fn ask_again(&mut self, id: u64, mut remote: Remote, peer: Seat, reply: &[u8]) -> Option<Remote> {
+    fn ask_again(
+        &mut self,
+        id: u64,
+        mut remote: Remote,
+        peer: Seat,
+        reply: &[u8],
+    ) -> Option<Remote> {
         let is_in_time = remote.request.until > self.core.now;
         let is_overtaken = self.remotes.is_overtaken(id, remote.lane, peer);
         let now = self.core.unix;

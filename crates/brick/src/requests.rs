@@ -106,7 +106,8 @@ impl OwnIds {
             request.lose();
             return true;
         }
-        let floor = ids_up_to(error).filter(|_| !request.is_again && request.id.client == self.client);
+        let floor =
+            ids_up_to(error).filter(|_| !request.is_again && request.id.client == self.client);
         if let Some(floor) = floor {
             self.last = self.last.max(floor);
             request.id = self.next(now);
@@ -401,7 +402,10 @@ impl Core {
             requests_known,
             ..
         } = self;
-        let partitions = tables.iter_mut().flatten().flat_map(|it| &mut it.partitions);
+        let partitions = tables
+            .iter_mut()
+            .flatten()
+            .flat_map(|it| &mut it.partitions);
         for partition in partitions.flatten() {
             if let Some(window) = &mut partition.requests {
                 *requests_known -= window.len();

@@ -36,7 +36,13 @@ fn retry_is_answered_as_the_first_attempt_was_on_any_port() {
             assert_eq!(reply, ":1", "{attempt}");
         }
         for attempt in ["FIRST", "AGAIN"] {
-            let reply = ask(&mut cluster, client, 2, attempt, &format!("APPEND {key} xy"));
+            let reply = ask(
+                &mut cluster,
+                client,
+                2,
+                attempt,
+                &format!("APPEND {key} xy"),
+            );
             assert_eq!(reply, ":3");
         }
         assert_eq!(cluster.call(client, &format!("GET {key}")), "$3 1xy");
@@ -52,7 +58,10 @@ fn retry_after_a_fail_over_is_known_to_the_former_backup() {
         let mut cluster = Cluster::new(2, replicated(2, durability));
         let key = cluster.key_at(1, 0);
         let client = cluster.connect(0, Port::Node);
-        assert_eq!(ask(&mut cluster, client, 1, "FIRST", &format!("INCR {key}")), ":1");
+        assert_eq!(
+            ask(&mut cluster, client, 1, "FIRST", &format!("INCR {key}")),
+            ":1"
+        );
         assert_eq!(cluster.call(client, &format!("INCRBY {key} 10")), ":11");
         cluster.kill(1);
         let again = ask(&mut cluster, client, 1, "AGAIN", &format!("INCR {key}"));
@@ -87,7 +96,10 @@ fn learner_gets_the_window_and_answers_when_it_is_primary() {
         let counters = ["a", "b", "c", "d", "e", "f"];
         cluster.kill(2);
         for (at, key) in (0..).zip(counters) {
-            assert_eq!(ask(&mut cluster, client, at, "FIRST", &format!("INCR {key}")), ":1");
+            assert_eq!(
+                ask(&mut cluster, client, at, "FIRST", &format!("INCR {key}")),
+                ":1"
+            );
             // The record with the id is superseded: only the window knows.
             assert_eq!(cluster.call(client, &format!("SET {key} 5")), "+OK");
         }
@@ -110,7 +122,10 @@ fn copy_in_full_brings_the_window_and_a_restart_keeps_it() {
     let mut cluster = Cluster::new(3, replicated(2, Durability::Log));
     let key = cluster.key_at(0, 1);
     let client = cluster.connect(0, Port::Node);
-    assert_eq!(ask(&mut cluster, client, 1, "FIRST", &format!("INCR {key}")), ":1");
+    assert_eq!(
+        ask(&mut cluster, client, 1, "FIRST", &format!("INCR {key}")),
+        ":1"
+    );
     assert_eq!(cluster.call(client, &format!("SET {key} 5")), "+OK");
     // Node 2 never had anything of the partition.
     cluster.set_learners(&key, &[2]);
@@ -120,7 +135,10 @@ fn copy_in_full_brings_the_window_and_a_restart_keeps_it() {
     assert_eq!(cluster.places_of(&key), (2, None));
     for _ in 0..2 {
         let client = cluster.connect(2, Port::Node);
-        assert_eq!(ask(&mut cluster, client, 1, "AGAIN", &format!("INCR {key}")), ":1");
+        assert_eq!(
+            ask(&mut cluster, client, 1, "AGAIN", &format!("INCR {key}")),
+            ":1"
+        );
         assert_eq!(cluster.call(client, &format!("GET {key}")), "$1 5");
         cluster.is_deciding = false;
         cluster.kill(2);
@@ -193,7 +211,10 @@ fn id_of_an_operation_that_was_cut_is_executed_anew() {
     cluster.kill(0);
     let client = cluster.connect(1, Port::Node);
     assert_eq!(cluster.call(client, &format!("SET {key} 10")), "+OK");
-    assert_eq!(ask(&mut cluster, client, 1, "AGAIN", &format!("INCR {key}")), ":11");
+    assert_eq!(
+        ask(&mut cluster, client, 1, "AGAIN", &format!("INCR {key}")),
+        ":11"
+    );
     // And the one that had it, once it is back, knows of the second.
     cluster.break_links(0);
     cluster.restart(0);
@@ -201,7 +222,10 @@ fn id_of_an_operation_that_was_cut_is_executed_anew() {
     cluster.kill(1);
     cluster.kill(2);
     let client = cluster.connect(0, Port::Node);
-    assert_eq!(ask(&mut cluster, client, 1, "AGAIN", &format!("INCR {key}")), ":11");
+    assert_eq!(
+        ask(&mut cluster, client, 1, "AGAIN", &format!("INCR {key}")),
+        ":11"
+    );
     assert_eq!(cluster.call(client, &format!("GET {key}")), "$2 11");
 }
 
@@ -295,10 +319,16 @@ fn cleaner_keeps_ids_whose_records_go() {
         for _ in 0..2 {
             let client = node.connect(0, Port::Node);
             assert_eq!(node.call(client, &request(1, "AGAIN", "INCR k")), ":1");
-            assert_eq!(node.call(client, &request(2, "AGAIN", "APPEND live x")), ":1");
+            assert_eq!(
+                node.call(client, &request(2, "AGAIN", "APPEND live x")),
+                ":1"
+            );
             assert_eq!(node.call(client, &request(4, "FIRST", "SETNX k 1")), ":0");
             // A value on the disk would have to be read back for GET.
-            assert_eq!(node.call(client, "STRLEN k\nSTRLEN live\nEXISTS gone"), ":1 :1 :0");
+            assert_eq!(
+                node.call(client, "STRLEN k\nSTRLEN live\nEXISTS gone"),
+                ":1 :1 :0"
+            );
             node.restart();
         }
     }
@@ -334,7 +364,10 @@ fn id_of_a_refused_batch_is_executed_anew() {
     let (mut node, client) = alone(TableAttributes::default());
     assert_eq!(node.call(client, "SET k 5"), "+OK");
     node.logs[0].is_held = true;
-    for command in [request(1, "FIRST", "INCR k"), request(2, "AGAIN", "SETNX k 1")] {
+    for command in [
+        request(1, "FIRST", "INCR k"),
+        request(2, "AGAIN", "SETNX k 1"),
+    ] {
         node.call(client, &command);
     }
     node.refuse(0);
@@ -354,14 +387,23 @@ fn id_of_a_refused_batch_is_executed_anew() {
 fn late_first_attempt_comes_to_the_end_that_the_retry_came_to() {
     let (mut node, client) = alone(TableAttributes::default());
     node.call(client, "SET taken x\nSET word x");
-    assert_eq!(node.call(client, &request(1, "AGAIN", "SETNX taken 1")), ":0");
+    assert_eq!(
+        node.call(client, &request(1, "AGAIN", "SETNX taken 1")),
+        ":0"
+    );
     let refused = node.call(client, &request(2, "AGAIN", "INCR word"));
     assert!(refused.starts_with("-ERR value is not"), "{refused}");
     node.call(client, "DEL taken\nSET word 1");
     node.restart();
     let client = node.connect(0, Port::Node);
-    assert_eq!(node.call(client, &request(1, "FIRST", "SETNX taken 1")), ":0");
-    assert_eq!(node.call(client, &request(2, "FIRST", "INCR word")), refused);
+    assert_eq!(
+        node.call(client, &request(1, "FIRST", "SETNX taken 1")),
+        ":0"
+    );
+    assert_eq!(
+        node.call(client, &request(2, "FIRST", "INCR word")),
+        refused
+    );
     assert_eq!(node.call(client, "EXISTS taken\nGET word"), ":0 $1 1");
 }
 
@@ -374,7 +416,10 @@ fn reply_that_was_not_kept_is_said_to_be_lost_and_others_are_translated() {
     assert_eq!(reply, format!("$1000 {long}"));
     let again = node.call(client, &request(1, "AGAIN", "GETSET k y"));
     assert!(again.starts_with("-UNKNOWNRESULT executed:"), "{again}");
-    assert_eq!(node.call(client, &request(2, "FIRST", "GETSET new y")), "$-1");
+    assert_eq!(
+        node.call(client, &request(2, "FIRST", "GETSET new y")),
+        "$-1"
+    );
     node.call(client, "HELLO 3");
     assert_eq!(node.call(client, &request(2, "AGAIN", "GETSET new y")), "_");
     assert_eq!(node.call(client, "GET k"), "$1 y");
@@ -395,11 +440,20 @@ fn request_is_for_commands_that_write_one_slot() {
         let reply = node.call(client, &request(1, "FIRST", command));
         assert!(reply.starts_with(error), "{command}: {reply}");
     }
-    assert_eq!(node.call(client, &request(1, "FIRST", "DEL {t}a {t}b")), ":0");
+    assert_eq!(
+        node.call(client, &request(1, "FIRST", "DEL {t}a {t}b")),
+        ":0"
+    );
     let far = format!("REQUEST 7 {} FIRST INCR k", NOW + 3_700_000_000);
     assert!(node.call(client, &far).starts_with("-ERR the sequence"));
-    assert!(node.call(client, "MULTI\nREQUEST NOW").contains("-ERR Command not allowed"));
-    assert_eq!(node.call(client, "DISCARD\nREQUEST NOW"), format!("+OK :{NOW}"));
+    assert!(
+        node.call(client, "MULTI\nREQUEST NOW")
+            .contains("-ERR Command not allowed")
+    );
+    assert_eq!(
+        node.call(client, "DISCARD\nREQUEST NOW"),
+        format!("+OK :{NOW}")
+    );
 }
 
 #[test]
@@ -429,7 +483,10 @@ fn window_is_bounded_and_what_it_loses_counts_as_forgotten() {
         partition.note_request(requests_known, *unix, noted, Some(b"+OK\r\n"));
     }
     let window = partition.requests.as_ref().unwrap();
-    assert_eq!((window.len(), *requests_known), (PARTITION_MAX, PARTITION_MAX));
+    assert_eq!(
+        (window.len(), *requests_known),
+        (PARTITION_MAX, PARTITION_MAX)
+    );
     assert_eq!(window.floor(), first + 9);
     assert!(!window.has(of(first + 9), Op(10)) && window.has(of(first + 10), Op(11)));
     partition.cut_requests(requests_known, Op(1000));

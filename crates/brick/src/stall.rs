@@ -186,7 +186,11 @@ impl Brick {
 
     fn place_again(&mut self, request: ForwardRequest, origin: Origin, until: Instant) {
         let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
-            return self.complete(origin, honest_line(&request.work, &dropped_table()), Gate::OPEN);
+            return self.complete(
+                origin,
+                honest_line(&request.work, &dropped_table()),
+                Gate::OPEN,
+            );
         };
         let ForwardRequest {
             token,

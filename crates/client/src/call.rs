@@ -8,7 +8,12 @@
 //! - Its cost is given back exactly once.
 
 use crate::{
-    Error, command::Place, connection::Request, endpoint::Peer, prepared::Prepared, retry::{Failure, Nature},
+    Error,
+    command::Place,
+    connection::Request,
+    endpoint::Peer,
+    prepared::Prepared,
+    retry::{Failure, Nature},
     router::Router,
 };
 use brickyard_wire::{Fate, Value, fate};
@@ -144,7 +149,9 @@ impl Call {
             _ => false,
         };
         if is_about_the_attempt {
-            Error::unknown(format!("an earlier attempt was lost, and the last one: {error}"))
+            Error::unknown(format!(
+                "an earlier attempt was lost, and the last one: {error}"
+            ))
         } else {
             error
         }

@@ -47,9 +47,11 @@ impl Ids {
 
     pub(crate) fn next(&self) -> u64 {
         let clock = self.base.load(Ordering::Relaxed) + self.elapsed();
-        let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
-            Some(clock.max(last.saturating_add(1)))
-        });
+        let last = self
+            .last
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
+                Some(clock.max(last.saturating_add(1)))
+            });
         let last = last.unwrap_or_else(|last| last);
         clock.max(last.saturating_add(1))
     }

@@ -127,6 +127,10 @@ mod prepared_test {
         let plain = prepared.bytes().len();
         prepared.put_id(1, u64::MAX, true);
         assert_eq!(prepared.bytes().len(), plain + 78);
-        assert!(prepared.bytes().starts_with(b"*1000004\r\n$7\r\nREQUEST\r\n"));
+        assert!(
+            prepared
+                .bytes()
+                .starts_with(b"*1000004\r\n$7\r\nREQUEST\r\n")
+        );
     }
 }

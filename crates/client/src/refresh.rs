@@ -9,9 +9,9 @@
 
 use crate::{
     Error,
-    prepared::Prepared,
     command::{Place, Shape},
     map::{SlotMap, host_of},
+    prepared::Prepared,
     router::Router,
 };
 use brickyard_wire::Value;

@@ -88,7 +88,12 @@ impl Failure {
 }
 
 /// Decides about a call of which `attempt` attempts (the first is 1) have failed, the last with `failure`.
-pub(crate) fn judge(failure: Failure, nature: Nature, attempt: u32, allowance: Duration) -> Verdict {
+pub(crate) fn judge(
+    failure: Failure,
+    nature: Nature,
+    attempt: u32,
+    allowance: Duration,
+) -> Verdict {
     let is_read = nature == Nature::Read;
     let is_open = failure.is_open(nature);
     let again = |is_map_old, otherwise| Verdict::Again {
@@ -115,7 +120,9 @@ pub(crate) fn judge(failure: Failure, nature: Nature, attempt: u32, allowance: D
         Failure::Lost(reason) if nature == Nature::Named => again(true, Error::unknown(reason)),
         Failure::Silent if nature == Nature::Named => again(
             true,
-            Error::unknown(format!("it was sent, and not answered within {allowance:?}")),
+            Error::unknown(format!(
+                "it was sent, and not answered within {allowance:?}"
+            )),
         ),
         Failure::Lost(reason) => Verdict::Fail(Error::unknown(reason)),
         Failure::Late | Failure::LateUnsent if is_read => Verdict::Fail(timeout),

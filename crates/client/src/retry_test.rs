@@ -77,7 +77,13 @@ fn a_write_with_an_id_is_sent_again_until_it_is_known_or_past_asking() {
         assert!(failure.is_open(Nature::Named));
         let verdict = named(failure);
         assert!(
-            matches!(&verdict, Verdict::Again { otherwise: Error::UnknownOutcome { .. }, .. }),
+            matches!(
+                &verdict,
+                Verdict::Again {
+                    otherwise: Error::UnknownOutcome { .. },
+                    ..
+                }
+            ),
             "{verdict:?}"
         );
     }

@@ -9,10 +9,10 @@ mod many;
 
 use crate::{
     Error, Pipeline, Scan,
-    prepared::Prepared,
     command::{Place, Shape},
     convert,
     pending::{Convert, Pending},
+    prepared::Prepared,
     router::Router,
 };
 use brickyard_routing::{Hasher, KeyHasher, slot};

@@ -15,6 +15,7 @@ mod balance;
 mod group;
 mod learners;
 mod load;
+mod recover;
 mod reports;
 mod requests;
 mod restart;

@@ -31,6 +31,7 @@ impl Catalog {
             Change::Propose(proposals) => Ok(self.propose(&proposals)),
             Change::Effective(settled) => Ok(self.settle(&settled)),
             Change::Learners(learners) => Ok(self.set_learners(&learners)),
+            Change::Recover(_) => Err(Refusal::NotDecided),
         }
     }
 

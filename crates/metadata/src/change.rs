@@ -54,6 +54,19 @@ pub enum Change {
     Effective(Vec<Settled>),
     /// Other members that catch up.
     Learners(Vec<NewLearners>),
+    /// Go on from what is left of partitions that nobody serves; the leader makes proposals of it.
+    Recover(Recovery),
+}
+
+/// What an operator wants to be recovered by force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// The table's name.
+    pub table: String,
+    /// Which partitions; none: all that nobody serves.
+    pub partitions: Vec<PartitionId>,
+    /// The operator knows what is lost. Otherwise it is told, and nothing is done.
+    pub is_confirmed: bool,
 }
 
 /// A table to be made.

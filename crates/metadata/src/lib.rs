@@ -31,7 +31,9 @@ mod topology_reply;
 mod view_change;
 
 pub use catalog::{Catalog, CatalogVersion, ClusterId, Genesis, Table};
-pub use change::{Alteration, Applied, Change, NewTable, NodeAlteration, Registered, StaleAt};
+pub use change::{
+    Alteration, Applied, Change, NewTable, NodeAlteration, Recovery, Registered, StaleAt,
+};
 pub use envelope::{Envelope, LastOutcome, Outcome};
 pub use name::{DATABASES, DEFAULT_TABLE, database_table};
 pub use node::{Addresses, Machine, Node, NodeKey, Registration, Roles};

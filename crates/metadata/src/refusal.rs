@@ -16,6 +16,9 @@ pub enum Refusal {
         /// The name, shortened and escaped.
         name: String,
     },
+    /// Only a leader knows what a recovery comes to.
+    #[error("a recovery is decided by the leader of the control plane; say it again")]
+    NotDecided,
     /// There is a table of that name.
     #[error("table '{name}' exists already; choose another name, or change it with TABLE ALTER")]
     NameTaken {

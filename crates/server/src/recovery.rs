@@ -6,9 +6,7 @@
 //! records before and behind, which tell it what can be missing. So a damaged log is read twice. That
 //! is rare, and takes no longer than reading the file once more by hand would.
 
-use brickyard_brick::{
-    Brick, Config as BrickConfig, Damage as BrickDamage, HintItem, Recovered,
-};
+use brickyard_brick::{Brick, Config as BrickConfig, Damage as BrickDamage, HintItem, Recovered};
 use brickyard_metadata::Catalog;
 use brickyard_store::{self as store, Damage, HintRecord, Opened, OsDisk, Tainted};
 use brickyard_types::record::Kind;

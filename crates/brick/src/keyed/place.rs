@@ -1,7 +1,7 @@
 //! Which brick executes what a client asked for: this one, another, or this one later.
 
-use super::standing::Standing;
 use super::request::honest_line;
+use super::standing::Standing;
 use super::writer_of;
 use crate::brick::Brick;
 use crate::connection::ConnectionId;
@@ -176,7 +176,11 @@ impl Brick {
         };
         let is_remote = owner.node != self.core.shared.node;
         let table = state.id;
-        let work = if is_remote { self.name_work(work) } else { work };
+        let work = if is_remote {
+            self.name_work(work)
+        } else {
+            work
+        };
         let request = ForwardRequest {
             token,
             table,

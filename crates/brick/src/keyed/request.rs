@@ -141,7 +141,11 @@ pub(super) fn run_request(
             Some(error)
         }
     };
-    let finished = view.finish_request(request, out.get(start..).unwrap_or_default(), failed.is_some());
+    let finished = view.finish_request(
+        request,
+        out.get(start..).unwrap_or_default(),
+        failed.is_some(),
+    );
     if let Some(error) = failed {
         core.stats().errors.add(1);
         if error.as_bytes().starts_with(b"DAMAGED") {
@@ -208,7 +212,9 @@ pub(crate) fn honest_line(work: &Work, error: &ErrorReply) -> Vec<u8> {
 
 /// The same for a reply as another brick made it.
 pub(crate) fn honest_reply(request: Request, reply: Vec<u8>) -> Vec<u8> {
-    let error = reply.strip_prefix(b"-").and_then(|it| it.strip_suffix(b"\r\n"));
+    let error = reply
+        .strip_prefix(b"-")
+        .and_then(|it| it.strip_suffix(b"\r\n"));
     match error {
         Some(error) if request.was_lost => error_line(&ErrorReply::new(honest(request, error))),
         _ => reply,

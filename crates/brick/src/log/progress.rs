@@ -146,10 +146,7 @@ impl Log {
     }
 
     pub(super) fn forget(&mut self, operations: &[Prepared]) {
-        for prepared in operations
-            .iter()
-            .filter(|prepared| prepared.has_key())
-        {
+        for prepared in operations.iter().filter(|prepared| prepared.has_key()) {
             self.forget_one(prepared.key);
         }
     }

@@ -7,8 +7,8 @@ use crate::effect::ControlRequest;
 use crate::users::Rights;
 use brickyard_command::request::{TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use brickyard_metadata::{Alteration, Change, NewTable};
-use brickyard_types::TableAttributes;
+use brickyard_metadata::{Alteration, Change, NewTable, Recovery};
+use brickyard_types::{PartitionId, TableAttributes};
 use brickyard_wire::Reply;
 
 impl Brick {
@@ -30,10 +30,11 @@ impl Brick {
             TableCommand::Create(name, _)
             | TableCommand::Alter(name, _)
             | TableCommand::Drop(name)
+            | TableCommand::Recover { name, .. }
                 if !rights(name).admin =>
             {
                 return Err(ErrorReply::new(format!(
-                    "NOPERM making, altering and dropping table '{name}' needs the right admin on it"
+                    "NOPERM making, altering, recovering and dropping table '{name}' needs the right admin on it"
                 )));
             }
             TableCommand::Describe(name) if rights(name) == Rights::default() => {
@@ -63,6 +64,18 @@ impl Brick {
                     name: (*name).to_owned(),
                     alteration: alteration(options)?,
                 };
+                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
+            }
+            TableCommand::Recover {
+                name,
+                partitions,
+                is_confirmed,
+            } => {
+                let change = Change::Recover(Recovery {
+                    table: (*name).to_owned(),
+                    partitions: partitions.iter().copied().map(PartitionId).collect(),
+                    is_confirmed: *is_confirmed,
+                });
                 self.ask_control(id, ControlRequest::Change(change), Then::Ok);
             }
             TableCommand::Drop(name) => {

@@ -63,7 +63,13 @@ impl View<'_> {
 
     /// Prepares one put or delete as a record of its own, or applies it where there is no log.
     #[inline]
-    pub(super) fn write(&mut self, location: Location, kind: Kind, key: &[u8], put: &CommandPut<'_>) {
+    pub(super) fn write(
+        &mut self,
+        location: Location,
+        kind: Kind,
+        key: &[u8],
+        put: &CommandPut<'_>,
+    ) {
         self.write_named(location, kind, key, put, None);
     }
 

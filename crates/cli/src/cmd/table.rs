@@ -51,6 +51,16 @@ enum Verb {
         #[command(flatten)]
         attributes: Attributes,
     },
+    /// Let partitions that nobody serves go on from what is left of them; first tells what would be lost.
+    Recover {
+        /// The table's name.
+        name: String,
+        /// Partitions; without any, all that nobody serves
+        partitions: Vec<u32>,
+        /// The name once more: what is missing is lost for ever then
+        #[arg(long, value_name = "NAME")]
+        confirm: Option<String>,
+    },
     /// Drop a table and everything in it.
     Drop {
         /// Its name.
@@ -128,6 +138,17 @@ impl Verb {
             Self::Create { name, attributes } => words("CREATE", name, attributes.words()),
             Self::Describe { name } => words("DESCRIBE", name, Vec::new()),
             Self::Alter { name, attributes } => words("ALTER", name, attributes.words()),
+            Self::Recover {
+                name,
+                partitions,
+                confirm,
+            } => {
+                let mut rest: Vec<String> = partitions.iter().map(u32::to_string).collect();
+                if let Some(confirm) = confirm {
+                    rest.extend(["CONFIRM".to_owned(), confirm.clone()]);
+                }
+                words("RECOVER", name, rest)
+            }
             Self::Drop { name, confirm } => {
                 words("DROP", name, vec!["CONFIRM".to_owned(), confirm.clone()])
             }

@@ -81,7 +81,11 @@ async fn what_is_known_not_to_be_executed_is_sent_first_again() {
     assert_eq!(table.incr("k").await, Ok(1));
     let attempts = attempts(&cluster, "INCR");
     assert_eq!(attempts.len(), 3);
-    assert!(attempts.iter().all(|it| it.1 == "FIRST" && it.0 == attempts[0].0));
+    assert!(
+        attempts
+            .iter()
+            .all(|it| it.1 == "FIRST" && it.0 == attempts[0].0)
+    );
 }
 
 #[tokio::test]
@@ -96,7 +100,10 @@ async fn an_unknown_result_is_asked_for_until_it_is_known() {
         Answer::Usual
     });
     assert_eq!(table.incr("k").await, Ok(1));
-    let words: Vec<String> = attempts(&cluster, "INCR").into_iter().map(|it| it.1).collect();
+    let words: Vec<String> = attempts(&cluster, "INCR")
+        .into_iter()
+        .map(|it| it.1)
+        .collect();
     assert_eq!(words, ["FIRST", "AGAIN", "AGAIN"]);
 }
 
@@ -120,7 +127,9 @@ async fn an_id_that_is_too_low_is_replaced_by_one_above_the_floor() {
     cluster.bricks[0].on_request(move |words| {
         let is_incr = words.get(4).is_some_and(|word| word == "INCR");
         if is_incr && std::mem::take(&mut is_first) {
-            return Answer::Say(format!("-TRYAGAIN ids up to {floor} are not all remembered\r\n"));
+            return Answer::Say(format!(
+                "-TRYAGAIN ids up to {floor} are not all remembered\r\n"
+            ));
         }
         Answer::Usual
     });

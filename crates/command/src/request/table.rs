@@ -20,6 +20,15 @@ pub enum TableCommand<'a> {
     Help,
     /// The names of the tables.
     List,
+    /// Go on from what is left of partitions that nobody serves.
+    Recover {
+        /// The table.
+        name: &'a str,
+        /// Which partitions; none: all.
+        partitions: Vec<u32>,
+        /// The name was given twice.
+        is_confirmed: bool,
+    },
     /// Let this connection work on a table.
     Use(&'a str),
 }
@@ -70,6 +79,7 @@ impl<'a> TableCommand<'a> {
             CommandId::TableDrop => Self::Drop(confirmed_name(args)?),
             CommandId::TableHelp => Self::Help,
             CommandId::TableList => Self::List,
+            CommandId::TableRecover => recovery(args)?,
             CommandId::TableUse => Self::Use(name(args)?),
             _ => panic!("{id:?} is no subcommand of TABLE"),
         })
@@ -79,6 +89,32 @@ impl<'a> TableCommand<'a> {
 fn name(args: Args<'_>) -> Result<&str, ErrorReply> {
     std::str::from_utf8(args.at(2)).map_err(|_| {
         ErrorReply::constant("ERR the table's name is not text; use letters and digits")
+    })
+}
+
+fn recovery(args: Args<'_>) -> Result<TableCommand<'_>, ErrorReply> {
+    let name = name(args)?;
+    let last = args.len() - 1;
+    let is_confirmed = last > 3
+        && args.at(last - 1).eq_ignore_ascii_case(b"confirm")
+        && args.at(last) == name.as_bytes();
+    let end = if is_confirmed { last - 1 } else { args.len() };
+    let mut partitions = Vec::new();
+    for word in args.from(3).take(end - 3) {
+        let number = std::str::from_utf8(word)
+            .ok()
+            .and_then(|it| it.parse().ok());
+        partitions.push(number.ok_or_else(|| {
+            ErrorReply::new(format!(
+                "ERR '{}' is no partition; say: TABLE RECOVER {name} [partition ...] [CONFIRM {name}]",
+                String::from_utf8_lossy(word)
+            ))
+        })?);
+    }
+    Ok(TableCommand::Recover {
+        name,
+        partitions,
+        is_confirmed,
     })
 }
 

@@ -287,6 +287,8 @@ pub enum CommandId {
     TableHelp,
     /// `TABLE LIST`
     TableList,
+    /// `TABLE RECOVER`
+    TableRecover,
     /// `TABLE USE`
     TableUse,
     /// A subcommand of `CLUSTER` that Redis's operators use; refused with the name of ours.

@@ -183,6 +183,25 @@ pub(super) const COMMANDS: &[Spec] = &[
             "O(N) for N tables",
         ),
         Spec::new(
+            CommandId::TableRecover,
+            "table|recover",
+            -3,
+            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
+            0,
+        )
+        .docs(
+            "Tells what would be lost if partitions that nobody serves went on from what is left, and lets them once \
+             that is confirmed.",
+            "0.1.0",
+            Group::Server,
+            "O(N) for N partitions",
+        )
+        .arguments(&[
+            Argument::string("name"),
+            Argument::integer("partition").optional(),
+            Argument::string("name").token("CONFIRM").optional(),
+        ]),
+        Spec::new(
             CommandId::TableUse,
             "table|use",
             3,

@@ -12,11 +12,12 @@ use brickyard_wire::{Protocol, Reply, ReplyDecoder, ReplyLimits, ReplyStep, Valu
 use std::path::PathBuf;
 
 /// Commands and subcommands that Redis 7.0 lacks.
-const NEWER: [&str; 11] = [
+const NEWER: [&str; 13] = [
     "client|no-touch",
     "client|setinfo",
     "cluster|watch",
     "delifeq",
+    "request",
     "table",
     "table|alter",
     "table|create",
@@ -24,6 +25,7 @@ const NEWER: [&str; 11] = [
     "table|drop",
     "table|help",
     "table|list",
+    "table|recover",
 ];
 
 /// Synopses that say more than Redis's: SET knows `IFEQ`.

@@ -46,6 +46,7 @@ impl Controller {
         let mut load = Load::of(&catalog);
         let mut decisions = Decisions::default();
         self.reports.wanted.clear();
+        self.reports.want_sought();
         for table in catalog.tables() {
             for (partition, group) in table.partitions() {
                 let case = Case {

@@ -17,6 +17,8 @@ pub(super) struct Reports {
     partial: BTreeMap<Seat, BTreeMap<PartitionId, Claim>>,
     /// Bricks whose report somebody waits for.
     pub(super) wanted: BTreeSet<Seat>,
+    /// Bricks whose report an operator waits for.
+    pub(super) sought: BTreeSet<Seat>,
     asked_at: Option<Instant>,
     /// When each brick's report was first wanted.
     wanted_since: BTreeMap<Seat, Instant>,
@@ -39,6 +41,19 @@ impl Reports {
         self.partial.retain(|seat, _| catalog.is_current(*seat));
         self.wanted_since
             .retain(|seat, _| catalog.is_current(*seat));
+        self.sought.retain(|seat| catalog.is_current(*seat));
+    }
+
+    /// What an operator waits for is wanted until it is there.
+    pub(super) fn want_sought(&mut self) {
+        let Self {
+            claims,
+            wanted,
+            sought,
+            ..
+        } = self;
+        sought.retain(|seat| !claims.contains_key(seat));
+        wanted.extend(sought.iter().copied());
     }
 
     /// Whether a brick has not reported, and has not had time enough for it either.

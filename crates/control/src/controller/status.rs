@@ -43,7 +43,7 @@ impl Controller {
     ///
     /// # Errors
     /// Why it should not be, in words: what the catalog itself cannot know.
-    pub fn admit(&self, now: Instant, change: Change) -> Result<Change, String> {
+    pub fn admit(&mut self, now: Instant, change: Change) -> Result<Change, String> {
         match change {
             Change::CreateTable(mut new) => {
                 let is_down = |node: &&Node| !self.has_live_brick(node, now);
@@ -70,6 +70,7 @@ impl Controller {
                 }
                 Ok(Change::RemoveNode { node, force })
             }
+            Change::Recover(recovery) => self.recover(now, &recovery),
             change => Ok(change),
         }
     }

@@ -42,7 +42,9 @@ fn increments_through_kills_are_executed_once() {
     let cluster = Cluster::start(&[0, 1, 2], 1, &[]);
     cluster.create_table("t", &["REPLICAS", "3", "PARTITIONS", "16"]);
     cluster.wait_until_whole("t", 3);
-    let seeds: Vec<String> = (0..3).map(|at| format!("127.0.0.1:{}", cluster.port(at))).collect();
+    let seeds: Vec<String> = (0..3)
+        .map(|at| format!("127.0.0.1:{}", cluster.port(at)))
+        .collect();
     let cluster = Mutex::new(cluster);
     let tally = Arc::new(Tally::default());
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -54,7 +56,9 @@ fn increments_through_kills_are_executed_once() {
         scope.spawn(move || {
             let more = |count: u64| {
                 let begin = watched.count();
-                wait_for("increments", || (watched.count() >= begin + count).then_some(()));
+                wait_for("increments", || {
+                    (watched.count() >= begin + count).then_some(())
+                });
             };
             for at in 0..3 {
                 more(500);
@@ -95,7 +99,10 @@ fn increments_through_kills_are_executed_once() {
         let least = tally.acknowledged[at].load(Ordering::SeqCst);
         let most = least + tally.unknown[at].load(Ordering::SeqCst);
         unknown += most - least;
-        assert!((least..=most).contains(&value), "{name}: {value} of {least} to {most}");
+        assert!(
+            (least..=most).contains(&value),
+            "{name}: {value} of {least} to {most}"
+        );
     }
     println!("{} increments, {unknown} unknown", tally.count());
 }

@@ -341,10 +341,13 @@ fn is_plausible(bytes: &[u8], limit: u64) -> bool {
     let body_len = u64::from(u32_at(bytes, 8));
     let parts = u64::from(u16_at(bytes, 14)) + u64::from(u32_at(bytes, 16));
     // How long an outcome is stands in the body.
-    let outcome_bytes = if flags & flag::OUTCOME != 0 { 1..=256 } else { 0..=0 };
+    let outcome_bytes = if flags & flag::OUTCOME != 0 {
+        1..=256
+    } else {
+        0..=0
+    };
     let outcome = body_len.checked_sub(parts + fixed_extras(flags));
-    outcome.is_some_and(|it| outcome_bytes.contains(&it))
-        && HEADER_BYTES as u64 + body_len <= limit
+    outcome.is_some_and(|it| outcome_bytes.contains(&it)) && HEADER_BYTES as u64 + body_len <= limit
 }
 
 #[cfg(test)]

@@ -1,0 +1,183 @@
+//! Recovery by force: an operator goes on from what is left of partitions that nobody serves, and is told first what
+//! that lacks (PROTOCOL rule 21).
+//!
+//! In:  the operator's wish, and what bricks report. Out: what would be lost, in words; once that is confirmed, views
+//!      on the ground that somebody chose.
+//!
+//! Invariants:
+//! - Nothing is forced that a live in-sync member serves, or will.
+//! - The new view is above all that were seen on any disk, and begins a new lineage: whoever comes back with the
+//!   old one is filled anew.
+//! - Only a complete log is gone on from. Where there is none the partition begins empty only if nobody who was asked
+//!   holds anything of it.
+
+use super::Controller;
+use crate::message::Claim;
+use brickyard_metadata::{Change, Ground, Proposal, Recovery, Table};
+use brickyard_routing::{Group, Seat};
+use brickyard_types::{Instant, PartitionId, View};
+use std::collections::BTreeSet;
+
+/// What may become of one partition.
+enum Plan {
+    /// It goes on so, with that loss.
+    Goes(Proposal, String),
+    /// It cannot, or need not.
+    Stays(String),
+}
+
+impl Controller {
+    /// What a recovery comes to now.
+    pub(super) fn recover(&mut self, now: Instant, recovery: &Recovery) -> Result<Change, String> {
+        let catalog = std::sync::Arc::clone(&self.catalog);
+        let name = &recovery.table;
+        let Some(table) = catalog.table(name) else {
+            return Err(format!(
+                "table '{name}' does not exist; TABLE LIST shows those that do"
+            ));
+        };
+        let mut unheard = BTreeSet::new();
+        let (mut proposals, mut words) = (Vec::new(), Vec::new());
+        for (partition, group) in table.partitions() {
+            let is_named = recovery.partitions.contains(&partition);
+            let is_wanted = recovery.partitions.is_empty() || is_named;
+            let is_served = group.in_sync().any(|seat| self.is_live(seat, now));
+            if !is_wanted || is_served && !is_named {
+                continue;
+            }
+            if is_served {
+                words.push(format!(
+                    "partition {partition} is served and needs no recovery"
+                ));
+                continue;
+            }
+            match self.plan(now, table, (partition, group), &mut unheard) {
+                Plan::Goes(proposal, loss) => {
+                    proposals.push(proposal);
+                    words.push(loss);
+                }
+                Plan::Stays(reason) => words.push(reason),
+            }
+        }
+        if !unheard.is_empty() {
+            self.reports.sought.extend(unheard);
+            self.is_dirty = true;
+            return Err(
+                "the bricks are being asked what they hold; say it again in a second".to_owned(),
+            );
+        }
+        if words.is_empty() {
+            return Err(format!(
+                "table '{name}' has no partition that nobody serves"
+            ));
+        }
+        let words = words.join("; ");
+        if proposals.is_empty() {
+            return Err(format!("nothing can be recovered: {words}"));
+        }
+        if !recovery.is_confirmed {
+            return Err(format!(
+                "nothing was done; it would come to this, and what is missing would be lost for ever: {words}. To do \
+                 it, say the same with CONFIRM {name}"
+            ));
+        }
+        Ok(Change::Propose(proposals))
+    }
+
+    fn plan(
+        &self,
+        now: Instant,
+        table: &Table,
+        (partition, group): (PartitionId, &Group),
+        unheard: &mut BTreeSet<Seat>,
+    ) -> Plan {
+        let members: BTreeSet<_> = group.members().map(|seat| seat.member).collect();
+        let present = |member: &brickyard_routing::Member| {
+            let node = self.catalog.node(member.node)?;
+            Some(node.seat(member.brick))
+        };
+        let up: Vec<Seat> = members
+            .iter()
+            .filter_map(present)
+            .filter(|seat| self.is_up(*seat, now))
+            .collect();
+        let mut claims: Vec<(Seat, Claim)> = Vec::new();
+        for seat in &up {
+            match self.reports.claim(*seat, partition) {
+                None => {
+                    unheard.insert(*seat);
+                }
+                Some(claim) => claims.extend(claim.map(|claim| (*seat, claim))),
+            }
+        }
+        let floor = claims.iter().map(|(_, claim)| claim.last.0).max();
+        let absent: Vec<String> = group
+            .in_sync()
+            .filter(|seat| !up.iter().any(|it| it.member == seat.member))
+            .map(|seat| seat.member.to_string())
+            .collect();
+        let absent = if absent.is_empty() {
+            "all replicas were heard".to_owned()
+        } else {
+            format!("not heard of: {}", absent.join(", "))
+        };
+        let is_good = |claim: &Claim| claim.is_complete && claim.lineage == group.lineage;
+        let best = claims.iter().filter(|(_, claim)| is_good(claim));
+        let best = best.max_by_key(|(seat, claim)| (claim.last, std::cmp::Reverse(*seat)));
+        let highest = claims.iter().map(|(_, claim)| claim.last).max();
+        let (seat, loss) = match best {
+            Some((seat, claim)) => {
+                let end = if claim.is_tail_sure {
+                    "its end is sure"
+                } else {
+                    "its end may be missing, since its machine stopped"
+                };
+                let (view, op) = claim.last;
+                let more = highest
+                    .filter(|highest| *highest > claim.last)
+                    .map_or_else(String::new, |(view, op)| {
+                        format!(", another log with gaps ends at view {view} op {op}")
+                    });
+                let committed = claim.committed;
+                let text = format!(
+                    "partition {partition} goes on with brick {}, whose log ends at view {view} op {op} (known to be \
+                     committed: op {committed}; {end}{more}); what others acknowledged after that is lost; {absent}",
+                    seat.member
+                );
+                (*seat, text)
+            }
+            None if !claims.is_empty() => {
+                return Plan::Stays(format!(
+                    "partition {partition} stays as it is: every log of it that was reported has gaps, or is another \
+                     history's; {absent}"
+                ));
+            }
+            None => {
+                let others = self.catalog.candidates().into_iter().map(|it| it.seat);
+                let mut good = up
+                    .iter()
+                    .copied()
+                    .chain(others)
+                    .filter(|seat| self.is_up(*seat, now));
+                let Some(seat) = good.next() else {
+                    return Plan::Stays(format!("partition {partition}: no brick is up"));
+                };
+                let text = format!(
+                    "partition {partition} begins EMPTY on brick {}: nobody who was asked holds anything of it, so all \
+                     its keys are lost; {absent}",
+                    seat.member
+                );
+                (seat, text)
+            }
+        };
+        let mut proposal = Proposal::of(table.id, partition, group, &[seat]);
+        proposal.learners.clear();
+        proposal.ground = Ground::Forced;
+        proposal.floor = floor.unwrap_or(View(0));
+        Plan::Goes(proposal, loss)
+    }
+}
+
+#[cfg(test)]
+#[path = "recover_test.rs"]
+mod recover_test;

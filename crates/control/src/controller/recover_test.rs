@@ -1,0 +1,139 @@
+//! PROTOCOL rule 21, as far as the leader decides it.
+
+use crate::controller::testing::{World, first, ms, seat};
+use brickyard_metadata::{Change, Recovery};
+use brickyard_types::{Durability, PartitionId, View};
+
+fn recovery(is_confirmed: bool) -> Recovery {
+    Recovery {
+        table: "t".to_owned(),
+        partitions: Vec::new(),
+        is_confirmed,
+    }
+}
+
+/// Both members are gone; the first comes back with a log that may lack its end.
+fn world(claims: bool) -> World {
+    let mut world = World::with(3, 2, 1, |attributes| {
+        attributes.durability = Durability::Log
+    });
+    world.run(ms(3_000));
+    let members: Vec<u32> = world
+        .in_sync()
+        .iter()
+        .map(|seat| seat.member.node.0)
+        .collect();
+    for node in &members {
+        world.nodes[*node as usize].is_up = false;
+    }
+    world.run(ms(5_000));
+    let mut claim = world.claim((7, 12));
+    claim.is_tail_sure = false;
+    world.nodes[members[0] as usize].claims = if claims { vec![claim] } else { Vec::new() };
+    world.restart(members[0]);
+    world.run(ms(3_000));
+    assert_eq!(world.group().view, View(1), "{:?}", world.group());
+    world
+}
+
+/// What the operator is told, once the bricks were heard.
+fn told(world: &mut World, is_confirmed: bool) -> Result<Change, String> {
+    for _ in 0..20 {
+        let now = world.now;
+        let told = world
+            .controller
+            .admit(now, Change::Recover(recovery(is_confirmed)));
+        match told {
+            Err(text) if text.contains("being asked") => world.run(ms(300)),
+            told => return told,
+        }
+    }
+    panic!("the bricks are never heard");
+}
+
+#[test]
+fn loss_is_told_first_and_nothing_is_done_before_it_is_confirmed() {
+    let mut world = world(true);
+    let text = told(&mut world, false).unwrap_err();
+    assert!(text.starts_with("nothing was done"), "{text}");
+    for part in [
+        "view 7 op 12",
+        "may be missing",
+        "not heard of",
+        "CONFIRM t",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    world.run(ms(3_000));
+    assert_eq!(world.group().view, View(1));
+}
+
+#[test]
+fn confirmed_recovery_begins_a_new_lineage_above_all_views() {
+    let mut world = world(true);
+    let member = world.group().primary.member.node.0;
+    let change = told(&mut world, true).unwrap();
+    world.change(change);
+    world.run(ms(3_000));
+    let group = world.group();
+    assert!(group.view > View(7), "{group:?}");
+    assert_eq!((group.lineage, group.change), (2, None));
+    assert_eq!(group.primary.member.node.0, member);
+    assert!(group.primary > first(member), "in its present life");
+    assert_ne!(group.primary, seat(member, 1));
+    // It is served now: there is nothing to recover.
+    let text = told(&mut world, true).unwrap_err();
+    assert!(text.contains("no partition that nobody serves"), "{text}");
+}
+
+#[test]
+fn partition_of_which_nothing_is_left_begins_empty_and_that_is_said() {
+    let mut world = world(false);
+    let text = told(&mut world, false).unwrap_err();
+    assert!(text.contains("begins EMPTY"), "{text}");
+    let change = told(&mut world, true).unwrap();
+    world.change(change);
+    world.run(ms(3_000));
+    assert_eq!(world.group().lineage, 2);
+    assert!(world.is_settled());
+}
+
+#[test]
+fn logs_with_gaps_are_not_gone_on_from() {
+    let mut world = world(true);
+    let node = world.group().primary.member.node.0;
+    let mut claim = world.claim((1, 40));
+    claim.is_complete = false;
+    world.nodes[node as usize].claims = vec![claim];
+    world.restart(node);
+    world.run(ms(3_000));
+    let text = told(&mut world, true).unwrap_err();
+    assert!(text.contains("has gaps"), "{text}");
+    assert_eq!(world.group().view, View(1));
+}
+
+#[test]
+fn what_is_served_is_not_forced() {
+    let mut world = World::with(3, 2, 1, |_| ());
+    world.run(ms(3_000));
+    let named = Recovery {
+        partitions: vec![world.partition()],
+        ..recovery(true)
+    };
+    let now = world.now;
+    let text = world
+        .controller
+        .admit(now, Change::Recover(named))
+        .unwrap_err();
+    assert!(text.contains("is served"), "{text}");
+    let other = Recovery {
+        table: "nosuch".to_owned(),
+        partitions: vec![PartitionId(1)],
+        is_confirmed: true,
+    };
+    let text = world
+        .controller
+        .admit(now, Change::Recover(other))
+        .unwrap_err();
+    assert!(text.contains("does not exist"), "{text}");
+}
