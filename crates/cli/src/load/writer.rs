@@ -43,7 +43,7 @@ const WINDOW_BYTES: usize = 16 << 20;
 /// deadline, after which it says that it does not know.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
-/// Before a record of unknown fate is sent again.
+/// Between two rounds of sending again: not for each record, of which thousands fail together with a connection.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How records are written.
@@ -208,6 +208,7 @@ async fn run(
         window: VecDeque::new(),
         keys: HashSet::new(),
         bytes: 0,
+        paused: Instant::now(),
     };
     // Whoever waits for it may have given up.
     let _ = ready.send(());
@@ -232,6 +233,8 @@ struct Worker {
     window: VecDeque<Flight>,
     keys: HashSet<Vec<u8>>,
     bytes: usize,
+    /// When it paused last.
+    paused: Instant,
 }
 
 /// A record under way.
@@ -289,7 +292,10 @@ impl Worker {
             }
             Err(error) if is_momentary(&error) && since.elapsed() < self.patience => {
                 self.tally.retried += 1;
-                tokio::time::sleep(PAUSE).await;
+                if self.paused.elapsed() >= PAUSE {
+                    tokio::time::sleep(PAUSE).await;
+                    self.paused = Instant::now();
+                }
                 // Its key stays in the window: no later record of it passes it.
                 self.send(record, since);
                 return Ok(());

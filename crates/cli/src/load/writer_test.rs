@@ -194,3 +194,17 @@ fn a_time_to_live_is_sent_along() {
     load(&options(address), vec![expiring]).unwrap();
     assert_eq!(heard.lock().unwrap()[0], ["SET", "a", "1", "PX", "1500"]);
 }
+
+/// A connection that breaks takes thousands of records with it. They are sent again together: were each of them
+/// to wait for itself, most would run out of patience.
+#[test]
+fn records_that_fail_together_are_sent_again_together() {
+    const RECORDS: u64 = 3000;
+    let (address, heard) = serve(&["-UNKNOWNRESULT lost\r\n"; RECORDS as usize]);
+    let records: Vec<Record> = (0..RECORDS)
+        .map(|line| record(&format!("k{line}"), "v", line))
+        .collect();
+    let tally = load(&options(address), records).unwrap();
+    assert_eq!((tally.stored, tally.retried), (RECORDS, RECORDS));
+    assert_eq!(heard.lock().unwrap().len() as u64, 2 * RECORDS);
+}
