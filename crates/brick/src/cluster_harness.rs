@@ -24,8 +24,6 @@ struct Host {
     disk: Disk,
     /// What it sends arrives later.
     is_mute: bool,
-    /// Newer catalogs do not reach it.
-    is_deaf: bool,
 }
 
 /// See the module.
@@ -94,7 +92,6 @@ impl Cluster {
                 incarnation: Incarnation(0),
                 disk: Disk::new(),
                 is_mute: false,
-                is_deaf: false,
             });
             cluster.start(at);
         }
@@ -187,21 +184,7 @@ impl Cluster {
     /// All streams of a node break; what it sent and nobody has is lost. What it sends from now on arrives.
     pub(crate) fn break_links(&mut self, at: usize) {
         self.hosts[at].is_mute = false;
-        let links = self.links.clone();
         self.close_links(|(one, other)| one == at || other == at);
-        for (host, link) in links.keys().filter(|(host, _)| *host == at) {
-            if let Some(brick) = self.hosts[*host].brick.as_mut() {
-                brick.peer_closed(*link);
-            }
-        }
-    }
-
-    /// Newer catalogs do not reach a node, or do again.
-    pub(crate) fn deafen(&mut self, at: usize, is_deaf: bool) {
-        self.hosts[at].is_deaf = is_deaf;
-        if !is_deaf {
-            self.spread();
-        }
     }
 
     /// What is read back from a node's log comes later, or now.
@@ -308,6 +291,11 @@ impl Cluster {
     pub(crate) fn cut(&mut self, one: usize, other: usize) {
         self.cut.extend([(one, other), (other, one)]);
         self.close_links(|ends| [(one, other), (other, one)].contains(&ends));
+    }
+
+    /// All can reach one another again.
+    pub(crate) fn mend(&mut self) {
+        self.cut.clear();
     }
 
     fn close_links(&mut self, are_closed: impl Fn((usize, usize)) -> bool) {

@@ -258,9 +258,7 @@ impl Disk {
         let next = offsets.get(random.next() as usize % 20 + 1).copied();
         offsets.retain(|offset| next.is_none_or(|next| *offset < next));
         let begin = (start - HEADER_BYTES) as usize;
-        let end = next.map_or(found.bytes.len(), |next| {
-            (next - HEADER_BYTES) as usize
-        });
+        let end = next.map_or(found.bytes.len(), |next| (next - HEADER_BYTES) as usize);
         brick.handle(Event::SegmentChunk {
             segment,
             from,

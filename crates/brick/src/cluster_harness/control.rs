@@ -4,8 +4,8 @@ use super::Cluster;
 use crate::Brick;
 use crate::effect::{ControlRequest, Event};
 use brickyard_metadata::{
-    Addresses, Alteration, Change, Ground, Machine, NewLearners, NodeKey, Proposal, Registration,
-    Roles, Settled,
+    Addresses, Change, Ground, Machine, NewLearners, NodeKey, Proposal, Registration, Roles,
+    Settled,
 };
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{PartitionId, TableId};
@@ -48,13 +48,6 @@ impl Cluster {
         (at(&group.primary), group.backups.first().map(at))
     }
 
-    /// A key of which the nodes are primary and first backup.
-    pub(crate) fn key_at(&self, primary: usize, backup: usize) -> String {
-        let mut keys = (0..1000).map(|at| format!("k{at}"));
-        let found = keys.find(|key| self.places_of(key) == (primary, Some(backup)));
-        found.expect("four partitions of two or three nodes")
-    }
-
     /// Other in-sync members for a key's partition, the primary first.
     pub(crate) fn regroup(&mut self, key: &str, nodes: &[usize]) {
         let (table, partition, group) = self.group_of(key);
@@ -84,19 +77,6 @@ impl Cluster {
             view,
             learners,
         }]);
-        self.catalog.apply(change).unwrap();
-        self.spread();
-    }
-
-    /// Another number of replicas is wanted of the table.
-    pub(crate) fn alter(&mut self, replicas: u8) {
-        let change = Change::AlterTable {
-            name: "t".to_owned(),
-            alteration: Alteration {
-                replicas: Some(replicas),
-                ..Alteration::default()
-            },
-        };
         self.catalog.apply(change).unwrap();
         self.spread();
     }
@@ -181,7 +161,7 @@ impl Cluster {
 
     pub(super) fn spread(&mut self) {
         let catalog = Arc::new(self.catalog.clone());
-        for host in self.hosts.iter_mut().filter(|host| !host.is_deaf) {
+        for host in &mut self.hosts {
             if let Some(brick) = &mut host.brick {
                 brick.handle(Event::Catalog(Arc::clone(&catalog)));
             }

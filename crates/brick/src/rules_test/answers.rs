@@ -296,6 +296,7 @@ fn rule_34_backup_asks_the_primary_about_an_expired_key() {
         cluster.send(client, commands);
         let told = told_meanwhile(&mut cluster, client);
         assert!(!told.contains("$-1"), "{commands}: {told}");
+        assert_eq!(removals(&cluster, backup), count, "it decides nothing");
         cluster.stick(primary, false);
         cluster.settle();
         let replies = told + &cluster.receive(client);
