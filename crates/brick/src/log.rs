@@ -420,8 +420,7 @@ impl Log {
         name: &[u8],
         value: &[&[u8]],
         outcome: Option<&[u8]>,
-        commits: Commits,
-        writer: Writer,
+        (commits, writer): (Commits, Writer),
     ) -> Option<HeldId> {
         let class = commits.class();
         let buffer = self.building.buffer_mut(class);

@@ -159,14 +159,15 @@ impl Call {
 
     /// It is given to a connection of `peer`.
     ///
-    /// A read, or a write with an id, leaves half of its time for asking somebody else. Another write may not be
-    /// sent twice, so its time is all for this attempt.
+    /// A read, or a write with an id, can be asked of somebody else: at once when the connection has fallen silent. Another
+    /// write may not be sent twice, so its time is all for this attempt.
     pub(crate) fn on_handed_to(&mut self, peer: &Arc<Peer>, now: Instant) {
         peer.add_load();
         self.peer = Some(Arc::clone(peer));
         let gets_id = peer.has_ids() && self.prepared.is_nameable();
         self.patience = if self.is_read() || gets_id {
-            now + self.deadline.saturating_duration_since(now) / 2
+            let half = self.deadline.saturating_duration_since(now) / 2;
+            now + half.min(self.router.setting.silence_limit)
         } else {
             self.deadline
         };

@@ -3,7 +3,8 @@
 //! In:  calls. Out: each on one of the connections, or back with the reason why not.
 //!
 //! Invariant: calls on one slot take one connection, so those that are made one after the other arrive so
-//! (unless one of them has to be sent again).
+//! (unless one of them has to be sent again). Where reads go to any replica that holds for the writes alone: reads have
+//! connections of their own, lest they wait behind a write that waits for a replica which is down.
 
 use crate::{
     call::Call,
@@ -134,16 +135,19 @@ fn identity(address: &str) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) peer: Arc<Peer>,
+    /// All for writes and, where these are apart, as many for reads behind them.
     lanes: Vec<Lane>,
+    kinds: usize,
 }
 
 impl Endpoint {
     pub(crate) fn new(address: &str, kind: Kind, setting: &Arc<Setting>) -> Arc<Self> {
         let peer = Arc::new(Peer::new(address, kind));
-        let lanes = (0..setting.lanes.max(1))
+        let kinds = setting.kinds_of_lane();
+        let lanes = (0..setting.lanes.max(1) * kinds)
             .map(|_| Lane::new(Arc::clone(&peer), Arc::clone(setting)))
             .collect();
-        Arc::new(Self { peer, lanes })
+        Arc::new(Self { peer, lanes, kinds })
     }
 
     /// Hands a call to one of the connections; `spread` decides which.
@@ -156,7 +160,13 @@ impl Endpoint {
         spread: usize,
         now: Instant,
     ) -> Result<(), (Box<Call>, Failure)> {
-        let place = spread % self.lanes.len();
+        let of_a_kind = self.lanes.len() / self.kinds;
+        let first = if call.is_read() {
+            self.lanes.len() - of_a_kind
+        } else {
+            0
+        };
+        let place = first + spread % of_a_kind;
         let Some(lane) = self.lanes.get(place) else {
             return Err((call, Failure::NotSent("no connection".to_owned())));
         };

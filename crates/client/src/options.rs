@@ -53,10 +53,10 @@ pub struct Options {
     /// How long a connection may take to be made. Default: 1 s.
     pub connect_timeout: Duration,
     /// A connection that owes an answer and has been silent for so long may be dead: it gets no more calls, and
-    /// reads are asked of somebody else once half of their deadline is over. Default: 1 s, far beyond what a
-    /// brick that lives is ever silent.
+    /// what it owes to reads, and to writes that a server recognises when they come again, is asked of
+    /// somebody else. Default: 1 s, beyond what a brick that lives is ever silent unless it waits for another.
     pub silence_limit: Duration,
-    /// Connections to a brick, for each table; at least 1. Default: 1. A second one helps where single
+    /// Connections to a brick, for each table, and as many again for reads from replicas; at least 1. Default: 1. A second one helps where single
     /// connections are slow, not where bricks are.
     pub connections_per_brick: usize,
     /// Which replicas answer reads.

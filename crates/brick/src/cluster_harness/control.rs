@@ -41,6 +41,13 @@ impl Cluster {
         (table.id, partition, group)
     }
 
+    /// A key of which the nodes are primary and first backup.
+    pub(crate) fn key_at(&self, primary: usize, backup: usize) -> String {
+        let mut keys = (0..1000).map(|at| format!("k{at}"));
+        let found = keys.find(|key| self.places_of(key) == (primary, Some(backup)));
+        found.expect("four partitions of two or three nodes")
+    }
+
     /// The node that is the key's primary, and the first of its backups.
     pub(crate) fn places_of(&self, key: &str) -> (usize, Option<usize>) {
         let (_, _, group) = self.group_of(key);

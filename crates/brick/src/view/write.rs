@@ -122,7 +122,7 @@ impl View<'_> {
         let outcome = named.and_then(|it| it.outcome);
         let writer = self.asker.writer;
         let log = &mut self.core.log;
-        let held = log.prepare(key_ref, &header, key, put.value, outcome, commits, writer);
+        let held = log.prepare(key_ref, &header, key, put.value, outcome, (commits, writer));
         self.core.hand_over(id, held);
         self.gate = self.gate.and(self.core.log.gate(commits));
         self.note(named, op);

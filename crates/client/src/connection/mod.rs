@@ -99,10 +99,10 @@ pub(crate) enum Expired<R> {
     /// Its deadline passed after it left.
     Late {
         request: R,
-        /// Nothing has come since it left: the connection is probably dead.
+        /// Nothing has come for long: the connection is probably dead.
         is_silent: bool,
     },
-    /// Its patience is over and nothing has come since it left.
+    /// Its patience is over and nothing has come for long.
     Silent(R),
     /// One that was given up before has been met by silence ever since; told once.
     Mute,
@@ -254,14 +254,14 @@ impl<R: Request> Connection<R> {
         now: Instant,
         expired: &mut Vec<Expired<R>>,
     ) -> Leaving<R> {
-        let has_heard = self.last_heard.is_some_and(|heard| heard >= leaving.since);
-        let silent_at = leaving.since + self.silence_limit;
-        let is_silent = !has_heard && now >= silent_at;
+        let last_heard = self.last_heard.unwrap_or(leaving.since);
+        let silent_at = last_heard.max(leaving.since) + self.silence_limit;
+        let is_silent = now >= silent_at;
         let Some(request) = leaving.request.take() else {
             if is_silent && !self.is_mute {
                 self.is_mute = true;
                 expired.push(Expired::Mute);
-            } else if !has_heard && !self.is_mute {
+            } else if !self.is_mute {
                 self.look_at(silent_at);
             }
             return leaving;
@@ -269,15 +269,14 @@ impl<R: Request> Connection<R> {
         let patience = request.patience().max(silent_at);
         let deadline = request.deadline();
         if now >= deadline {
-            if !is_silent && !has_heard {
+            if !is_silent {
                 self.look_at(silent_at);
             }
             expired.push(Expired::Late { request, is_silent });
         } else if now >= patience && is_silent {
             expired.push(Expired::Silent(request));
         } else {
-            let is_over = has_heard || patience >= deadline;
-            self.look_at(if is_over { deadline } else { patience });
+            self.look_at(patience.min(deadline));
             leaving.request = Some(request);
         }
         leaving

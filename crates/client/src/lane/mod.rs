@@ -48,6 +48,17 @@ pub(crate) struct Setting {
     pub(crate) ids: Ids,
 }
 
+impl Setting {
+    /// Reads that any replica answers do not share connections with writes.
+    pub(crate) const fn kinds_of_lane(&self) -> usize {
+        if self.greeting.reads_from_backups {
+            2
+        } else {
+            1
+        }
+    }
+}
+
 /// The handle of a connection; dropped, it closes once nothing is owed.
 #[derive(Debug)]
 pub(crate) struct Lane {

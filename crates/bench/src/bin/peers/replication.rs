@@ -17,6 +17,7 @@ use brickyard_bench::{Link, Operation, Target};
 use brickyard_wire::Value;
 use std::{
     fmt::Write,
+    net::TcpListener,
     path::Path,
     thread,
     time::{Duration, Instant},
@@ -95,17 +96,18 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
 }
 
 fn brickyard(found: &Found, dir: &Path) -> anyhow::Result<Pair> {
-    let ports: [u16; 6] = free_ports().context("cannot find free ports")?;
-    let nodes = [&ports[..3], &ports[3..]];
-    let join = format!("127.0.0.1:{},127.0.0.1:{}", ports[0], ports[3]);
+    let first = free_block(0)?;
+    let nodes = [first, free_block(first)?];
+    let join = format!("127.0.0.1:{},127.0.0.1:{}", nodes[0], nodes[1]);
     let mut processes = Vec::new();
-    for ports in nodes {
-        let process = Process::spawn(found, ports[0], dir, |data| {
+    for port in nodes {
+        let process = Process::spawn(found, port, dir, |data| {
             let mut command = found.program();
             command.args(["server", "--bricks", "1", "--http", "off", "--expect", "2"]);
-            command.args(["--listen", &format!("127.0.0.1:{}", ports[0])]);
-            command.args(["--brick-port", &ports[1].to_string()]);
-            command.args(["--peer-port", &ports[2].to_string()]);
+            command.args(["--listen", &format!("127.0.0.1:{port}")]);
+            command.args(["--brick-port", &(port + 1).to_string()]);
+            // Nodes take each other's port for peers to be as far from the node port as their own.
+            command.args(["--peer-port", &(port + 2).to_string()]);
             command.args(["--join", &join]).arg("--data").arg(data);
             command
         })?;
@@ -139,6 +141,15 @@ fn brickyard(found: &Found, dir: &Path) -> anyhow::Result<Pair> {
         target,
         cells: [Rounds(Vec::new()), Rounds(Vec::new())],
     })
+}
+
+/// A port with two free ones behind it, other than `taken`.
+fn free_block(taken: u16) -> anyhow::Result<u16> {
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    (0..100)
+        .filter_map(|_| free_ports().ok().map(|[port]: [u16; 1]| port))
+        .find(|port| port.abs_diff(taken) > 2 && is_free(port + 1) && is_free(port + 2))
+        .context("cannot find three free ports in a row")
 }
 
 /// The address of the primary of all slots, once there is a backup.
