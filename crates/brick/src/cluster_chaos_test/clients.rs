@@ -105,7 +105,6 @@ impl Clients {
 
     /// Every client asks for something now and then.
     pub(super) fn ask(&mut self, world: &mut World) {
-        self.expire(world);
         for at in 0..self.clients.len() {
             self.drop_dead(at, world);
             if world.one_in(20) && !world.is_calm {
@@ -296,6 +295,7 @@ impl Clients {
 
     /// Takes what has come; whoever waits for too long is told.
     pub(super) fn hear(&mut self, world: &mut World) {
+        self.expire(world);
         for at in 0..self.clients.len() {
             self.drop_dead(at, world);
             let client = &mut self.clients[at];

@@ -224,7 +224,7 @@ impl Control {
         let mut notes = Vec::new();
         self.grant_wishes(&mut notes);
         for (table, partition, group) in self.groups() {
-            let lazy = !is_calm && random.next() % 3 == 0;
+            let lazy = !is_calm && random.next().is_multiple_of(3);
             if lazy {
                 continue;
             }

@@ -125,7 +125,8 @@ impl Disk {
     /// Does some of what waits, as the mood allows.
     pub(super) fn work(&mut self, brick: &mut Brick, random: &mut Random) {
         self.answer_reads(brick, random);
-        if self.mood == Mood::Stuck || (self.mood == Mood::Slow && random.next() % 4 != 0) {
+        if self.mood == Mood::Stuck || (self.mood == Mood::Slow && !random.next().is_multiple_of(4))
+        {
             return;
         }
         let count = match self.mood {
@@ -138,8 +139,8 @@ impl Disk {
             };
             self.write(brick, &append);
         }
-        let may_sync = self.mood != Mood::Slow || random.next() % 2 == 0;
-        if may_sync && (self.wants_sync || random.next() % 8 == 0) {
+        let may_sync = self.mood != Mood::Slow || random.next().is_multiple_of(2);
+        if may_sync && (self.wants_sync || random.next().is_multiple_of(8)) {
             self.sync(brick);
         }
         if self.queue.is_empty() && !self.checkpoints.is_empty() {
@@ -207,7 +208,7 @@ impl Disk {
     fn answer_reads(&mut self, brick: &mut Brick, random: &mut Random) {
         let reads = std::mem::take(&mut self.reads);
         for read in reads {
-            if random.next() % 4 == 0 {
+            if random.next().is_multiple_of(4) {
                 self.reads.push(read);
                 continue;
             }
@@ -218,7 +219,7 @@ impl Disk {
                 value,
             });
         }
-        if random.next() % 2 == 0
+        if random.next().is_multiple_of(2)
             && let Some((segment, from)) = self.chunks.pop_front()
         {
             self.answer_chunk(brick, segment, from, random);

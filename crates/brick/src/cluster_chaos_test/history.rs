@@ -32,9 +32,35 @@ impl Step {
     fn only_reads(&self) -> bool {
         matches!(self, Self::Get(_))
     }
+
+    /// The key; `None`: all of them.
+    fn key(&self) -> Option<usize> {
+        match self {
+            Self::Get(key)
+            | Self::Set(key, _)
+            | Self::Setnx(key, _)
+            | Self::Getdel(key)
+            | Self::Append(key, _)
+            | Self::Incr(key)
+            | Self::Del(key)
+            | Self::Expire(key, _) => Some(*key),
+            Self::Clear => None,
+        }
+    }
 }
 
 impl Operation {
+    fn shares_key(&self, other: &Self) -> bool {
+        let mut pairs = self
+            .steps
+            .iter()
+            .flat_map(|step| other.steps.iter().map(move |it| (step, it)));
+        pairs.any(|(one, other)| match (one.key(), other.key()) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        })
+    }
+
     /// Whether anybody could tell if it never was.
     fn matters(&self) -> bool {
         let is_told = self.reply.is_some();
@@ -207,8 +233,12 @@ impl History {
             }
             for (at, &next) in way.open.iter().enumerate() {
                 let operation = &self.operations[next];
+                // PROTOCOL rule 26: what one connection sends without waiting is in order key by key.
                 let waits = operation.after.is_some_and(|after| {
-                    self.operations[after].reply.is_some() && way.open.contains(&after)
+                    let before = &self.operations[after];
+                    before.shares_key(operation)
+                        && before.reply.is_some()
+                        && way.open.contains(&after)
                 });
                 if waits {
                     continue;

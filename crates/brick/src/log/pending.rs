@@ -39,6 +39,15 @@ impl Log {
         found.or_else(|| self.walk(key, partition, name))
     }
 
+    /// A writer decides something against the newest operation on the key.
+    pub(crate) fn join(&mut self, key: KeyRef, writer: Writer) {
+        if let Some(newest) = self.newest.get_mut(&key)
+            && newest.writer != writer
+        {
+            newest.writer = Writer::MANY;
+        }
+    }
+
     fn find(&self, newest: &Newest, partition: PartitionId, name: &[u8]) -> Option<Pending<'_>> {
         let (bytes, list) = self.batch(newest.batch, newest.class)?;
         let prepared = list.get(newest.index as usize)?;

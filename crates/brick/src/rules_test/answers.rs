@@ -198,6 +198,24 @@ fn rule_26_connection_sees_its_own_write_wherever_it_went() {
 }
 
 #[test]
+fn rule_26_connection_sees_what_its_own_answer_was_decided_against() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let writer = cluster.connect(primary, Port::Node);
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(writer, "SET k v"), "+OK");
+    cluster.stick(backup.unwrap(), true);
+    cluster.send(writer, "DEL k");
+    cluster.turn();
+    // It deletes nothing, since the key is as good as gone; and then it is.
+    cluster.send(client, "GETDEL k\nGET k");
+    assert_eq!(told_meanwhile(&mut cluster, client), "");
+    cluster.stick(backup.unwrap(), false);
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "$-1 $-1");
+}
+
+#[test]
 fn rule_33_read_of_several_keys_waits_for_all_of_them() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, backup, other) = places(&cluster, "{t}a");

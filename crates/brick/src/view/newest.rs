@@ -80,6 +80,11 @@ pub(super) fn newest<'c>(
             partition: partition.local,
             hash,
         };
+        if !asker.reads_only {
+            // PROTOCOL rule 26: its connection sees from now on what this is decided against, also if it
+            // writes nothing.
+            log.join(key_ref, asker.writer);
+        }
         let pending = log.pending(key_ref, partition.id, key).filter(|pending| {
             if asker.reads_only && partition.is_unsettled(pending.prepared.op) {
                 return true;
