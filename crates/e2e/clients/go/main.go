@@ -1,0 +1,143 @@
+// Command workload runs go-redis through a node kill; see ../README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	patience     = time.Minute
+	counters     = 10
+	deletedAfter = 20
+)
+
+type session struct {
+	client   *redis.ClusterClient
+	failures int
+}
+
+func newSession(seeds []string) *session {
+	return &session{client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: seeds})}
+}
+
+// call asks again until there is an answer; that a key is not there is one.
+func (s *session) call(request func(context.Context, *redis.ClusterClient) error) {
+	begin := time.Now()
+	for {
+		err := request(context.Background(), s.client)
+		if err == nil || errors.Is(err, redis.Nil) {
+			return
+		}
+		s.failures++
+		if time.Since(begin) > patience {
+			fail("still failing after %v: %v", patience, err)
+		}
+		fmt.Printf("again: %v\n", err)
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// get is the value of a key, "" if it is not there.
+func (s *session) get(key string) (value string) {
+	s.call(func(ctx context.Context, client *redis.ClusterClient) (err error) {
+		value, err = client.Get(ctx, key).Result()
+		return err
+	})
+	return value
+}
+
+func fail(format string, arguments ...any) {
+	fmt.Fprintf(os.Stderr, format+"\n", arguments...)
+	os.Exit(1)
+}
+
+func check(what, seen, wanted string) {
+	if seen != wanted {
+		fail("%s: got %q, acknowledged was %q", what, seen, wanted)
+	}
+}
+
+func run(s *session, stop string) (map[string]string, map[string]int64) {
+	values := map[string]string{}
+	counts := map[string]int64{}
+	for number := 0; ; number++ {
+		if _, err := os.Stat(stop); err == nil {
+			return values, counts
+		}
+		key, value := fmt.Sprintf("s:%d", number), strconv.Itoa(number)
+		s.call(func(ctx context.Context, client *redis.ClusterClient) error {
+			return client.Set(ctx, key, value, 0).Err()
+		})
+		values[key] = value
+		check("GET "+key, s.get(key), value)
+		counter := fmt.Sprintf("c:%d", number%counters)
+		var counted int64
+		s.call(func(ctx context.Context, client *redis.ClusterClient) (err error) {
+			counted, err = client.Incr(ctx, counter).Result()
+			return err
+		})
+		if counted <= counts[counter] {
+			fail("INCR %s: got %d after %d", counter, counted, counts[counter])
+		}
+		counts[counter] = counted
+		// This client has no MGET over several slots: a pipeline is what its users take.
+		s.call(func(ctx context.Context, client *redis.ClusterClient) error {
+			var got []*redis.StringCmd
+			first := max(0, number-2)
+			_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+				for at := first; at <= number; at++ {
+					got = append(got, pipe.Get(ctx, fmt.Sprintf("s:%d", at)))
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			for at, it := range got {
+				check("pipelined GET", it.Val(), strconv.Itoa(first+at))
+			}
+			return nil
+		})
+		old := fmt.Sprintf("s:%d", number-deletedAfter)
+		if _, known := values[old]; known && number%5 == 0 {
+			s.call(func(ctx context.Context, client *redis.ClusterClient) error {
+				return client.Del(ctx, old).Err()
+			})
+			values[old] = ""
+			check("GET "+old, s.get(old), "")
+		}
+		fmt.Printf("round %d\n", number)
+	}
+}
+
+func max(a, b int) int {
+	if a > b {
+		return a
+	}
+	return b
+}
+
+func main() {
+	seeds := strings.Split(os.Args[1], ",")
+	s := newSession(seeds)
+	values, counts := run(s, os.Args[2])
+	fresh := newSession(seeds)
+	for key, value := range values {
+		check("in the end, "+key, fresh.get(key), value)
+	}
+	for key, least := range counts {
+		seen, _ := strconv.ParseInt(fresh.get(key), 10, 64)
+		if seen < least {
+			fail("in the end, %s: got %d, acknowledged was %d", key, seen, least)
+		}
+	}
+	fmt.Printf("done: %d values, %d calls repeated\n", len(values), s.failures)
+}

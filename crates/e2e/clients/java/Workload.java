@@ -1,0 +1,106 @@
+// Jedis through a node kill; see ../README.md.
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.Function;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.JedisCluster;
+import redis.clients.jedis.exceptions.JedisException;
+
+public final class Workload {
+    private static final long PATIENCE_NANOS = 60_000_000_000L;
+    private static final int COUNTERS = 10;
+    private static final int DELETED_AFTER = 20;
+
+    private final Set<HostAndPort> seeds;
+    private JedisCluster client;
+    private int failures;
+
+    private Workload(Set<HostAndPort> seeds) {
+        this.seeds = seeds;
+    }
+
+    private <T> T call(Function<JedisCluster, T> request) throws InterruptedException {
+        long begin = System.nanoTime();
+        while (true) {
+            try {
+                if (client == null) {
+                    client = new JedisCluster(seeds);
+                }
+                return request.apply(client);
+            } catch (JedisException error) {
+                failures++;
+                if (System.nanoTime() - begin > PATIENCE_NANOS) {
+                    throw error;
+                }
+                System.out.println("again: " + error.getMessage());
+                Thread.sleep(20);
+            }
+        }
+    }
+
+    private static void check(String what, Object seen, Object wanted) {
+        if (!Objects.equals(seen, wanted)) {
+            throw new IllegalStateException(what + ": got " + seen + ", acknowledged was " + wanted);
+        }
+    }
+
+    private void run(Path stop, Map<String, String> values, Map<String, Long> counters)
+            throws InterruptedException {
+        for (int number = 0; !Files.exists(stop); number++) {
+            String key = "s:" + number;
+            String value = Integer.toString(number);
+            check("SET " + key, call(it -> it.set(key, value)), "OK");
+            values.put(key, value);
+            check("GET " + key, call(it -> it.get(key)), value);
+            String counter = "c:" + number % COUNTERS;
+            long counted = call(it -> it.incr(counter));
+            long before = counters.getOrDefault(counter, 0L);
+            if (counted <= before) {
+                throw new IllegalStateException("INCR " + counter + ": got " + counted + " after " + before);
+            }
+            counters.put(counter, counted);
+            // This client refuses an MGET over several slots by itself, so there is none.
+            String old = "s:" + (number - DELETED_AFTER);
+            if (number % 5 == 0 && values.containsKey(old)) {
+                call(it -> it.del(old));
+                values.put(old, null);
+                check("GET " + old, call(it -> it.get(old)), null);
+            }
+            System.out.println("round " + number);
+        }
+    }
+
+    public static void main(String[] arguments) throws InterruptedException {
+        Set<HostAndPort> seeds = new HashSet<>();
+        for (String seed : arguments[0].split(",")) {
+            seeds.add(HostAndPort.from(seed));
+        }
+        Map<String, String> values = new LinkedHashMap<>();
+        Map<String, Long> counters = new HashMap<>();
+        Workload workload = new Workload(seeds);
+        workload.run(Path.of(arguments[1]), values, counters);
+        Workload fresh = new Workload(seeds);
+        for (Map.Entry<String, String> entry : values.entrySet()) {
+            String key = entry.getKey();
+            check("in the end, " + key, fresh.call(it -> it.get(key)), entry.getValue());
+        }
+        for (Map.Entry<String, Long> entry : counters.entrySet()) {
+            String key = entry.getKey();
+            String seen = fresh.call(it -> it.get(key));
+            if (seen == null || Long.parseLong(seen) < entry.getValue()) {
+                throw new IllegalStateException(
+                        "in the end, " + key + ": got " + seen + ", acknowledged was " + entry.getValue());
+            }
+        }
+        System.out.println("done: " + values.size() + " values, " + workload.failures + " calls repeated");
+        workload.client.close();
+        fresh.client.close();
+    }
+}

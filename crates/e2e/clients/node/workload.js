@@ -1,0 +1,90 @@
+// ioredis through a node kill; see ../README.md.
+"use strict";
+
+const fs = require("node:fs");
+const { Cluster } = require("ioredis");
+
+const PATIENCE_MS = 60_000;
+const COUNTERS = 10;
+const DELETED_AFTER = 20;
+
+class Session {
+  constructor(seeds) {
+    this.failures = 0;
+    this.client = new Cluster(seeds);
+    // Without a listener it complains about every lost connection by itself.
+    this.client.on("error", () => {});
+  }
+
+  async call(request) {
+    const begin = Date.now();
+    for (;;) {
+      try {
+        return await request(this.client);
+      } catch (error) {
+        this.failures += 1;
+        if (Date.now() - begin > PATIENCE_MS) throw error;
+        console.log(`again: ${error.message}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+  }
+}
+
+function check(what, seen, wanted) {
+  if (JSON.stringify(seen) !== JSON.stringify(wanted)) {
+    throw new Error(`${what}: got ${JSON.stringify(seen)}, acknowledged was ${JSON.stringify(wanted)}`);
+  }
+}
+
+async function run(session, stop) {
+  const values = new Map();
+  const counters = new Map();
+  for (let number = 0; !fs.existsSync(stop); number += 1) {
+    const key = `s:${number}`;
+    const value = String(number);
+    check(`SET ${key}`, await session.call((it) => it.set(key, value)), "OK");
+    values.set(key, value);
+    check(`GET ${key}`, await session.call((it) => it.get(key)), value);
+    const counter = `c:${number % COUNTERS}`;
+    const counted = await session.call((it) => it.incr(counter));
+    const before = counters.get(counter) ?? 0;
+    if (counted <= before) throw new Error(`INCR ${counter}: got ${counted} after ${before}`);
+    counters.set(counter, counted);
+    // This client refuses an MGET over several slots by itself, so there is none.
+    const old = `s:${number - DELETED_AFTER}`;
+    if (number % 5 === 0 && values.has(old)) {
+      await session.call((it) => it.del(old));
+      values.set(old, null);
+      check(`GET ${old}`, await session.call((it) => it.get(old)), null);
+    }
+    console.log(`round ${number}`);
+  }
+  return { values, counters };
+}
+
+async function main() {
+  const [list, stop] = process.argv.slice(2);
+  const seeds = list.split(",").map((it) => {
+    const [host, port] = it.split(":");
+    return { host, port: Number(port) };
+  });
+  const session = new Session(seeds);
+  const { values, counters } = await run(session, stop);
+  const fresh = new Session(seeds);
+  for (const [key, value] of values) {
+    check(`in the end, ${key}`, await fresh.call((it) => it.get(key)), value);
+  }
+  for (const [key, least] of counters) {
+    const seen = Number(await fresh.call((it) => it.get(key)));
+    if (seen < least) throw new Error(`in the end, ${key}: got ${seen}, acknowledged was ${least}`);
+  }
+  console.log(`done: ${values.size} values, ${session.failures} calls repeated`);
+  session.client.disconnect();
+  fresh.client.disconnect();
+}
+
+main().catch((error) => {
+  console.error(error.message);
+  process.exit(1);
+});

@@ -1,0 +1,106 @@
+"""redis-py through a node kill; see ../README.md.
+
+Usage: workload.py cluster|plain SEEDS STOP. `plain` is the client without any notion of a cluster, which is
+given another node's port when it cannot go on.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import redis
+from redis.cluster import ClusterNode
+
+PATIENCE = 60.0
+COUNTERS = 10
+DELETED_AFTER = 20
+
+T = TypeVar("T")
+
+
+class Session:
+    """A client that is asked again when it fails."""
+
+    def __init__(self, kind: str, seeds: list[tuple[str, int]]) -> None:
+        self.kind, self.seeds = kind, seeds
+        self.attempt = 0
+        self.failures = 0
+        self.client: redis.RedisCluster | redis.Redis | None = None
+
+    def connected(self) -> "redis.RedisCluster | redis.Redis":
+        if self.client is None:
+            if self.kind == "cluster":
+                nodes = [ClusterNode(host, port) for host, port in self.seeds]
+                self.client = redis.RedisCluster(startup_nodes=nodes)
+            else:
+                host, port = self.seeds[self.attempt % len(self.seeds)]
+                self.client = redis.Redis(host=host, port=port)
+        return self.client
+
+    def call(self, request: "Callable[[redis.RedisCluster | redis.Redis], T]") -> T:
+        begin = time.monotonic()
+        while True:
+            try:
+                return request(self.connected())
+            except (redis.RedisError, OSError) as error:
+                self.failures += 1
+                if time.monotonic() - begin > PATIENCE:
+                    raise
+                print(f"again: {type(error).__name__}: {error}", flush=True)
+                if self.kind == "plain":
+                    self.attempt += 1
+                    self.client = None
+                time.sleep(0.02)
+
+
+def check(what: str, seen: object, wanted: object) -> None:
+    if seen != wanted:
+        sys.exit(f"{what}: got {seen!r}, acknowledged was {wanted!r}")
+
+
+def run(session: Session, stop: str) -> tuple[dict[str, bytes | None], dict[str, int]]:
+    values: dict[str, bytes | None] = {}
+    counters: dict[str, int] = {}
+    number = 0
+    while not os.path.exists(stop):
+        key, value = f"s:{number}", str(number).encode()
+        check(f"SET {key}", session.call(lambda it: it.set(key, value)), True)
+        values[key] = value
+        check(f"GET {key}", session.call(lambda it: it.get(key)), value)
+        counter = f"c:{number % COUNTERS}"
+        counted = session.call(lambda it: it.incr(counter))
+        if counted <= counters.get(counter, 0):
+            sys.exit(f"INCR {counter}: got {counted} after {counters[counter]}")
+        counters[counter] = counted
+        recent = [f"s:{at}" for at in range(max(0, number - 2), number + 1)]
+        many = (lambda it: it.mget_nonatomic(recent)) if session.kind == "cluster" else (lambda it: it.mget(recent))
+        check(f"MGET {recent}", session.call(many), [values[it] for it in recent])
+        old = f"s:{number - DELETED_AFTER}"
+        if number % 5 == 0 and old in values:
+            session.call(lambda it: it.delete(old))
+            values[old] = None
+            check(f"GET {old}", session.call(lambda it: it.get(old)), None)
+        print(f"round {number}", flush=True)
+        number += 1
+    return values, counters
+
+
+def main() -> None:
+    kind, seeds, stop = sys.argv[1:4]
+    addresses = [(host, int(port)) for host, port in (it.rsplit(":", 1) for it in seeds.split(","))]
+    session = Session(kind, addresses)
+    values, counters = run(session, stop)
+    fresh = Session(kind, addresses)
+    for key, value in values.items():
+        check(f"in the end, {key}", fresh.call(lambda it, key=key: it.get(key)), value)
+    for key, least in counters.items():
+        seen = int(fresh.call(lambda it, key=key: it.get(key)) or 0)
+        if seen < least:
+            sys.exit(f"in the end, {key}: got {seen}, acknowledged was {least}")
+    print(f"done: {len(values)} values, {session.failures} calls repeated")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+//! A workload of another language's client, and a node that is killed in the middle of it.
+
+use brickyard_e2e::cluster::Cluster;
+use brickyard_e2e::deadline::{PATIENCE, try_wait_for};
+use brickyard_e2e::process::Process;
+use brickyard_e2e::skip;
+use brickyard_e2e::value::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Rounds that a workload makes in each part of the test.
+const ROUNDS: u64 = 150;
+
+/// The node that is killed: the first that clients are told of.
+pub(crate) const VICTIM: usize = 0;
+
+/// Three nodes whose table `default`, which is what a client has that asks for nothing else, has two replicas, and primaries on
+/// each of them.
+pub(crate) fn replicated_cluster() -> Cluster {
+    let cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+    let altered = try_wait_for(PATIENCE, || {
+        let mut client = cluster.try_client(0).ok()?;
+        let reply = client.try_call(&["TABLE", "ALTER", "default", "REPLICAS", "2"]);
+        (reply.ok()?.text() == "OK").then_some(())
+    });
+    assert!(altered.is_some(), "no second replica:\n{}", cluster.logs());
+    cluster.wait_until_whole("default", 2);
+    // The table was made when there was one node; primaries are evened out bit by bit.
+    let are_even = try_wait_for(PATIENCE, || {
+        let mut client = cluster.try_client(0).ok()?;
+        let slots = client.try_call(&["CLUSTER", "SLOTS"]).ok()?;
+        (primaries(&slots).len() == cluster.len()).then_some(())
+    });
+    assert!(
+        are_even.is_some(),
+        "a node has no primary:\n{}",
+        cluster.logs()
+    );
+    cluster
+}
+
+/// The ports of the bricks that are primary for some slot.
+pub(crate) fn primaries(slots: &Value) -> BTreeSet<i64> {
+    let Value::Array(ranges) = slots else {
+        return BTreeSet::new();
+    };
+    let primary = |range: &Value| match range {
+        // First and last slot, then seats, of which each is host, port and more.
+        Value::Array(range) => match range.get(2) {
+            Some(Value::Array(seat)) => seat.get(1)?.as_integer(),
+            _ => None,
+        },
+        _ => None,
+    };
+    ranges.iter().filter_map(primary).collect()
+}
+
+/// The folder of the programs, and what `.ci/clients` fetched for them.
+pub(crate) fn folders(language: &str) -> (PathBuf, PathBuf) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = here.ancestors().nth(2).expect("a workspace");
+    (
+        here.join("clients").join(language),
+        root.join("target").join(format!("clients-{language}")),
+    )
+}
+
+/// Says that a client is not tested here.
+pub(crate) fn skip_client(name: &str) {
+    skip::announce(name, "not fetched; run .ci/clients once");
+}
+
+/// Runs a workload over a cluster of which a node is killed, and comes back, in the middle of it.
+pub(crate) fn survives_a_kill(mut workload: Command) {
+    let mut cluster = replicated_cluster();
+    let folder = tempfile::tempdir().unwrap();
+    let stop = folder.path().join("stop");
+    workload.arg(cluster.seeds().join(",")).arg(&stop);
+    let mut process = Process::start(&mut workload, &folder.path().join("output"));
+    make_rounds(&mut process, &cluster, "before the kill");
+    cluster.kill(VICTIM);
+    make_rounds(&mut process, &cluster, "while a node is away");
+    cluster.launch(VICTIM);
+    cluster.wait_until_formed();
+    cluster.wait_until_whole("default", 2);
+    make_rounds(&mut process, &cluster, "when it is back");
+    std::fs::write(&stop, b"").unwrap();
+    let status = process.wait();
+    let output = process.output();
+    assert!(
+        status.success() && output.contains("done: "),
+        "{status}: {output}"
+    );
+    println!("{}", output.lines().last().unwrap_or_default());
+}
+
+fn make_rounds(process: &mut Process, cluster: &Cluster, when: &str) {
+    let rounds = |output: &str| {
+        let last = output
+            .lines()
+            .rev()
+            .find_map(|it| it.strip_prefix("round "));
+        last.and_then(|it| it.parse::<u64>().ok()).unwrap_or(0)
+    };
+    let begin = rounds(&process.output());
+    let made = try_wait_for(PATIENCE, || {
+        if let Some(status) = process.exit_status() {
+            panic!("{when}: it ended, {status}:\n{}", process.output());
+        }
+        (rounds(&process.output()) >= begin + ROUNDS).then_some(())
+    });
+    assert!(
+        made.is_some(),
+        "{when}: no {ROUNDS} rounds:\n{}\n{}",
+        process.output(),
+        cluster.logs()
+    );
+}
