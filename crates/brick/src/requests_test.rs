@@ -278,6 +278,7 @@ fn gateway_does_not_deny_what_it_lost() {
         cluster.turn();
     }
     cluster.cut(0, 1);
+    cluster.mute(1, false);
     for _ in 0..10 {
         cluster.settle();
     }
