@@ -175,6 +175,30 @@ impl Cold {
         }
     }
 
+    /// The commands on its keys that the same connection sent after it, in order.
+    pub(crate) fn behind(&self, id: usize) -> Vec<usize> {
+        let Some(first) = self.parked.get(id) else {
+            return Vec::new();
+        };
+        let is_of_it = |other: &usize| {
+            let other = self.parked.get(*other).map(|it| it.origin);
+            other.is_some_and(|it| {
+                (it.member, it.token.connection)
+                    == (first.origin.member, first.origin.token.connection)
+            })
+        };
+        let mut behind = Vec::new();
+        for queue in first.keys.iter().filter_map(|key| self.queues.get(key)) {
+            let later = queue.iter().copied().skip_while(|it| *it != id).skip(1);
+            for other in later.filter(is_of_it) {
+                if !behind.contains(&other) {
+                    behind.push(other);
+                }
+            }
+        }
+        behind
+    }
+
     /// Op numbers will be used again: what a parked transaction watches no longer says what it was.
     pub(crate) fn forget_watches(&mut self) {
         for (_, parked) in &mut self.parked {

@@ -7,7 +7,7 @@ use crate::brick::Brick;
 use crate::connection::Blocked;
 use crate::core::Core;
 use crate::effect::{BatchId, ColdRead, Effect, Event};
-use crate::forward::{Forward, ForwardRequest, Origin, Token};
+use crate::forward::{Forward, ForwardRequest, Origin, Token, Work};
 use crate::keyed::{Missing, dropped_table, error_line};
 use crate::log::KeyRef;
 use crate::output::{Gate, Lost, Opens};
@@ -20,6 +20,7 @@ use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Member;
 use brickyard_types::{BrickId, PartitionId, Position};
+use brickyard_wire::Protocol;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -339,9 +340,7 @@ impl Brick {
             // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
             // and 24).
             if !self.may_run(&work, table) {
-                if let Some(origin) = self.core.cold.remove(id) {
-                    self.take_detour(Detour::Wait, work, table, protocol, origin);
-                }
+                self.detour_parked(id, Detour::Wait, work, table, protocol);
                 continue;
             }
             match self.rerun(&work, table, protocol, writer, &values) {
@@ -351,10 +350,33 @@ impl Brick {
                     self.fetch(id, wanted);
                 }
                 Err(Missing::Detour(detour)) => {
-                    if let Some(origin) = self.core.cold.remove(id) {
-                        self.take_detour(detour, work, table, protocol, origin);
-                    }
+                    self.detour_parked(id, detour, work, table, protocol);
                 }
+            }
+        }
+    }
+
+    /// A parked command waits for something else, or goes elsewhere; and with it what its connection sent
+    /// after it on its keys, which would overtake it (PROTOCOL rule 26).
+    fn detour_parked(
+        &mut self,
+        id: usize,
+        detour: Detour,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+    ) {
+        let behind = self.core.cold.behind(id);
+        if let Some(origin) = self.core.cold.remove(id) {
+            self.take_detour(detour, work, table, protocol, origin);
+        }
+        for id in behind {
+            let taken = self.core.cold.take(id);
+            let taken = taken.map(|(work, _, it)| (work, it.table, it.protocol));
+            if let (Some((work, table, protocol)), Some(origin)) =
+                (taken, self.core.cold.remove(id))
+            {
+                self.take_detour(Detour::Wait, work, table, protocol, origin);
             }
         }
     }

@@ -91,6 +91,15 @@ impl Remotes {
             && later.any(|(_, it)| it.lane == lane && it.sent.is_some_and(|seat| seat != peer))
     }
 
+    /// Whether a write of the lane was sent after this request: a read that is done later would see it.
+    fn has_later_write(&self, id: u64, lane: Option<Lane>) -> bool {
+        let mut later = self.pending.range(id + 1..);
+        lane.is_some()
+            && later.any(|(_, it)| {
+                it.lane == lane && it.sent.is_some() && !only_reads(&it.request.work)
+            })
+    }
+
     /// Whether something of the lane was sent after this request.
     fn has_later(&self, id: u64, lane: Lane) -> bool {
         let mut later = self.pending.range(id + 1..);
@@ -325,7 +334,9 @@ impl Brick {
             } else if !only_reads(&remote.request.work) {
                 let reason = format!("the connection to brick {} broke", remote.to);
                 self.tell_unknown(remote.request.token, &reason);
-            } else if matches!(remote.request.work, Work::Share(..)) {
+            } else if matches!(remote.request.work, Work::Share(..))
+                || self.remotes.has_later_write(id, remote.lane)
+            {
                 self.refuse_unplaced(remote.request.token);
             } else {
                 self.stall_remote(remote);

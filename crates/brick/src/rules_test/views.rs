@@ -114,6 +114,26 @@ fn rule_24_read_that_waits_for_an_outcome_is_answered_by_whoever_leads_then() {
 }
 
 #[test]
+fn rule_26_read_does_not_overtake_a_write_that_has_to_wait_again() {
+    let mut cluster = Cluster::new(2, on_disk(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k v"), "+OK");
+    cluster.hold_reads(primary, true);
+    cluster.send(client, "APPEND k x\nGET k");
+    cluster.turn_until(|it| it.reads(primary) > 0);
+    // The value is there, and no write is accepted any more, while reads are.
+    cluster.is_deciding = false;
+    cluster.regroup("k", &[backup, primary]);
+    cluster.hold_reads(primary, false);
+    assert_eq!(told_meanwhile(&mut cluster, client), "");
+    cluster.is_deciding = true;
+    cluster.settle();
+    assert_eq!(cluster.receive(client), ":2 $2 vx");
+}
+
+#[test]
 fn rule_25_prepared_write_of_an_old_primary_is_answered_with_unknown() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
@@ -158,7 +178,7 @@ fn rule_25_write_that_was_passed_on_is_sent_again_and_executed_once() {
 }
 
 #[test]
-fn rule_25_write_that_was_passed_on_and_executed_is_not_executed_again() {
+fn rule_19_write_that_was_passed_on_and_executed_is_executed_once() {
     let mut cluster = Cluster::new(3, replicated(2));
     let (primary, backup, gateway) = places(&cluster, "k");
     let client = cluster.connect(gateway, Port::Node);
