@@ -68,6 +68,7 @@ fn is_heavy(spec: &Spec, arguments: usize) -> bool {
                 | CommandId::Scan
                 | CommandId::Flushall
                 | CommandId::Flushdb
+                | CommandId::TableDigest
                 | CommandId::Exec
                 | CommandId::Info
                 | CommandId::Command

@@ -251,6 +251,7 @@ const fn is_whole_table(id: CommandId) -> bool {
             | CommandId::TableUse
             | CommandId::TableCreate
             | CommandId::TableAlter
+            | CommandId::TableDigest
             | CommandId::TableDrop
             | CommandId::Auth
             | CommandId::Hello

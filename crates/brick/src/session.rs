@@ -10,6 +10,7 @@
 mod client;
 mod cluster;
 mod config;
+mod digest;
 mod info;
 mod inspect;
 mod login;

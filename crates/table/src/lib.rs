@@ -34,6 +34,7 @@ mod check;
 mod clear;
 mod cold;
 mod compact;
+mod digest;
 mod due;
 mod evict;
 mod expiry;
@@ -51,6 +52,7 @@ mod segments;
 mod table;
 
 pub use apply::{Applied, Put, Replaced};
+pub use digest::Digest;
 pub use due::Expired;
 pub use evict::Victim;
 pub use full::Full;

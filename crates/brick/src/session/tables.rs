@@ -29,12 +29,13 @@ impl Brick {
         match command {
             TableCommand::Create(name, _)
             | TableCommand::Alter(name, _)
+            | TableCommand::Digest { name, .. }
             | TableCommand::Drop(name)
             | TableCommand::Recover { name, .. }
                 if !rights(name).admin =>
             {
                 return Err(ErrorReply::new(format!(
-                    "NOPERM making, altering, recovering and dropping table '{name}' needs the right admin on it"
+                    "NOPERM making, altering, digesting, recovering and dropping table '{name}' needs the right admin on it"
                 )));
             }
             TableCommand::Describe(name) if rights(name) == Rights::default() => {
@@ -45,6 +46,7 @@ impl Brick {
             TableCommand::Help => self.reply(id, |reply| help("table", reply)),
             TableCommand::List => self.list_tables(id),
             TableCommand::Describe(name) => return self.describe_table(id, name),
+            TableCommand::Digest { name, from } => return self.digest_table(id, name, *from),
             TableCommand::Use(name) => {
                 let database = name
                     .parse()

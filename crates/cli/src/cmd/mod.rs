@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod dev;
+mod digest;
 pub(crate) mod dump;
 pub(crate) mod inspect;
 pub(crate) mod load;

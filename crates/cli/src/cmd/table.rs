@@ -4,6 +4,7 @@
 //! Not here: what the attributes mean; the server checks them, and its words are passed on.
 
 use crate::{
+    cmd::digest,
     reply_text::render,
     target::{ADDRESS_DEFAULT, TargetArguments},
 };
@@ -14,6 +15,7 @@ use clap::{Args, Subcommand};
 use std::{
     io::{self, Write},
     process::ExitCode,
+    time::Duration,
 };
 
 /// What `brickyard table` takes.
@@ -43,6 +45,14 @@ enum Verb {
     Describe {
         /// Its name.
         name: String,
+    },
+    /// Compare what the replicas of each partition hold.
+    Digest {
+        /// Its name.
+        name: String,
+        /// Seconds to wait for replicas that are behind, or that are written to
+        #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+        patience: u64,
     },
     /// Change a table's attributes.
     Alter {
@@ -137,6 +147,8 @@ impl Verb {
             Self::List => vec!["LIST".to_owned()],
             Self::Create { name, attributes } => words("CREATE", name, attributes.words()),
             Self::Describe { name } => words("DESCRIBE", name, Vec::new()),
+            // What is asked of each brick to begin with.
+            Self::Digest { name, .. } => words("DIGEST", name, Vec::new()),
             Self::Alter { name, attributes } => words("ALTER", name, attributes.words()),
             Self::Recover {
                 name,
@@ -160,6 +172,9 @@ impl Verb {
 /// Sends the command and prints the reply.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = arguments.target.target(&arguments.address)?;
+    if let Verb::Digest { name, patience } = &arguments.verb {
+        return digest::run(&target, name, Duration::from_secs(*patience));
+    }
     let mut link = Link::open(&target)?;
     let request = arguments.verb.request();
     let reply = link.call(&request)?;

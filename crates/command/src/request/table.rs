@@ -4,6 +4,7 @@ use crate::args::Args;
 use crate::error::ErrorReply;
 use crate::table::CommandId;
 use brickyard_types::{Durability, Eviction, Medium, ParseAttributeError, TableAttributes};
+use std::fmt;
 
 /// What TABLE is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,13 @@ pub enum TableCommand<'a> {
     Create(&'a str, TableOptions),
     /// The attributes and size of a table.
     Describe(&'a str),
+    /// What this brick's replicas hold, from a cursor on.
+    Digest {
+        /// The table.
+        name: &'a str,
+        /// Where to go on.
+        from: DigestCursor,
+    },
     /// Remove a table and its keys; the name was given twice.
     Drop(&'a str),
     /// The subcommands.
@@ -76,6 +84,10 @@ impl<'a> TableCommand<'a> {
             }
             CommandId::TableCreate => Self::Create(name(args)?, TableOptions::parse(args)?),
             CommandId::TableDescribe => Self::Describe(name(args)?),
+            CommandId::TableDigest => Self::Digest {
+                name: name(args)?,
+                from: DigestCursor::parse(args)?,
+            },
             CommandId::TableDrop => Self::Drop(confirmed_name(args)?),
             CommandId::TableHelp => Self::Help,
             CommandId::TableList => Self::List,
@@ -83,6 +95,40 @@ impl<'a> TableCommand<'a> {
             CommandId::TableUse => Self::Use(name(args)?),
             _ => panic!("{id:?} is no subcommand of TABLE"),
         })
+    }
+}
+
+/// Where `TABLE DIGEST` goes on; `0`, or two numbers with a dash between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DigestCursor {
+    /// The partition's place among those of the table.
+    pub leaf: usize,
+    /// The place in it.
+    pub position: u64,
+}
+
+impl DigestCursor {
+    fn parse(args: Args<'_>) -> Result<Self, ErrorReply> {
+        let Some(word) = args.get(3) else {
+            return Ok(Self::default());
+        };
+        let text = std::str::from_utf8(word).unwrap_or_default();
+        let (leaf, position) = text.split_once('-').unwrap_or((text, "0"));
+        let cursor = leaf.parse().ok().zip(position.parse().ok());
+        let cursor = cursor.filter(|_| args.len() == 4);
+        cursor
+            .map(|(leaf, position)| Self { leaf, position })
+            .ok_or_else(|| {
+                ErrorReply::constant(
+                    "ERR TABLE DIGEST takes a table's name and the cursor of its last reply, 0 to begin with",
+                )
+            })
+    }
+}
+
+impl fmt::Display for DigestCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.leaf, self.position)
     }
 }
 

@@ -281,6 +281,8 @@ pub enum CommandId {
     TableCreate,
     /// `TABLE DESCRIBE`
     TableDescribe,
+    /// `TABLE DIGEST`
+    TableDigest,
     /// `TABLE DROP`
     TableDrop,
     /// `TABLE HELP`

@@ -139,6 +139,23 @@ pub(super) const COMMANDS: &[Spec] = &[
         )
         .arguments(&[Argument::string("name")]),
         Spec::new(
+            CommandId::TableDigest,
+            "table|digest",
+            -3,
+            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
+            0,
+        )
+        .docs(
+            "Returns what a brick's replicas of a table's partitions hold, as a number each, from a cursor on.",
+            "0.1.0",
+            Group::Server,
+            "O(1) for each call, O(N) for N keys of the brick from 0 to 0",
+        )
+        .arguments(&[
+            Argument::string("name"),
+            Argument::string("cursor").optional(),
+        ]),
+        Spec::new(
             CommandId::TableDrop,
             "table|drop",
             5,

@@ -12,7 +12,7 @@ use brickyard_wire::{Protocol, Reply, ReplyDecoder, ReplyLimits, ReplyStep, Valu
 use std::path::PathBuf;
 
 /// Commands and subcommands that Redis 7.0 lacks.
-const NEWER: [&str; 13] = [
+const NEWER: [&str; 14] = [
     "client|no-touch",
     "client|setinfo",
     "cluster|watch",
@@ -22,6 +22,7 @@ const NEWER: [&str; 13] = [
     "table|alter",
     "table|create",
     "table|describe",
+    "table|digest",
     "table|drop",
     "table|help",
     "table|list",

@@ -1,0 +1,123 @@
+//! `TABLE DIGEST`: what this brick's replicas hold, so that somebody may compare replicas.
+//!
+//! Invariant: a call looks at so many records, however many there are; whoever asks goes on from the cursor that
+//! it was given. Parts of one partition belong together if view and committed op are the same in all of them.
+
+use crate::brick::Brick;
+use crate::connection::ConnectionId;
+use crate::core::Partition;
+use brickyard_command::ErrorReply;
+use brickyard_command::request::DigestCursor;
+use brickyard_replication::Role;
+use brickyard_table::{Digest, ScanPosition};
+use brickyard_wire::Reply;
+
+/// Records that a call looks at, about.
+const RECORDS_MAX: usize = 4096;
+
+/// A partition's part of a reply.
+struct Part {
+    partition: u32,
+    role: Role,
+    view: u64,
+    committed: u64,
+    digest: Digest,
+}
+
+impl Brick {
+    pub(super) fn digest_table(
+        &mut self,
+        id: ConnectionId,
+        name: &str,
+        from: DigestCursor,
+    ) -> Result<(), ErrorReply> {
+        let state = self
+            .core
+            .table_by_name
+            .get(name)
+            .and_then(|index| self.core.table(*index));
+        let Some(state) = state else {
+            return Err(ErrorReply::new(format!(
+                "ERR there is no table '{name}'; TABLE LIST shows those there are"
+            )));
+        };
+        let mut parts = Vec::new();
+        let mut left = RECORDS_MAX;
+        let mut cursor = Some(from);
+        while let Some(at) = cursor.filter(|_| left > 0) {
+            let Some(place) = state.partitions.get(at.leaf) else {
+                cursor = None;
+                break;
+            };
+            // Empty ones cost something, too.
+            left -= 1;
+            let mut position = None;
+            if let Some(partition) = place.as_ref().filter(|it| it.status.role != Role::None) {
+                let from = ScanPosition(at.position);
+                let (digest, next) = state.table.digest(partition.local, from, left.max(1));
+                left = left.saturating_sub(digest.keys as usize);
+                parts.push(part(partition, digest));
+                position = next;
+            }
+            cursor = Some(match position {
+                Some(position) => DigestCursor {
+                    position: position.0,
+                    ..at
+                },
+                None => DigestCursor {
+                    leaf: at.leaf + 1,
+                    position: 0,
+                },
+            });
+        }
+        let cursor = cursor.map_or_else(|| "0".to_owned(), |it| it.to_string());
+        self.reply(id, |reply| {
+            reply.array(2);
+            reply.bulk(cursor.as_bytes());
+            reply.array(parts.len());
+            for part in &parts {
+                part.render(reply);
+            }
+        });
+        Ok(())
+    }
+}
+
+fn part(partition: &Partition, digest: Digest) -> Part {
+    // Of a partition with one replica what is applied is what was prepared, once nothing is pending.
+    let committed = if partition.is_replicated {
+        partition.committed
+    } else {
+        partition.op
+    };
+    Part {
+        partition: partition.id.0,
+        role: partition.status.role,
+        view: partition.view.0.into(),
+        committed: committed.0,
+        digest,
+    }
+}
+
+impl Part {
+    fn render(&self, reply: &mut Reply<'_>) {
+        let role = match self.role {
+            Role::Primary => "primary",
+            Role::Backup => "backup",
+            Role::Learner => "learner",
+            Role::Stopped => "stopped",
+            Role::None => "none",
+        };
+        reply.array(6);
+        reply.integer(i64::from(self.partition));
+        reply.bulk(role.as_bytes());
+        reply.integer(self.view.cast_signed());
+        reply.integer(self.committed.cast_signed());
+        reply.integer(self.digest.keys.cast_signed());
+        reply.bulk(format!("{:016x}", self.digest.sum).as_bytes());
+    }
+}
+
+#[cfg(test)]
+#[path = "digest_test.rs"]
+mod digest_test;

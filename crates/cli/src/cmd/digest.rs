@@ -1,0 +1,258 @@
+//! `brickyard table digest`: whether the replicas of each partition of a table hold the same.
+//!
+//! In:  a node, a table's name. Out: a line a partition and a verdict.
+//!
+//! Every brick is asked at its own port for what it holds, in parts. Replicas are compared that have committed the same
+//! operations; of those that are behind, or were written to meanwhile, everything is asked again.
+
+use crate::exit::NOT_WHOLE;
+use anyhow::{Context, bail};
+use brickyard_bench::{Link, Target};
+use brickyard_wire::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Between two looks at replicas that are behind.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What a brick has of a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Copy {
+    brick: String,
+    role: String,
+    view: i64,
+    committed: i64,
+    keys: i64,
+    sum: u64,
+    /// It was the same partition from its first part to its last.
+    is_steady: bool,
+}
+
+/// What the replicas of a partition are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Equal,
+    /// Too few are in sync, or they have not committed the same operations.
+    Behind,
+    Differ,
+}
+
+/// Asks until replicas can be compared, or patience is at its end; prints what is there then.
+pub(super) fn run(target: &Target, table: &str, patience: Duration) -> anyhow::Result<ExitCode> {
+    let until = Instant::now() + patience;
+    loop {
+        let (partitions, replicas) = shape(target, table)?;
+        let (copies, away) = collect(target, table)?;
+        let mut verdicts: Vec<Verdict> = copies.values().map(|it| judge(it, replicas)).collect();
+        // Those that nobody has said anything of.
+        verdicts.resize(partitions.max(verdicts.len()), Verdict::Behind);
+        if verdicts.contains(&Verdict::Behind) && Instant::now() < until {
+            sleep(PAUSE);
+            continue;
+        }
+        let text = render(&copies, &verdicts, &away);
+        io::stdout().write_all(text.as_bytes())?;
+        let is_well = verdicts.iter().all(|it| *it == Verdict::Equal);
+        return Ok(if is_well {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(NOT_WHOLE)
+        });
+    }
+}
+
+fn ask(target: &Target, link: &mut Link, request: &[&str]) -> anyhow::Result<Value> {
+    let reply = link.call(request)?;
+    if let Value::Error(text) = &reply {
+        bail!(
+            "{} refused {}: {}",
+            target.address,
+            request.join(" "),
+            String::from_utf8_lossy(text)
+        );
+    }
+    Ok(reply)
+}
+
+/// How many partitions the table has, and how many replicas each.
+fn shape(target: &Target, table: &str) -> anyhow::Result<(usize, usize)> {
+    let mut link = Link::open(target)?;
+    let reply = ask(target, &mut link, &["TABLE", "DESCRIBE", table])?;
+    let strange = || format!("{}: TABLE DESCRIBE makes no sense", target.address);
+    let number = |name: &str| match &reply {
+        Value::Array(words) => words.chunks(2).find_map(|pair| match pair {
+            [it, Value::Integer(number)] if text(it) == name => Some(*number),
+            _ => None,
+        }),
+        Value::Map(pairs) => pairs.iter().find_map(|(it, value)| match value {
+            Value::Integer(number) if text(it) == name => Some(*number),
+            _ => None,
+        }),
+        _ => None,
+    };
+    let partitions = number("partitions").with_context(strange)?;
+    let replicas = number("replicas").with_context(strange)?;
+    Ok((usize::try_from(partitions)?, usize::try_from(replicas)?))
+}
+
+/// The copies of each partition, and the bricks that did not answer.
+fn collect(
+    target: &Target,
+    table: &str,
+) -> anyhow::Result<(BTreeMap<i64, Vec<Copy>>, Vec<String>)> {
+    let mut link = Link::open(target)?;
+    let nodes = text(&ask(target, &mut link, &["CLUSTER", "NODES"])?);
+    // `id host:port@port flags ...`
+    let addresses = nodes
+        .lines()
+        .filter_map(|line| line.split(' ').nth(1)?.split_once('@'));
+    let mut copies: BTreeMap<i64, Vec<Copy>> = BTreeMap::new();
+    let mut away = Vec::new();
+    for (address, _) in addresses {
+        let brick = Target {
+            address: address.to_owned(),
+            ..target.clone()
+        };
+        let Ok(mut link) = Link::open(&brick) else {
+            away.push(address.to_owned());
+            continue;
+        };
+        let mut cursor = "0".to_owned();
+        loop {
+            let request = ["TABLE", "DIGEST", table, &cursor];
+            let reply = ask(&brick, &mut link, &request)?;
+            cursor = add(&mut copies, address, &reply)
+                .with_context(|| format!("{address}: TABLE DIGEST makes no sense"))?;
+            if cursor == "0" {
+                break;
+            }
+        }
+    }
+    Ok((copies, away))
+}
+
+/// Adds a reply to what came before; where to go on.
+fn add(copies: &mut BTreeMap<i64, Vec<Copy>>, brick: &str, reply: &Value) -> Option<String> {
+    let Value::Array(reply) = reply else {
+        return None;
+    };
+    let [cursor, Value::Array(parts)] = &reply[..] else {
+        return None;
+    };
+    for part in parts {
+        let Value::Array(part) = part else {
+            return None;
+        };
+        let [
+            Value::Integer(partition),
+            role,
+            Value::Integer(view),
+            Value::Integer(committed),
+            Value::Integer(keys),
+            sum,
+        ] = &part[..]
+        else {
+            return None;
+        };
+        let new = Copy {
+            brick: brick.to_owned(),
+            role: text(role),
+            view: *view,
+            committed: *committed,
+            keys: *keys,
+            sum: u64::from_str_radix(&text(sum), 16).ok()?,
+            is_steady: true,
+        };
+        let known = copies.entry(*partition).or_default();
+        match known.iter_mut().find(|it| it.brick == brick) {
+            Some(copy) => {
+                copy.is_steady &=
+                    (&copy.role, copy.view, copy.committed) == (&new.role, new.view, new.committed);
+                copy.keys += new.keys;
+                copy.sum = copy.sum.wrapping_add(new.sum);
+            }
+            None => known.push(new),
+        }
+    }
+    Some(text(cursor))
+}
+
+/// Whether replicas that have committed the same hold the same.
+fn judge(copies: &[Copy], replicas: usize) -> Verdict {
+    let in_sync = || {
+        copies
+            .iter()
+            .filter(|it| it.is_steady && matches!(it.role.as_str(), "primary" | "backup"))
+    };
+    let differ = in_sync().any(|one| {
+        in_sync().any(|other| {
+            one.committed == other.committed && (one.keys, one.sum) != (other.keys, other.sum)
+        })
+    });
+    let first = in_sync().next().map(|it| it.committed);
+    if differ {
+        Verdict::Differ
+    } else if in_sync().count() == replicas && in_sync().all(|it| Some(it.committed) == first) {
+        Verdict::Equal
+    } else {
+        Verdict::Behind
+    }
+}
+
+fn render(copies: &BTreeMap<i64, Vec<Copy>>, verdicts: &[Verdict], away: &[String]) -> String {
+    let mut out = String::new();
+    for ((partition, copies), verdict) in copies.iter().zip(verdicts) {
+        let word = match verdict {
+            Verdict::Equal => "equal",
+            Verdict::Behind => "BEHIND",
+            Verdict::Differ => "DIFFER",
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "partition {partition}: {word}");
+        for copy in copies {
+            let _ = writeln!(
+                out,
+                "  {} {} op {} keys {} digest {:016x}{}",
+                copy.brick,
+                copy.role,
+                copy.committed,
+                copy.keys,
+                copy.sum,
+                if copy.is_steady {
+                    ""
+                } else {
+                    " (written to meanwhile)"
+                }
+            );
+        }
+    }
+    for brick in away {
+        let _ = writeln!(out, "brick {brick} did not answer");
+    }
+    let count = |wanted| verdicts.iter().filter(|it| **it == wanted).count();
+    let all = || copies.values().flatten();
+    let primaries = all().filter(|it| it.role == "primary");
+    let keys: i64 = primaries.map(|it| it.keys).sum();
+    let _ = writeln!(
+        out,
+        "{} partitions, {} replicas, {keys} keys: {} equal, {} behind, {} differ",
+        verdicts.len(),
+        all().count(),
+        count(Verdict::Equal),
+        count(Verdict::Behind),
+        count(Verdict::Differ),
+    );
+    out
+}
+
+fn text(value: &Value) -> String {
+    String::from_utf8_lossy(value.bytes().unwrap_or_default()).into_owned()
+}
+
+#[cfg(test)]
+#[path = "digest_test.rs"]
+mod digest_test;

@@ -1,0 +1,67 @@
+use super::*;
+
+fn copy(role: &str, committed: i64, sum: u64) -> Copy {
+    Copy {
+        brick: "a:1".into(),
+        role: role.into(),
+        view: 1,
+        committed,
+        keys: 3,
+        sum,
+        is_steady: true,
+    }
+}
+
+#[test]
+fn replicas_with_the_same_operations_must_hold_the_same() {
+    let primary = copy("primary", 5, 7);
+    let cases = [
+        (vec![primary.clone(), copy("backup", 5, 7)], Verdict::Equal),
+        (vec![primary.clone(), copy("backup", 5, 8)], Verdict::Differ),
+        (vec![primary.clone(), copy("backup", 4, 8)], Verdict::Behind),
+        (
+            vec![primary.clone(), copy("learner", 5, 8)],
+            Verdict::Behind,
+        ),
+        (vec![primary.clone()], Verdict::Behind),
+        (vec![], Verdict::Behind),
+    ];
+    for (copies, verdict) in cases {
+        assert_eq!(judge(&copies, 2), verdict, "{copies:?}");
+    }
+    let written_to = Copy {
+        is_steady: false,
+        ..copy("backup", 5, 8)
+    };
+    assert_eq!(judge(&[primary, written_to], 2), Verdict::Behind);
+}
+
+#[test]
+fn parts_of_a_partition_are_added_up() {
+    let part = |committed: i64, keys: i64, sum: u64| {
+        Value::Array(vec![
+            Value::Integer(9),
+            Value::Bulk(b"primary".to_vec()),
+            Value::Integer(1),
+            Value::Integer(committed),
+            Value::Integer(keys),
+            Value::Bulk(format!("{sum:016x}").into_bytes()),
+        ])
+    };
+    let reply = |cursor: &str, parts: Vec<Value>| {
+        Value::Array(vec![
+            Value::Bulk(cursor.as_bytes().to_vec()),
+            Value::Array(parts),
+        ])
+    };
+    let mut copies = BTreeMap::new();
+    let first = reply("1-8", vec![part(5, 10, u64::MAX)]);
+    assert_eq!(add(&mut copies, "a:1", &first).as_deref(), Some("1-8"));
+    let second = reply("0", vec![part(5, 4, 3)]);
+    assert_eq!(add(&mut copies, "a:1", &second).as_deref(), Some("0"));
+    let whole = copies[&9][0].clone();
+    assert_eq!((whole.keys, whole.sum, whole.is_steady), (14, 2, true));
+    add(&mut copies, "a:1", &reply("0", vec![part(6, 1, 1)])).unwrap();
+    assert!(!copies[&9][0].is_steady);
+    assert_eq!(add(&mut copies, "a:1", &Value::Integer(1)), None);
+}
