@@ -97,37 +97,37 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
 
 fn brickyard(found: &Found, dir: &Path) -> anyhow::Result<Pair> {
     let first = free_block(0)?;
-    let nodes = [first, free_block(first)?];
-    let join = format!("127.0.0.1:{},127.0.0.1:{}", nodes[0], nodes[1]);
-    let mut processes = Vec::new();
-    for port in nodes {
-        let process = Process::spawn(found, port, dir, |data| {
+    let second = free_block(first)?;
+    let start = |port: u16, more: &[&str]| {
+        Process::spawn(found, port, dir, |data| {
             let mut command = found.program();
-            command.args(["server", "--bricks", "1", "--http", "off", "--expect", "2"]);
+            command.args(["server", "--bricks", "1", "--http", "off"]);
             command.args(["--listen", &format!("127.0.0.1:{port}")]);
             command.args(["--brick-port", &(port + 1).to_string()]);
             // Nodes take each other's port for peers to be as far from the node port as their own.
             command.args(["--peer-port", &(port + 2).to_string()]);
-            command.args(["--join", &join]).arg("--data").arg(data);
+            command.args(more).arg("--data").arg(data);
             command
-        })?;
-        processes.push(process);
-    }
-    // They wait for each other.
-    let processes = processes
-        .into_iter()
-        .map(Process::ready)
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let node = &processes[0].target;
-    poll("the table", || {
-        let mut link = Link::open(node)?;
-        let create = ["TABLE", "CREATE", TABLE, "REPLICAS", "2", "PARTITIONS", "1"];
-        let reply = link.call(&create)?;
-        Ok((reply == Value::Simple(b"OK".to_vec())).then_some(()))
-    })?;
+        })?
+        .ready()
+    };
+    // The table is made where there is one brick: two would get two partitions at least, and lead one each.
+    let mut processes = vec![start(first, &[])?];
+    let node = processes[0].target.clone();
+    must(
+        &node,
+        "the table",
+        &["TABLE", "CREATE", TABLE, "PARTITIONS", "1"],
+    )?;
+    processes.push(start(second, &["--join", &format!("127.0.0.1:{first}")])?);
+    must(
+        &node,
+        "a backup",
+        &["TABLE", "ALTER", TABLE, "REPLICAS", "2"],
+    )?;
     let mut target = Target {
         table: Some(TABLE.to_owned()),
-        ..node.clone()
+        ..node
     };
     target.address = poll("two replicas", || {
         Ok(primary_of_two(
@@ -206,11 +206,16 @@ fn valkey(found: &Found, dir: &Path) -> anyhow::Result<Pair> {
     })
 }
 
+/// Asks for something until it is done.
+fn must(node: &Target, what: &str, request: &[&str]) -> anyhow::Result<()> {
+    poll(what, || match Link::open(node)?.call(request)? {
+        Value::Error(text) => bail!("{}", String::from_utf8_lossy(&text)),
+        _ => Ok(Some(())),
+    })
+}
+
 /// Asks until there is an answer.
-pub(crate) fn poll<T>(
-    what: &str,
-    mut ask: impl FnMut() -> anyhow::Result<Option<T>>,
-) -> anyhow::Result<T> {
+fn poll<T>(what: &str, mut ask: impl FnMut() -> anyhow::Result<Option<T>>) -> anyhow::Result<T> {
     let begin = Instant::now();
     let mut last = None;
     while begin.elapsed() < START_LIMIT {

@@ -1,4 +1,4 @@
-//! One partition or a hundred, one table or fifty: what their number costs.
+//! One partition or 128, one table or fifty: what their number costs.
 //!
 //! In:  Brickyard. Out: processor time for one operation of each arrangement, on one brick.
 
@@ -39,10 +39,10 @@ const SHAPES: [Shape; 3] = [
         partitions: 1,
     },
     Shape {
-        name: "1 table of 100 partitions",
+        name: "1 table of 128 partitions",
         table: "hundred",
         tables: 1,
-        partitions: 100,
+        partitions: 128,
     },
     Shape {
         name: "50 tables of 1 partition",
