@@ -4,11 +4,11 @@ use crate::harness::Node;
 use brickyard_types::{Durability, TableAttributes};
 
 /// The words of each partition's part, from the first cursor to the last; how many calls it took.
-fn all(mut call: impl FnMut(&str) -> String) -> (Vec<Vec<String>>, usize) {
+fn all(table: &str, mut call: impl FnMut(&str) -> String) -> (Vec<Vec<String>>, usize) {
     let mut parts = Vec::new();
     let mut cursor = "0".to_owned();
     for calls in 1..1000 {
-        let reply = call(&format!("TABLE DIGEST default {cursor}"));
+        let reply = call(&format!("TABLE DIGEST {table} {cursor}"));
         let words: Vec<&str> = reply.split(' ').collect();
         assert_eq!(words[0], "*2", "{reply}");
         cursor = words[2].to_owned();
@@ -41,7 +41,7 @@ fn a_call_is_bounded_and_the_next_goes_on() {
         node.settle();
         node.receive(client);
     }
-    let (parts, calls) = all(|command| node.call(client, command));
+    let (parts, calls) = all("default", |command| node.call(client, command));
     assert_eq!(keys(&parts), 10_000);
     assert!(calls >= 3, "{calls} calls for 10,000 keys");
     for command in ["TABLE DIGEST nosuch", "TABLE DIGEST default x-y"] {
@@ -68,7 +68,7 @@ fn replicas_agree() {
     }
     let [first, second] = [0, 1].map(|host| {
         let client = cluster.connect(host, Port::Brick);
-        all(|command| cluster.call(client, command)).0
+        all("t", |command| cluster.call(client, command)).0
     });
     assert_eq!((keys(&first), keys(&second)), (40, 40));
     for (one, other) in first.iter().zip(&second) {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test's failure is its message")]
 
 mod dev;
+mod digest;
 mod forming;
 mod once;
 mod survival;
