@@ -16,6 +16,7 @@ pub mod client;
 pub mod cluster;
 pub mod deadline;
 pub mod differential;
+pub mod figure9;
 pub mod ledger;
 pub mod load;
 pub mod network;

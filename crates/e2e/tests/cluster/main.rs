@@ -4,6 +4,7 @@
 
 mod dev;
 mod digest;
+mod figure9;
 mod forming;
 mod once;
 mod survival;

@@ -1,0 +1,9 @@
+//! A replica comes back while clients write, as in figure 9 of the paper on distributed data structures.
+
+use brickyard_e2e::figure9::rejoin;
+
+#[test]
+fn writes_go_on_while_a_replica_catches_up() {
+    let report = rejoin(50_000).report.checked();
+    assert!(report.judged.is_ok_and(|it| it.operations > 0));
+}
