@@ -7,6 +7,7 @@ use brickyard_e2e::figure9::rejoin;
 use brickyard_torture::{Mark, Sample, plot};
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 const BEGIN: &str = "<!-- figure9:begin -->";
 const END: &str = "<!-- figure9:end -->";
@@ -14,19 +15,18 @@ const END: &str = "<!-- figure9:end -->";
 /// A point of the curves, in nanoseconds.
 const PIECE: u64 = 100_000_000;
 
+/// How long nothing happens before, between and after.
+const CALM: Duration = Duration::from_secs(5);
+
 fn main() {
     let missed = std::env::args()
         .nth(1)
         .map_or(200_000, |word| word.parse().expect("a number of records"));
-    let rejoined = rejoin(missed);
+    let rejoined = rejoin(missed, CALM);
     let writes = rejoined.writes;
     let report = rejoined.report.checked();
     let samples = report.recording.samples(PIECE);
-    let (killed, started) = (
-        report.failure.0.as_secs_f64(),
-        report.failure.1.as_secs_f64(),
-    );
-    let whole = started + report.whole_after.as_secs_f64();
+    let [killed, started, whole] = rejoined.marks.map(|it| it.as_secs_f64());
     let marks = [
         (killed, "killed"),
         (started, "started again"),

@@ -9,6 +9,8 @@ use crate::deadline::wait_for;
 use crate::trial::{Keys, Report, Setup, try_failure, wait_for_writes};
 use crate::value::Value;
 use brickyard_torture::{Kind, Recording};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// The pieces of time that must each have writes, in nanoseconds.
 const PIECE: u64 = 500_000_000;
@@ -21,38 +23,53 @@ const BATCH: usize = 500;
 pub struct Rejoined {
     /// The trial.
     pub report: Report,
+    /// When a node was killed, when it was started again, and when all replicas were in sync; since the load began.
+    pub marks: [Duration; 3],
     /// Successful writes in each half second from the start of the killed node until it has everything.
     pub writes: Vec<usize>,
 }
 
-/// Kills a node of a table with three replicas under load, writes so many records that it misses, and starts it again.
+/// Kills a node of a table with three replicas under load, writes so many records that it misses, and starts it again. The
+/// load goes on for `calm` before, between and after.
 ///
 /// # Panics
 /// If writes stopped in any half second while it caught up, or the cluster does not become whole.
 #[must_use]
-pub fn rejoin(missed: usize) -> Rejoined {
+pub fn rejoin(missed: usize, calm: Duration) -> Rejoined {
     let setup = Setup {
         replicas: 3,
         attributes: &["PARTITIONS", "4"],
         ..Setup::new("kill, recovery and rejoin of one of three replicas")
     };
+    let mut marks = [0; 3];
     let report = try_failure(setup, Keys::Any, |cluster, load| {
         let holders = cluster.holders("t", "missed:0").unwrap_or_default();
         let victim = *holders.last().expect("a partition has replicas");
+        // For the picture: what it is like when nothing happens.
+        sleep(calm);
+        marks[0] = load.now();
         cluster.kill(victim);
         wait_for_writes(load);
+        sleep(calm);
         fill(cluster, missed);
+        marks[1] = load.now();
         cluster.launch(victim);
+        cluster.wait_until_formed();
+        cluster.wait_until_whole("t", setup.replicas);
+        marks[2] = load.now();
+        sleep(calm);
     });
     let report = report.expect("it asks nothing of the machine");
-    let begin = nanos(report.failure.1);
-    let end = begin + nanos(report.whole_after);
-    let writes = writes_between(&report.recording, begin, end);
+    let writes = writes_between(&report.recording, marks[1], marks[2]);
     assert!(
         writes.iter().all(|count| *count > 0),
         "writes in each half second of the recovery: {writes:?}"
     );
-    Rejoined { report, writes }
+    Rejoined {
+        report,
+        marks: marks.map(Duration::from_nanos),
+        writes,
+    }
 }
 
 /// Successful writes in each piece of a time; what is left of the last one belongs to the one before.
@@ -66,10 +83,6 @@ fn writes_between(recording: &Recording, begin: u64, end: u64) -> Vec<usize> {
         }
     }
     counts
-}
-
-fn nanos(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Writes records of 150 bytes that are no business of the load's.
