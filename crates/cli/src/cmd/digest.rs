@@ -32,6 +32,9 @@ struct Copy {
     is_steady: bool,
 }
 
+/// What all bricks have, by partition.
+type Copies = BTreeMap<i64, Vec<Copy>>;
+
 /// What the replicas of a partition are to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
@@ -100,17 +103,14 @@ fn shape(target: &Target, table: &str) -> anyhow::Result<(usize, usize)> {
 }
 
 /// The copies of each partition, and the bricks that did not answer.
-fn collect(
-    target: &Target,
-    table: &str,
-) -> anyhow::Result<(BTreeMap<i64, Vec<Copy>>, Vec<String>)> {
+fn collect(target: &Target, table: &str) -> anyhow::Result<(Copies, Vec<String>)> {
     let mut link = Link::open(target)?;
     let nodes = text(&ask(target, &mut link, &["CLUSTER", "NODES"])?);
     // `id host:port@port flags ...`
     let addresses = nodes
         .lines()
         .filter_map(|line| line.split(' ').nth(1)?.split_once('@'));
-    let mut copies: BTreeMap<i64, Vec<Copy>> = BTreeMap::new();
+    let mut copies = Copies::new();
     let mut away = Vec::new();
     for (address, _) in addresses {
         let brick = Target {
@@ -136,7 +136,7 @@ fn collect(
 }
 
 /// Adds a reply to what came before; where to go on.
-fn add(copies: &mut BTreeMap<i64, Vec<Copy>>, brick: &str, reply: &Value) -> Option<String> {
+fn add(copies: &mut Copies, brick: &str, reply: &Value) -> Option<String> {
     let Value::Array(reply) = reply else {
         return None;
     };
@@ -203,7 +203,7 @@ fn judge(copies: &[Copy], replicas: usize) -> Verdict {
     }
 }
 
-fn render(copies: &BTreeMap<i64, Vec<Copy>>, verdicts: &[Verdict], away: &[String]) -> String {
+fn render(copies: &Copies, verdicts: &[Verdict], away: &[String]) -> String {
     let mut out = String::new();
     for ((partition, copies), verdict) in copies.iter().zip(verdicts) {
         let word = match verdict {
