@@ -91,6 +91,12 @@ impl Remotes {
             && later.any(|(_, it)| it.lane == lane && it.sent.is_some_and(|seat| seat != peer))
     }
 
+    /// Whether something of the lane that came before this request is under way.
+    fn has_earlier(&self, id: u64, lane: Option<Lane>) -> bool {
+        let mut earlier = self.pending.range(..id);
+        lane.is_some() && earlier.any(|(_, it)| it.lane == lane)
+    }
+
     /// Whether a write of the lane was sent after this request: a read that is done later would see it.
     fn has_later_write(&self, id: u64, lane: Option<Lane>) -> bool {
         let mut later = self.pending.range(id + 1..);
@@ -98,6 +104,14 @@ impl Remotes {
             && later.any(|(_, it)| {
                 it.lane == lane && it.sent.is_some() && !only_reads(&it.request.work)
             })
+    }
+
+    /// What of the lane was not sent yet, in order.
+    fn take_unsent(&mut self, lane: Lane) -> Vec<Remote> {
+        let is_its = |it: &Remote| it.lane == Some(lane) && it.sent.is_none();
+        let ids = self.pending.iter().filter(|(_, it)| is_its(it));
+        let ids: Vec<u64> = ids.map(|(id, _)| *id).collect();
+        ids.into_iter().filter_map(|id| self.take(id)).collect()
     }
 
     /// Whether something of the lane was sent after this request.
@@ -180,7 +194,8 @@ impl Brick {
             let Some(remote) = self.remotes.pending.get(&id) else {
                 continue;
             };
-            if self.core.has_moved(remote) {
+            // Behind one that is under way it must stay: that one may come back.
+            if self.core.has_moved(remote) && !self.remotes.has_earlier(id, remote.lane) {
                 // Another brick is primary now, or this one: it need not wait for the former.
                 if let Some(remote) = self.remotes.take(id) {
                     self.core.replicas.wake();
@@ -263,7 +278,7 @@ impl Brick {
             }
             return self.stall_remote(remote);
         }
-        let Some(remote) = self.ask_again(id, remote, peer, &reply.bytes) else {
+        let Some(remote) = self.ask_again(id, remote, &reply.bytes) else {
             return;
         };
         let bytes = match &remote.request.work {
@@ -274,15 +289,11 @@ impl Brick {
     }
 
     /// Places a request with an id anew if its reply is none; else gives it back.
-    fn ask_again(
-        &mut self,
-        id: u64,
-        mut remote: Remote,
-        peer: Seat,
-        reply: &[u8],
-    ) -> Option<Remote> {
+    fn ask_again(&mut self, id: u64, mut remote: Remote, reply: &[u8]) -> Option<Remote> {
         let is_in_time = remote.request.until > self.core.now;
-        let is_overtaken = self.remotes.is_overtaken(id, remote.lane, peer);
+        let is_overtaken = remote
+            .lane
+            .is_some_and(|lane| self.remotes.has_later(id, lane));
         let now = self.core.unix;
         let Work::Request(request, ..) = &mut remote.request.work else {
             return Some(remote);
@@ -294,7 +305,21 @@ impl Brick {
         None
     }
 
+    /// Sets a request aside that comes back, and behind it what its lane has not sent yet: that would overtake it.
     fn stall_remote(&mut self, remote: Remote) {
+        let lane = remote.lane;
+        self.stall_one(remote);
+        self.stall_unsent(lane);
+    }
+
+    fn stall_unsent(&mut self, lane: Option<Lane>) {
+        let behind = lane.map(|lane| self.remotes.take_unsent(lane));
+        for remote in behind.into_iter().flatten() {
+            self.stall_one(remote);
+        }
+    }
+
+    fn stall_one(&mut self, remote: Remote) {
         let request = remote.request;
         let origin = Origin {
             member: self.core.member(),
@@ -320,6 +345,7 @@ impl Brick {
             .filter(|(_, remote)| remote.sent == Some(peer))
             .map(|(id, _)| *id)
             .collect();
+        let mut stalled = BTreeSet::new();
         for id in lost {
             let Some(mut remote) = self.remotes.take(id) else {
                 continue;
@@ -330,17 +356,24 @@ impl Brick {
                 && !is_overtaken
             {
                 request.lose();
-                self.stall_remote(remote);
+                stalled.insert(remote.lane);
+                self.stall_one(remote);
             } else if !only_reads(&remote.request.work) {
                 let reason = format!("the connection to brick {} broke", remote.to);
                 self.tell_unknown(remote.request.token, &reason);
             } else if matches!(remote.request.work, Work::Share(..))
                 || self.remotes.has_later_write(id, remote.lane)
             {
+                // Read again, it would see what its connection wrote only afterwards.
                 self.refuse_unplaced(remote.request.token);
             } else {
-                self.stall_remote(remote);
+                stalled.insert(remote.lane);
+                self.stall_one(remote);
             }
+        }
+        // Behind all of them.
+        for lane in stalled {
+            self.stall_unsent(lane);
         }
     }
 

@@ -265,8 +265,8 @@ impl<'a> View<'a> {
     }
 
     /// Ends a request with an id: `reply` is its outcome, an error if it has failed. What it wrote carries both;
-    /// if it wrote nothing they are noted all the same where another attempt may be under way, which must not
-    /// come to another end.
+    /// if it wrote nothing they are noted all the same: another attempt, after what its client sent next was
+    /// executed, must not come to another end.
     pub(crate) fn finish_request(
         mut self,
         request: Request,
@@ -287,13 +287,10 @@ impl<'a> View<'a> {
         if !self.expired.is_empty() {
             self.remove_expired();
         }
-        let has_staged = self.core.staging.live().next().is_some();
-        if has_staged || request.is_again {
-            self.write_staged(Some(Named {
-                id: request.id,
-                outcome: kept(reply),
-            }));
-        }
+        self.write_staged(Some(Named {
+            id: request.id,
+            outcome: kept(reply),
+        }));
         Finished {
             gate: self.gate,
             wanted: Vec::new(),
