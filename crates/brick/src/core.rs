@@ -66,6 +66,8 @@ pub(crate) struct Partition {
     pub(crate) claimed: Op,
     /// The highest committed clear.
     pub(crate) cleared: Op,
+    /// The history that its requests belong to; the first has number 1.
+    pub(crate) lineage: u32,
     /// Requests with ids that it has executed; `None`: there were none.
     pub(crate) requests: Option<Box<Window>>,
 }

@@ -173,6 +173,7 @@ impl Core {
                 committed: Op(0),
                 inherited: Op(0),
                 cleared: Op(0),
+                lineage: 1,
                 requests: None,
                 claimed: Op(0),
             });

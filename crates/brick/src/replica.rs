@@ -165,6 +165,7 @@ impl Core {
         };
         let (id, durability) = (state.id, state.attributes.durability);
         let min_in_sync = state.attributes.min_in_sync;
+        self.doubt_former(partition, group.lineage);
         self.replicate(|replicator, core| {
             replicator.adopt(core, id, partition, durability, min_in_sync, group);
         });
@@ -196,6 +197,18 @@ impl Core {
         let (table, leaf) = *self.replicas.places.get(&id)?;
         let state = self.tables.get_mut(table as usize)?.as_mut()?;
         state.partitions.get_mut(leaf as usize)?.as_mut()
+    }
+
+    /// A partition that goes on in another history has lost something: requests of the former one may have been
+    /// executed, and seen, and are not known here (PROTOCOL rules 19, 21 and 36).
+    fn doubt_former(&mut self, partition: PartitionId, lineage: u32) {
+        let now = self.unix;
+        if let Some(it) = self.partition_of(partition)
+            && lineage > it.lineage
+        {
+            it.lineage = lineage;
+            it.doubt_requests(now);
+        }
     }
 
     /// Copies what the replicator knows of a partition to where commands look.

@@ -8,8 +8,8 @@
 //!   was once committed there. What cuts the op removes the id.
 //! - What was forgotten is never executed again: an id that is not in the window and not above the *floor*, the
 //!   highest sequence that was ever forgotten, is refused. The floor is part of the window.
-//! - Sequences are about the time, so the floor is far behind what is asked now. Nothing but that, and so no
-//!   safety, depends on clocks.
+//! - Sequences are about the time, so the floor is far behind what is asked now. Safety depends on clocks only where
+//!   something was lost (damage, a new lineage): then the floor is the present, and [`CLOCKS_APART_MAX`] more.
 //! - It is bounded: [`PARTITION_MAX`], [`BRICK_MAX`] and [`KEPT_FOR`].
 //!
 //! In the log and between bricks the window is records like any other: one that has an id, or, where its record
@@ -45,6 +45,9 @@ const KEPT_FOR: Duration = Duration::from_secs(600);
 
 /// How far ahead of this brick's clock a sequence may be. Forgotten, it raises the floor for everybody.
 const AHEAD_MAX: Duration = Duration::from_secs(3600);
+
+/// How far the clocks of nodes may be apart where something was lost, and only they tell what came before.
+const CLOCKS_APART_MAX: Duration = Duration::from_secs(10);
 
 /// Longest reply that is kept.
 const OUTCOME_BYTES_MAX: usize = 128;
@@ -311,10 +314,11 @@ impl Partition {
         }
     }
 
-    /// Something of the log is unreadable: what was asked before now may be among it.
+    /// Something was lost, and what was asked before now may be among it.
     pub(crate) fn doubt_requests(&mut self, now: UnixMillis) {
         let window = self.requests.get_or_insert_default();
-        window.floor = window.floor.max(micros(now));
+        let leeway = CLOCKS_APART_MAX.as_micros() as u64;
+        window.floor = window.floor.max(micros(now) + leeway);
     }
 }
 
