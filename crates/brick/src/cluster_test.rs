@@ -118,6 +118,18 @@ fn write_waits_for_every_replica_and_is_unknown_when_one_never_answers() {
 }
 
 #[test]
+fn wait_tells_how_many_backups_have_what_was_acknowledged() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let client = cluster.connect(0, Port::Node);
+    fill(&mut cluster, client, 0..5);
+    assert_eq!(cluster.call(client, "WAIT 1 0"), ":2");
+    cluster.kill(2);
+    fill(&mut cluster, client, 0..5);
+    assert_eq!(cluster.call(client, "WAIT 1 0"), ":1");
+    assert_eq!(cluster.call(client, "WAIT 0 0"), ":1");
+}
+
+#[test]
 fn backup_serves_reads_to_clients_that_ask_for_them() {
     let mut cluster = Cluster::new(2, replicated(2));
     let writer = cluster.connect(0, Port::Node);

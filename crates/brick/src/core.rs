@@ -142,6 +142,12 @@ impl TableState {
         }
     }
 
+    /// In-sync backups of the partition that has the fewest.
+    pub(crate) fn backups_min(&self) -> i64 {
+        let backups = self.map.groups().iter().map(|group| group.backups.len());
+        backups.min().map_or(0, |it| it as i64)
+    }
+
     /// Bytes that count against `MAXMEMORY`: live records and their index. Dead space, up to an
     /// eighth more, does not, or a table would go on evicting until it was compacted.
     #[inline]

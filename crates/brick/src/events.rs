@@ -495,6 +495,7 @@ impl Brick {
             })
             .collect();
         for (connection, hole) in due {
+            let backups = self.backups(self.connections[connection.0 as usize].session.table);
             let blocked = &mut self.connections[connection.0 as usize];
             blocked.blocked = None;
             let token = Token {
@@ -503,7 +504,7 @@ impl Brick {
                 hole,
                 part: 0,
             };
-            self.on_part(token, b":0\r\n".to_vec(), Gate::OPEN);
+            self.on_part(token, format!(":{backups}\r\n").into_bytes(), Gate::OPEN);
         }
     }
 

@@ -180,22 +180,30 @@ impl Brick {
         }
     }
 
-    /// `WAIT`: with one replica of everything there is no other to wait for.
+    /// `WAIT`: what was acknowledged is in every in-sync replica already, and replies come in order; so there is
+    /// something to wait for only where there are fewer of them than asked for.
     pub(super) fn wait(&mut self, id: ConnectionId, args: &Args<'_>) {
         let wait = match WaitArgs::parse(*args) {
             Ok(wait) => wait,
             Err(error) => return self.reply(id, |reply| reply.error_bytes(error.as_bytes())),
         };
-        if wait.replicas <= 0 {
-            return self.reply(id, |reply| reply.integer(0));
+        let session = &self.connections[id.0 as usize].session;
+        let (table, protocol) = (session.table, session.protocol);
+        let backups = self.backups(table);
+        if wait.replicas <= backups {
+            return self.reply(id, |reply| reply.integer(backups));
         }
-        let protocol = self.connections[id.0 as usize].session.protocol;
         let hole = self
             .open_gather(id, Gather::new(Join::Only, protocol, 1))
             .hole;
         let until = (wait.timeout_ms > 0)
             .then(|| self.core.now + std::time::Duration::from_millis(wait.timeout_ms));
         self.connections[id.0 as usize].blocked = Some(Blocked::Wait { until, hole });
+    }
+
+    /// How many replicas beside the primary have whatever was acknowledged in the table.
+    pub(crate) fn backups(&self, table: usize) -> i64 {
+        self.core.table(table).map_or(0, TableState::backups_min)
     }
 }
 
