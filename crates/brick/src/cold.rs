@@ -10,11 +10,14 @@
 //! - A command keeps the values that were read for it until it is done, so that no eviction can
 //!   make it start over for ever.
 
+use crate::connection::ConnectionId;
 use crate::core::Core;
 use crate::forward::{Origin, Work};
 use crate::log::{KeyRef, KeyRefHasher, Writer};
 use crate::view::ColdValue;
 use crate::watch::Version;
+use brickyard_routing::Member;
+use brickyard_table::LocalPartition;
 use brickyard_types::{Op, Position};
 use brickyard_wire::Protocol;
 use hashbrown::HashMap;
@@ -173,6 +176,19 @@ impl Cold {
         if parked.missing == 0 && is_first && !self.runnable.contains(&id) {
             self.runnable.push_back(id);
         }
+    }
+
+    /// Whether a command of that connection on that partition waits.
+    pub(crate) fn has_of(
+        &self,
+        (member, connection): (Member, ConnectionId),
+        (table, partition): (usize, LocalPartition),
+    ) -> bool {
+        self.parked.iter().any(|(_, it)| {
+            (it.origin.member, it.origin.token.connection) == (member, connection)
+                && it.table == table
+                && it.keys.iter().any(|key| key.partition == partition)
+        })
     }
 
     /// The commands on its keys that the same connection sent after it, in order.

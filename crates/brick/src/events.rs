@@ -383,6 +383,8 @@ impl Brick {
 
     fn finish_parked(&mut self, id: usize, bytes: Vec<u8>, gate: Gate) {
         if let Some(origin) = self.core.cold.remove(id) {
+            // What came behind it may be waiting for that.
+            self.core.replicas.wake();
             self.complete(origin, bytes, gate);
         }
     }

@@ -160,9 +160,9 @@ impl Brick {
             let Some(stalled) = self.stalls.pop() else {
                 return;
             };
-            let is_behind = stalled
-                .lane
-                .is_some_and(|lane| still.contains(&lane) || self.remotes.lanes.is_busy(lane));
+            let is_behind = stalled.lane.is_some_and(|lane| {
+                still.contains(&lane) || self.remotes.lanes.is_busy(lane) || self.has_parked(lane)
+            });
             if is_behind {
                 self.stalls.push(stalled);
                 continue;

@@ -251,8 +251,12 @@ impl<'a> View<'a> {
             stats.hits.add(self.reads.hits);
             stats.misses.add(self.reads.misses);
         }
-        if !self.expired.is_empty() {
-            self.remove_expired();
+        if !self.expired.is_empty() && !self.remove_expired() {
+            return Finished {
+                gate: Gate::OPEN,
+                wanted: Vec::new(),
+                detour: Some(Detour::Wait),
+            };
         }
         if self.asker.writes_many {
             self.write_staged(None);
@@ -320,9 +324,9 @@ impl<'a> View<'a> {
     /// must still commit before the error is told.
     pub(crate) fn abandon(mut self) -> Finished {
         self.core.staging.clear();
-        let detour = self.detour();
+        let mut detour = self.detour();
         if detour.is_none() && !self.expired.is_empty() && self.wanted.is_empty() {
-            self.remove_expired();
+            detour = (!self.remove_expired()).then_some(Detour::Wait);
         }
         Finished {
             gate: self.gate,

@@ -58,6 +58,11 @@ impl Brick {
         if self.stalls.lanes.is_busy(lane) {
             return Standing::Waits;
         }
+        let goes_away = matches!(standing, Standing::Elsewhere(_));
+        if goes_away && self.has_parked(lane) {
+            // A read that waits here for its value would see it.
+            return Standing::Waits;
+        }
         if !self.has_asked(lane) {
             return standing;
         }
@@ -65,6 +70,23 @@ impl Brick {
             owner if owner != self.core.member() => Standing::Elsewhere(owner),
             _ => Standing::Waits,
         }
+    }
+
+    /// Whether something of the lane waits here for values.
+    pub(crate) fn has_parked(&self, lane: Lane) -> bool {
+        let core = &self.core;
+        if core.cold.is_idle() {
+            return false;
+        }
+        let Ok((table, leaf)) = core.place_of(lane.partition) else {
+            return false;
+        };
+        let state = core.table(table);
+        let partition = state.and_then(|state| state.partitions.get(leaf)?.as_ref());
+        partition.is_some_and(|partition| {
+            let asker = (lane.member, lane.connection);
+            core.cold.has_of(asker, (table, partition.local))
+        })
     }
 
     /// Whether something of the lane is with another brick, or about to go there.

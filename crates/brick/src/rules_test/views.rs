@@ -114,6 +114,23 @@ fn rule_24_read_that_waits_for_an_outcome_is_answered_by_whoever_leads_then() {
 }
 
 #[test]
+fn rule_26_write_does_not_overtake_a_read_that_waits_for_its_value() {
+    let mut cluster = Cluster::new(2, on_disk(2));
+    let (_, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(backup, Port::Node);
+    assert_eq!(cluster.call(client, "SET k old"), "+OK");
+    // The read is served here, the write by the primary.
+    cluster.hold_reads(backup, true);
+    cluster.send(client, "GET k\nSET k new");
+    cluster.turn_until(|it| it.reads(backup) > 0);
+    assert_eq!(told_meanwhile(&mut cluster, client), "");
+    cluster.hold_reads(backup, false);
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "$3 old +OK");
+}
+
+#[test]
 fn rule_26_read_does_not_overtake_a_write_that_has_to_wait_again() {
     let mut cluster = Cluster::new(2, on_disk(2));
     let (primary, backup) = cluster.places_of("k");

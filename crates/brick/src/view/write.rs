@@ -155,7 +155,13 @@ impl View<'_> {
         self.core.staging.truncate(staged);
     }
 
-    pub(super) fn remove_expired(&mut self) {
+    /// Removes what the command found expired.
+    ///
+    /// False: a read found expired what is being written anew, so that the key is not known to have been gone
+    /// at any moment. It is to be read again when the outcome is there.
+    pub(super) fn remove_expired(&mut self) -> bool {
+        let only_reads = self.asker.reads_only;
+        let mut is_gone = true;
         // A removal is a write: it is decided against the newest prepared value, or it would eat a
         // value that was set meanwhile (PROTOCOL rule 18).
         self.asker.reads_only = false;
@@ -168,15 +174,16 @@ impl View<'_> {
                 gate,
                 ..
             } = self;
-            let is_still_there = matches!(
-                newest(core, *place, *asker, values, &key, location, gate),
-                Newest::Expired
-            );
-            if is_still_there {
-                self.write(location, Kind::Delete, &key, &NOTHING);
-                self.state().stats.expired.add(1);
+            match newest(core, *place, *asker, values, &key, location, gate) {
+                Newest::Expired => {
+                    self.write(location, Kind::Delete, &key, &NOTHING);
+                    self.state().stats.expired.add(1);
+                }
+                Newest::None => {}
+                _ => is_gone &= !only_reads,
             }
         }
+        is_gone
     }
 
     /// Makes one record of what was staged. A request with an id has one even if it changed nothing.
