@@ -9,13 +9,8 @@ use brickyard_torture::Load;
 use std::thread::sleep;
 use std::time::Duration;
 
-const ONE_PARTITION_GROUP: Keys = Keys::Of {
-    primary: 0,
-    backup: 1,
-};
-
 /// A failure.
-type Harm = fn(&mut Cluster, &Load);
+type Harm = fn(&mut Cluster, &Load, &[usize]);
 
 fn kill(cluster: &mut Cluster, at: usize, load: &Load) {
     cluster.kill(at);
@@ -44,18 +39,18 @@ fn trials() -> Vec<(Setup, Keys, Harm)> {
     vec![
         (
             any("kill -9 of a backup"),
-            ONE_PARTITION_GROUP,
-            |cluster, load| kill(cluster, 1, load),
+            Keys::OfOneGroup,
+            |cluster, load, holders| kill(cluster, holders[1], load),
         ),
         (
             any("kill -9 of a primary"),
-            ONE_PARTITION_GROUP,
-            |cluster, load| kill(cluster, 0, load),
+            Keys::OfOneGroup,
+            |cluster, load, holders| kill(cluster, holders[0], load),
         ),
         (
             any("kill -9 of the control leader"),
             Keys::Any,
-            |cluster, load| {
+            |cluster, load, _| {
                 let leader = cluster.leader();
                 kill(cluster, leader, load);
             },
@@ -63,38 +58,42 @@ fn trials() -> Vec<(Setup, Keys, Harm)> {
         (
             any("kill -9 of all nodes at once"),
             Keys::Any,
-            |cluster, _| {
+            |cluster, _, _| {
                 (0..3).for_each(|at| cluster.kill(at));
                 (0..3).for_each(|at| cluster.launch(at));
             },
         ),
-        (any("SIGSTOP for five leases"), Keys::Any, |cluster, _| {
-            cluster.signal(1, "STOP");
-            sleep(5 * LEASE);
-            cluster.signal(1, "CONT");
-        }),
+        (
+            any("SIGSTOP for five leases"),
+            Keys::Any,
+            |cluster, _, _| {
+                cluster.signal(1, "STOP");
+                sleep(5 * LEASE);
+                cluster.signal(1, "CONT");
+            },
+        ),
         (
             on_network("cut, both directions"),
             Keys::Any,
-            |cluster, load| {
+            |cluster, load, _| {
                 cut(cluster, &[(0, 1), (1, 0), (0, 2), (2, 0)], load);
             },
         ),
         (
             on_network("cut, from the node"),
             Keys::Any,
-            |cluster, load| {
+            |cluster, load, _| {
                 cut(cluster, &[(0, 1), (0, 2)], load);
             },
         ),
         (
             on_network("cut, to the node"),
             Keys::Any,
-            |cluster, load| {
+            |cluster, load, _| {
                 cut(cluster, &[(1, 0), (2, 0)], load);
             },
         ),
-        (any("rolling restart"), Keys::Any, |cluster, _| {
+        (any("rolling restart"), Keys::Any, |cluster, _, _| {
             for at in 0..3 {
                 cluster.stop(at);
                 cluster.launch(at);

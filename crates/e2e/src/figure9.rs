@@ -42,7 +42,7 @@ pub fn rejoin(missed: usize, calm: Duration) -> Rejoined {
         ..Setup::new("kill, recovery and rejoin of one of three replicas")
     };
     let mut marks = [0; 3];
-    let report = try_failure(setup, Keys::Any, |cluster, load| {
+    let report = try_failure(setup, Keys::Any, |cluster, load, _| {
         let holders = cluster.holders("t", "missed:0").unwrap_or_default();
         let victim = *holders.last().expect("a partition has replicas");
         // For the picture: what it is like when nothing happens.

@@ -45,13 +45,8 @@ impl Setup {
 pub enum Keys {
     /// Any.
     Any,
-    /// Those whose primary is this node, and whose first backup that one.
-    Of {
-        /// The primary.
-        primary: usize,
-        /// The backup.
-        backup: usize,
-    },
+    /// Those of one partition's primary and backups.
+    OfOneGroup,
 }
 
 /// What came of a trial.
@@ -108,15 +103,15 @@ impl Report {
     }
 }
 
-/// Starts a cluster and a load, makes something go wrong, and waits until all is well again. `None` where this machine cannot do
-/// it; one line was printed then.
+/// Starts a cluster and a load, makes something go wrong, and waits until all is well again. What goes wrong is told which nodes
+/// hold the first key, the primary first. `None` where this machine cannot do it; one line was printed then.
 ///
 /// # Panics
 /// If the cluster does not form or does not become whole again.
 pub fn try_failure(
     setup: Setup,
     keys: Keys,
-    harm: impl FnOnce(&mut Cluster, &Load),
+    harm: impl FnOnce(&mut Cluster, &Load, &[usize]),
 ) -> Option<Report> {
     let network = if setup.can_be_cut {
         Some(Network::new(3)?)
@@ -129,12 +124,13 @@ pub fn try_failure(
     cluster.create_table("t", &attributes);
     cluster.wait_until_whole("t", setup.replicas);
     let keys = keys_for(&cluster, keys, setup.keys);
+    let holders = holders(&cluster, &keys[0]);
     let options = LoadOptions::new(cluster.seeds(), "t", keys.clone());
     let load = Load::start(options).unwrap_or_else(|error| panic!("{error}"));
     let zero = Instant::now() - Duration::from_nanos(load.now());
     wait_for_writes(&load);
     let begin = load.now();
-    harm(&mut cluster, &load);
+    harm(&mut cluster, &load, &holders);
     let end = load.now();
     cluster.wait_until_formed();
     cluster.wait_until_whole("t", setup.replicas);
@@ -170,14 +166,19 @@ fn keys_for(cluster: &Cluster, keys: Keys, count: usize) -> Vec<String> {
     let all = (0..).map(|at| format!("key{at}"));
     match keys {
         Keys::Any => all.take(count).collect(),
-        Keys::Of { primary, backup } => all
-            .filter(|key| {
-                let holders = cluster.holders("t", key).unwrap_or_default();
-                holders.starts_with(&[primary, backup])
-            })
-            .take(count)
-            .collect(),
+        Keys::OfOneGroup => {
+            let group = holders(cluster, "key0");
+            all.filter(|key| holders(cluster, key) == group)
+                .take(count)
+                .collect()
+        }
     }
+}
+
+fn holders(cluster: &Cluster, key: &str) -> Vec<usize> {
+    cluster
+        .holders("t", key)
+        .unwrap_or_else(|error| panic!("who holds {key}: {error}"))
 }
 
 /// Reads every key through every node, now that all is quiet.

@@ -13,24 +13,18 @@ fn kill(cluster: &mut Cluster, at: usize, load: &brickyard_torture::Load) {
 
 #[test]
 fn killed_backup_costs_nothing_acknowledged() {
-    let keys = Keys::Of {
-        primary: 0,
-        backup: 1,
-    };
-    try_failure(Setup::new("kill -9 of a backup"), keys, |cluster, load| {
-        kill(cluster, 1, load);
+    let setup = Setup::new("kill -9 of a backup");
+    try_failure(setup, Keys::OfOneGroup, |cluster, load, holders| {
+        kill(cluster, holders[1], load);
     })
     .map(|report| report.checked());
 }
 
 #[test]
 fn killed_primary_costs_nothing_acknowledged() {
-    let keys = Keys::Of {
-        primary: 0,
-        backup: 1,
-    };
-    try_failure(Setup::new("kill -9 of a primary"), keys, |cluster, load| {
-        kill(cluster, 0, load);
+    let setup = Setup::new("kill -9 of a primary");
+    try_failure(setup, Keys::OfOneGroup, |cluster, load, holders| {
+        kill(cluster, holders[0], load);
     })
     .map(|report| report.checked());
 }
@@ -38,7 +32,7 @@ fn killed_primary_costs_nothing_acknowledged() {
 #[test]
 fn killed_leader_of_the_control_plane_costs_nothing_acknowledged() {
     let setup = Setup::new("kill -9 of the control leader");
-    try_failure(setup, Keys::Any, |cluster, load| {
+    try_failure(setup, Keys::Any, |cluster, load, _| {
         let leader = cluster.leader();
         kill(cluster, leader, load);
     })
@@ -51,7 +45,7 @@ fn all_nodes_killed_at_once_keep_everything() {
         replicas: 3,
         ..Setup::new("kill -9 of all nodes at once")
     };
-    try_failure(setup, Keys::Any, |cluster, _| {
+    try_failure(setup, Keys::Any, |cluster, _, _| {
         for at in 0..3 {
             cluster.kill(at);
         }
@@ -65,7 +59,7 @@ fn all_nodes_killed_at_once_keep_everything() {
 #[test]
 fn paused_node_answers_nothing_stale_when_it_wakes() {
     let setup = Setup::new("SIGSTOP for five leases");
-    try_failure(setup, Keys::Any, |cluster, _| {
+    try_failure(setup, Keys::Any, |cluster, _, _| {
         cluster.signal(1, "STOP");
         // The pause itself is what is tested.
         sleep(5 * LEASE);
@@ -77,7 +71,7 @@ fn paused_node_answers_nothing_stale_when_it_wakes() {
 #[test]
 fn rolling_restart_loses_nothing() {
     let setup = Setup::new("rolling restart");
-    try_failure(setup, Keys::Any, |cluster, _| {
+    try_failure(setup, Keys::Any, |cluster, _, _| {
         for at in 0..3 {
             cluster.stop(at);
             cluster.launch(at);
@@ -93,7 +87,7 @@ fn cut(setup: Setup, pairs: &'static [(usize, usize)]) {
         can_be_cut: true,
         ..setup
     };
-    try_failure(setup, Keys::Any, |cluster, load| {
+    try_failure(setup, Keys::Any, |cluster, load, _| {
         let network = cluster.network().expect("it was asked for");
         for &(from, to) in pairs {
             network.cut(from, to);
