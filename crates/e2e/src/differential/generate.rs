@@ -110,6 +110,15 @@ impl Generator {
             arguments.push(argument);
         });
         self.random = random;
+        // What is about all keys of a slot is refused in a transaction here (docs/commands.md).
+        let is_about_a_slot = arguments.get(1).is_some_and(|word| {
+            [&b"COUNTKEYSINSLOT"[..], b"GETKEYSINSLOT"]
+                .iter()
+                .any(|name| word.eq_ignore_ascii_case(name))
+        });
+        if is_about_a_slot && self.is_queueing[connection] {
+            return;
+        }
         // Values and options would slide into keys' places, and Redis alone takes keys of any slot there.
         let is_fragile = match self.dialect {
             // A brick's port has numbered databases, which Redis Cluster has not; and a WATCH that is wrong
