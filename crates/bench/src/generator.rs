@@ -37,6 +37,9 @@ use std::{
 
 /// Most requests that an open loop queues before it looks for replies again.
 const DUE_A_TURN_MAX: usize = 4096;
+/// Requests due at one time that go to one connection, as those of a pool of pipelining clients would. One
+/// at a time to each, every request would cost a system call: the generator could not offer what it is asked to.
+const DUE_A_CONNECTION: usize = 64;
 /// The system's timers are this coarse here; closer to the next due time the loop does not sleep.
 const TIMER_STEP: Duration = Duration::from_millis(2);
 
@@ -228,6 +231,7 @@ impl Generator {
                 && queued < DUE_A_TURN_MAX
             {
                 self.budget -= u64::from(due_ns >= self.measure_from_ns as f64);
+                turn += usize::from(queued % DUE_A_CONNECTION == 0);
                 self.queue_due(due_ns as u64, &mut turn, &mut touched);
                 due_ns += match arrivals {
                     Arrivals::Constant => mean_ns,
@@ -276,11 +280,10 @@ impl Generator {
         excess as f64 * mean_ns
     }
 
-    /// Gives the request that is due to the next connection in turn.
+    /// Gives the request that is due to the connection whose turn it is, or the next one that is open.
     fn queue_due(&mut self, due_ns: u64, turn: &mut usize, touched: &mut Vec<usize>) {
         for _ in 0..self.connections.len() {
             let token = *turn % self.connections.len();
-            *turn += 1;
             let connection = &mut self.connections[token];
             if connection.is_open {
                 if connection.unsent_bytes() == 0 {
@@ -290,6 +293,7 @@ impl Generator {
                 self.in_flight += 1;
                 return;
             }
+            *turn += 1;
         }
     }
 

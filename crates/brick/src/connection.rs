@@ -119,8 +119,8 @@ pub(crate) const HOLES_MAX: usize = 4096;
 pub(crate) const OUTSTANDING_SOFT: usize = 4 << 20;
 
 /// Unexecuted input past which the driver is told to stop reading, in bytes; one request may be
-/// longer.
-pub(crate) const INPUT_SOFT: usize = 1 << 20;
+/// longer. More than a few turns' worth is better kept by the socket.
+pub(crate) const INPUT_SOFT: usize = 64 << 10;
 
 /// Unsent output past which no further command of the client is executed, in bytes.
 pub(crate) const OUTPUT_SOFT: usize = 1 << 20;

@@ -17,8 +17,12 @@ use std::io;
 /// Room that a receive is given at first. One request of an interactive client is far below it.
 const RECEIVE_BYTES_MIN: usize = 16 << 10;
 
-/// Room that a receive is given when the client keeps filling what it has.
-const RECEIVE_BYTES_MAX: usize = 256 << 10;
+/// Room that a receive is given when the client keeps filling what it has. More would only move what waits
+/// from the socket into memory that is not in the processor's cache any more when its turn comes.
+const RECEIVE_BYTES_MAX: usize = 64 << 10;
+
+/// Room that a receive is given behind so much of a request that it must be a long one.
+const RECEIVE_LONG_BYTES: usize = 256 << 10;
 
 /// What a receive came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,13 +156,27 @@ impl Sockets {
         }
     }
 
+    /// Connections that were taken by [`Self::take_readable`], and are to come first the next time.
+    pub(crate) fn put_back(&mut self, ids: &[u32]) {
+        let sockets = &mut self.sockets;
+        let listed = ids.iter().copied().filter(|id| {
+            // One may have become readable again meanwhile.
+            let socket = sockets.get_mut(*id as usize).and_then(Option::as_mut);
+            socket.is_some_and(|socket| !std::mem::replace(&mut socket.is_listed, true))
+        });
+        self.readable.splice(0..0, listed);
+    }
+
     /// Receives once, appending to `input`.
     pub(crate) fn receive(&mut self, id: u32, input: &mut Vec<u8>) -> Received {
         let Some(socket) = self.get(id) else {
             return Received::Nothing;
         };
-        if input.capacity() - input.len() < socket.appetite {
-            input.reserve(socket.appetite);
+        if input.len() >= RECEIVE_BYTES_MAX {
+            input.reserve(RECEIVE_LONG_BYTES);
+        } else if input.capacity() - input.len() < socket.appetite {
+            // A client that is always ahead must not double its buffer again and again.
+            input.reserve_exact(socket.appetite);
         }
         let room = input.capacity() - input.len();
         let result = loop {

@@ -123,3 +123,35 @@ fn removed_socket_is_left_alone() {
     assert_eq!(pair.sockets.send(0, b"x"), Sent::Blocked);
     assert_eq!(pair.sockets.receive(0, &mut Vec::new()), Received::Nothing);
 }
+
+#[test]
+fn what_a_turn_left_comes_first_and_once() {
+    let poll = Poll::new().expect("a poll");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    let mut sockets = Sockets::default();
+    for id in 0..3 {
+        let client = TcpStream::connect(address).expect("connected");
+        sockets
+            .insert(poll.registry(), id, client)
+            .expect("registered");
+        sockets.on_readable(id, false);
+    }
+    let mut ready = Vec::new();
+    sockets.take_readable(&mut ready);
+    assert_eq!(ready, [0, 1, 2]);
+    sockets.on_readable(0, false);
+    sockets.on_readable(2, false);
+    sockets.remove(poll.registry(), 1);
+    sockets.put_back(&[1]);
+    assert_eq!(
+        sockets.readable,
+        [0, 2],
+        "one that is gone does not come back"
+    );
+    ready.clear();
+    sockets.take_readable(&mut ready);
+    sockets.on_readable(0, false);
+    sockets.put_back(&[2, 0]);
+    assert_eq!(sockets.readable, [2, 0]);
+}

@@ -173,8 +173,9 @@ impl Found {
                     "--daemonize",
                     "no",
                 ]);
-                // A rewrite forks, and a child's processor time would be missing from the sum.
-                add(&["--auto-aof-rewrite-percentage", "0", "--dir"]);
+                // They rewrite their log as they do by default: at twice its size, from 64 MiB on. Those are
+                // the bounds of Brickyard's cleaner too.
+                add(&["--dir"]);
                 words.push(dir.into());
                 let mut add = |parts: &[&str]| words.extend(parts.iter().map(OsString::from));
                 match setup.durability {

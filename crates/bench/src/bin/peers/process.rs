@@ -37,7 +37,8 @@ pub(crate) struct Process {
     pub(crate) target: Target,
 }
 
-/// Processor time of a process up to now, all threads together.
+/// Processor time of a process up to now: all of its threads, and the children that it forks to
+/// rewrite its log.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Cpu {
     /// In user mode, in steps of a clock tick (10 ms).
@@ -49,6 +50,11 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
+    fn add(&mut self, other: &Self) {
+        self.user_s += other.user_s;
+        self.system_s += other.system_s;
+    }
+
     /// User and system time since `before`, in seconds: the exact sum where there is one, shared as
     /// the ticks are.
     pub(crate) fn since(&self, before: &Self) -> (f64, f64) {
@@ -139,24 +145,26 @@ impl Process {
     }
 
     pub(crate) fn cpu(&self) -> anyhow::Result<Cpu> {
-        let path = format!("/proc/{}/stat", self.child.id());
+        let id = self.child.id();
+        let path = format!("/proc/{id}/stat");
         let stat = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-        let ticks = cpu_of(&stat, clock_ticks_per_second())
-            .with_context(|| format!("cannot understand {path}"))?;
-        Ok(Cpu {
-            exact_s: self.exact_cpu_s(),
-            ..ticks
-        })
-    }
-
-    /// The sum of what the scheduler has counted for each thread; `None` if the kernel does not.
-    fn exact_cpu_s(&self) -> Option<f64> {
-        let mut sum_ns = 0u64;
-        for task in fs::read_dir(format!("/proc/{}/task", self.child.id())).ok()? {
-            let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
-            sum_ns += text.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
+        let ticks_per_s = clock_ticks_per_second();
+        let (mut cpu, ended) =
+            cpu_of(&stat, ticks_per_s).with_context(|| format!("cannot understand {path}"))?;
+        cpu.exact_s = exact_cpu_s(id).map(|own| own + ended.user_s + ended.system_s);
+        cpu.add(&ended);
+        for child in children_of(id) {
+            // It may end at any moment, and is then among those that have ended.
+            let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            if let Some((running, _)) = cpu_of(&stat, ticks_per_s) {
+                cpu.exact_s = cpu
+                    .exact_s
+                    .zip(exact_cpu_s(child))
+                    .map(|(sum, more)| sum + more);
+                cpu.add(&running);
+            }
         }
-        (sum_ns > 0).then_some(sum_ns as f64 / 1e9)
+        Ok(cpu)
     }
 
     /// Resident memory, in bytes.
@@ -227,17 +235,39 @@ pub(crate) fn free_ports<const COUNT: usize>() -> std::io::Result<[u16; COUNT]> 
     Ok(ports)
 }
 
-/// Reads user and system time out of a line of /proc/PID/stat.
-fn cpu_of(stat: &str, ticks_per_s: u64) -> Option<Cpu> {
+/// The sum of what the scheduler has counted for each thread of process `id`; `None` if the kernel does not.
+fn exact_cpu_s(id: u32) -> Option<f64> {
+    let mut sum_ns = 0u64;
+    for task in fs::read_dir(format!("/proc/{id}/task")).ok()? {
+        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        sum_ns += text.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
+    }
+    (sum_ns > 0).then_some(sum_ns as f64 / 1e9)
+}
+
+/// Processes that process `id` has forked from its first thread, and that run.
+fn children_of(id: u32) -> Vec<u32> {
+    fs::read_to_string(format!("/proc/{id}/task/{id}/children"))
+        .unwrap_or_default()
+        .split_ascii_whitespace()
+        .filter_map(|child| child.parse().ok())
+        .collect()
+}
+
+/// Reads user and system time out of a line of /proc/PID/stat: its own, and that of its children which have ended.
+fn cpu_of(stat: &str, ticks_per_s: u64) -> Option<(Cpu, Cpu)> {
     // The second field is the program's name in parentheses, and may hold spaces and parentheses.
     let (_, rest) = stat.rsplit_once(") ")?;
     let mut fields = rest.split_ascii_whitespace().skip(11);
     let mut seconds = || Some(fields.next()?.parse::<u64>().ok()? as f64 / ticks_per_s as f64);
-    Some(Cpu {
-        user_s: seconds()?,
-        system_s: seconds()?,
-        exact_s: None,
-    })
+    let mut cpu = || {
+        Some(Cpu {
+            user_s: seconds()?,
+            system_s: seconds()?,
+            exact_s: None,
+        })
+    };
+    Some((cpu()?, cpu()?))
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@ use super::{Cpu, cpu_of};
 
 #[test]
 fn processor_time_is_read_behind_an_odd_program_name() {
-    let stat = "77 (a b) c) S 1 77 77 0 -1 4194304 100 0 0 0 250 125 0 0 20 0 4 0 100 200 300";
-    let cpu = cpu_of(stat, 100).unwrap();
-    assert_eq!((cpu.user_s, cpu.system_s), (2.5, 1.25));
+    let stat = "77 (a b) c) S 1 77 77 0 -1 4194304 100 0 0 0 250 125 50 25 20 0 4 0 100 200 300";
+    let (own, ended) = cpu_of(stat, 100).unwrap();
+    assert_eq!((own.user_s, own.system_s), (2.5, 1.25));
+    assert_eq!((ended.user_s, ended.system_s), (0.5, 0.25));
     assert_eq!(cpu_of("77 (x) S 1", 100), None);
 }
 
