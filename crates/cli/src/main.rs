@@ -15,6 +15,7 @@ mod reply_text;
 mod settings;
 mod status;
 mod target;
+mod torture;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -46,6 +47,8 @@ enum Command {
     Table(cmd::table::Arguments),
     /// Measure a server: throughput, latency percentiles, refusals.
     Bench(cmd::bench::Arguments),
+    /// Make nodes fail under load, and judge what clients saw.
+    Torture(cmd::torture::Arguments),
     /// Look into a data directory: list, verify, repair.
     Inspect(cmd::inspect::Arguments),
     /// Print or check the configuration.
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Dump(arguments) => cmd::dump::run(&arguments),
         Command::Table(arguments) => cmd::table::run(&arguments),
         Command::Bench(arguments) => cmd::bench::run(&arguments),
+        Command::Torture(arguments) => cmd::torture::run(arguments),
         Command::Inspect(arguments) => cmd::inspect::run(arguments),
         Command::Config(arguments) => cmd::config::run(arguments),
         Command::Completions(arguments) => {

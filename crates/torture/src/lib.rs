@@ -7,18 +7,20 @@
 //! The load goes through the client library, as a program's would: it follows the cluster's changes, tries again what is
 //! safe to try again, and may read from any replica.
 //!
-//! Reading order: `load`, `worker` (what each client does), `recording`, `plot`.
+//! Reading order: `load`, `worker` (what each client does), `recording`, `plot`; `network`, which can be cut.
 //!
 //! Invariant: an operation that is not in the recording was not sent.
 //!
 //! Not here: processes and their ends; whoever starts a load makes the failures.
 
 mod load;
+mod network;
 mod plot;
 mod recording;
 mod worker;
 
 pub use brickyard_history::{Action, Judged, Nanos, Operation, Outcome, Violation};
 pub use load::{Load, LoadError, LoadOptions};
+pub use network::{Network, NetworkError};
 pub use plot::{Mark, plot};
 pub use recording::{Kind, Recording, Sample, Wait};

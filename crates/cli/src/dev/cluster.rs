@@ -188,17 +188,23 @@ pub(super) struct Cluster {
 
 impl Cluster {
     fn new(place: &Place, state: &State, ports: &[Ports]) -> Self {
-        let all: Vec<u16> = ports.iter().map(|it| it.node).collect();
+        let host = "127.0.0.1";
+        let all: Vec<String> = ports
+            .iter()
+            .map(|it| format!("{host}:{}", it.node))
+            .collect();
         let launch = |(number, ports): (usize, &Ports)| {
             let data = place.data(number);
             let founds = number == 0 && !data.exists();
             Launch {
                 number,
+                host: host.to_owned(),
                 ports: *ports,
                 bricks: state.bricks,
                 data,
                 log: place.log(number),
                 join: if founds { Vec::new() } else { all.clone() },
+                network: None,
             }
         };
         let launches = ports.iter().enumerate().map(launch);
@@ -226,9 +232,9 @@ impl Cluster {
             // The table was made when there was one node, which has a copy of everything for as long as it is
             // not one too many. So all nodes get copies, and then those that are too many go, evenly.
             let nodes = self.nodes.len() as u16;
-            replicate(first.launch.ports, nodes).await?;
+            replicate(&first.launch, nodes).await?;
             if nodes > REPLICAS {
-                replicate(first.launch.ports, REPLICAS).await?;
+                replicate(&first.launch, REPLICAS).await?;
             }
         }
         Ok(())
@@ -269,7 +275,7 @@ impl Cluster {
 }
 
 /// Waits until a node that was started serves.
-pub(super) async fn serving(node: &Node) -> anyhow::Result<()> {
+pub(crate) async fn serving(node: &Node) -> anyhow::Result<()> {
     let deadline = Instant::now() + START_LIMIT;
     let number = node.launch.number;
     loop {
@@ -282,7 +288,7 @@ pub(super) async fn serving(node: &Node) -> anyhow::Result<()> {
             ),
             Standing::Ended => bail!("node {number} was stopped before it served"),
         }
-        let said = ask(node.launch.ports, "/readyz").await;
+        let said = ask(&node.launch, "/readyz").await;
         match said {
             Ok(answer) if answer.status == 200 => return Ok(()),
             said if Instant::now() >= deadline => {
@@ -301,17 +307,18 @@ pub(super) async fn serving(node: &Node) -> anyhow::Result<()> {
     }
 }
 
-async fn ask(ports: Ports, path: &'static str) -> anyhow::Result<http::Answer> {
-    let address = format!("127.0.0.1:{}", ports.http);
+/// Asks a node over HTTP.
+pub(crate) async fn ask(launch: &Launch, path: &'static str) -> anyhow::Result<http::Answer> {
+    let address = launch.http_address();
     spawn_blocking(move || http::get(&address, path, LOOK_LIMIT)).await?
 }
 
 /// Gives the default table so many copies, and waits until they are there, and evenly.
-async fn replicate(ports: Ports, replicas: u16) -> anyhow::Result<()> {
+async fn replicate(launch: &Launch, replicas: u16) -> anyhow::Result<()> {
     let deadline = Instant::now() + COPY_LIMIT;
     let wanted = replicas.to_string();
     loop {
-        let address = format!("127.0.0.1:{}", ports.node);
+        let address = launch.node_address();
         let wanted = wanted.clone();
         let altered = spawn_blocking(move || {
             let words = ["TABLE", "ALTER", "default", "REPLICAS", &wanted];
@@ -327,7 +334,7 @@ async fn replicate(ports: Ports, replicas: u16) -> anyhow::Result<()> {
         }
     }
     while Instant::now() < deadline {
-        let status = ask(ports, "/status").await?;
+        let status = ask(launch, "/status").await?;
         let status: serde_json::Value = serde_json::from_slice(&status.body)?;
         let table = &status["tables"][0];
         let is_whole = table["partition_states"]["in_sync"] == table["partitions"];
@@ -359,7 +366,7 @@ fn is_even(table: &serde_json::Value) -> bool {
 }
 
 /// The last lines of a log.
-fn end_of(log: &Path) -> String {
+pub(crate) fn end_of(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().collect();

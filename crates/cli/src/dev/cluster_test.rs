@@ -55,11 +55,13 @@ fn greeting_names_every_address_and_where_to_go_on() {
         .enumerate()
         .map(|(number, ports)| Launch {
             number,
+            host: "127.0.0.1".to_owned(),
             ports: *ports,
             bricks: 2,
             data: place.data(number),
             log: place.log(number),
             join: Vec::new(),
+            network: None,
         })
         .collect();
     let launches: Vec<&Launch> = launches.iter().collect();

@@ -12,7 +12,7 @@
 //! Not here: a trial node alone (`cmd::dev`), which is this very process.
 
 pub(crate) mod cluster;
-mod node;
+pub(crate) mod node;
 pub(crate) mod place;
 pub(crate) mod ports;
 pub(crate) mod remote;

@@ -5,12 +5,14 @@
 
 use super::ports::Ports;
 use anyhow::Context as _;
+use brickyard_torture::Network;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs::File,
     io,
     path::PathBuf,
     process::{ExitStatus, Stdio},
+    rc::Rc,
 };
 use tokio::{
     process::{Child, Command},
@@ -19,29 +21,36 @@ use tokio::{
 
 /// What a node is started with.
 #[derive(Clone, Debug)]
-pub(super) struct Launch {
-    pub(super) number: usize,
-    pub(super) ports: Ports,
-    pub(super) bricks: u16,
-    pub(super) data: PathBuf,
-    pub(super) log: PathBuf,
-    /// The node ports of all nodes; none for one that founds the cluster.
-    pub(super) join: Vec<u16>,
+pub(crate) struct Launch {
+    pub(crate) number: usize,
+    pub(crate) host: String,
+    pub(crate) ports: Ports,
+    pub(crate) bricks: u16,
+    pub(crate) data: PathBuf,
+    pub(crate) log: PathBuf,
+    /// The node ports of all nodes, `host:port`; none for one that founds the cluster.
+    pub(crate) join: Vec<String>,
+    /// Where the nodes have a network that can be cut.
+    pub(crate) network: Option<Rc<Network>>,
 }
 
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     Start,
     /// By SIGKILL: nothing is handed over, nothing is synced.
     Kill,
     /// By SIGTERM.
     Stop,
+    /// By SIGSTOP: it stands still, and knows nothing of it.
+    Pause,
+    /// By SIGCONT.
+    Resume,
 }
 
 /// How the process is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(crate) enum Standing {
     /// Never started, or ended as it was told to.
     Ended,
     /// With this process id.
@@ -51,19 +60,19 @@ pub(super) enum Standing {
 }
 
 /// What became of an order, in words.
-pub(super) type Answer = Result<String, String>;
+pub(crate) type Answer = Result<String, String>;
 
 /// A node, as the cluster sees it.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) launch: Launch,
-    pub(super) standing: watch::Receiver<Standing>,
+pub(crate) struct Node {
+    pub(crate) launch: Launch,
+    pub(crate) standing: watch::Receiver<Standing>,
     orders: mpsc::UnboundedSender<(Order, oneshot::Sender<Answer>)>,
 }
 
 impl Node {
     /// Looks after a node; it is not started yet.
-    pub(super) fn new(launch: Launch) -> Self {
+    pub(crate) fn new(launch: Launch) -> Self {
         let (orders, from_cluster) = mpsc::unbounded_channel();
         let (told, standing) = watch::channel(Standing::Ended);
         let keeper = Keeper {
@@ -81,7 +90,7 @@ impl Node {
     }
 
     /// Orders something and waits until it is done.
-    pub(super) async fn order(&self, order: Order) -> Answer {
+    pub(crate) async fn order(&self, order: Order) -> Answer {
         let (reply, answer) = oneshot::channel();
         let gone = || format!("node {} is not looked after any more", self.launch.number);
         let asked = self.orders.send((order, reply));
@@ -89,7 +98,7 @@ impl Node {
         answer.await.map_err(|_| gone())?
     }
 
-    pub(super) fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         matches!(*self.standing.borrow(), Standing::Running(_))
     }
 }
@@ -130,15 +139,18 @@ impl Keeper {
                 }
             }
             (Order::Start, Some(_)) => Err(format!("node {number} is running already")),
-            (Order::Kill | Order::Stop, None) => Err(format!("node {number} is not running")),
-            (order, Some(child)) => {
-                let signal = match order {
-                    Order::Kill => Signal::KILL,
-                    _ => Signal::TERM,
+            (_, None) => Err(format!("node {number} is not running")),
+            (Order::Pause, Some(child)) => signalled(number, send(child, Signal::STOP)),
+            (Order::Resume, Some(child)) => signalled(number, send(child, Signal::CONT)),
+            (Order::Kill | Order::Stop, Some(child)) => {
+                let signal = if order == Order::Kill {
+                    Signal::KILL
+                } else {
+                    Signal::TERM
                 };
                 match send(child, signal) {
                     Ok(()) => return self.waiting.push(reply),
-                    Err(error) => Err(format!("node {number} cannot be told to end: {error}")),
+                    failed => signalled(number, failed),
                 }
             }
         };
@@ -174,6 +186,13 @@ async fn ended(child: &mut Option<Child>) -> io::Result<ExitStatus> {
     }
 }
 
+fn signalled(number: usize, sent: io::Result<()>) -> Answer {
+    match sent {
+        Ok(()) => Ok(format!("node {number} was told so")),
+        Err(error) => Err(format!("node {number} cannot be told anything: {error}")),
+    }
+}
+
 fn send(child: &Child, signal: Signal) -> io::Result<()> {
     let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     // One that has just ended is reported by its own event.
@@ -181,12 +200,28 @@ fn send(child: &Child, signal: Signal) -> io::Result<()> {
 }
 
 impl Launch {
+    /// Where the node takes any key.
+    pub(crate) fn node_address(&self) -> String {
+        format!("{}:{}", self.host, self.ports.node)
+    }
+
+    /// Where the node answers questions about itself.
+    pub(crate) fn http_address(&self) -> String {
+        format!("{}:{}", self.host, self.ports.http)
+    }
+
     fn command(&self) -> anyhow::Result<Command> {
         let program = std::env::current_exe().context("the program's own file is not known")?;
         let log = File::options().create(true).append(true).open(&self.log);
         let log = log.with_context(|| format!("cannot open {}", self.log.display()))?;
-        let address = |port: u16| format!("127.0.0.1:{port}");
-        let mut command = Command::new(program);
+        let address = |port: u16| format!("{}:{port}", self.host);
+        let mut command = match &self.network {
+            Some(network) => {
+                let program = std::process::Command::new(program);
+                Command::from(network.inside(self.number, &program))
+            }
+            None => Command::new(program),
+        };
         command
             .args(["server", "--stop-with", &std::process::id().to_string()])
             .args(["--listen", &address(self.ports.node)])
@@ -204,8 +239,11 @@ impl Launch {
             .process_group(0)
             .kill_on_drop(true);
         if !self.join.is_empty() {
-            let join: Vec<String> = self.join.iter().map(|port| address(*port)).collect();
-            command.args(["--join", &join.join(",")]);
+            command.args(["--join", &self.join.join(",")]);
+        }
+        if self.network.is_some() {
+            // There is no user, and the address is not loopback; it is nobody else's, though.
+            command.arg("--insecure");
         }
         Ok(command)
     }

@@ -134,3 +134,25 @@ fn cluster_is_measured_through_the_client_library() {
         assert!(json.contains(r#""unanswered": 0"#), "{json}");
     }
 }
+
+#[test]
+fn torture_judges_its_rounds_and_writes_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let words = ["torture", "--only", "flap", "--rounds", "1", "--seed", "3"];
+    let mut command = program();
+    command.args(words).arg("--report").arg(&page);
+    let mut torture = Process::start(&mut command, &folder.path().join("output"));
+    let status = torture.wait();
+    let told = torture.output();
+    assert!(status.success(), "{status}: {told}");
+    assert!(
+        told.contains("1 failures") && told.contains("every history linearizable"),
+        "{told}"
+    );
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("--seed 3 --rounds 1") && page.contains("<svg"),
+        "{page}"
+    );
+}

@@ -1,0 +1,120 @@
+//! `brickyard torture`: failures on real processes, under a load that remembers everything, judged.
+//!
+//! In:  how long, which failures, a seed. Out: a report of one page. The work is in `crate::torture`.
+
+use crate::exit;
+use crate::torture::campaign::{self, Durability, Plan};
+use crate::torture::failure::Kind;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const EXAMPLES: &str = "\
+Examples:
+  brickyard torture                            five minutes, every failure that this machine permits
+  brickyard torture --minutes 60 --nodes 5     longer, on more nodes
+  brickyard torture --only kill,kill-leader    those alone
+  brickyard torture --seed 7 --rounds 9        the same failures in the same order as another time
+
+The cluster is a new one on this machine, and ends with the command. Cuts take root and the program `ip`.";
+
+/// What `brickyard torture` takes.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// How long; the failure that is under way then is seen through
+    #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = minutes)]
+    minutes: f64,
+    /// Most failures
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Nodes of the cluster
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=9))]
+    nodes: u16,
+    /// Bricks of each node
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
+    bricks: u16,
+    /// Replicas of the table
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=9))]
+    replicas: u16,
+    /// Durability of the table
+    #[arg(long, value_name = "KIND", default_value = "log")]
+    durability: Durability,
+    /// These failures alone [default: all that this machine permits]
+    #[arg(long, value_name = "FAILURE,...", value_delimiter = ',')]
+    only: Vec<Kind>,
+    /// Which failures come in which order [default: drawn, and told]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Where the report goes
+    #[arg(long, value_name = "FILE", default_value = "torture.html")]
+    report: PathBuf,
+    /// Keep data and logs in this directory; otherwise they are removed unless something was wrong
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        arguments.replicas <= arguments.nodes,
+        "--replicas {} on --nodes {}: each replica takes a node of its own; ask for fewer replicas or more nodes",
+        arguments.replicas,
+        arguments.nodes
+    );
+    let kinds = if arguments.only.is_empty() {
+        permitted()
+    } else {
+        arguments.only
+    };
+    let seed = arguments.seed.unwrap_or_else(drawn);
+    println!("Seed {seed}.");
+    let is_good = campaign::run(&Plan {
+        time: Duration::from_secs_f64(arguments.minutes * 60.0),
+        rounds: arguments.rounds,
+        nodes: arguments.nodes,
+        bricks: arguments.bricks,
+        replicas: arguments.replicas,
+        durability: arguments.durability,
+        kinds,
+        seed,
+        report: arguments.report,
+        dir: arguments.dir,
+    })?;
+    Ok(if is_good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(exit::NOT_WHOLE)
+    })
+}
+
+/// All failures, but for cuts where the machine does not permit a network that can be cut.
+fn permitted() -> Vec<Kind> {
+    match brickyard_torture::Network::new(1) {
+        Ok(_) => Kind::ALL.to_vec(),
+        Err(error) => {
+            eprintln!("Without cuts: {error}");
+            Kind::ALL
+                .into_iter()
+                .filter(|kind| !kind.is_cut())
+                .collect()
+        }
+    }
+}
+
+fn drawn() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    // Short, so that people can type it.
+    since.map_or(1, |since| since.as_nanos() as u64 % 1_000_000)
+}
+
+fn minutes(text: &str) -> Result<f64, String> {
+    let minutes: f64 = text
+        .parse()
+        .map_err(|_| format!("'{text}' is not a number of minutes"))?;
+    if (0.01..=100_000.0).contains(&minutes) {
+        Ok(minutes)
+    } else {
+        Err(format!("{minutes} minutes: choose from 0.01 to 100000"))
+    }
+}

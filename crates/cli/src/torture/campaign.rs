@@ -1,0 +1,186 @@
+//! Round after round until the time is over.
+//!
+//! In:  a [`Plan`]. Out: a report, and whether every history was linearizable.
+
+use super::cluster::Cluster;
+use super::failure::{Kind, Order};
+use super::report::{self, Told};
+use super::round::{self, Round};
+use anyhow::Context as _;
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tokio::task::LocalSet;
+
+/// What an acknowledged write has to survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Durability {
+    /// A killed process
+    Log,
+    /// A power cut
+    Fsync,
+}
+
+impl Durability {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Fsync => "fsync",
+        }
+    }
+}
+
+/// What was asked for on the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) time: Duration,
+    /// Failures after which it ends although there is time left.
+    pub(crate) rounds: Option<usize>,
+    pub(crate) nodes: u16,
+    pub(crate) bricks: u16,
+    pub(crate) replicas: u16,
+    pub(crate) durability: Durability,
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) seed: u64,
+    pub(crate) report: PathBuf,
+    /// Where data and logs stay; otherwise they are removed if nothing was wrong.
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Runs the campaign; whether nothing was wrong.
+pub(crate) fn run(plan: &Plan) -> anyhow::Result<bool> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let dir = Dir::open(plan.dir.as_deref())?;
+    let told = LocalSet::new().block_on(&runtime, carry_out(plan, dir.path()));
+    // What went wrong is to be looked into.
+    let is_good = matches!(&told, Ok(told) if told.is_good());
+    let kept = dir.end(is_good);
+    let told = match told {
+        Ok(told) => told,
+        Err(error) => {
+            let place = kept.map_or_else(String::new, |kept| {
+                format!("; data and logs are in {}", kept.display())
+            });
+            return Err(error.context(format!("the campaign did not come to its end{place}")));
+        }
+    };
+    let page = report::page(plan, &told);
+    fs::write(&plan.report, page)
+        .with_context(|| format!("cannot write the report to {}", plan.report.display()))?;
+    print!("{}", report::summary(&told));
+    println!("Report: {}", plan.report.display());
+    if let Some(kept) = kept {
+        println!("Data and logs: {}", kept.display());
+    }
+    Ok(is_good)
+}
+
+async fn carry_out(plan: &Plan, dir: &Path) -> anyhow::Result<Told> {
+    let begin = Instant::now();
+    let cluster = Cluster::start(plan, dir).await?;
+    let bar = bar(plan);
+    let mut order = Order::new(&plan.kinds, plan.seed);
+    let mut told = Told::default();
+    while begin.elapsed() < plan.time
+        && plan.rounds.is_none_or(|most| told.rounds.len() < most)
+        && let Some((kind, draw)) = order.next()
+    {
+        bar.set_position(begin.elapsed().as_secs().min(plan.time.as_secs()));
+        bar.set_message(kind.title());
+        let number = told.rounds.len();
+        let round = tokio::select! {
+            round = round::run(&cluster, number, kind, draw) => round,
+            _ = tokio::signal::ctrl_c() => break,
+        };
+        let round = round.with_context(|| {
+            format!(
+                "round {number}, {}, seed {}; {}",
+                kind.title(),
+                plan.seed,
+                cluster.last_words()
+            )
+        })?;
+        let is_bad = round.judged.is_err();
+        if is_bad {
+            keep_history(dir, number, &round)?;
+        }
+        told.rounds.push(round);
+        if is_bad {
+            // What comes later would bury it.
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    cluster.end().await;
+    told.took = begin.elapsed();
+    Ok(told)
+}
+
+fn bar(plan: &Plan) -> ProgressBar {
+    let bar = ProgressBar::new(plan.time.as_secs());
+    // The template is a constant, and has been seen to work.
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {elapsed}/{len}s  {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}
+
+/// Writes every operation of a round, one a line, beside the logs.
+fn keep_history(dir: &Path, number: usize, round: &Round) -> anyhow::Result<()> {
+    let mut text = String::new();
+    for operation in &round.history {
+        let _ = writeln!(text, "{operation}");
+    }
+    let path = dir.join(format!("round{number}.history"));
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Where data and logs are.
+enum Dir {
+    Given(PathBuf),
+    Temporary(tempfile::TempDir),
+}
+
+impl Dir {
+    fn open(given: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = given else {
+            let dir = tempfile::Builder::new()
+                .prefix("brickyard-torture-")
+                .tempdir();
+            return Ok(Self::Temporary(
+                dir.context("cannot make a temporary directory")?,
+            ));
+        };
+        fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
+        let mut entries =
+            fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
+        anyhow::ensure!(
+            entries.next().is_none(),
+            "{} is not empty; a campaign begins with new data, choose another --dir",
+            path.display()
+        );
+        Ok(Self::Given(path.to_owned()))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Given(path) => path,
+            Self::Temporary(dir) => dir.path(),
+        }
+    }
+
+    /// Where the data stays, if it does.
+    fn end(self, is_good: bool) -> Option<PathBuf> {
+        match self {
+            Self::Given(path) => Some(path),
+            Self::Temporary(dir) => (!is_good).then(|| dir.keep()),
+        }
+    }
+}

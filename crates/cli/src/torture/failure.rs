@@ -1,0 +1,120 @@
+//! What can go wrong, and to whom.
+
+use clap::ValueEnum;
+
+/// A kind of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Kind {
+    /// kill -9 of one node, which stays away for two leases
+    Kill,
+    /// kill -9 of the node that leads the control plane
+    KillLeader,
+    /// kill -9 of all nodes at once
+    KillAll,
+    /// kill -9 of one node that comes back at once
+    Flap,
+    /// SIGSTOP of one node for five leases
+    Pause,
+    /// SIGTERM of every node, one after the other
+    RollingRestart,
+    /// One node and the others cannot hear each other
+    Cut,
+    /// The others cannot hear one node
+    CutFrom,
+    /// One node cannot hear the others
+    CutTo,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Kill,
+        Self::KillLeader,
+        Self::KillAll,
+        Self::Flap,
+        Self::Pause,
+        Self::RollingRestart,
+        Self::Cut,
+        Self::CutFrom,
+        Self::CutTo,
+    ];
+
+    /// Whether it takes a network that can be cut.
+    pub(crate) const fn is_cut(self) -> bool {
+        matches!(self, Self::Cut | Self::CutFrom | Self::CutTo)
+    }
+
+    /// What a report calls it.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Kill => "kill -9 of a node, away for two leases",
+            Self::KillLeader => "kill -9 of the control leader",
+            Self::KillAll => "kill -9 of all nodes at once",
+            Self::Flap => "kill -9 of a node, back at once",
+            Self::Pause => "SIGSTOP for five leases",
+            Self::RollingRestart => "rolling restart",
+            Self::Cut => "cut, both directions",
+            Self::CutFrom => "cut, from the node",
+            Self::CutTo => "cut, to the node",
+        }
+    }
+}
+
+/// Which failures come, by the seed.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    kinds: Vec<Kind>,
+    /// Those of this lap that are to come.
+    left: Vec<Kind>,
+    state: u64,
+}
+
+impl Order {
+    pub(crate) fn new(kinds: &[Kind], seed: u64) -> Self {
+        Self {
+            kinds: kinds.to_vec(),
+            left: Vec::new(),
+            state: seed,
+        }
+    }
+
+    /// The next failure, and a number that says to whom. Each kind comes once in a lap, so that a short campaign has
+    /// seen all of them.
+    pub(crate) fn next(&mut self) -> Option<(Kind, u64)> {
+        if self.left.is_empty() {
+            self.left.clone_from(&self.kinds);
+        }
+        let at = self.draw() as usize;
+        let count = self.left.len();
+        (count > 0).then(|| (self.left.swap_remove(at % count), self.draw()))
+    }
+
+    /// Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
+    fn draw(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+#[cfg(test)]
+mod failure_test {
+    use super::*;
+
+    #[test]
+    fn every_kind_comes_once_in_a_lap_and_a_seed_says_in_which_order() {
+        let lap = |order: &mut Order| -> Vec<(Kind, u64)> {
+            (0..Kind::ALL.len()).filter_map(|_| order.next()).collect()
+        };
+        let mut order = Order::new(&Kind::ALL, 7);
+        let first = lap(&mut order);
+        let mut kinds: Vec<Kind> = first.iter().map(|(kind, _)| *kind).collect();
+        kinds.sort();
+        assert_eq!(kinds, Kind::ALL);
+        assert_ne!(first, lap(&mut order));
+        assert_eq!(first, lap(&mut Order::new(&Kind::ALL, 7)));
+        assert_ne!(first, lap(&mut Order::new(&Kind::ALL, 8)));
+        assert_eq!(Order::new(&[], 1).next(), None);
+    }
+}

@@ -1,0 +1,279 @@
+//! A campaign on one page: an HTML file that needs no other.
+//!
+//! In:  a [`Plan`] and what came of it. Out: text.
+
+use super::campaign::Plan;
+use super::failure::Kind;
+use super::round::Round;
+use brickyard_torture::{Mark, Sample, plot};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Points that the picture has at most.
+const POINTS: usize = 400;
+
+/// Rounds that are listed one by one.
+const ROUNDS_LISTED: usize = 100;
+
+/// Failures that are marked in the picture; more could not be read.
+const MARKS: usize = 12;
+
+const STYLE: &str = "body{font-family:sans-serif;max-width:60rem;margin:2rem auto;color:#222}\
+table{border-collapse:collapse;margin:1rem 0}td,th{border-bottom:1px solid #ddd;padding:.3rem .7rem;text-align:right}\
+td:first-child,th:first-child{text-align:left}.good{color:#176b2c}.bad{color:#a11}\
+pre{background:#f5f5f5;padding:1rem;overflow:auto}";
+
+/// What came of a campaign.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) rounds: Vec<Round>,
+    pub(super) took: Duration,
+}
+
+impl Told {
+    pub(super) fn is_good(&self) -> bool {
+        self.rounds.iter().all(|round| round.judged.is_ok())
+    }
+
+    fn operations(&self) -> usize {
+        let judged = self
+            .rounds
+            .iter()
+            .filter_map(|round| round.judged.as_ref().ok());
+        judged.map(|judged| judged.operations).sum()
+    }
+
+    fn violation(&self) -> Option<(usize, &Round, &str)> {
+        let mut rounds = self.rounds.iter().enumerate();
+        rounds.find_map(|(at, round)| Some((at, round, round.judged.as_ref().err()?.as_str())))
+    }
+
+    fn verdict(&self) -> String {
+        match self.violation() {
+            None => format!(
+                "Nothing was lost and nothing was stale: {} failures, {} operations, every history linearizable.",
+                self.rounds.len(),
+                self.operations()
+            ),
+            Some((at, round, _)) => format!(
+                "NOT LINEARIZABLE: round {at}, {}, after {} rounds in which nothing was wrong.",
+                round.kind.title(),
+                at
+            ),
+        }
+    }
+}
+
+/// All rounds of one kind.
+struct Row {
+    kind: Kind,
+    rounds: usize,
+    operations: usize,
+    unknown: usize,
+    bad: usize,
+    write_wait: Duration,
+    read_wait: Duration,
+    whole_after: Duration,
+}
+
+fn rows(told: &Told) -> Vec<Row> {
+    let row = |kind: Kind| {
+        let rounds = || told.rounds.iter().filter(move |round| round.kind == kind);
+        let judged = || rounds().filter_map(|round| round.judged.as_ref().ok());
+        let worst = |of: fn(&Round) -> Duration| rounds().map(of).max().unwrap_or_default();
+        Row {
+            kind,
+            rounds: rounds().count(),
+            operations: judged().map(|it| it.operations).sum(),
+            unknown: judged().map(|it| it.unknown).sum(),
+            bad: rounds().count() - judged().count(),
+            write_wait: worst(|round| round.write_wait),
+            read_wait: worst(|round| round.read_wait),
+            whole_after: worst(|round| round.whole_after),
+        }
+    };
+    let rows = Kind::ALL.into_iter().map(row);
+    rows.filter(|row| row.rounds > 0).collect()
+}
+
+/// For the terminal.
+pub(super) fn summary(told: &Told) -> String {
+    let mut out = format!("{}\n\n", told.verdict());
+    let _ = writeln!(
+        out,
+        "{:<38} {:>6} {:>10} {:>7} {:>11} {:>10} {:>11}",
+        "failure", "rounds", "operations", "unknown", "write ms", "read ms", "whole ms"
+    );
+    for row in rows(told) {
+        let _ = writeln!(
+            out,
+            "{:<38} {:>6} {:>10} {:>7} {:>11} {:>10} {:>11}",
+            row.kind.title(),
+            row.rounds,
+            row.operations,
+            row.unknown,
+            row.write_wait.as_millis(),
+            row.read_wait.as_millis(),
+            row.whole_after.as_millis()
+        );
+    }
+    if let Some((_, _, violation)) = told.violation() {
+        let _ = writeln!(out, "\n{violation}");
+    }
+    out.push('\n');
+    out
+}
+
+/// The whole page.
+pub(super) fn page(plan: &Plan, told: &Told) -> String {
+    let class = if told.is_good() { "good" } else { "bad" };
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Brickyard torture</title>\
+         <style>{STYLE}</style></head><body>\n<h1>Torture</h1>\n<p class=\"{class}\"><strong>{}</strong></p>\n",
+        escaped(&told.verdict())
+    );
+    let _ = writeln!(
+        out,
+        "<p>Brickyard {}, {} nodes of {} bricks on one machine with {} cores; a table with {} replicas and durability <code>{}</code>; \
+         eight clients through the client library, reads from any replica; {:.0} s in all.</p>",
+        env!("CARGO_PKG_VERSION"),
+        plan.nodes,
+        plan.bricks,
+        std::thread::available_parallelism().map_or(0, usize::from),
+        plan.replicas,
+        plan.durability.word(),
+        told.took.as_secs_f64()
+    );
+    out += "<table><tr><th>failure</th><th>rounds</th><th>operations</th><th>unknown</th><th>lost or stale</th>\
+            <th>longest write</th><th>longest read</th><th>whole after</th></tr>\n";
+    for row in rows(told) {
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{} ms</td><td>{} ms</td><td>{} ms</td></tr>",
+            row.kind.title(),
+            row.rounds,
+            row.operations,
+            row.unknown,
+            row.bad,
+            row.write_wait.as_millis(),
+            row.read_wait.as_millis(),
+            row.whole_after.as_millis()
+        );
+    }
+    out += "</table>\n<p>The worst of the rounds is shown. <em>Unknown</em>: writes of which nobody was told whether they \
+            were executed; the judge allows both. <em>Whole</em>: every partition has all its replicas in sync \
+            again, counted from the end of the failure.</p>\n";
+    let (samples, marks) = timeline(told);
+    if !samples.is_empty() {
+        out += &plot("Operations a second, and failures", &samples, &marks);
+    }
+    if let Some((at, _, violation)) = told.violation() {
+        let _ = writeln!(
+            out,
+            "<h2>Round {at}</h2>\n<pre>{}</pre>\n<p>All of its operations are in <code>round{at}.history</code>, beside \
+             the nodes' logs and data.</p>",
+            escaped(violation)
+        );
+    }
+    out += "<h2>Rounds</h2>\n<table><tr><th>failure</th><th>node</th><th>operations</th><th>longest write</th>\
+            <th>longest read</th><th>whole after</th></tr>\n";
+    for round in told.rounds.iter().take(ROUNDS_LISTED) {
+        let node = round
+            .node
+            .map_or_else(|| "all".to_owned(), |node| node.to_string());
+        let operations = round.judged.as_ref().map_or(0, |judged| judged.operations);
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td>{node}</td><td>{operations}</td><td>{} ms</td><td>{} ms</td><td>{} ms</td></tr>",
+            round.kind.title(),
+            round.write_wait.as_millis(),
+            round.read_wait.as_millis(),
+            round.whole_after.as_millis()
+        );
+    }
+    out += "</table>\n";
+    if told.rounds.len() > ROUNDS_LISTED {
+        let _ = writeln!(
+            out,
+            "<p>And {} more.</p>",
+            told.rounds.len() - ROUNDS_LISTED
+        );
+    }
+    let _ = writeln!(
+        out,
+        "<p>The same failures in the same order: <code>{}</code></p>\n</body></html>",
+        escaped(&command(plan, told))
+    );
+    out
+}
+
+/// What makes the same failures.
+fn command(plan: &Plan, told: &Told) -> String {
+    let mut out = format!(
+        "brickyard torture --seed {} --rounds {} --nodes {} --bricks {} --replicas {} --durability {}",
+        plan.seed,
+        told.rounds.len(),
+        plan.nodes,
+        plan.bricks,
+        plan.replicas,
+        plan.durability.word()
+    );
+    if plan.kinds != Kind::ALL {
+        let words: Vec<String> = plan
+            .kinds
+            .iter()
+            .filter_map(clap::ValueEnum::to_possible_value)
+            .map(|value| value.get_name().to_owned())
+            .collect();
+        let _ = write!(out, " --only {}", words.join(","));
+    }
+    out
+}
+
+/// Throughput of all rounds, one behind the other.
+fn timeline(told: &Told) -> (Vec<Sample>, Vec<Mark>) {
+    let mut samples: Vec<Sample> = Vec::new();
+    let mut marks = Vec::new();
+    let mut offset = 0.0;
+    for round in &told.rounds {
+        if told.rounds.len() <= MARKS {
+            marks.push(Mark {
+                at: offset + round.began.as_secs_f64(),
+                text: round.kind.title().to_owned(),
+            });
+        }
+        let moved = round.samples.iter().map(|sample| Sample {
+            at: offset + sample.at,
+            ..*sample
+        });
+        samples.extend(moved);
+        offset = samples.last().map_or(offset, |sample| sample.at);
+    }
+    (thinned(samples), marks)
+}
+
+/// Means of neighbours, so that a page stays a page.
+fn thinned(samples: Vec<Sample>) -> Vec<Sample> {
+    let together = samples.len().div_ceil(POINTS).max(1);
+    let mean = |chunk: &[Sample]| {
+        let of = |get: fn(&Sample) -> f64| {
+            chunk.iter().map(get).sum::<f64>() / chunk.len().max(1) as f64
+        };
+        Sample {
+            at: of(|it| it.at),
+            reads: of(|it| it.reads),
+            writes: of(|it| it.writes),
+        }
+    };
+    samples.chunks(together).map(mean).collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+#[path = "report_test.rs"]
+mod report_test;
