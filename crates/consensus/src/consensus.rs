@@ -232,6 +232,18 @@ impl Consensus {
         }
     }
 
+    /// The connection to a node was closed by its end, as when its process has ended. If it leads, this node stands
+    /// without waiting for its silence, and votes for another that does.
+    ///
+    /// It is a hint: nobody is elected unless a majority of voters has lost the leader.
+    pub fn suspect(&mut self, id: u64) {
+        let core = &mut self.raft.raft;
+        if core.state == StateRole::Follower && core.leader_id == id {
+            // What is left is the part that differs by chance, lest all stand at once.
+            core.election_elapsed = core.election_elapsed.max(core.election_timeout());
+        }
+    }
+
     /// Everything up to this number was stored, and what had to survive a power cut does.
     ///
     /// # Panics

@@ -426,3 +426,49 @@ fn memory_with_holes_is_refused() {
     let config = Consensus::new(Config::new(0, 1), sound.clone());
     assert!(matches!(config, Err(RecoverError::Config(_))));
 }
+
+/// Three voters, of which the first leads.
+fn trio() -> [Bench; 3] {
+    let mut all = [1, 2, 3].map(|id| Bench::new(id, with_voters(&[1, 2, 3])));
+    all[0].consensus.campaign();
+    let [one, two, three] = &mut all;
+    converse(&mut [one, two, three]);
+    assert!(all.iter().all(|it| it.consensus.leader() == Some(1)));
+    all
+}
+
+#[test]
+fn closed_connections_of_the_leader_shorten_the_way_to_the_next() {
+    let [_, mut two, mut three] = trio();
+    two.consensus.suspect(1);
+    three.consensus.suspect(1);
+    let base = Config::new(1, 1).election_ticks;
+    let elected = (1..=base).find(|_| {
+        two.consensus.tick();
+        three.consensus.tick();
+        converse(&mut [&mut two, &mut three]);
+        two.consensus.is_leader() || three.consensus.is_leader()
+    });
+    assert!(elected.is_some(), "nobody leads within {base} ticks");
+}
+
+#[test]
+fn suspicion_of_one_node_deposes_nobody() {
+    let [mut one, mut two, mut three] = trio();
+    let term = one.consensus.term();
+    // The second has lost the leader, the third goes on hearing it.
+    for _ in 0..50 {
+        two.consensus.suspect(1);
+        for bench in [&mut one, &mut two, &mut three] {
+            bench.consensus.tick();
+        }
+        converse(&mut [&mut two, &mut three]);
+        converse(&mut [&mut one, &mut three]);
+    }
+    assert!(one.consensus.is_leader());
+    assert_eq!(three.consensus.leader(), Some(1));
+    assert_eq!(one.consensus.term(), term);
+    // Nor does one of somebody who does not lead change anything.
+    two.consensus.suspect(3);
+    assert_eq!(three.consensus.term(), term);
+}
