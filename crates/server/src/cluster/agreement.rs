@@ -118,8 +118,10 @@ impl Agreement {
         self.settle();
     }
 
-    pub(crate) fn report_unreachable(&mut self, node: NodeId) {
+    /// The connection to a node was closed.
+    pub(crate) fn on_lost(&mut self, node: NodeId) {
         self.consensus.report_unreachable(raft_id(node));
+        self.consensus.suspect(raft_id(node));
         self.settle();
     }
 

@@ -12,6 +12,10 @@ use brickyard_routing::NodeId;
 use brickyard_types::{Incarnation, Instant, UnixMillis};
 use std::time::Duration;
 
+/// A request that is not answered is made again after this part of the time between two. A new leader hears nobody
+/// before it knows everything, and by then most of the lease may have passed.
+const REPEATS: u32 = 6;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Leases {
@@ -19,6 +23,8 @@ pub(crate) struct Leases {
     renew: Duration,
     bricks: usize,
     asked: Option<Instant>,
+    /// When the newest request that was granted had been made.
+    granted: Option<Instant>,
     /// What the bricks had acknowledged when it was asked last.
     told: Vec<(CatalogVersion, CatalogVersion)>,
     /// There is no other node.
@@ -38,6 +44,7 @@ impl Leases {
             lease: NodeLease::new(config, node, incarnation, bricks, now),
             bricks,
             asked: None,
+            granted: None,
             told: Vec::new(),
             is_alone: false,
         }
@@ -59,7 +66,13 @@ impl Leases {
         let states = loops.states();
         let acknowledged = |state: &LoopState| (state.stopped, state.accepted);
         let news: Vec<_> = states.iter().map(acknowledged).collect();
-        let is_due = self.asked.is_none_or(|asked| now - asked >= self.renew);
+        let is_answered = self.granted >= self.asked;
+        let pause = if is_answered {
+            self.renew
+        } else {
+            self.renew / REPEATS
+        };
+        let is_due = self.asked.is_none_or(|asked| now - asked >= pause);
         if !is_due && news == self.told {
             return None;
         }
@@ -76,6 +89,7 @@ impl Leases {
     /// The leader answered.
     pub(crate) fn on_grant(&mut self, grant: &Grant, now: Instant, loops: &Loops) {
         self.lease.on_grant(grant, now);
+        self.granted = self.granted.max(Some(Instant(grant.sent_at)));
         let until = Instant(grant.sent_at) + grant.lease;
         for (brick, is_granted) in grant.bricks.iter().enumerate() {
             // Of a grant that does not count nothing is left there.

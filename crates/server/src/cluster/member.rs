@@ -191,7 +191,7 @@ impl Member {
     }
 
     pub(crate) fn on_lost(&mut self, node: NodeId) {
-        self.agreement.report_unreachable(node);
+        self.agreement.on_lost(node);
     }
 
     /// A message of a node, or of a stranger.
