@@ -237,6 +237,21 @@ fn node_that_drains_loses_its_partitions_and_learns_none() {
 }
 
 #[test]
+fn leader_that_stops_hands_the_lead_over_when_it_holds_nothing_more() {
+    let mut world = World::new(3, 3, 8);
+    world.run(ms(3_000));
+    assert!(drain(&mut world, 0).remaining > 0);
+    let mut steps = 0;
+    while drain(&mut world, 0).remaining > 0 {
+        assert!(world.transfers.is_empty(), "after {steps} steps");
+        world.run(ms(10));
+        steps += 1;
+    }
+    world.run(ms(250));
+    assert_eq!(world.transfers, [NodeId(1)]);
+}
+
+#[test]
 fn drain_leaves_a_backup_that_writes_need() {
     let mut world = World::with(2, 2, 2, |attributes| attributes.min_in_sync = 2);
     world.run(ms(3_000));

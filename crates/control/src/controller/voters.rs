@@ -4,6 +4,7 @@
 //! replaced before it is taken out.
 
 use super::{Controller, Output};
+use crate::message::DrainAsk;
 use brickyard_metadata::Node;
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
@@ -60,7 +61,19 @@ impl Controller {
     fn successor(&self, now: Instant) -> Option<NodeId> {
         let own = self.catalog.node(self.me);
         let may_vote = own.is_some_and(|node| node.registration.roles.control);
-        if may_vote && !self.draining.contains_key(&self.me) {
+        let is_stopping = self.draining.contains_key(&self.me);
+        // While a leader is followed by another nothing is decided: what this node holds goes before, or clients would
+        // wait for both.
+        let holds_something = || {
+            own.is_some_and(|node| {
+                let ask = DrainAsk {
+                    node: self.me,
+                    incarnation: node.incarnation,
+                };
+                self.drained(now, ask).remaining > 0
+            })
+        };
+        if may_vote && (!is_stopping || holds_something()) {
             return None;
         }
         let mut others = self.catalog.nodes().filter(|node| node.id != self.me);

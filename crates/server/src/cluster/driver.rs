@@ -32,6 +32,9 @@ const EVENTS_MAX: usize = 1024;
 /// Ticks of the agreement in one lease: an election takes 10 to 20, and a lease should outlast it.
 const TICKS_A_LEASE: u32 = 30;
 
+/// How often a node that is going to stop asks how far its emptying is, while a lease is renewed once.
+const DRAIN_ASKS: u32 = 6;
+
 /// Longest and shortest tick.
 const TICK_MAX: Duration = Duration::from_millis(50);
 const TICK_MIN: Duration = Duration::from_millis(10);
@@ -438,7 +441,7 @@ impl Driver {
         let now = clock::now();
         let is_due = draining
             .asked
-            .is_none_or(|asked| now - asked >= self.common.control.renew);
+            .is_none_or(|asked| now - asked >= self.common.control.renew / DRAIN_ASKS);
         if draining.done.is_some() && is_due {
             draining.asked = Some(now);
             let ask = DrainAsk {
