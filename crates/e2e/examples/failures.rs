@@ -111,7 +111,8 @@ fn main() {
         .map_or(1, |word| word.parse().expect("a number of rounds"));
     let part = arguments.next().unwrap_or_default();
     println!(
-        "| failure | operations | unknown | lost or stale | longest write | longest read | whole after |\n|---|---|---|---|---|---|---|"
+        "| failure | operations | unknown | lost or stale | longest write | longest read | beside a write | whole after |\n\
+         |---|---|---|---|---|---|---|---|"
     );
     let mut is_good = true;
     for (setup, keys, harm) in trials() {
@@ -140,9 +141,10 @@ fn show(reports: &[Report]) -> bool {
     let unknown: usize = judged().map(|it| it.unknown).sum();
     let bad = reports.iter().filter(|it| it.judged.is_err()).count();
     println!(
-        "| {} | {operations} | {unknown} | {bad} | {} | {} | {} |",
+        "| {} | {operations} | {unknown} | {bad} | {} | {} | {} | {} |",
         first.name,
         worst(|it| it.write_wait),
+        worst(|it| it.free_read_wait),
         worst(|it| it.read_wait),
         worst(|it| it.whole_after),
     );

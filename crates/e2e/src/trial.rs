@@ -60,6 +60,8 @@ pub struct Report {
     pub write_wait: Duration,
     /// The same for reads.
     pub read_wait: Duration,
+    /// The same for reads of keys on which no write was under way, whose outcome they might have to wait for.
+    pub free_read_wait: Duration,
     /// From the end of the failure until every partition had all its replicas in sync.
     pub whole_after: Duration,
     /// When the failure began, and when it ended, since the load began.
@@ -82,8 +84,10 @@ impl fmt::Display for Report {
         }
         write!(
             f,
-            "; longest wait of a write {:.0} ms, of a read {:.0} ms; whole after {:.0} ms",
+            "; longest wait of a write {:.0} ms, of a read {:.0} ms ({:.0} ms beside writes of its key); whole after {:.0} \
+             ms",
             millis(self.write_wait),
+            millis(self.free_read_wait),
             millis(self.read_wait),
             millis(self.whole_after)
         )
@@ -145,6 +149,7 @@ pub fn try_failure(
         judged: recording.judge().map_err(|violation| violation.to_string()),
         write_wait: wait(Kind::Write),
         read_wait: wait(Kind::Read),
+        free_read_wait: Duration::from_nanos(recording.longest_undisturbed(begin, last)),
         whole_after: Duration::from_nanos(whole - end),
         failure: (Duration::from_nanos(begin), Duration::from_nanos(end)),
         recording,

@@ -1,6 +1,7 @@
 //! What a load's clients saw.
 
-use brickyard_history::{Judged, Nanos, Operation, Violation, judge};
+use brickyard_history::{Bytes, Judged, Nanos, Operation, Outcome, Violation, judge};
+use std::collections::HashMap;
 
 /// Reads and writes, which have different promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +13,12 @@ pub enum Kind {
 }
 
 /// How long somebody waited for something to succeed, all attempts together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Wait {
     /// For what.
     pub kind: Kind,
+    /// Of which key.
+    pub key: Bytes,
     /// From when.
     pub called: Nanos,
     /// Until when.
@@ -75,6 +78,33 @@ impl Recording {
             .unwrap_or(0)
     }
 
+    /// The longest wait for a read that was under way at some time between the two, of a key on which no write was under
+    /// way when the read began. The others may have to wait for the outcome of that write.
+    #[must_use]
+    pub fn longest_undisturbed(&self, from: Nanos, to: Nanos) -> Nanos {
+        let mut writes: HashMap<&[u8], Vec<(Nanos, Nanos)>> = HashMap::new();
+        for operation in self.operations.iter().filter(|it| !it.action.is_read()) {
+            // What became of it nobody knows: it may be under way for as long as anybody waits.
+            let is_open = operation.outcome == Outcome::Unknown;
+            let end = if is_open { to } else { operation.returned };
+            let of_key = writes.entry(&operation.key).or_default();
+            of_key.push((operation.called, end));
+        }
+        let is_disturbed = |wait: &Wait| {
+            let of_key = writes.get(&*wait.key);
+            of_key.is_some_and(|it| {
+                let mut under_way = it.iter();
+                under_way.any(|(called, end)| *called <= wait.called && wait.called <= *end)
+            })
+        };
+        let waits = self.waits.iter().filter(|wait| wait.kind == Kind::Read);
+        waits
+            .filter(|wait| wait.called <= to && wait.returned >= from && !is_disturbed(wait))
+            .map(|wait| wait.returned - wait.called)
+            .max()
+            .unwrap_or(0)
+    }
+
     /// Throughput over time, in pieces of so many nanoseconds.
     #[must_use]
     pub fn samples(&self, piece: Nanos) -> Vec<Sample> {
@@ -104,8 +134,13 @@ mod recording_test {
     use super::*;
 
     fn wait(kind: Kind, called: Nanos, returned: Nanos) -> Wait {
+        wait_for(kind, "key", called, returned)
+    }
+
+    fn wait_for(kind: Kind, key: &str, called: Nanos, returned: Nanos) -> Wait {
         Wait {
             kind,
+            key: key.as_bytes().into(),
             called,
             returned,
         }
@@ -125,6 +160,35 @@ mod recording_test {
         assert_eq!(recording.longest(Kind::Write, 60, 140), 30);
         assert_eq!(recording.longest(Kind::Write, 40, 140), 50);
         assert_eq!(recording.longest(Kind::Read, 0, 99), 0);
+    }
+
+    #[test]
+    fn read_behind_a_write_of_its_key_is_not_undisturbed() {
+        let write = |key: &str, called, returned, outcome| Operation {
+            key: key.as_bytes().into(),
+            action: brickyard_history::Action::Delete,
+            called,
+            returned,
+            outcome,
+            client: 1,
+        };
+        let recording = Recording {
+            operations: vec![
+                write("a", 100, 900, Outcome::Did(true)),
+                write("b", 100, 120, Outcome::Did(true)),
+                write("c", 100, 120, Outcome::Unknown),
+            ],
+            waits: vec![
+                wait_for(Kind::Read, "a", 150, 850),
+                wait_for(Kind::Read, "b", 130, 150),
+                wait_for(Kind::Read, "c", 130, 950),
+                wait_for(Kind::Write, "b", 130, 950),
+            ],
+            ..Recording::default()
+        };
+        assert_eq!(recording.longest(Kind::Read, 100, 1000), 820);
+        assert_eq!(recording.longest_undisturbed(100, 1000), 20);
+        assert_eq!(recording.longest_undisturbed(200, 1000), 0);
     }
 
     #[test]

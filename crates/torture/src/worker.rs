@@ -79,6 +79,7 @@ impl Worker {
                     let returned = self.common.now();
                     self.recording.waits.push(Wait {
                         kind,
+                        key: Arc::clone(&key),
                         called,
                         returned,
                     });
