@@ -30,4 +30,16 @@ fn verbs_become_table_commands() {
         }),
         "TABLE DROP t CONFIRM u"
     );
+    let recover = |partitions: &[u32], confirm: Option<&str>| {
+        request(Verb::Recover {
+            name: "t".into(),
+            partitions: partitions.to_vec(),
+            confirm: confirm.map(Into::into),
+        })
+    };
+    assert_eq!(recover(&[], None), "TABLE RECOVER t");
+    assert_eq!(
+        recover(&[3, 14], Some("t")),
+        "TABLE RECOVER t 3 14 CONFIRM t"
+    );
 }

@@ -91,3 +91,43 @@ fn refusals_say_what_would_be_right() {
         assert_eq!(parsed(&request), Err(error.to_owned()), "{line}");
     }
 }
+
+#[test]
+fn recovery_is_confirmed_by_the_tables_name_alone() {
+    let parse = |line: &str| {
+        let request: OwnedArgs = line.split(' ').collect();
+        match parsed(&request)? {
+            TableCommand::Recover {
+                name,
+                partitions,
+                is_confirmed,
+            } => {
+                let numbers: Vec<String> = partitions.iter().map(|it| it.to_string()).collect();
+                Ok((name.to_owned(), numbers.join(" "), is_confirmed))
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let recovery =
+        |partitions: &str, is_confirmed| Ok(("t".to_owned(), partitions.to_owned(), is_confirmed));
+    assert_eq!(parse("TABLE RECOVER t"), recovery("", false));
+    assert_eq!(parse("TABLE RECOVER t CONFIRM t"), recovery("", true));
+    assert_eq!(parse("table recover t 3 14"), recovery("3 14", false));
+    assert_eq!(
+        parse("TABLE RECOVER t 3 14 confirm t"),
+        recovery("3 14", true)
+    );
+    for line in [
+        "TABLE RECOVER t CONFIRM u",
+        "TABLE RECOVER t CONFIRM T",
+        "TABLE RECOVER t CONFIRM",
+        "TABLE RECOVER t 3 CONFIRM",
+        "TABLE RECOVER t CONFIRM t 3",
+        "TABLE RECOVER t -1",
+        "TABLE RECOVER t all",
+    ] {
+        let refusal = parse(line).unwrap_err();
+        assert!(refusal.contains("is no partition"), "{line}: {refusal}");
+    }
+    assert!(parse("TABLE RECOVER").is_err());
+}
