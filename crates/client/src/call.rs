@@ -12,8 +12,9 @@ use crate::{
     command::Place,
     connection::Request,
     endpoint::Peer,
+    lane::Use,
     prepared::Prepared,
-    retry::{Failure, Nature},
+    retry::{Failure, Nature, pause},
     router::Router,
 };
 use brickyard_wire::{Fate, Value, fate};
@@ -44,11 +45,19 @@ pub(crate) struct Call {
     pub(crate) attempt: u32,
     /// Whether an attempt has left and not been answered; only a read, or what has an id, goes on after that.
     pub(crate) has_left: bool,
+    /// Others had to wait behind it: it gets a connection where they need not.
+    pub(crate) holds_up: bool,
+    /// How often nothing was heard of it for as long as it was to be waited.
+    pub(crate) silences: u32,
+    /// Who had it last and did not answer: others are asked before.
+    pub(crate) avoid: Option<u64>,
     /// The number of its id, once it was prepared for a server that knows ids.
     sequence: Option<u64>,
     started: Instant,
     deadline: Instant,
     patience: Instant,
+    /// When it goes elsewhere if it has not left.
+    unsent_until: Instant,
     router: Arc<Router>,
     reply: Option<oneshot::Sender<Result<Value, Error>>>,
     /// What it took of the budget.
@@ -74,10 +83,14 @@ impl Call {
             route,
             attempt: 1,
             has_left: false,
+            holds_up: false,
+            silences: 0,
+            avoid: None,
             sequence: None,
             started,
             deadline,
             patience: deadline,
+            unsent_until: deadline,
             router,
             reply: Some(reply),
             cost,
@@ -160,17 +173,52 @@ impl Call {
     /// It is given to a connection of `peer`.
     ///
     /// A read, or a write with an id, can be asked of somebody else: at once when the connection has fallen silent. Another
-    /// write may not be sent twice, so its time is all for this attempt.
-    pub(crate) fn on_handed_to(&mut self, peer: &Arc<Peer>, now: Instant) {
+    /// write may not be sent twice, so its time is all for this attempt, once it has left.
+    pub(crate) fn on_handed_to(&mut self, peer: &Arc<Peer>, purpose: Option<Use>, now: Instant) {
         peer.add_load();
         self.peer = Some(Arc::clone(peer));
+        let setting = &self.router.setting;
         let gets_id = peer.has_ids() && self.prepared.is_nameable();
-        self.patience = if self.is_read() || gets_id {
-            let half = self.deadline.saturating_duration_since(now) / 2;
-            now + half.min(self.router.setting.silence_limit)
+        let half = self.deadline.saturating_duration_since(now) / 2;
+        let is_fixed = matches!(self.route, Route::Fixed);
+        let hedge_after = peer.hedge_after(setting) * (1 << self.silences.min(10));
+        let hedge_after = hedge_after.min(setting.silence_limit);
+        self.patience = if purpose == Some(Use::Reads) && !is_fixed {
+            now + half.min(hedge_after)
+        } else if self.is_read() || gets_id {
+            now + half.min(setting.silence_limit)
         } else {
             self.deadline
         };
+        self.unsent_until = if is_fixed {
+            self.deadline
+        } else {
+            now + half.min(hedge_after * 2)
+        };
+    }
+
+    /// When it goes elsewhere, if there is no connection for it by then.
+    pub(crate) const fn unsent_until(&self) -> Instant {
+        self.unsent_until
+    }
+
+    /// The attempt at `peer` came to nothing: what that says of the peer, and whom to ask next.
+    pub(crate) fn note_failure(&mut self, failure: &Failure, peer: &Peer, now: Instant) {
+        let setting = &self.router.setting;
+        let is_hedged = self.is_read() && setting.greeting.reads_from_backups;
+        match failure {
+            Failure::Silent if is_hedged => {
+                self.silences += 1;
+                self.avoid = Some(peer.identity);
+                peer.set_slow(now);
+            }
+            Failure::Silent => peer.set_down(now, pause(self.attempt + 4, &setting.random)),
+            // It cannot, or says that it will not.
+            Failure::NotSent(_) | Failure::Lost(_) | Failure::Reply(_) => {
+                self.avoid = Some(peer.identity);
+            }
+            _ => {}
+        }
     }
 
     fn take_back(&mut self) -> Option<Arc<Peer>> {

@@ -4,11 +4,11 @@
 //!
 //! Invariant: calls on one slot take one connection, so those that are made one after the other arrive so
 //! (unless one of them has to be sent again). Where reads go to any replica that holds for the writes alone: reads have
-//! connections of their own, lest they wait behind a write that waits for a replica which is down.
+//! connections of their own, lest they wait behind a write that waits for a replica which is down ([`Use`]).
 
 use crate::{
     call::Call,
-    lane::{Lane, Setting},
+    lane::{Lane, Setting, Use},
     random::mix,
     retry::Failure,
 };
@@ -16,10 +16,14 @@ use std::{
     hash::Hasher,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
+
+/// How long reads prefer others to an address that was slow, the first time and at most.
+const SLOW_MIN: Duration = Duration::from_millis(50);
+const SLOW_MAX: Duration = Duration::from_secs(1);
 
 /// What kind of port an address is; only a connection tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +46,12 @@ pub(crate) struct Peer {
     load: AtomicUsize,
     /// Until when it is left alone, in nanoseconds after `epoch`; 0: it may be asked.
     down_until: AtomicU64,
+    /// Until when reads prefer others, in the same way.
+    slow_until: AtomicU64,
+    /// How often in turn it was too slow for reads.
+    silences: AtomicU32,
+    /// How long the last greeting took, in nanoseconds: about two round trips.
+    greeting: AtomicU64,
     epoch: Instant,
 }
 
@@ -54,6 +64,9 @@ impl Peer {
             has_ids: AtomicBool::new(false),
             load: AtomicUsize::new(0),
             down_until: AtomicU64::new(0),
+            slow_until: AtomicU64::new(0),
+            silences: AtomicU32::new(0),
+            greeting: AtomicU64::new(0),
             epoch: Instant::now(),
         }
     }
@@ -106,6 +119,44 @@ impl Peer {
         if self.down_until.load(Ordering::Relaxed) != 0 {
             self.down_until.store(0, Ordering::Relaxed);
         }
+        if self.slow_until.load(Ordering::Relaxed) != 0 {
+            self.slow_until.store(0, Ordering::Relaxed);
+            self.silences.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether reads should rather be asked of others.
+    pub(crate) fn is_slow(&self, now: Instant) -> bool {
+        self.nanos(now) < self.slow_until.load(Ordering::Relaxed)
+    }
+
+    /// Reads prefer others for a while, a longer one each time until it is heard again.
+    pub(crate) fn set_slow(&self, now: Instant) {
+        let silences = self.silences.fetch_add(1, Ordering::Relaxed).min(5);
+        let pause = (SLOW_MIN * (1 << silences)).min(SLOW_MAX);
+        self.slow_until
+            .store(self.nanos(now + pause).max(1), Ordering::Relaxed);
+    }
+
+    /// It was slow, and has not been heard since: one read alone finds out, and others go on preferring others.
+    pub(crate) fn on_chosen(&self, now: Instant) {
+        if self.silences.load(Ordering::Relaxed) != 0 {
+            let until = self.nanos(now + SLOW_MIN).max(1);
+            self.slow_until.fetch_max(until, Ordering::Relaxed);
+        }
+    }
+
+    /// A greeting took so long.
+    pub(crate) fn note_greeting(&self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.greeting.store(took, Ordering::Relaxed);
+    }
+
+    /// How long a read waits for it, if others could answer.
+    pub(crate) fn hedge_after(&self, setting: &Setting) -> Duration {
+        let greeting = Duration::from_nanos(self.greeting.load(Ordering::Relaxed));
+        let least = setting.hedge_after.min(setting.silence_limit);
+        (greeting * 2).clamp(least, setting.silence_limit)
     }
 
     fn nanos(&self, time: Instant) -> u64 {
@@ -135,19 +186,26 @@ fn identity(address: &str) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) peer: Arc<Peer>,
-    /// All for writes and, where these are apart, as many for reads behind them.
+    /// As many for each use, in the order of the uses.
     lanes: Vec<Lane>,
-    kinds: usize,
+    setting: Arc<Setting>,
 }
 
 impl Endpoint {
     pub(crate) fn new(address: &str, kind: Kind, setting: &Arc<Setting>) -> Arc<Self> {
         let peer = Arc::new(Peer::new(address, kind));
-        let kinds = setting.kinds_of_lane();
-        let lanes = (0..setting.lanes.max(1) * kinds)
-            .map(|_| Lane::new(Arc::clone(&peer), Arc::clone(setting)))
+        let of_a_use = setting.lanes.max(1);
+        let uses = setting.uses().iter();
+        let lanes = uses
+            .flat_map(|purpose| std::iter::repeat_n(*purpose, of_a_use))
+            .map(|purpose| Lane::new(Arc::clone(&peer), Arc::clone(setting), purpose))
             .collect();
-        Arc::new(Self { peer, lanes, kinds })
+        let setting = Arc::clone(setting);
+        Arc::new(Self {
+            peer,
+            lanes,
+            setting,
+        })
     }
 
     /// Hands a call to one of the connections; `spread` decides which.
@@ -160,17 +218,18 @@ impl Endpoint {
         spread: usize,
         now: Instant,
     ) -> Result<(), (Box<Call>, Failure)> {
-        let of_a_kind = self.lanes.len() / self.kinds;
-        let first = if call.is_read() {
-            self.lanes.len() - of_a_kind
-        } else {
-            0
+        let uses = self.setting.uses();
+        let wanted = match (call.is_read(), call.holds_up) {
+            (false, _) => Use::Any,
+            (true, false) => Use::Reads,
+            (true, true) => Use::SlowReads,
         };
-        let place = first + spread % of_a_kind;
-        let Some(lane) = self.lanes.get(place) else {
+        let at = uses.iter().position(|it| *it == wanted).unwrap_or(0);
+        let of_a_use = self.lanes.len() / uses.len();
+        let Some(lane) = self.lanes.get(at * of_a_use + spread % of_a_use) else {
             return Err((call, Failure::NotSent("no connection".to_owned())));
         };
-        call.on_handed_to(&self.peer, now);
+        call.on_handed_to(&self.peer, uses.get(at).copied(), now);
         lane.push(call, now)
     }
 }

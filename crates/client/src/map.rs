@@ -27,6 +27,7 @@ pub(crate) struct SlotMap {
     groups: Vec<Vec<usize>>,
     addresses: Vec<String>,
     node_ports: Vec<String>,
+    version: u64,
 }
 
 impl SlotMap {
@@ -37,7 +38,19 @@ impl SlotMap {
             groups: Vec::new(),
             addresses: Vec::new(),
             node_ports: Vec::new(),
+            version: 0,
         }
+    }
+
+    /// The same, no older than that version of the cluster's maps.
+    pub(crate) const fn of_version(mut self, version: u64) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// How new it is at least; 0: nobody said.
+    pub(crate) const fn version(&self) -> u64 {
+        self.version
     }
 
     /// Reads a reply to `CLUSTER SLOTS` that came from `asked` (a host): an empty host in it means that one.
@@ -92,14 +105,19 @@ impl SlotMap {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The slot is at `address`, as a `MOVED` says; the rest of its group is not known. Returns the
-    /// address's place and whether anything changed.
+    /// The slot is at `address`, as a `MOVED` says. If that is one of its group the others stay; else they are not
+    /// known any more. Returns the address's place and whether anything changed.
     pub(crate) fn repair(&mut self, slot: Slot, address: &str) -> (usize, bool) {
         let place = self.intern(address);
         if self.members(slot).first() == Some(&place) {
             return (place, false);
         }
-        let group = self.group(vec![place]);
+        let mut members = vec![place];
+        let known = self.members(slot);
+        if known.contains(&place) {
+            members.extend(known.iter().filter(|it| **it != place));
+        }
+        let group = self.group(members);
         if let Some(entry) = self.slots.get_mut(usize::from(slot.0)) {
             *entry = group;
         }

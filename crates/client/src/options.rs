@@ -56,8 +56,13 @@ pub struct Options {
     /// what it owes to reads, and to writes that a server recognises when they come again, is asked of
     /// somebody else. Default: 1 s, beyond what a brick that lives is ever silent unless it waits for another.
     pub silence_limit: Duration,
-    /// Connections to a brick, for each table, and as many again for reads from replicas; at least 1. Default: 1. A second one helps where single
-    /// connections are slow, not where bricks are.
+    /// The same for reads that any replica may answer ([`ReadPolicy::Replicas`]): after so much silence they are asked of
+    /// another replica. Default: 50 ms. Where round trips take longer it is four of them. Each further attempt of
+    /// a read waits twice as long.
+    pub hedge_after: Duration,
+    /// Connections to a brick, for each table; where reads go to replicas, three times as many: for writes, for reads, and for
+    /// reads that held up others. At least 1. Default: 1. A second one helps where single connections are slow, not where
+    /// bricks are.
     pub connections_per_brick: usize,
     /// Which replicas answer reads.
     pub reads: ReadPolicy,
@@ -84,6 +89,7 @@ impl Options {
             deadline: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(1),
             silence_limit: Duration::from_secs(1),
+            hedge_after: Duration::from_millis(50),
             connections_per_brick: 1,
             reads: ReadPolicy::Primary,
             in_flight_max: 8192,

@@ -10,6 +10,7 @@
 use crate::{
     Error,
     command::{Place, Shape},
+    endpoint::Endpoint,
     map::{SlotMap, host_of},
     prepared::Prepared,
     router::Router,
@@ -19,13 +20,19 @@ use std::{
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
-use tokio::time::sleep;
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 
 /// Shortest time between two questions.
 const REFRESH_STEP: Duration = Duration::from_millis(100);
 
-/// How long one address may take to answer, besides connecting, before the next one is asked.
+/// How long one address may take to answer, besides connecting.
 const ANSWER_LIMIT: Duration = Duration::from_millis(500);
+
+/// After so long the next address is asked beside it.
+const NEXT_AFTER: Duration = Duration::from_millis(100);
 
 impl Router {
     /// Refreshes the map soon, unless that is under way. `hint` is an address that should know.
@@ -59,40 +66,106 @@ impl Router {
         self.refresh_soon(Some(address.to_owned()));
     }
 
-    /// Asks one address after the other for the map, until one answers.
+    /// Asks one address after the other for the map, until one gives a map that is no older than the one that is
+    /// known; one that is cut off from the others knows only an old one. If all are older the newest is taken: the cluster
+    /// may have been made anew.
     ///
     /// # Errors
     /// What the last one said, if none gave a map.
     pub(crate) async fn refresh(self: &Arc<Self>, hint: Option<&str>) -> Result<(), Error> {
         let mut last =
             Error::unreachable("there are no seeds; name at least one in Options::seeds");
-        for endpoint in self.informants(hint) {
+        let mut informants = self.informants(hint).into_iter();
+        let mut asked = JoinSet::new();
+        let mut older: Option<SlotMap> = None;
+        loop {
+            if let Some(endpoint) = informants.next() {
+                let router = Arc::clone(self);
+                let question = async move { router.ask_map(&endpoint).await };
+                asked.spawn_on(question, &self.setting.runtime);
+            }
+            let answer = if informants.len() == 0 {
+                asked.join_next().await
+            } else {
+                match timeout(NEXT_AFTER, asked.join_next()).await {
+                    Ok(answer) => answer,
+                    Err(_) => continue,
+                }
+            };
+            match answer {
+                // Who tells no version is believed.
+                Some(Ok(Ok(map))) if map.version() == 0 || map.version() >= self.map_version() => {
+                    self.install(map);
+                    return Ok(());
+                }
+                Some(Ok(Ok(map))) => {
+                    let is_newest = older.as_ref().is_none_or(|it| it.version() < map.version());
+                    older = if is_newest { Some(map) } else { older };
+                }
+                // A refusal says more than silence.
+                Some(Ok(Err(_))) if matches!(last, Error::Refused { .. }) => {}
+                Some(Ok(Err(error))) => last = error,
+                // The runtime stops.
+                Some(Err(_)) => last = Error::Closed,
+                None if informants.len() == 0 => break,
+                None => {}
+            }
+        }
+        match older {
+            Some(map) => {
+                self.install(map);
+                Ok(())
+            }
+            None => Err(last),
+        }
+    }
+
+    /// Asks one address for its map.
+    async fn ask_map(self: &Arc<Self>, endpoint: &Endpoint) -> Result<SlotMap, Error> {
+        let now = Instant::now();
+        let deadline = now + self.client.options.connect_timeout + ANSWER_LIMIT;
+        let question = |words: &[&str]| {
             let shape = Shape {
                 is_read: true,
                 place: Place::Anywhere,
             };
-            let prepared = Prepared::new(shape, 0, &["CLUSTER", "SLOTS"]);
-            let now = Instant::now();
-            let deadline = now + self.client.options.connect_timeout + ANSWER_LIMIT;
-            let reply = self.ask(&endpoint, prepared, (now, deadline));
-            let address = &endpoint.peer.address;
-            match reply.await.unwrap_or(Err(Error::Closed)) {
-                Ok(reply) => match self.read_map(&reply, address) {
-                    Ok(()) => return Ok(()),
-                    Err(error) => last = error,
-                },
-                // A refusal says more than silence.
-                Err(_) if matches!(last, Error::Refused { .. }) => {}
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-
-    fn read_map(&self, reply: &Value, address: &str) -> Result<(), Error> {
-        let map = SlotMap::from_reply(reply, host_of(address))
+            self.ask(endpoint, Prepared::new(shape, 0, words), (now, deadline))
+        };
+        // The version first: the map that comes after it is no older.
+        let (info, slots) = (
+            question(&["CLUSTER", "INFO"]),
+            question(&["CLUSTER", "SLOTS"]),
+        );
+        let address = &endpoint.peer.address;
+        let info = info.await.unwrap_or(Err(Error::Closed));
+        let reply = slots.await.unwrap_or(Err(Error::Closed))?;
+        let map = SlotMap::from_reply(&reply, host_of(address))
             .map_err(|why| Error::protocol(format!("{address}: {why}")))?;
-        self.install(map);
-        Ok(())
+        let version = info.ok().and_then(|info| version_of(&info));
+        Ok(map.of_version(version.unwrap_or(0)))
+    }
+}
+
+/// The number in the line `cluster_current_epoch:` of a reply to `CLUSTER INFO`.
+fn version_of(info: &Value) -> Option<u64> {
+    let text = std::str::from_utf8(info.bytes()?).ok()?;
+    let mut lines = text.lines();
+    lines.find_map(|line| {
+        let number = line.strip_prefix("cluster_current_epoch:")?;
+        number.parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod refresh_test {
+    use super::*;
+
+    #[test]
+    fn version_is_read_from_the_reply() {
+        let info = |text: &str| Value::Bulk(text.as_bytes().to_vec());
+        let told = "cluster_state:ok\r\ncluster_current_epoch:17\r\ncluster_my_epoch:3\r\n";
+        assert_eq!(version_of(&info(told)), Some(17));
+        assert_eq!(version_of(&info("cluster_current_epoch:x\r\n")), None);
+        assert_eq!(version_of(&Value::Null), None);
     }
 }

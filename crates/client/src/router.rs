@@ -85,6 +85,7 @@ impl Router {
             lanes: options.connections_per_brick,
             connect_timeout: options.connect_timeout,
             silence_limit: options.silence_limit,
+            hedge_after: options.hedge_after,
             reply_limits: options.reply_limits,
             runtime: client.runtime.clone(),
             random,
@@ -173,7 +174,8 @@ impl Router {
                 let policy = self.client.options.reads;
                 let chosen = match policy {
                     ReadPolicy::Replicas(lard) if call.is_read() => {
-                        directory.replica(slot, call.prepared.key_hash, lard, now)
+                        let avoid = call.avoid.take();
+                        directory.replica(slot, call.prepared.key_hash, lard, avoid, now)
                     }
                     _ => directory.primary(slot, now),
                 };
@@ -203,11 +205,9 @@ impl Router {
         peer: Option<Arc<Peer>>,
         failure: Failure,
     ) {
-        if let (Failure::Silent, Some(peer)) = (&failure, &peer) {
-            peer.set_down(
-                Instant::now(),
-                pause(call.attempt + 4, &self.setting.random),
-            );
+        let now = Instant::now();
+        if let Some(peer) = &peer {
+            call.note_failure(&failure, peer, now);
         }
         let nature = call.nature();
         call.has_left |= failure.is_open(nature);
@@ -232,12 +232,12 @@ impl Router {
         if matches!(call.route, Route::Fixed) {
             return call.finish(Err(otherwise));
         }
-        let now = Instant::now();
         match again {
             Again::At { slot, host, port } if now < call.deadline() => {
                 let asked = peer.map_or_else(String::new, |it| host_of(&it.address).to_owned());
                 let address = Again::address(&host, port, &asked);
-                if self.repair(slot, &address) {
+                // A replica that does not serve a read may be none any more.
+                if self.repair(slot, &address) || call.is_read() {
                     self.refresh_soon(Some(address.clone()));
                 }
                 call.route = Route::Free {
@@ -321,6 +321,11 @@ impl Router {
         directory.mapped = mapped;
     }
 
+    /// How new the map is at least that this works by.
+    pub(crate) fn map_version(&self) -> u64 {
+        self.directory().map.version()
+    }
+
     /// Notes where a slot is; whether that is news.
     fn repair(&self, slot: Slot, address: &str) -> bool {
         let mut directory = self.directory_mut();
@@ -390,22 +395,31 @@ impl Directory {
         primary.peer.is_up(now).then(|| Arc::clone(primary))
     }
 
-    /// The replica that a key's reads prefer.
+    /// The replica that a key's reads prefer; `avoid` did not answer this one. Rather a slow one than none.
     fn replica(
         &self,
         slot: Slot,
         key_hash: u64,
         lard: Lard,
+        avoid: Option<u64>,
         now: Instant,
     ) -> Option<Arc<Endpoint>> {
-        let candidate = |it: &Arc<Endpoint>| Candidate {
-            identity: it.peer.identity,
-            load: it.peer.load(),
-            is_up: it.peer.is_up(now),
+        let choose = |is_good: &dyn Fn(&Peer) -> bool| {
+            let candidate = |it: &Arc<Endpoint>| Candidate {
+                identity: it.peer.identity,
+                load: it.peer.load(),
+                is_up: it.peer.is_up(now) && is_good(&it.peer),
+            };
+            let candidates: Vec<Candidate> = self.members(slot).map(candidate).collect();
+            lard.choose(key_hash, &candidates)
         };
-        let candidates: Vec<Candidate> = self.members(slot).map(candidate).collect();
-        let chosen = lard.choose(key_hash, &candidates)?;
-        self.members(slot).nth(chosen).cloned()
+        let is_other = |peer: &Peer| Some(peer.identity) != avoid;
+        let chosen = choose(&|peer| is_other(peer) && !peer.is_slow(now))
+            .or_else(|| choose(&is_other))
+            .or_else(|| choose(&|_| true))?;
+        let endpoint = self.members(slot).nth(chosen)?;
+        endpoint.peer.on_chosen(now);
+        Some(Arc::clone(endpoint))
     }
 
     /// Somebody else who answers: a node port, which serves everything; else an address of an unknown kind;

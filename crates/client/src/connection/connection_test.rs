@@ -236,9 +236,24 @@ fn patience_ends_only_on_a_silent_connection() {
             // It may die later, with the answer still owed.
             assert_eq!(fixture.connection.next_time(), Some(fixture.at(60)));
             let expired = fixture.connection.take_expired(fixture.at(60));
-            assert_eq!(expired, [Expired::Silent(read)]);
+            let is_first = true;
+            assert_eq!(
+                expired,
+                [Expired::Silent {
+                    request: read,
+                    is_first
+                }]
+            );
         } else {
-            assert_eq!(expired, [Expired::Silent(read)]);
+            // What the other side owes before it is what keeps it silent.
+            let is_first = false;
+            assert_eq!(
+                expired,
+                [Expired::Silent {
+                    request: read,
+                    is_first
+                }]
+            );
         }
     }
 }
@@ -258,7 +273,10 @@ fn a_short_silence_means_nothing() {
     };
     assert_eq!(fixture.connection.take_expired(fixture.at(20)), [late]);
     assert_eq!(fixture.connection.next_time(), Some(fixture.at(40)));
-    let silent = Expired::Silent(patient);
+    let silent = Expired::Silent {
+        request: patient,
+        is_first: false,
+    };
     let expired = fixture.connection.take_expired(fixture.at(40));
     assert_eq!(expired, [Expired::Mute, silent]);
     assert_eq!(fixture.connection.take_expired(fixture.at(500)), []);

@@ -103,7 +103,11 @@ pub(crate) enum Expired<R> {
         is_silent: bool,
     },
     /// Its patience is over and nothing has come for long.
-    Silent(R),
+    Silent {
+        request: R,
+        /// The other side owes nothing that comes before it: it is what keeps it silent, unless that is dead.
+        is_first: bool,
+    },
     /// One that was given up before has been met by silence ever since; told once.
     Mute,
 }
@@ -134,6 +138,11 @@ impl<R: Request> Connection<R> {
             is_mute: false,
             next_time: None,
         }
+    }
+
+    /// Silence for less than this means nothing.
+    pub(crate) fn set_silence_limit(&mut self, limit: Duration) {
+        self.silence_limit = limit;
     }
 
     /// Queues a request.
@@ -234,7 +243,8 @@ impl<R: Request> Connection<R> {
         }
         self.next_time = None;
         for leaving in std::mem::take(&mut self.leaving) {
-            let leaving = self.check_leaving(leaving, now, &mut expired);
+            let is_first = self.leaving.is_empty();
+            let leaving = self.check_leaving(leaving, is_first, now, &mut expired);
             self.leaving.push_back(leaving);
         }
         for request in std::mem::take(&mut self.waiting) {
@@ -251,6 +261,7 @@ impl<R: Request> Connection<R> {
     fn check_leaving(
         &mut self,
         mut leaving: Leaving<R>,
+        is_first: bool,
         now: Instant,
         expired: &mut Vec<Expired<R>>,
     ) -> Leaving<R> {
@@ -274,7 +285,7 @@ impl<R: Request> Connection<R> {
             }
             expired.push(Expired::Late { request, is_silent });
         } else if now >= patience && is_silent {
-            expired.push(Expired::Silent(request));
+            expired.push(Expired::Silent { request, is_first });
         } else {
             self.look_at(patience.min(deadline));
             leaving.request = Some(request);

@@ -5,7 +5,7 @@
 //! Invariant: whatever ends the task, each call that it had is told what became of it: written wholly and not
 //! answered is *lost*, anything less was *not sent*.
 
-use super::Shared;
+use super::{Shared, Use};
 use crate::{
     call::{Call, Calls},
     connection::{Answer, Connection, Expired, GreetingStep, Incoming, Request},
@@ -27,8 +27,8 @@ use tokio::{
     time::{sleep_until, timeout},
 };
 
-/// While a connection is being made, deadlines of calls that came later are looked at so often.
-const WATCH_STEP: Duration = Duration::from_millis(50);
+/// While a connection is being made, calls that came later are looked at so often.
+const WATCH_STEP: Duration = Duration::from_millis(20);
 
 /// What the connection carries.
 enum Item {
@@ -62,15 +62,53 @@ impl Request for Item {
 /// Says that the lane has this task; its end, however it comes, says that it has none.
 pub(super) struct Running {
     shared: Arc<Shared>,
+    generation: u64,
     /// The lane goes on without this task.
     is_retired: bool,
+    /// The lane goes on without this task, unless the connection comes round before the next call.
+    is_stuck: bool,
 }
 
 impl Running {
-    pub(super) const fn new(shared: Arc<Shared>) -> Self {
+    pub(super) const fn new(shared: Arc<Shared>, generation: u64) -> Self {
         Self {
             shared,
+            generation,
             is_retired: false,
+            is_stuck: false,
+        }
+    }
+
+    const fn takes_calls(&self) -> bool {
+        !self.is_retired && !self.is_stuck
+    }
+
+    /// The connection is silent: the next call opens another, unless it speaks before. What waits is told that it was not
+    /// sent because of `failure`.
+    fn get_stuck(&mut self, failure: &Failure) {
+        self.is_stuck = true;
+        let mut inbox = self.shared.inbox();
+        if self.is_retired || inbox.generation != self.generation {
+            return;
+        }
+        inbox.is_stuck = true;
+        let calls = std::mem::take(&mut inbox.calls);
+        drop(inbox);
+        for call in calls {
+            call.on_failure(failure.clone());
+        }
+    }
+
+    /// The connection has answered something.
+    fn come_round(&mut self) {
+        if !std::mem::replace(&mut self.is_stuck, false) {
+            return;
+        }
+        let mut inbox = self.shared.inbox();
+        if inbox.generation == self.generation {
+            inbox.is_stuck = false;
+        } else {
+            self.is_retired = true;
         }
     }
 
@@ -87,7 +125,11 @@ impl Running {
             return Calls::new();
         }
         let mut inbox = self.shared.inbox();
+        if inbox.generation != self.generation {
+            return Calls::new();
+        }
         inbox.is_running = false;
+        inbox.is_stuck = false;
         std::mem::take(&mut inbox.calls)
     }
 }
@@ -146,14 +188,22 @@ impl Item {
             call.on_failure(failure);
         }
     }
+
+    /// The connection is silent; nothing that it owes comes before this, if it `is_first`.
+    fn fail_silent(self, is_first: bool) {
+        if let Self::Call(mut call) = self {
+            call.holds_up |= is_first;
+            call.on_failure(Failure::Silent);
+        }
+    }
 }
 
-/// Waits for `work`, and meanwhile gives up calls in the inbox whose deadline passes.
+/// Waits for `work`, and meanwhile lets calls in the inbox go whose patience or deadline passes.
 async fn watched<T>(shared: &Shared, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     loop {
         let step = Instant::now() + WATCH_STEP;
-        let next = shared.earliest_deadline().map_or(step, |it| it.min(step));
+        let next = shared.next_to_go().map_or(step, |it| it.min(step));
         tokio::select! {
             done = &mut work => return done,
             () = sleep_until(next.into()) => shared.expire_inbox(Instant::now()),
@@ -172,9 +222,11 @@ async fn open(shared: &Shared) -> Result<(TcpStream, Connection<Item>), Failure>
             .await
             .map_err(|it| not_sent(&it))?;
         stream.set_nodelay(true).map_err(|it| not_sent(&it))?;
-        let mut connection =
-            Connection::new(shared.setting.reply_limits, shared.setting.silence_limit);
+        let greeted_at = Instant::now();
+        let mut connection = Connection::new(shared.setting.reply_limits, shared.silence_limit());
         greet(shared, &stream, &mut connection, begin + limit).await?;
+        shared.peer.note_greeting(greeted_at.elapsed());
+        connection.set_silence_limit(shared.silence_limit());
         Ok((stream, connection))
     });
     let late = || not_sent(&format_args!("it was not ready within {limit:?}"));
@@ -283,13 +335,13 @@ impl Drive<'_> {
                     }
                 }
                 // Once it is retired, calls are another task's.
-                () = self.shared.wake.notified(), if !self.running.is_retired => {}
+                () = self.shared.wake.notified(), if self.running.takes_calls() => {}
             }
         }
     }
 
     fn take_calls(&mut self) {
-        if self.running.is_retired {
+        if !self.running.takes_calls() {
             return;
         }
         self.shared.take_inbox(&mut self.arrived);
@@ -326,10 +378,14 @@ impl Drive<'_> {
         loop {
             match self.connection.poll_reply() {
                 Ok(None) => break,
-                Ok(Some(Incoming::Reply(Some(Item::Call(call)), value))) => call.on_reply(value),
+                Ok(Some(Incoming::Reply(request, value))) => {
+                    self.running.come_round();
+                    // Nothing, if the call was given up.
+                    if let Some(Item::Call(call)) = request {
+                        call.on_reply(value);
+                    }
+                }
                 Ok(Some(Incoming::Push(message))) => self.on_push(&message),
-                // Of a call that was given up.
-                Ok(Some(Incoming::Reply(..))) => {}
                 Err(garbage) => return Err(garbage.to_string()),
             }
         }
@@ -351,9 +407,9 @@ impl Drive<'_> {
             match expired {
                 Expired::Waiting(item) => item.fail(Failure::LateUnsent),
                 Expired::Mute => is_silent_now = true,
-                Expired::Silent(item) => {
+                Expired::Silent { request, is_first } => {
                     is_silent_now = true;
-                    item.fail(Failure::Silent);
+                    request.fail_silent(is_first);
                 }
                 Expired::Late { request, is_silent } => {
                     is_dead |= is_silent;
@@ -367,7 +423,11 @@ impl Drive<'_> {
             for item in self.connection.take_waiting() {
                 item.fail(why.clone());
             }
-            self.running.retire(&why);
+            if self.shared.purpose == Use::Reads {
+                self.running.get_stuck(&why);
+            } else {
+                self.running.retire(&why);
+            }
         }
         if is_dead {
             return Err("it has been silent for a whole deadline".to_owned());

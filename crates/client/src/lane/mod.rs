@@ -10,7 +10,7 @@
 //! - A task serves the inbox if and only if the state says so; if it is dropped (a runtime that stops), every
 //!   call in the inbox is dropped too, and so ends.
 //! - A connection that has been silent for too long gets no more calls: the next one opens another. What it owes
-//!   it may still answer.
+//!   it may still answer; one for reads is used again if it does before it was replaced.
 //! - After a failed attempt to connect, nobody tries again before a pause that grows and differs by chance,
 //!   and then one call alone finds out.
 
@@ -40,6 +40,7 @@ pub(crate) struct Setting {
     pub(crate) lanes: usize,
     pub(crate) connect_timeout: Duration,
     pub(crate) silence_limit: Duration,
+    pub(crate) hedge_after: Duration,
     pub(crate) reply_limits: ReplyLimits,
     pub(crate) runtime: Handle,
     pub(crate) random: Random,
@@ -48,13 +49,25 @@ pub(crate) struct Setting {
     pub(crate) ids: Ids,
 }
 
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Writes; everything, where reads do not go to replicas.
+    Any,
+    /// Reads that any replica answers: they do not wait behind a write that waits for a replica which is down.
+    Reads,
+    /// Those of them that others had to wait behind: a replica that does not know the outcome of a write may owe an
+    /// answer for as long as a lease lasts, and replies come in order.
+    SlowReads,
+}
+
 impl Setting {
-    /// Reads that any replica answers do not share connections with writes.
-    pub(crate) const fn kinds_of_lane(&self) -> usize {
+    /// The uses of the connections to an address.
+    pub(crate) const fn uses(&self) -> &'static [Use] {
         if self.greeting.reads_from_backups {
-            2
+            &[Use::Any, Use::Reads, Use::SlowReads]
         } else {
-            1
+            &[Use::Any]
         }
     }
 }
@@ -69,6 +82,7 @@ pub(crate) struct Lane {
 struct Shared {
     peer: Arc<Peer>,
     setting: Arc<Setting>,
+    purpose: Use,
     /// A lock of the standard library: it is held for a push or a swap, never across an await.
     inbox: Mutex<Inbox>,
     wake: Notify,
@@ -78,6 +92,10 @@ struct Shared {
 struct Inbox {
     calls: Calls,
     is_running: bool,
+    /// The connection owes an answer and is silent: the next call opens another.
+    is_stuck: bool,
+    /// Which of the tasks is the one that serves the inbox.
+    generation: u64,
     is_closed: bool,
     /// Attempts to connect that failed since one succeeded.
     failures: u32,
@@ -86,10 +104,12 @@ struct Inbox {
 }
 
 impl Lane {
-    pub(crate) fn new(peer: Arc<Peer>, setting: Arc<Setting>) -> Self {
+    pub(crate) fn new(peer: Arc<Peer>, setting: Arc<Setting>, purpose: Use) -> Self {
         let inbox = Inbox {
             calls: Vec::new(),
             is_running: false,
+            is_stuck: false,
+            generation: 0,
             is_closed: false,
             failures: 0,
             last_failure: Failure::NotSent(format!("{} does not answer", peer.address)),
@@ -98,6 +118,7 @@ impl Lane {
             shared: Arc::new(Shared {
                 peer,
                 setting,
+                purpose,
                 inbox: Mutex::new(inbox),
                 wake: Notify::new(),
             }),
@@ -116,7 +137,7 @@ impl Lane {
         }
         let was_empty = inbox.calls.is_empty();
         inbox.calls.push(call);
-        if inbox.is_running {
+        if inbox.is_running && !inbox.is_stuck {
             drop(inbox);
             if was_empty {
                 shared.wake.notify_one();
@@ -124,12 +145,15 @@ impl Lane {
             return Ok(());
         }
         inbox.is_running = true;
+        inbox.is_stuck = false;
+        inbox.generation += 1;
+        let generation = inbox.generation;
         if inbox.failures > 0 {
             // This call finds out; the others need not wait for it.
             shared.peer.set_down(now, shared.setting.connect_timeout);
         }
         drop(inbox);
-        let running = drive::Running::new(Arc::clone(shared));
+        let running = drive::Running::new(Arc::clone(shared), generation);
         shared.setting.runtime.spawn(drive::run(running));
         Ok(())
     }
@@ -154,21 +178,42 @@ impl Shared {
         std::mem::swap(&mut self.inbox().calls, into);
     }
 
-    /// Takes out the calls whose deadline has passed, while there is no connection for them.
-    fn expire_inbox(&self, now: Instant) {
-        let late: Calls = {
-            let mut inbox = self.inbox();
-            inbox
-                .calls
-                .extract_if(.., |call| now >= call.deadline())
-                .collect()
-        };
-        for call in late {
-            call.on_failure(Failure::LateUnsent);
+    /// How long silence means nothing.
+    fn silence_limit(&self) -> Duration {
+        match self.purpose {
+            Use::Reads => self.peer.hedge_after(&self.setting),
+            Use::Any | Use::SlowReads => self.setting.silence_limit,
         }
     }
 
-    fn earliest_deadline(&self) -> Option<Instant> {
-        self.inbox().calls.iter().map(|call| call.deadline()).min()
+    /// Takes out the calls whose patience or deadline is over, while there is no connection for them.
+    fn expire_inbox(&self, now: Instant) {
+        let gone: Calls = {
+            let mut inbox = self.inbox();
+            inbox
+                .calls
+                .extract_if(.., |call| now >= call.unsent_until())
+                .collect()
+        };
+        if gone.iter().any(|call| now < call.deadline()) {
+            self.peer.set_slow(now);
+        }
+        for call in gone {
+            let failure = if now >= call.deadline() {
+                Failure::LateUnsent
+            } else {
+                Failure::NotSent(format!("{} is slow to connect to", self.peer.address))
+            };
+            call.on_failure(failure);
+        }
+    }
+
+    /// When the first of the calls that wait for a connection is to go elsewhere.
+    fn next_to_go(&self) -> Option<Instant> {
+        self.inbox()
+            .calls
+            .iter()
+            .map(|call| call.unsent_until())
+            .min()
     }
 }

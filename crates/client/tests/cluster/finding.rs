@@ -4,6 +4,9 @@ use crate::{Cluster, fake::Answer, key_of};
 use brickyard_client::{Client, Error, Options};
 use std::time::Duration;
 
+/// A map is asked for with its version.
+const QUESTIONS: usize = 2;
+
 #[tokio::test]
 async fn calls_go_straight_to_the_owning_brick() {
     let cluster = Cluster::of(2, false).await;
@@ -135,10 +138,14 @@ async fn moved_repairs_the_entry_and_the_map_is_asked_for_once() {
         call.await.unwrap();
     }
     // The brick that was named is asked, in a task of its own.
-    cluster.bricks[1].wait_for("CLUSTER", 1).await;
-    let maps =
+    cluster.bricks[1].wait_for("CLUSTER", QUESTIONS).await;
+    let asked =
         || cluster.node.asked("CLUSTER").len() + cluster.asked("CLUSTER").iter().sum::<usize>();
-    assert_eq!(maps(), 2, "one to begin with, one for all that were moved");
+    assert_eq!(
+        asked(),
+        2 * QUESTIONS,
+        "for one to begin with, and one for all that were moved"
+    );
     let before = cluster.asked("GET")[0];
     assert!(before <= 101);
     let calls: Vec<_> = (0..100).map(|n| table.get(key_of(0, 2, n))).collect();
@@ -152,7 +159,7 @@ async fn moved_repairs_the_entry_and_the_map_is_asked_for_once() {
 async fn pushed_word_of_a_newer_map_is_followed() {
     let cluster = Cluster::of(2, false).await;
     let table = cluster.table(cluster.options()).await;
-    assert_eq!(cluster.node.asked("CLUSTER").len(), 1);
+    assert_eq!(cluster.node.asked("CLUSTER").len(), QUESTIONS);
     cluster.move_all_to(&[1]);
     cluster.node.on_request(|words| match words[0].as_str() {
         "PING" => Answer::Say(">2\r\n$11\r\ncluster-map\r\n:7\r\n+PONG\r\n".to_owned()),
@@ -160,7 +167,7 @@ async fn pushed_word_of_a_newer_map_is_followed() {
     });
     table.command(&["PING"]).await.unwrap();
     // No call has met a wrong brick, and yet it asks.
-    cluster.node.wait_for("CLUSTER", 2).await;
+    cluster.node.wait_for("CLUSTER", 2 * QUESTIONS).await;
 }
 
 #[tokio::test]
@@ -207,4 +214,57 @@ async fn losing_a_seed_is_no_matter_while_another_answers() {
     }
     cluster.bricks[0].stop().await;
     assert_eq!(table.get("k").await.unwrap().as_deref(), Some(&b"v"[..]));
+}
+
+/// What a port says of the version of its map.
+fn info(epoch: u64) -> Answer {
+    let text = format!("cluster_state:ok\r\ncluster_current_epoch:{epoch}\r\n");
+    Answer::Say(format!("${}\r\n{text}\r\n", text.len()))
+}
+
+#[tokio::test]
+async fn an_older_map_is_not_taken_for_a_newer() {
+    let cluster = Cluster::of(2, true).await;
+    cluster.move_all_to(&[1, 0]);
+    // One brick is cut off from the others, and has not heard that all moved to the other one.
+    let cut_off = cluster.bricks[0].address.clone();
+    cluster.bricks[0].on_request(move |words| match words.get(1).map(String::as_str) {
+        Some("INFO") => info(9),
+        Some("SLOTS") => {
+            let (host, port) = cut_off.rsplit_once(':').unwrap();
+            Answer::Say(format!(
+                "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n${}\r\n{host}\r\n:{port}\r\n$2\r\nid\r\n",
+                host.len()
+            ))
+        }
+        _ => Answer::Usual,
+    });
+    let mut is_refused = true;
+    cluster.bricks[1].on_request(move |words| match words.get(1).map(String::as_str) {
+        Some("INFO") => info(10),
+        // Every other write is refused, and makes the client ask for the map again.
+        Some("k") => {
+            is_refused = !is_refused;
+            if is_refused {
+                Answer::Usual
+            } else {
+                Answer::Say("-CLUSTERDOWN not now\r\n".to_owned())
+            }
+        }
+        _ => Answer::Usual,
+    });
+    let options = Options {
+        seeds: vec![cluster.bricks[1].address.clone()],
+        ..cluster.options()
+    };
+    let table = cluster.table(options).await;
+    let maps = |brick: usize| {
+        let asked = cluster.bricks[brick].asked("CLUSTER");
+        asked.iter().filter(|words| words[1] == "SLOTS").count()
+    };
+    // Whom the client asks first is left to chance.
+    while maps(0) < 3 {
+        table.set("k", "v").await.unwrap();
+    }
+    assert_eq!(cluster.asked("SET")[0], 0, "the older map was believed");
 }

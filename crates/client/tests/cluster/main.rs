@@ -64,6 +64,7 @@ impl Cluster {
     fn hasty_options(&self) -> Options {
         Options {
             silence_limit: Duration::from_millis(20),
+            hedge_after: Duration::from_millis(20),
             ..self.options()
         }
     }

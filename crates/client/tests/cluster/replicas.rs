@@ -24,7 +24,7 @@ async fn each_keys_reads_go_to_one_replica_and_writes_to_the_primary() {
         }
     }
     assert_eq!(cluster.asked("SET"), [60, 0, 0]);
-    // The primary has a connection for writes and another for reads.
+    // The primary has a connection for writes and another for reads; the third is for reads that wait.
     assert_eq!(cluster.asked("READONLY"), [2, 1, 1]);
     assert!(cluster.node.asked("READONLY").is_empty());
     let reads = cluster.asked("GET");
@@ -93,4 +93,61 @@ async fn a_replica_that_is_down_loses_its_reads_to_the_others() {
         let read = table.get(key_of(0, 1, number)).await;
         assert_eq!(read.unwrap().as_deref(), Some(&b"v"[..]));
     }
+}
+
+#[tokio::test]
+async fn a_read_that_waits_does_not_hold_up_others_for_long() {
+    let mut cluster = Cluster::of(2, true).await;
+    cluster.move_all_to(&[0, 1]);
+    let options = Options {
+        hedge_after: Duration::from_millis(20),
+        ..cluster.options()
+    };
+    let options = Options {
+        reads: ReadPolicy::Replicas(Lard::default()),
+        ..options
+    };
+    let table = cluster.table(options).await;
+    table.set("k", "v").await.unwrap();
+    table.set("doubtful", "v").await.unwrap();
+    // Nobody but the backup lives, and of one key it does not know the outcome of a write.
+    cluster.bricks[0].stop().await;
+    for port in [&cluster.bricks[1], &cluster.node] {
+        port.on_request(|words| match words.get(1).map(String::as_str) {
+            Some("doubtful") => Answer::Nothing,
+            _ => Answer::Usual,
+        });
+    }
+    let doubtful = table.get("doubtful");
+    for _ in 0..50 {
+        // All of this connection's answers would have to wait for that one, up to its silence limit of a second.
+        let read = table.get("k").await;
+        assert_eq!(read.unwrap().as_deref(), Some(&b"v"[..]));
+    }
+    let asked = cluster.bricks[1].asked("GET");
+    let doubts = asked.iter().filter(|words| words[1] == "doubtful").count();
+    assert!((1..=3).contains(&doubts), "asked {doubts} times");
+    for port in [&cluster.bricks[1], &cluster.node] {
+        port.on_request(|_| Answer::Usual);
+    }
+    assert_eq!(doubtful.await.unwrap().as_deref(), Some(&b"v"[..]));
+}
+
+#[tokio::test]
+async fn a_read_does_not_wait_for_a_connection_that_does_not_come_about() {
+    let cluster = Cluster::of(2, true).await;
+    cluster.move_all_to(&[0, 1]);
+    let options = Options {
+        connect_timeout: Duration::from_secs(15),
+        ..spread(&cluster, Lard::default())
+    };
+    let table = cluster.table(options).await;
+    // It takes connections and says nothing, as a process does that was stopped.
+    cluster.bricks[0].on_request(|_| Answer::Nothing);
+    for number in 0..30 {
+        let key = key_of(0, 1, number);
+        let read = table.with_deadline(Duration::from_secs(10)).get(&key).await;
+        assert_eq!(read.unwrap(), None, "{key}");
+    }
+    assert!(cluster.bricks[1].asked("GET").len() >= 30);
 }
