@@ -105,6 +105,7 @@ impl Brick {
             && let Some(catalog) = self.core.waiting_catalog.take()
         {
             self.core.adopt(catalog);
+            self.leave_removed();
             self.tell_lost();
             self.tell_map_watchers();
         }

@@ -24,7 +24,7 @@ use crate::transaction::{Step, Transaction, Watch};
 use crate::watch::Version;
 use brickyard_command::{ErrorReply, OwnedArgs, Spec, is_data_command, lookup, table::flag};
 use brickyard_replication::frame::RECORD_BYTES_MAX;
-use brickyard_routing::{Member, Seat};
+use brickyard_routing::{Group, Member, Seat};
 use brickyard_types::record::RequestId;
 use brickyard_types::{Incarnation, Instant, TableId};
 use brickyard_wire::Protocol;
@@ -338,13 +338,34 @@ impl Brick {
 
     /// The stream to a brick is gone, and what it had been asked with it.
     pub(crate) fn on_remote_lost(&mut self, peer: Seat) {
-        let lost: Vec<u64> = self
-            .remotes
-            .pending
-            .iter()
-            .filter(|(_, remote)| remote.sent == Some(peer))
-            .map(|(id, _)| *id)
-            .collect();
+        let pending = self.remotes.pending.iter();
+        let lost = pending.filter(|(_, remote)| remote.sent == Some(peer));
+        let lost = lost.map(|(id, _)| *id).collect();
+        self.ask_elsewhere(peer, lost);
+    }
+
+    /// By a new catalog the partition goes on without the brick that was asked. That one may never answer, though the
+    /// stream to it stands: its process is paused, or the network swallows what is sent. What may be asked
+    /// twice is asked of the new primary.
+    pub(crate) fn leave_removed(&mut self) {
+        let mut left: BTreeMap<Seat, Vec<u64>> = BTreeMap::new();
+        for (id, remote) in &self.remotes.pending {
+            let work = &remote.request.work;
+            let may_repeat = only_reads(work) || matches!(work, Work::Request(..));
+            if let Some(peer) = remote.sent
+                && may_repeat
+                && self.core.has_left(remote, peer)
+            {
+                left.entry(peer).or_default().push(*id);
+            }
+        }
+        for (peer, ids) in left {
+            self.ask_elsewhere(peer, ids);
+        }
+    }
+
+    /// `peer` does not answer these.
+    fn ask_elsewhere(&mut self, peer: Seat, lost: Vec<u64>) {
         let mut stalled = BTreeSet::new();
         for id in lost {
             let Some(mut remote) = self.remotes.take(id) else {
@@ -380,11 +401,14 @@ impl Brick {
     /// Requests whose time is up.
     pub(crate) fn end_remote(&mut self) {
         let now = self.core.now;
+        let is_cut_off = self.is_cut_off();
+        let is_over =
+            |remote: &Remote| remote.request.until <= now || (is_cut_off && remote.sent.is_none());
         let over: Vec<u64> = self
             .remotes
             .pending
             .iter()
-            .filter(|(_, remote)| remote.request.until <= now)
+            .filter(|(_, remote)| is_over(remote))
             .map(|(id, _)| *id)
             .collect();
         for id in over {
@@ -430,13 +454,22 @@ fn too_long(token: Token) -> ForwardReply {
 impl Core {
     /// Whether what a request is about has another primary than the one that it is for.
     fn has_moved(&self, remote: &Remote) -> bool {
-        let key = remote.request.work.first_key();
-        let table = self.table_by_id.get(&remote.request.table).copied();
-        let owner = table.zip(key).and_then(|(table, key)| {
-            let location = self.locate(table, key)?;
-            Some(self.table(table)?.owner(location.leaf))
-        });
-        owner.is_some_and(|owner| owner != remote.to)
+        let group = self.group_of(remote);
+        group.is_some_and(|group| group.primary.member != remote.to)
+    }
+
+    /// Whether what a request is about is in sync with others, and not with the one that was asked.
+    fn has_left(&self, remote: &Remote, peer: Seat) -> bool {
+        let group = self.group_of(remote);
+        group.is_some_and(|group| group.in_sync().all(|seat| seat != peer))
+    }
+
+    /// The replica group that a request is about.
+    fn group_of(&self, remote: &Remote) -> Option<&Group> {
+        let key = remote.request.work.first_key()?;
+        let table = *self.table_by_id.get(&remote.request.table)?;
+        let leaf = self.locate(table, key)?.leaf;
+        self.table(table)?.map.groups().get(leaf as usize)
     }
 }
 

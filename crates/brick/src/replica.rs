@@ -48,6 +48,8 @@ pub(crate) struct Replicas {
     lease: Instant,
     granted: Option<(Instant, u64)>,
     pub(crate) is_leased: bool,
+    /// Since when it has had none, if it had one.
+    unleased_since: Option<Instant>,
     /// Writes whose clients are to be told that nobody knows.
     pub(crate) lost: Vec<Lost>,
     /// Something changed that stalled requests may have waited for.
@@ -77,6 +79,7 @@ impl Replicas {
             lease: Instant(0),
             granted: None,
             is_leased: false,
+            unleased_since: None,
             lost: Vec::new(),
             is_woken: false,
             placing: None,
@@ -121,12 +124,19 @@ impl Replicas {
         }
     }
 
+    /// Whether the lease has been lost for so long that others will have taken over.
+    pub(crate) fn is_cut_off(&self, now: Instant, patience: Duration) -> bool {
+        self.unleased_since
+            .is_some_and(|since| now - since >= patience)
+    }
+
     /// Looks at the lease, before anything is served (PROTOCOL rule 22).
     #[inline]
     pub(crate) fn check_lease(&mut self, now: Instant) {
         let is_leased = now < self.lease;
         if is_leased != self.is_leased {
             self.is_leased = is_leased;
+            self.unleased_since = (!is_leased).then_some(now);
             self.is_woken |= is_leased;
             if let Some(replicator) = self.replicator.as_deref_mut() {
                 replicator.lease(is_leased);

@@ -60,6 +60,9 @@ impl Lanes {
 /// Bytes of requests that wait; past that further ones are refused.
 const BYTES_MAX: usize = 64 << 20;
 
+/// Which part of a request's time a node may be without a lease before it refuses what waits for one.
+const CUT_OFF_PART: u32 = 4;
+
 /// Bytes that one takes besides its arguments, about.
 const STALLED_BYTES: usize = size_of::<Stalled>();
 
@@ -206,14 +209,22 @@ impl Brick {
         }
     }
 
-    /// Ends what has waited too long.
+    /// Whether this node has been without a lease for so long that clients had better ask another: a part of the time that
+    /// a request may take, so that enough of it is left for that.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        let patience = self.core.shared.request_deadline / CUT_OFF_PART;
+        self.core.replicas.is_cut_off(self.core.now, patience)
+    }
+
+    /// Ends what has waited too long, or what waits here in vain.
     pub(crate) fn end_stalled(&mut self) {
         let now = self.core.now;
+        let is_cut_off = self.is_cut_off();
         for _ in 0..self.stalls.waiting.len() {
             let Some(stalled) = self.stalls.pop() else {
                 return;
             };
-            if stalled.until > now {
+            if stalled.until > now && !is_cut_off {
                 self.stalls.push(stalled);
                 continue;
             }

@@ -129,7 +129,13 @@ pub(super) fn standing(
         return Standing::Serves;
     }
     let owner = state.owner(leaf);
-    if owner == core.member() {
+    // When the lease comes back a backup can answer by itself, but not what has gone to a primary that is dead.
+    let may_come = || {
+        let is_backup = partition.is_some_and(|it| it.status.role == Role::Backup);
+        let waits_for_lease = is_backup && reads_only && from_backup && !core.replicas.is_leased;
+        waits_for_lease && core.link_to(owner).is_none()
+    };
+    if owner == core.member() || may_come() {
         Standing::Waits
     } else {
         Standing::Elsewhere(owner)

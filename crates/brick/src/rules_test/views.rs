@@ -213,3 +213,56 @@ fn rule_19_write_that_was_passed_on_and_executed_is_executed_once() {
     assert_eq!(cluster.receive(client), ":1");
     assert_eq!(cluster.call(client, "GET k"), "$1 1");
 }
+
+#[test]
+fn backup_without_a_lease_keeps_a_read_whose_primary_is_dead() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k v"), "+OK");
+    let reader = cluster.connect(backup, Port::Brick);
+    assert_eq!(cluster.call(reader, "READONLY"), "+OK");
+    let other = cluster.connect(backup, Port::Node);
+    // The control plane's leader died with the primary, and there is no other yet.
+    cluster.is_deciding = false;
+    cluster.kill(primary);
+    cluster.lease(backup, false);
+    for client in [reader, other] {
+        cluster.send(client, "GET k");
+        assert_eq!(told_meanwhile(&mut cluster, client), "");
+    }
+    // It answers when it may again, whoever leads the partition then.
+    cluster.lease(backup, true);
+    for client in [reader, other] {
+        assert_eq!(told_meanwhile(&mut cluster, client), "$1 v");
+    }
+}
+
+#[test]
+fn what_may_be_asked_twice_does_not_wait_for_a_primary_that_was_left() {
+    let mut cluster = Cluster::new(3, replicated(2));
+    let (primary, backup, other) = places(&cluster, "k");
+    let writer = cluster.connect(other, Port::Node);
+    assert_eq!(cluster.call(writer, "SET k 5"), "+OK");
+    // It is asked, and nothing that it says arrives; the streams to it stand.
+    cluster.mute(primary, true);
+    let clients = [(); 3].map(|()| cluster.connect(other, Port::Node));
+    // The second write gets an id from the brick that passes it on.
+    let commands = ["REQUEST 7 1700000000000001 FIRST INCR k", "INCR k", "GET k"];
+    for (client, command) in clients.into_iter().zip(commands) {
+        cluster.send(client, command);
+        assert_eq!(told_meanwhile(&mut cluster, client), "");
+    }
+    cluster.regroup("k", &[backup]);
+    cluster.settle();
+    let [named, plain, read] = clients.map(|client| cluster.receive(client));
+    let mut written = [named, plain];
+    written.sort();
+    assert_eq!(written, [":6", ":7"], "{}", cluster.story());
+    assert!(["$1 5", "$1 6", "$1 7"].contains(&&*read), "{read}");
+    // What the former primary prepared is nobody's.
+    cluster.mute(primary, false);
+    cluster.settle();
+    assert_eq!(cluster.call(writer, "GET k"), "$1 7");
+}
