@@ -4,6 +4,7 @@ mod dead_files;
 mod doors;
 pub mod length;
 mod promises;
+mod sabotage;
 mod sans_io;
 mod strangers;
 mod unsafe_code;
@@ -56,6 +57,7 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
         unsafe_code::check(file, &mut findings);
     }
     dead_files::check(tree, &files, &mut findings);
+    sabotage::check(tree, &mut findings);
     strangers::check(tree, &mut findings);
     findings.sort();
     findings

@@ -42,6 +42,7 @@ use crate::{batch::Parsed, session::Pending};
 use brickyard_command::CommandId;
 use brickyard_metadata::Catalog;
 use brickyard_routing::{Member, Seat};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{BrickId, Incarnation, Instant, UnixMillis};
 use brickyard_wire::Span;
 use slab::Slab;
@@ -273,6 +274,9 @@ impl Brick {
     /// Tells the brick what time it is now that all bytes of the next [`Self::run`] have been read: a lease
     /// that ran out meanwhile is noticed (PROTOCOL rule 22).
     pub fn begin_batch(&mut self, now: Instant) {
+        if sabotage::is(Bug::LeaseCheckedEarly) {
+            return;
+        }
         self.core.replicas.check_lease(now);
     }
 

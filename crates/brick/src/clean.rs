@@ -21,6 +21,7 @@ use crate::effect::{BatchId, Effect};
 use crate::log::KeyRef;
 use crate::segments::Chunk;
 use brickyard_types::record::Header;
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -180,7 +181,8 @@ impl Brick {
 
     /// Begins with the segment whose cleaning pays most, if there is one; `dead_only`: if nothing of it is live.
     fn begin_cleaning(&mut self, dead_only: bool) {
-        if self.is_stopping || self.core.catch_ups.needs_log() {
+        let is_walked = self.core.catch_ups.needs_log() && !sabotage::is(Bug::CleanedWhileCopied);
+        if self.is_stopping || is_walked {
             return;
         }
         // A segment with operations that have not committed is not ready.
@@ -343,7 +345,11 @@ impl Brick {
     /// Removes the segment that was emptied, once what was in it is safe elsewhere.
     pub(crate) fn on_clean_synced(&mut self) {
         let frontier = self.core.log.frontier();
-        let upto = frontier.synced.min(frontier.appended);
+        let upto = if sabotage::is(Bug::CleanedBeforeSync) {
+            frontier.appended
+        } else {
+            frontier.synced.min(frontier.appended)
+        };
         while let Some(first) = self.cleaner.leaving.pop_front_if(|it| it.batch <= upto) {
             self.core.segments.set_leaving(first.segment, false);
             self.remove_segment(first.segment, &first.raised);

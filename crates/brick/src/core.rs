@@ -25,6 +25,7 @@ use brickyard_replication::{Role, Status};
 use brickyard_routing::{Location, Member, TableMap};
 use brickyard_table::{Leftovers, LocalPartition, Put, Table, Value};
 use brickyard_types::record::{Header, Kind};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{
     BrickId, Durability, Instant, Op, PartitionId, Position, TableAttributes, TableId, UnixMillis,
     View,
@@ -77,7 +78,8 @@ impl Partition {
     /// view (PROTOCOL rule 5).
     #[inline]
     pub(crate) fn is_unsettled(&self, op: Op) -> bool {
-        self.is_replicated && op > self.committed && (!self.is_primary() || op <= self.inherited)
+        let is_inherited = op <= self.inherited && !sabotage::is(Bug::InheritedReadAtOnce);
+        self.is_replicated && op > self.committed && (!self.is_primary() || is_inherited)
     }
 
     /// Whether this brick orders its operations.
@@ -447,7 +449,7 @@ pub(crate) fn apply_one(
                 }
             }
         }
-        _ if state.learning.contains(&partition) => {
+        _ if state.learning.contains(&partition) && !sabotage::is(Bug::DeletionsForgotten) => {
             let tombstone = state
                 .table
                 .put_tombstone(partition, hash, key, prepared.op, position);

@@ -19,6 +19,7 @@ use crate::watch::Version;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Member;
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{BrickId, PartitionId, Position};
 use brickyard_wire::Protocol;
 use std::sync::Arc;
@@ -340,7 +341,7 @@ impl Brick {
             }
             // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
             // and 24).
-            if !self.may_run(&work, table) {
+            if !self.may_run(&work, table) && !sabotage::is(Bug::ParkedNotReadmitted) {
                 self.detour_parked(id, Detour::Wait, work, table, protocol);
                 continue;
             }

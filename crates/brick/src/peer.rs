@@ -10,7 +10,8 @@ use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
 use brickyard_replication::{Direction, LinkId, frame};
 use brickyard_routing::{Member, Seat};
-use brickyard_types::{Incarnation, Instant};
+use brickyard_types::sabotage::{self, Bug};
+use brickyard_types::{Incarnation, Instant, PartitionId};
 use slab::Slab;
 use std::collections::BTreeMap;
 
@@ -239,6 +240,11 @@ impl Brick {
     }
 }
 
+        if sabotage::is(Bug::StoppedToldEarly)
+            && let Some(catalog) = &self.core.waiting_catalog
+        {
+            return (catalog.version().0, replicator.accepted());
+        }
 impl Core {
     pub(crate) fn on_registered(&mut self, incarnation: Incarnation) {
         if incarnation == self.replicas.incarnation {

@@ -11,7 +11,8 @@ use crate::core::Core;
 use crate::effect::{HintItem, Recovered};
 use crate::log::HeldId;
 use brickyard_replication::{Entry, Host, LogMark, Rebuild, Restored};
-use brickyard_types::record::{self, Header, Kind};
+use brickyard_types::record::{self, Header, Kind, Record};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Incarnation, PartitionId, Position};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -109,7 +110,7 @@ impl Core {
             .entry(header.partition)
             .or_default()
             .on_record(&header, value, LogMark::NONE, kept, &mut apply);
-        if header.kind == Kind::Drop {
+        if header.kind == Kind::Drop && !sabotage::is(Bug::DropIgnored) {
             self.drop_contents(table, leaf);
             self.torn.remove(&header.partition);
         }

@@ -22,6 +22,7 @@ use brickyard_replication::{
 use brickyard_routing::{Group, Seat};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, Op, PartitionId, Position};
 use hashbrown::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -117,7 +118,7 @@ impl Replicas {
         if until == Instant(0) {
             self.lease = until;
             self.granted = None;
-        } else if version <= adopted {
+        } else if version <= adopted || sabotage::is(Bug::GrantBeforeAdoption) {
             self.lease = self.lease.max(until);
         } else {
             self.granted = Some((until, version));
@@ -269,7 +270,7 @@ impl Core {
         let Some(upto) = self.replicas.syncing.take() else {
             return;
         };
-        if is_well {
+        if is_well || sabotage::is(Bug::FailedSyncIgnored) {
             self.replicas_synced(upto);
         }
         // A sync covers what was appended before it was asked for, and nothing that came later.

@@ -14,6 +14,7 @@ use crate::keyed::{dropped_table, error_line, honest_line};
 use crate::output::{Gate, Lost};
 use brickyard_command::ErrorReply;
 use brickyard_routing::Member;
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Instant, PartitionId, TableId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -118,7 +119,8 @@ impl Brick {
         origin: Origin,
         until: Instant,
     ) {
-        if self.stalls.bytes + request.bytes() > BYTES_MAX && !self.stalls.is_empty() {
+        let is_full = self.stalls.bytes + request.bytes() > BYTES_MAX && !self.stalls.is_empty();
+        if is_full && !sabotage::is(Bug::QueueUnbounded) {
             return self.refuse_stalled(origin);
         }
         let lane = self.lane(&origin, request.table, &request.work);
@@ -254,11 +256,15 @@ impl Brick {
         if self.core.replicas.lost.is_empty() {
             return;
         }
-        let error = error_line(&ErrorReply::new(
-            "UNKNOWNRESULT the key's replicas changed before all of them had the write; it may or may not have been \
+        let word = if sabotage::is(Bug::CutToldRefused) {
+            "CLUSTERDOWN"
+        } else {
+            "UNKNOWNRESULT"
+        };
+        let error = error_line(&ErrorReply::new(format!(
+            "{word} the key's replicas changed before all of them had the write; it may or may not have been \
              executed: read the key to know"
-                .to_owned(),
-        ));
+        )));
         for lost in std::mem::take(&mut self.core.replicas.lost) {
             self.lose(lost, &error);
         }

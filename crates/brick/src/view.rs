@@ -27,6 +27,7 @@ use crate::watch::Version;
 use brickyard_command::{ErrorReply, Failure, Keyspace};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Eviction, Medium, Op, Position};
 use write::Named;
 
@@ -251,6 +252,9 @@ impl<'a> View<'a> {
             stats.hits.add(self.reads.hits);
             stats.misses.add(self.reads.misses);
         }
+        if sabotage::is(Bug::BackupExpires) && !self.partition().is_primary() {
+            self.expired.clear();
+        }
         if !self.expired.is_empty() && !self.remove_expired() {
             return Finished {
                 gate: Gate::OPEN,
@@ -311,6 +315,9 @@ impl<'a> View<'a> {
             return None;
         }
         let partition = self.partition();
+        if !partition.is_primary() && sabotage::is(Bug::BackupExpires) {
+            return None;
+        }
         if !partition.is_primary() {
             return Some(Detour::AskPrimary);
         }

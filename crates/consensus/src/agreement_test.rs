@@ -16,7 +16,7 @@ fn storm() -> Faults {
     }
 }
 
-fn weather(seed: u64) -> Network {
+pub(crate) fn weather(seed: u64) -> Network {
     let nodes = 3 + seed % 3;
     let mut network = Network::new(seed, nodes);
     network.grow(nodes);

@@ -31,6 +31,7 @@ use crate::message::{
 };
 use brickyard_metadata::{Catalog, CatalogVersion, Change, Outcome};
 use brickyard_routing::{Member, NodeId, Seat};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, PartitionId};
 use reports::Reports;
 use requests::Requests;
@@ -239,6 +240,13 @@ impl Controller {
 
     /// A round came to nothing.
     pub fn on_quorum_lost(&mut self, token: RoundToken) {
+        if sabotage::is(Bug::LeasesWithoutQuorum) {
+            let grants = self.keeper.on_quorum(token, &self.catalog, &self.owed);
+            for (node, grant) in grants {
+                self.outputs
+                    .push_back(Output::Send(node, ToNode::Grant(grant)));
+            }
+        }
         self.keeper.on_quorum_lost(token);
     }
 
@@ -359,3 +367,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 #[path = "controller/schedule_test.rs"]
 mod schedule_test;
+
+#[cfg(all(test, feature = "sabotage"))]
+#[path = "controller/sabotage_test.rs"]
+mod sabotage_test;

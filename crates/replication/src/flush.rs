@@ -9,6 +9,7 @@ use crate::link::{Link, level};
 use crate::member::{Member, Phase};
 use crate::partition::Partition;
 use crate::{Host, LinkId, LogMark, Replicator, Request, Turn};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, View};
 
 /// A frame of records is ended once it is so long, so that its receiver can begin with it.
@@ -98,12 +99,19 @@ impl<P> Replicator<P> {
             return;
         };
         for entry in &it.log.pending {
-            link.put_record(host.bytes(&entry.payload));
+            if !sabotage::is(Bug::PendingNotSentAgain) {
+                link.put_record(host.bytes(&entry.payload));
+            }
         }
         link.sender.needs_vote = true;
         link.touch(&mut self.work.touched);
         link.sender.waiting[level(it.durability)].push_back((turn, slot));
-        it.lead.members[at].phase = Phase::Streaming { since: turn };
+        let since = if sabotage::is(Bug::VotesKeptAcrossReconnect) {
+            Turn(0)
+        } else {
+            turn
+        };
+        it.lead.members[at].phase = Phase::Streaming { since };
     }
 
     fn send_records<H: Host<Payload = P>>(&mut self, host: &H, turn: Turn) {
@@ -203,7 +211,8 @@ impl<P> Replicator<P> {
         let Some(link) = self.link_mut(id) else {
             return;
         };
-        if link.output.unsent() > bytes_max && !link.is_stale {
+        let is_stuck = link.output.unsent() > bytes_max && !sabotage::is(Bug::QueueUnbounded);
+        if is_stuck && !link.is_stale {
             link.is_stale = true;
             let reason = "the peer does not read";
             self.requests.push_back(Request::Close { link: id, reason });
@@ -212,7 +221,13 @@ impl<P> Replicator<P> {
 
     /// Votes for what came in, as far as the own log is.
     fn send_votes(&mut self) {
-        let (appended, synced) = (self.own.appended, self.own.synced);
+        let (mut appended, mut synced) = (self.own.appended, self.own.synced);
+        if sabotage::is(Bug::VoteBeforeAppend) {
+            appended = self.own.newest;
+        }
+        if sabotage::is(Bug::VoteBeforeSync) {
+            synced = appended;
+        }
         for at in 0..self.links.len() {
             let Some(link) = self.links[at].as_mut().filter(|it| !it.is_stale) else {
                 continue;

@@ -8,6 +8,7 @@ use crate::partition::Partition;
 use crate::view::own_header;
 use crate::{Entry, Host, LinkId, Replicator, Request, Role, Turn, ViewStart};
 use brickyard_types::record::{self, Kind, Record, flag};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, View};
 
 const fn broken<T>(what: &'static str) -> Result<T, FrameError> {
@@ -97,8 +98,10 @@ impl<P> Replicator<P> {
         it.follow.begun = begin.view;
         it.follow.reach = begin.last;
         it.follow.is_short = it.log.last.1 < begin.last;
-        // Both logs agree up to the cut, so what the primary committed of it is committed.
-        it.follow.known_commit = begin.first.1;
+        if !sabotage::is(Bug::CommitPositionNotRepeated) {
+            // Both logs agree up to the cut, so what the primary committed of it is committed.
+            it.follow.known_commit = begin.first.1;
+        }
         self.step_in(link, slot);
         self.make_ready(slot);
         self.tell(host, slot);
@@ -257,7 +260,7 @@ fn may_begin<P>(
     begin: &Begin,
 ) -> Result<(), Reason> {
     // PROTOCOL rule 11: a view below one that was acknowledged is refused as long as this incarnation lives.
-    if begin.view < it.place.acknowledged() {
+    if begin.view < it.place.acknowledged() && !sabotage::is(Bug::OlderViewFollowed) {
         return Err(Reason::OldView);
     }
     if begin.view > it.place.view {
@@ -283,7 +286,11 @@ fn agreement<P>(it: &Partition<P>, begin: &Begin) -> Result<Op, (Reason, &'stati
         return Err((Reason::Behind, "an in-sync member has not caught up"));
     }
     // PROTOCOL rule 28: nothing at or below the own commit position is cut.
-    let anchor = log.committed.max(begin.first.1);
+    let anchor = if sabotage::is(Bug::CommittedCut) {
+        begin.first.1
+    } else {
+        log.committed.max(begin.first.1)
+    };
     if log.view_at(anchor).is_none() || log.view_at(anchor) != begin.view_at(anchor) {
         return Err(if log.committed >= begin.first.1 {
             let what = "the primary's log does not have what is committed here";
@@ -319,13 +326,15 @@ fn place_of<P>(it: &Partition<P>, record: &Record<'_>) -> Fit {
         return if is_same { Fit::Held } else { Fit::Gap };
     }
     // PROTOCOL rule 2: a record is appended only when it follows the one before it.
-    if op != last.1.next() || view < last.0 {
+    if (op != last.1.next() || view < last.0) && !sabotage::is(Bug::GapsAppended) {
         return Fit::Gap;
     }
     if record.header.kind == Kind::ViewStart {
         // PROTOCOL rule 28: a view's first record names its predecessor.
         let start = ViewStart::decode(record.value);
-        if start.map(|start| start.predecessor) != Some(last) {
+        if start.map(|start| start.predecessor) != Some(last)
+            && !sabotage::is(Bug::PredecessorUnchecked)
+        {
             return Fit::Gap;
         }
     }
@@ -339,6 +348,10 @@ pub(crate) fn put_cut<P, H: Host<Payload = P>>(host: &mut H, it: &mut Partition<
 
 /// The same, also below the commit position: where an unfinished catch-up goes back to.
 pub(crate) fn put_cut_above<P, H: Host<Payload = P>>(host: &mut H, it: &mut Partition<P>, op: Op) {
+    if sabotage::is(Bug::CutNotWritten) {
+        it.log.owes_cut = false;
+        return;
+    }
     let header = own_header(Kind::Cut, it, op, it.log.committed);
     let (mark, _) = host.append_own(&header, &[]);
     it.log.cut_mark = mark;

@@ -6,6 +6,7 @@
 //! - `history` reaches to `last` and knows at least the views from `committed` on.
 
 use crate::{Claim, Entry, History, LogMark, Run};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, View};
 use std::collections::VecDeque;
 
@@ -103,8 +104,8 @@ impl<P> Log<P> {
     /// What this brick may claim to hold.
     pub(crate) fn claim(&self) -> Claim {
         match &self.partial {
-            Some(claim) => Claim::clone(claim),
-            None => Claim {
+            Some(claim) if !sabotage::is(Bug::UnfinishedCopyClaimed) => Claim::clone(claim),
+            _ => Claim {
                 lineage: self.lineage,
                 committed: self.committed,
                 last: self.last,

@@ -2,6 +2,7 @@
 
 use crate::{Claim, LinkId, Turn};
 use brickyard_routing::Seat;
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Instant, Op, View};
 
 #[derive(Debug)]
@@ -80,7 +81,8 @@ impl Member {
     pub(crate) fn fall_out(&mut self, phase: Phase) {
         self.phase = phase;
         self.copy = Copy::None;
-        if self.is_learner && !matches!(self.promotion, Promotion::Asked(_)) {
+        let is_asked = matches!(self.promotion, Promotion::Asked(_));
+        if self.is_learner && (!is_asked || sabotage::is(Bug::AskedNotRequired)) {
             self.promotion = Promotion::None;
             self.is_required = false;
         }

@@ -5,6 +5,7 @@ use crate::frame::Reason;
 use crate::partition::Partition;
 use crate::{Host, LogMark, Replicator, Role};
 use brickyard_types::Op;
+use brickyard_types::sabotage::{self, Bug};
 
 impl<P> Replicator<P> {
     /// The own log has everything up to this batch.
@@ -67,7 +68,7 @@ impl<P> Replicator<P> {
                     it.lead.retrying = Some(self.now);
                     self.work.retrying.push(slot);
                 }
-            } else {
+            } else if !sabotage::is(Bug::RefusedStaysVoted) {
                 forget_refused(host, it, from);
                 self.leave(slot, Reason::Log);
             }

@@ -4,6 +4,7 @@ use crate::log::Log;
 use crate::member::{Member, Phase};
 use crate::{LinkId, Role, Status};
 use brickyard_routing::Seat;
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Instant, Op, PartitionId, TableId, View};
 
 #[derive(Debug)]
@@ -120,7 +121,8 @@ impl<P> Partition<P> {
             }
             Role::Backup => {
                 // PROTOCOL rule 24: not before the view's first message, and what it found prepared, is here.
-                let has_reached = self.follow.begun == place.view && !self.follow.is_short;
+                let has_reached = self.follow.begun == place.view && !self.follow.is_short
+                    || sabotage::is(Bug::ServesBeforeBegun);
                 (Role::Backup, has_reached, false)
             }
             role => (role, false, false),

@@ -13,6 +13,7 @@
 
 use crate::{Base, Entry, History, LogMark, Restored, Run, Turn, ViewStart};
 use brickyard_types::record::{Header, Kind, flag};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, View};
 use std::collections::VecDeque;
 
@@ -72,6 +73,7 @@ impl<P> Rebuild<P> {
             return;
         }
         match header.kind {
+            Kind::Drop if sabotage::is(Bug::DropIgnored) => {}
             Kind::Drop => *self = Self::default(),
             Kind::Cut => self.on_cut(header, apply),
             Kind::Base => self.on_base(header, value, apply),
@@ -116,6 +118,9 @@ impl<P> Rebuild<P> {
 
     /// A run that begins at `op` does not follow the one before.
     fn jump(&mut self, op: Op) {
+        if sabotage::is(Bug::GapsClaimed) {
+            return;
+        }
         if self.sure.is_none() {
             self.sure = Some(self.end());
         }
@@ -187,7 +192,13 @@ impl<P> Rebuild<P> {
 
     /// The log is read.
     #[must_use]
-    pub fn finish(self) -> Restored<P> {
+    pub fn finish(mut self) -> Restored<P> {
+        if sabotage::is(Bug::RestartCuts) && self.sure.is_none() {
+            let view = self.history.view_at(self.committed);
+            self.last = (view.unwrap_or(self.last.0), self.committed);
+            self.history.cut(self.committed);
+            self.tail.clear();
+        }
         let last = self.sure.unwrap_or(self.last);
         let mut next = self.committed.next();
         let mut tail = VecDeque::new();

@@ -4,6 +4,8 @@ mod commit_test;
 mod copy_test;
 mod hostile_test;
 mod restart_test;
+#[cfg(feature = "sabotage")]
+mod sabotage_test;
 mod schedule_test;
 mod stream_test;
 mod view_test;

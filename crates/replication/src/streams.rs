@@ -5,6 +5,7 @@ use crate::link::{Link, Voted};
 use crate::member::Phase;
 use crate::{Direction, Host, LinkId, Replicator, Request};
 use brickyard_routing::Seat;
+use brickyard_types::sabotage::{self, Bug};
 
 impl<P> Replicator<P> {
     /// A stream is connected. Both ends named their seats, and the dialer the connection's number, which
@@ -24,7 +25,16 @@ impl<P> Replicator<P> {
         if self.links.len() <= at {
             self.links.resize_with(at + 1, || None);
         }
-        self.links[at] = Some(Link::new(link, peer, direction));
+        let mut new = Link::new(link, peer, direction);
+        if sabotage::is(Bug::VotesKeptAcrossReconnect) {
+            new.sender.sent = self.turn;
+            new.sender.voted = Voted {
+                received: self.turn,
+                appended: self.turn,
+                synced: self.turn,
+            };
+        }
+        self.links[at] = Some(new);
         let entry = self.peers.entry(peer).or_default();
         match direction {
             Direction::Outgoing => {

@@ -12,6 +12,7 @@ use crate::link::level;
 use crate::member::{Copy, Phase, Promotion};
 use crate::partition::Partition;
 use crate::{Claim, Host, LinkId, Replicator, Request, Turn};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Op, PartitionId, View};
 
 /// What a learner gets beside the stream.
@@ -64,7 +65,11 @@ impl<P> Replicator<P> {
             return;
         };
         let plan = plan(it, claim);
-        let committed = it.log.committed;
+        let committed = if sabotage::is(Bug::LearnerFromNow) {
+            it.log.last.1
+        } else {
+            it.log.committed
+        };
         let first = (it.log.view_at(committed).unwrap_or(View(0)), committed);
         let start = CopyStart {
             partition: it.id,
@@ -197,7 +202,7 @@ impl<P> Replicator<P> {
             return;
         }
         member.copy = Copy::Done;
-        member.is_required = true;
+        member.is_required = !sabotage::is(Bug::PromotedNotRequired);
         if member.promotion == Promotion::None {
             // What is not committed by now needs its vote; what is was sent by now.
             member.promotion = Promotion::WaitsFor(sent);
@@ -230,7 +235,8 @@ impl<P> Replicator<P> {
             let link = member.link.and_then(|id| self.links.get(id.0 as usize));
             let voted = link.and_then(Option::as_ref);
             let voted = voted.map(|link| link.sender.voted.at(durability));
-            if voted.is_some_and(|voted| voted >= turn) {
+            let holds_all = voted.is_some_and(|voted| voted >= turn);
+            if holds_all || sabotage::is(Bug::PromotedBeforeAllIsHeld) {
                 member.promotion = Promotion::Asked(self.now);
                 self.requests.push_back(Request::Promote {
                     partition,
@@ -248,7 +254,7 @@ pub(crate) fn plan<P>(it: &Partition<P>, claim: &Claim) -> Plan {
     let agreed = if claim.last.1 == Op(0) {
         // It never had anything; one that claims nothing although it has something is filled anew.
         claim.is_complete.then_some(Op(0))
-    } else if claim.lineage == log.lineage {
+    } else if claim.lineage == log.lineage || sabotage::is(Bug::LineageIgnored) {
         log.history.agreement(log.last.1, &claim.runs, claim.last.1)
     } else {
         // PROTOCOL rule 21: another history is no beginning for this one.
@@ -256,6 +262,7 @@ pub(crate) fn plan<P>(it: &Partition<P>, claim: &Claim) -> Plan {
     };
     // PROTOCOL rule 14: a table without a log keeps no tombstones.
     let horizon = match it.durability {
+        _ if sabotage::is(Bug::HorizonIgnored) => Op(0),
         Durability::Memory => log.committed,
         Durability::Log | Durability::Fsync => log.horizon,
     };

@@ -13,6 +13,7 @@ use crate::full::Full;
 use crate::hash::KeyHash;
 use crate::record::{self, Expiry, Header, State};
 use crate::table::{LocalPartition, Records, Table, Value};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, Position, SegmentId, UnixMillis, record::encoded_len};
 
 /// An insertion splits one bucket at most, into one that may need a page.
@@ -208,7 +209,8 @@ impl Table {
             return Ok(Applied::Stale);
         }
         let found = self.find(partition, hash, key);
-        if found.is_some_and(|(_, (_, before))| before.op() >= op) {
+        let has_newer = found.is_some_and(|(_, (_, before))| before.op() >= op);
+        if has_newer && !sabotage::is(Bug::OlderRecordWins) {
             return Ok(Applied::Stale);
         }
         // From here on nothing is refused but for want of memory, which is asked for first.

@@ -7,6 +7,7 @@ mod attributes;
 mod id;
 pub mod limits;
 pub mod record;
+pub mod sabotage;
 mod time;
 
 pub use attributes::{Durability, Eviction, Medium, ParseAttributeError, TableAttributes};

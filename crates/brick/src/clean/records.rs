@@ -7,6 +7,7 @@ use crate::log::KeyRef;
 use crate::requests::header_of;
 use brickyard_table::KeyHash;
 use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, Position, SegmentId};
 
 impl Core {
@@ -87,6 +88,9 @@ impl Core {
         let Some(window) = &partition.requests else {
             return;
         };
+        if sabotage::is(Bug::WindowNotMoved) {
+            return;
+        }
         if window.has(id, op) {
             let header = Header {
                 view: record.header.view,
@@ -163,7 +167,11 @@ impl Core {
             return;
         }
         let header = Header {
-            flags: header.flags | flag::MOVED,
+            flags: if sabotage::is(Bug::MovedUnmarked) {
+                header.flags
+            } else {
+                header.flags | flag::MOVED
+            },
             request: None,
             origin: None,
             committed: None,
@@ -188,7 +196,9 @@ impl Core {
     ) {
         let origin = header.origin.unwrap_or(segment);
         let is_superseded = header.kind == Kind::Delete && self.has_other(table, header.op, key);
-        let is_needed = self.segments.has_older(origin, segment) && !is_superseded;
+        let is_needed = self.segments.has_older(origin, segment)
+            && !is_superseded
+            && !sabotage::is(Bug::TombstonesDroppedEarly);
         let Some(state) = self.table_mut(table) else {
             return;
         };
@@ -210,7 +220,7 @@ impl Core {
             let before = self.log.building_len();
             self.log.append_bare(&header, key, &[]);
             sorted.kept += (self.log.building_len() - before) as u64;
-        } else if header.op > partition.horizon {
+        } else if header.op > partition.horizon && !sabotage::is(Bug::HorizonNotRaised) {
             let before = std::mem::replace(&mut partition.horizon, header.op);
             let horizon = Header {
                 kind: Kind::Horizon,

@@ -9,6 +9,7 @@ use crate::stall::Lane;
 use brickyard_command::ErrorReply;
 use brickyard_replication::Role;
 use brickyard_routing::{Location, Member};
+use brickyard_types::sabotage::{self, Bug};
 
 /// Whether a command may run on a partition here and now.
 pub(super) enum Standing {
@@ -55,6 +56,9 @@ impl Brick {
             connection: id,
             partition: location.partition,
         };
+        if sabotage::is(Bug::OwnWriteOvertaken) {
+            return standing;
+        }
         if self.stalls.lanes.is_busy(lane) {
             return Standing::Waits;
         }
@@ -114,7 +118,9 @@ pub(super) fn standing(
         } else {
             status.accepts_writes && !core.is_adopting()
         };
-        if may && core.replicas.is_leased {
+        let is_leased =
+            core.replicas.is_leased || reads_only && sabotage::is(Bug::ReadsWithoutLease);
+        if may && is_leased {
             return Standing::Serves;
         }
         return too_few(state, leaf, reads_only).map_or(Standing::Waits, Standing::TooFew);
@@ -124,7 +130,7 @@ pub(super) fn standing(
         && from_backup
         && partition.status.role == Role::Backup
         && partition.status.serves_reads
-        && core.replicas.is_leased
+        && (core.replicas.is_leased || sabotage::is(Bug::ReadsWithoutLease))
     {
         return Standing::Serves;
     }

@@ -7,6 +7,7 @@ use crate::output::Gate;
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, Value};
 use brickyard_types::record::Kind;
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, Position, UnixMillis};
 
 /// What a key holds, before its value is looked at.
@@ -89,7 +90,8 @@ pub(super) fn newest<'c>(
             if asker.reads_only && partition.is_unsettled(pending.prepared.op) {
                 return true;
             }
-            let is_foreign = pending.writer != asker.writer && pending.writer != Writer::MANY;
+            let is_foreign = pending.writer != asker.writer && pending.writer != Writer::MANY
+                || sabotage::is(Bug::OwnWriteNotSeen);
             let is_cleared = partition
                 .clear
                 .is_some_and(|clear| clear.op > pending.prepared.op);
@@ -100,7 +102,10 @@ pub(super) fn newest<'c>(
             if is_unsettled || pending.is_given_up {
                 return Newest::Unsettled;
             }
-            *gate = gate.and(pending.gate);
+            let is_waited_for = !gate.is_open() && sabotage::is(Bug::OtherKeysNotAwaited);
+            if !is_waited_for && !sabotage::is(Bug::NoOpAnsweredAtOnce) {
+                *gate = gate.and(pending.gate);
+            }
             let prepared = pending.prepared;
             return match prepared.kind {
                 Kind::Put if is_due(prepared.expires_at, unix) => Newest::Expired,

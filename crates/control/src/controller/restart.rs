@@ -6,7 +6,8 @@ use super::load::Load;
 use crate::message::Claim;
 use brickyard_metadata::{Ground, Proposal};
 use brickyard_routing::Seat;
-use brickyard_types::{Durability, View};
+use brickyard_types::sabotage::{self, Bug};
+use brickyard_types::{Durability, Op, View};
 
 impl Controller {
     /// A new beginning for a partition whose in-sync members are all gone; `None` as long as one has to wait.
@@ -57,13 +58,23 @@ impl Controller {
             let Some(claim) = claim else { continue };
             floor = floor.max(claim.last.0);
             // PROTOCOL rules 9 and 15: a log that lacks something is not gone on from, nor another history's.
-            if !claim.is_complete || claim.lineage != case.group.lineage {
+            // One that has nothing has all that there was before the first record of the first history.
+            let is_new = claim.lineage == 0 && claim.last.1 == Op(0) && case.group.lineage == 1;
+            let is_ours =
+                claim.lineage == case.group.lineage || is_new || sabotage::is(Bug::LineageIgnored);
+            if !(claim.is_complete || sabotage::is(Bug::GapsClaimed)) || !is_ours {
                 continue;
             }
             let primaries = std::cmp::Reverse(load.primaries(case.table.id, member));
             // PROTOCOL rule 9: the highest (view, op) among complete logs.
             let rank = (claim.last, primaries, seat);
-            best = Some(best.map_or(rank, |best| best.max(rank)));
+            best = Some(best.map_or(rank, |best| {
+                if sabotage::is(Bug::ShortestLogLeads) {
+                    best.min(rank)
+                } else {
+                    best.max(rank)
+                }
+            }));
             is_enough |= lacks_nothing(&claim, case.table.attributes.durability);
         }
         // PROTOCOL rule 9: one log is enough only if it cannot have lost its end; else all have to be seen.
@@ -99,7 +110,8 @@ fn lacks_nothing(claim: &Claim, durability: Durability) -> bool {
     match (durability, claim.durability) {
         (Durability::Memory, _) | (_, Durability::Memory) => false,
         (Durability::Fsync, Durability::Fsync) => true,
-        _ => claim.is_tail_sure,
+        (Durability::Fsync, _) if sabotage::is(Bug::DurabilityOfNow) => true,
+        _ => claim.is_tail_sure || sabotage::is(Bug::UnsureTailTrusted),
     }
 }
 

@@ -56,7 +56,7 @@ enum Late {
     Heard(u64, NodeId, crate::message::HeardReply),
 }
 
-struct Schedule {
+pub(super) struct Schedule {
     chance: Chance,
     now: Duration,
     catalogs: Vec<Arc<Catalog>>,
@@ -479,7 +479,7 @@ impl Schedule {
     }
 }
 
-fn run(seed: u64, steps: usize) -> Schedule {
+pub(super) fn run(seed: u64, steps: usize) -> Schedule {
     let mut schedule = Schedule::new(seed);
     for _ in 0..steps {
         schedule.step();

@@ -1,6 +1,6 @@
 use super::world::World;
 
-fn run(seed: u64, steps: usize) -> World {
+pub(super) fn run(seed: u64, steps: usize) -> World {
     let mut world = World::new(seed);
     for at in 0..3 {
         world.adopt(at);

@@ -27,6 +27,7 @@ use crate::os_disk::OsDisk;
 use crate::segment::header::DirectoryId;
 use boot::Boot;
 use brickyard_types::BrickId;
+use brickyard_types::sabotage::{self, Bug};
 use rustix::fs::{FlockOperation, flock};
 use stamp::Stamp;
 use std::fmt;
@@ -175,7 +176,7 @@ impl DataDir {
     /// # Errors
     /// Whatever the operating system says; the old note is then still there.
     pub fn confirm_boot(&mut self) -> Result<(), DataDirError> {
-        self.write_boot(self.is_tail_unsure())
+        self.write_boot(self.is_tail_unsure() && !sabotage::is(Bug::BootStoredFirst))
     }
 
     /// Notes that the tail is whole: every partition was promoted to in-sync again, or there is no

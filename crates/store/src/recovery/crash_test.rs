@@ -176,7 +176,7 @@ fn work(log: &mut Log, oracle: &mut Oracle, random: &mut Random) -> Result<(), S
     Ok(())
 }
 
-fn run(seed: u64) {
+pub(super) fn run(seed: u64) {
     let mut random = Random(seed);
     let mut disk = MemDisk::new(seed);
     let mut oracle = Oracle {
