@@ -91,6 +91,24 @@ fn answer_decided_against_a_prepared_value_waits_for_it() {
 }
 
 #[test]
+fn commands_without_keys_of_a_transaction_that_the_log_refuses_do_not_run() {
+    let mut node = log();
+    let client = node.connect(0, Port::Node);
+    let transaction = "MULTI\nSET k v\nCLIENT SETNAME me\nEXEC";
+    node.logs[0].is_held = true;
+    let replies = node.call(client, transaction);
+    assert_eq!(replies, "+OK +QUEUED +QUEUED");
+    node.refuse(0);
+    assert!(node.receive(client).starts_with("-MISCONF"));
+    node.logs[0].is_held = false;
+    node.advance(Duration::from_millis(300));
+    assert_eq!(node.call(client, "CLIENT GETNAME"), "$-1");
+    let replies = node.call(client, transaction);
+    assert_eq!(replies, "+OK +QUEUED +QUEUED *2 +OK +OK");
+    assert_eq!(node.call(client, "CLIENT GETNAME"), "$2 me");
+}
+
+#[test]
 fn refused_batch_leaves_nothing_behind_and_later_writes_go_on() {
     let mut node = log();
     let client = node.connect(0, Port::Node);

@@ -224,12 +224,15 @@ impl Brick {
             self.list(id);
             self.resume(id);
         }
-        let Core { outbox, log, .. } = &mut self.core;
-        for (_, brick, reply) in self
-            .held_replies
-            .extract_if(.., |(gate, ..)| log.opens(*gate))
-        {
-            outbox.push(brick, Forward::Reply(reply));
+        let log = &self.core.log;
+        let held = &mut self.held_replies;
+        let opened: Vec<_> = held.extract_if(.., |(gate, ..)| log.opens(*gate)).collect();
+        for (_, member, reply) in opened {
+            if member == self.core.member() {
+                self.on_part(reply.token, reply.bytes, Gate::OPEN);
+            } else {
+                self.core.outbox.push(member, Forward::Reply(reply));
+            }
         }
         while let Some((gate, _)) = self.deferred.front()
             && self.core.log.opens(*gate)

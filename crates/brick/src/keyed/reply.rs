@@ -34,7 +34,8 @@ impl Brick {
 
     /// The outcome of some work goes to whoever waits for it.
     pub(crate) fn complete(&mut self, origin: Origin, bytes: Vec<u8>, gate: Gate) {
-        if origin.member == self.core.member() {
+        let is_own = origin.member == self.core.member();
+        if is_own && (self.core.log.opens(gate) || !self.has_later(origin.token)) {
             self.on_part(origin.token, bytes, gate);
             return;
         }
@@ -43,11 +44,18 @@ impl Brick {
             bytes,
             is_misplaced: false,
         };
-        if self.core.log.opens(gate) {
+        if !is_own && self.core.log.opens(gate) {
             self.core.outbox.push(origin.member, Forward::Reply(reply));
         } else {
             self.held_replies.push((gate, origin.member, reply));
         }
+    }
+
+    /// Whether the reply decides what its connection does next: commands of a transaction that are about no keys
+    /// run when the rest has committed, not when that may yet be refused.
+    fn has_later(&self, token: Token) -> bool {
+        let connection = self.connections.get(token.connection.0 as usize);
+        connection.is_some_and(|it| it.client == token.client && !it.session.after_exec.is_empty())
     }
 
     /// A part of a reply is there.
