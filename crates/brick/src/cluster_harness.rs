@@ -53,6 +53,13 @@ pub(crate) struct Client {
 impl Cluster {
     /// So many nodes, and a table `t` of four partitions with these attributes.
     pub(crate) fn new(nodes: usize, attributes: TableAttributes) -> Self {
+        let mut cluster = Self::unborn(nodes, attributes);
+        cluster.settle();
+        cluster
+    }
+
+    /// The same before anybody has done anything.
+    pub(crate) fn unborn(nodes: usize, attributes: TableAttributes) -> Self {
         let mut catalog = Catalog::found(Genesis {
             cluster: ClusterId(1),
             node: registration(0, 1),
@@ -95,7 +102,6 @@ impl Cluster {
             });
             cluster.start(at);
         }
-        cluster.settle();
         cluster
     }
 

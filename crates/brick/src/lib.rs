@@ -35,6 +35,8 @@ mod forward;
 mod gather;
 #[cfg(test)]
 mod harness;
+#[cfg(test)]
+mod hinted;
 mod inbox;
 mod keyed;
 mod log;

@@ -8,7 +8,7 @@
 use crate::brick::Brick;
 use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
-use brickyard_replication::{Direction, LinkId, frame};
+use brickyard_replication::{Claim, Direction, LinkId, frame};
 use brickyard_routing::{Member, Seat};
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, PartitionId};
@@ -73,7 +73,7 @@ impl Brick {
     pub(crate) fn contents(
         &self,
         table: brickyard_types::TableId,
-        partition: brickyard_types::PartitionId,
+        partition: PartitionId,
     ) -> BTreeMap<Vec<u8>, (u64, Option<u64>, Vec<u8>)> {
         let mut all = BTreeMap::new();
         let state = self.core.table(self.core.table_by_id[&table]).unwrap();
@@ -93,6 +93,25 @@ impl Brick {
             all.insert(key.to_vec(), (found.op.0, expires_at, value));
         });
         all
+    }
+
+    /// How far a partition has committed here, in that history.
+    #[cfg(test)]
+    pub(crate) fn committed_in(
+        &self,
+        partition: PartitionId,
+        lineage: u32,
+    ) -> Option<brickyard_types::Op> {
+        let (table, leaf) = self.core.place_of(partition).ok()?;
+        let held = self.core.table(table)?.partitions.get(leaf)?.as_ref()?;
+        let replicator = self.core.replicas.replicator();
+        (held.lineage == lineage).then(|| replicator.committed(partition))
+    }
+
+    /// The last op that is held here.
+    #[cfg(test)]
+    pub(crate) fn last_of(&self, partition: PartitionId) -> brickyard_types::Op {
+        self.core.replicas.replicator().last(partition).1
     }
 
     /// What is still in memory although nothing is under way.
@@ -221,6 +240,11 @@ impl Brick {
     #[must_use]
     pub fn acknowledged(&self) -> (u64, u64) {
         let replicator = self.core.replicas.replicator();
+        if sabotage::is(Bug::StoppedToldEarly)
+            && let Some(catalog) = &self.core.waiting_catalog
+        {
+            return (catalog.version().0, replicator.accepted());
+        }
         (replicator.stopped(), replicator.accepted())
     }
 
@@ -240,11 +264,6 @@ impl Brick {
     }
 }
 
-        if sabotage::is(Bug::StoppedToldEarly)
-            && let Some(catalog) = &self.core.waiting_catalog
-        {
-            return (catalog.version().0, replicator.accepted());
-        }
 impl Core {
     pub(crate) fn on_registered(&mut self, incarnation: Incarnation) {
         if incarnation == self.replicas.incarnation {
@@ -261,9 +280,33 @@ impl Core {
     }
 
     pub(crate) fn tell_claims(&mut self, token: u64) {
-        let claims = self.replicas.replicator().claims().collect();
+        let replicated = self.replicas.replicator().claims();
+        let claims = replicated.chain(self.claims_alone()).collect();
         self.effects
             .push_back(Effect::Control(token, ControlRequest::Claims(claims)));
+    }
+
+    /// What the log holds of partitions that never had another replica: all there is.
+    fn claims_alone(&self) -> impl Iterator<Item = (PartitionId, Claim)> + '_ {
+        let states = self.tables.iter().flatten();
+        let logged = states.filter(|state| state.is_logged());
+        logged.flat_map(|state| {
+            let groups = state.map.groups().iter();
+            let partitions = state.partitions.iter().zip(groups);
+            let alone = partitions.filter_map(|(it, group)| Some((it.as_ref()?, group)));
+            alone
+                .filter(|(it, _)| !it.is_replicated)
+                .map(|(it, group)| {
+                    let claim = Claim {
+                        lineage: group.lineage,
+                        committed: it.op,
+                        last: (it.view, it.op),
+                        is_complete: true,
+                        ..Claim::default()
+                    };
+                    (it.id, claim)
+                })
+        })
     }
 
     /// The stream on which this brick sends to another, and that brick in its present life.

@@ -69,15 +69,7 @@ impl Core {
         }
         let (value, kept): (&[u8], Kept) = match recovered {
             Recovered::Record { record, position } => {
-                let mut raw = Vec::with_capacity(record.len);
-                record::encode_with(
-                    &mut raw,
-                    &record.header,
-                    record.outcome,
-                    record.key,
-                    &[record.value],
-                );
-                let body = Body::Record(raw);
+                let body = Body::Record(whole(&record));
                 (record.value, Kept { body, position })
             }
             Recovered::Hint {
@@ -155,6 +147,7 @@ impl Core {
 
     /// The log is read: tails go to the replicator. They stay where they stand in the log.
     pub(crate) fn finish_rebuilds(&mut self) {
+        self.expect_nothing();
         for (partition, rebuild) in std::mem::take(&mut self.rebuilds) {
             let Restored {
                 lineage,
@@ -214,6 +207,34 @@ impl Core {
                 history,
             };
             self.replicas.replicator_mut().restore(partition, restored);
+        }
+    }
+
+    /// Where the records are that may have to be sent to others, and of which only a hint is known.
+    pub(crate) fn tails_wanted(&mut self) -> Vec<Position> {
+        let tails = self.rebuilds.values_mut().flat_map(Rebuild::tail_mut);
+        let hints = tails.filter(|entry| matches!(entry.payload.body, Body::Hint { .. }));
+        hints.map(|entry| entry.payload.position).collect()
+    }
+
+    /// One of those was read.
+    pub(crate) fn take_tail(&mut self, position: Position, record: &Record<'_>) {
+        let rebuild = self.rebuilds.get_mut(&record.header.partition);
+        let mut tail = rebuild.into_iter().flat_map(Rebuild::tail_mut);
+        if let Some(entry) = tail.find(|entry| entry.payload.position == position) {
+            entry.payload.body = Body::Record(whole(record));
+        }
+    }
+
+    /// A partition of which the log has no record holds all that there was before the first one. That is said of
+    /// those that the catalog knew when the log was read, and of no others: records of a partition that it did not
+    /// know were passed over.
+    fn expect_nothing(&mut self) {
+        let states = self.tables.iter().flatten();
+        let logged = states.filter(|state| state.is_logged());
+        let partitions = logged.flat_map(|state| state.partitions.iter().flatten());
+        for partition in partitions.filter(|it| it.is_replicated) {
+            self.rebuilds.entry(partition.id).or_default();
         }
     }
 
@@ -286,4 +307,18 @@ impl Core {
         }
         self.end_adoption(self.catalog.version().0);
     }
+}
+
+/// The record's bytes.
+fn whole(record: &Record<'_>) -> Vec<u8> {
+    let mut raw = Vec::with_capacity(record.len);
+    let Record {
+        header,
+        outcome,
+        key,
+        value,
+        ..
+    } = record;
+    record::encode_with(&mut raw, header, *outcome, key, &[value]);
+    raw
 }

@@ -55,6 +55,17 @@ impl Brick {
         }
     }
 
+    /// Where records are of which more than a hint is needed: they may have to be sent to other replicas. Each is
+    /// to be handed in ([`Self::recover_tail`]) before recovery is done; what cannot be read is not claimed.
+    pub fn tails_wanted(&mut self) -> Vec<Position> {
+        self.core.tails_wanted()
+    }
+
+    /// A record that was wanted.
+    pub fn recover_tail(&mut self, position: Position, record: &Record<'_>) {
+        self.core.take_tail(position, record);
+    }
+
     /// Takes note that a part of the log is unreadable.
     pub fn on_damage(&mut self, damage: Damage) {
         let now = self.core.unix;

@@ -190,6 +190,11 @@ impl<P> Rebuild<P> {
         self.sure = (self.run > self.base.op.next()).then_some((self.base.view, self.base.op));
     }
 
+    /// The records that are not known to be committed, for a host that has not read them whole.
+    pub fn tail_mut(&mut self) -> impl Iterator<Item = &mut Entry<P>> {
+        self.tail.iter_mut()
+    }
+
     /// The log is read.
     #[must_use]
     pub fn finish(mut self) -> Restored<P> {

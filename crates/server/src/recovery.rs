@@ -77,8 +77,9 @@ fn replay(
             }
         }
     };
-    let opened = store::open(disk.clone(), config.clone(), &needs_values, &mut visit)?;
+    let mut opened = store::open(disk.clone(), config.clone(), &needs_values, &mut visit)?;
     let mut brick = brick.into_inner();
+    read_tails(&mut brick, &mut opened);
     for damage in damages {
         brick.on_damage(damage);
     }
@@ -92,6 +93,23 @@ fn replay(
         .collect();
     brick.finish_recovery(&sealed, active);
     Ok(RecoveredBrick { brick, opened })
+}
+
+/// Reads what the brick needs whole and hint files know in part.
+fn read_tails(brick: &mut Brick, opened: &mut Opened<OsDisk>) {
+    let end = opened.report.end;
+    for position in brick.tails_wanted() {
+        let Position { segment, offset } = position;
+        match opened.reader.scan_chunk(segment, offset, 1, end) {
+            Ok(chunk) => {
+                let found = chunk.records().find(|(at, _)| *at == position);
+                if let Some((_, record)) = found {
+                    brick.recover_tail(position, &record);
+                }
+            }
+            Err(error) => tracing::warn!(%position, %error, "a record cannot be read"),
+        }
+    }
 }
 
 fn recover_hint(brick: &mut Brick, hint: &HintRecord<'_>, position: Position) {

@@ -137,7 +137,7 @@ impl Cluster {
                     learners,
                 }]);
                 self.catalog.apply(change).unwrap();
-            } else if was_in_sync && claims.get(&partition).is_none_or(|claim| claim.is_complete) {
+            } else if was_in_sync && claims.get(&partition).is_some_and(|it| it.is_complete) {
                 self.propose(Proposal {
                     ground: Ground::Restart,
                     learners: Vec::new(),

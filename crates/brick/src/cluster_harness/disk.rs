@@ -3,7 +3,7 @@
 use crate::effect::{Append, ColdRead, Event};
 use crate::harness::HEADER_BYTES;
 use crate::segments::offsets;
-use crate::{Brick, Recovered};
+use crate::{Brick, Recovered, hinted};
 use brickyard_types::record::{self, Header, Record};
 use brickyard_types::{Position, SegmentId};
 use std::collections::{BTreeMap, VecDeque};
@@ -51,7 +51,18 @@ impl Disk {
 
     pub(super) fn recover(&self, brick: &mut Brick) {
         for (position, record) in self.records() {
-            brick.recover(Recovered::Record { record, position });
+            let is_sealed = position.segment != self.active;
+            if is_sealed && hinted::is_hinted(brick, &self.segments[&position.segment]) {
+                hinted::recover(brick, &record, position);
+            } else {
+                brick.recover(Recovered::Record { record, position });
+            }
+        }
+        for wanted in brick.tails_wanted() {
+            let mut records = self.records();
+            if let Some((position, record)) = records.find(|(position, _)| *position == wanted) {
+                brick.recover_tail(position, &record);
+            }
         }
         brick.finish_recovery(&self.sealed(), self.active);
     }

@@ -74,6 +74,139 @@ fn copy_after_a_restart_reads_the_segment_at_hand() {
 }
 
 #[test]
+fn rule_9_tail_is_claimed_however_often_its_replicas_restart() {
+    for attributes in [replicated(2), on_disk(2)] {
+        for is_rolled in [false, true] {
+            let mut cluster = Cluster::new(2, attributes.clone());
+            let (primary, backup) = cluster.places_of("k");
+            let client = cluster.connect(primary, Port::Node);
+            assert_eq!(cluster.call(client, "SET k old"), "+OK");
+            // The last write is in one log, and nobody knows whether it has committed.
+            cluster.stick(backup.unwrap(), true);
+            cluster.send(client, "SET k new");
+            cluster.turn();
+            if is_rolled {
+                // A sealed segment of values on the disk is read by its hint file.
+                cluster.roll(primary);
+                cluster.turn();
+            }
+            cluster.is_deciding = false;
+            cluster.kill(backup.unwrap());
+            for _ in 0..2 {
+                cluster.kill(primary);
+                cluster.restart(primary);
+            }
+            let records = cluster.records(primary);
+            let puts = records.iter().filter(|it| it.0.kind == Kind::Put);
+            assert_eq!(puts.count(), 2, "it stays where it stands");
+            cluster.kill(primary);
+            cluster.is_deciding = true;
+            cluster.restart(primary);
+            let client = cluster.connect(primary, Port::Node);
+            assert_eq!(cluster.call(client, "GET k"), "$3 new");
+        }
+    }
+}
+
+#[test]
+fn rule_9_partition_of_which_no_log_has_anything_begins() {
+    let attributes = [
+        replicated(1),
+        replicated(2),
+        on_disk(2),
+        TableAttributes {
+            durability: Durability::Fsync,
+            ..replicated(2)
+        },
+    ];
+    for attributes in attributes {
+        let mut cluster = Cluster::unborn(2, attributes);
+        for at in [0, 1] {
+            assert_eq!(cluster.records(at).len(), 0);
+        }
+        cluster.is_deciding = false;
+        cluster.kill(0);
+        cluster.kill(1);
+        cluster.is_deciding = true;
+        cluster.restart(0);
+        cluster.restart(1);
+        let client = cluster.connect(0, Port::Node);
+        for key in 0..8 {
+            let reply = cluster.call(client, &format!("SET k{key} v"));
+            assert_eq!(reply, "+OK", "{}", cluster.story());
+        }
+    }
+}
+
+#[test]
+fn rule_9_only_replica_of_a_partition_leads_again() {
+    let mut cluster = Cluster::new(2, replicated(1));
+    let client = cluster.connect(0, Port::Node);
+    for key in 0..8 {
+        assert_eq!(cluster.call(client, &format!("SET k{key} v")), "+OK");
+    }
+    for at in [0, 1] {
+        cluster.kill(at);
+        cluster.restart(at);
+    }
+    let client = cluster.connect(0, Port::Node);
+    for key in 0..8 {
+        let reply = cluster.call(client, &format!("GET k{key}"));
+        assert_eq!(reply, "$1 v", "{}", cluster.story());
+    }
+}
+
+#[test]
+fn rule_12_copy_of_a_value_that_is_in_the_log_alone_is_none_of_a_record_that_was_cut() {
+    for attributes in [replicated(2), on_disk(2)] {
+        let mut cluster = Cluster::new(3, attributes);
+        let (first, second, third) = places(&cluster, "k");
+        let client = cluster.connect(first, Port::Node);
+        assert_eq!(cluster.call(client, "SET k old"), "+OK");
+        // Writes that nobody else hears of; the number of the last is used again for the same key, since the
+        // first records of the next two views take those before.
+        cluster.mute(first, true);
+        cluster.send(client, "SET k lost\nSET k lost\nSET k gone");
+        cluster.turn();
+        cluster.demote("k", &[second], &[first]);
+        cluster.settle();
+        cluster.break_links(first);
+        cluster.settle();
+        let client = cluster.connect(second, Port::Node);
+        assert_eq!(cluster.call(client, "SET k kept"), "+OK");
+        cluster.settle();
+        assert_eq!(
+            cluster.places_of("k"),
+            (second, Some(first)),
+            "{}",
+            cluster.story()
+        );
+        let ops = |value: &[u8]| {
+            let mut records = cluster.records(first).into_iter();
+            records.find(|it| it.2 == value).map(|it| it.0.op)
+        };
+        assert_eq!(ops(b"gone"), ops(b"kept"));
+        // Whoever has both copies to one who has nothing.
+        cluster.regroup("k", &[first, second]);
+        cluster.settle();
+        cluster.kill(second);
+        cluster.set_learners("k", &[third]);
+        cluster.settle();
+        cluster.settle();
+        assert_eq!(
+            cluster.places_of("k"),
+            (first, Some(third)),
+            "{}",
+            cluster.story()
+        );
+        cluster.kill(first);
+        cluster.settle();
+        let client = cluster.connect(third, Port::Node);
+        assert_eq!(cluster.call(client, "GET k"), "$4 kept");
+    }
+}
+
+#[test]
 fn rule_21_what_was_moved_away_does_not_come_back() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, backup, away) = places(&cluster, "k");

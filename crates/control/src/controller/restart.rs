@@ -36,7 +36,7 @@ impl Controller {
     /// The member whose log goes on.
     fn choose_log(&mut self, case: &Case<'_>, load: &Load) -> Option<(Seat, Ground, View)> {
         let mut is_all = true;
-        let mut best: Option<((View, brickyard_types::Op), std::cmp::Reverse<u64>, Seat)> = None;
+        let mut best: Option<((View, Op), std::cmp::Reverse<u64>, Seat)> = None;
         let mut is_enough = false;
         let mut floor = View(0);
         for former in case.group.in_sync() {

@@ -100,6 +100,24 @@ fn log_that_lacks_something_does_not_count() {
     assert_eq!(world.group().primary, seat(2, 6));
 }
 
+/// PROTOCOL rule 15.
+#[test]
+fn log_with_nothing_has_all_that_the_first_history_began_with() {
+    let nothing = |claim: &mut Claim| claim.lineage = 0;
+    let mut world = world(Durability::Fsync);
+    back(&mut world, 1, (0, 0), nothing);
+    assert_eq!(world.group().primary, seat(1, 4));
+    // And whoever lost what was written loses to whoever did not.
+    let mut world = self::world(Durability::Log);
+    for (node, last) in [(0, (0, 0)), (1, (1, 3)), (2, (0, 0))] {
+        back(&mut world, node, last, |claim| {
+            unsure(claim);
+            claim.lineage = u32::from(last.0);
+        });
+    }
+    assert_eq!(world.group().primary, seat(1, 5));
+}
+
 /// PROTOCOL rule 21.
 #[test]
 fn log_of_another_history_does_not_count() {
