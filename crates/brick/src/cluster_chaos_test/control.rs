@@ -8,13 +8,14 @@ use brickyard_metadata::{
 };
 use brickyard_replication::Claim;
 use brickyard_routing::{Group, Member, NodeId, Seat};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{
     BrickId, Durability, Incarnation, Instant, PartitionId, TableAttributes, TableId, UnixMillis,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-const LEASE: Duration = Duration::from_millis(700);
+pub(super) const LEASE: Duration = Duration::from_millis(700);
 const MARGIN: Duration = Duration::from_millis(20);
 const RENEW: Duration = Duration::from_millis(150);
 
@@ -39,6 +40,10 @@ pub(super) struct Control {
     /// Partitions that began anew, or may have lost something with all their logs.
     pub(super) emptied: Vec<PartitionId>,
     pub(super) voided: Vec<PartitionId>,
+    /// All that were ever voided.
+    pub(super) doubtful: BTreeSet<PartitionId>,
+    /// Views that took effect just now.
+    pub(super) settled: Vec<PartitionId>,
 }
 
 fn registration(node: usize, run: u64) -> Registration {
@@ -94,6 +99,8 @@ impl Control {
             wishes: Vec::new(),
             emptied: Vec::new(),
             voided: Vec::new(),
+            doubtful: BTreeSet::new(),
+            settled: Vec::new(),
         };
         for at in 0..nodes {
             control.known[at].run = 1;
@@ -209,7 +216,7 @@ impl Control {
         self.is_current(seat) && now - self.known(seat).heard < Duration::from_millis(800)
     }
 
-    fn attributes(&self, table: TableId) -> TableAttributes {
+    pub(super) fn attributes(&self, table: TableId) -> TableAttributes {
         let table = self.catalog.tables().find(|it| it.id == table);
         table.unwrap().attributes.clone()
     }
@@ -311,9 +318,28 @@ impl Control {
         is_done.then(|| format!("partition {partition} is taken from {out}"))
     }
 
+    /// Lets an in-sync member learn anew, for no reason.
+    pub(super) fn demote_to_learner(&mut self, dice: usize) -> Option<String> {
+        let groups = self.groups();
+        let (table, partition, group) = groups.get(dice % groups.len())?;
+        let mut in_sync: Vec<Seat> = group.in_sync().collect();
+        if in_sync.len() < 2 {
+            return None;
+        }
+        let out = in_sync.remove(dice / groups.len() % in_sync.len());
+        let mut proposal = Proposal::of(*table, *partition, group, &in_sync);
+        proposal.learners.retain(|it| *it != out);
+        proposal.learners.push(out);
+        let is_done = self.propose(proposal);
+        is_done.then(|| format!("partition {partition}: {out} is to learn anew"))
+    }
+
     fn is_fenced(&self, seat: Seat, proposed_at: u64, now: Instant) -> bool {
         let known = self.known(seat);
-        !self.is_current(seat) || known.acknowledged.0 >= proposed_at || now > known.leased + MARGIN
+        !self.is_current(seat)
+            || known.acknowledged.0 >= proposed_at
+            || now > known.leased + MARGIN
+            || sabotage::is(Bug::EffectiveUnfenced)
     }
 
     fn try_settle(
@@ -329,7 +355,8 @@ impl Control {
             .iter()
             .all(|seat| self.is_fenced(*seat, change.proposed_at, now));
         let is_accepted = self.is_current(change.primary)
-            && self.known(change.primary).acknowledged.1 >= change.proposed_at;
+            && (self.known(change.primary).acknowledged.1 >= change.proposed_at
+                || sabotage::is(Bug::EffectiveUnaccepted));
         if !are_fenced || !is_accepted {
             return None;
         }
@@ -350,6 +377,7 @@ impl Control {
         if change.lineage != group.lineage {
             self.emptied.push(partition);
         }
+        self.settled.push(partition);
         let (view, primary) = (change.view, change.primary);
         Some(format!(
             "view {view} of {primary} is effective: {:?}",
@@ -417,16 +445,12 @@ impl Control {
         }
         let claim = |seat: &Seat| {
             let claims = self.known(*seat).claims.as_ref()?;
-            // A log with nothing of the partition holds all that there was before its first record.
-            let nothing = || Claim {
-                is_complete: true,
-                ..Claim::default()
-            };
-            Some(claims.get(&partition).cloned().unwrap_or_else(nothing))
+            claims.get(&partition).cloned()
         };
         let is_sure = |seat: &&Seat| {
             let is_kept =
                 durability == Durability::Fsync || !self.known(**seat).unsure.contains(&partition);
+            let is_kept = is_kept || sabotage::is(Bug::UnsureTailTrusted);
             is_kept && claim(seat).is_some_and(|it| it.is_complete)
         };
         let (chosen, is_sure) = match members.iter().find(is_sure) {
@@ -449,6 +473,7 @@ impl Control {
         }
         if !is_sure {
             self.voided.push(partition);
+            self.doubtful.insert(partition);
         }
         Some(format!("rises again with {seat}, sure {is_sure}"))
     }

@@ -3,9 +3,9 @@
 use crate::effect::{Append, BatchId, ColdRead, Event};
 use crate::harness::HEADER_BYTES;
 use crate::random::Random;
-use crate::{Brick, Recovered, segments};
-use brickyard_types::record::{self, Kind};
-use brickyard_types::{Position, SegmentId};
+use crate::{Brick, Recovered, hinted, segments};
+use brickyard_types::record::{self, Kind, flag};
+use brickyard_types::{Durability, Op, PartitionId, Position, SegmentId, View};
 use std::collections::{BTreeMap, VecDeque};
 
 /// How the log behaves at the moment.
@@ -24,6 +24,13 @@ struct Segment {
     synced: usize,
 }
 
+const fn is_entry(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Put | Kind::Delete | Kind::Batch | Kind::Clear | Kind::ViewStart
+    )
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Disk {
@@ -38,6 +45,10 @@ pub(super) struct Disk {
     wants_sync: bool,
     refused: Option<u64>,
     pub(super) mood: Mood,
+    /// The highest op of each partition in the log, and in what of it is synced.
+    tops: [BTreeMap<PartitionId, Op>; 2],
+    /// Views of records that are not synced.
+    unsynced: Vec<(PartitionId, View)>,
 }
 
 impl Disk {
@@ -54,6 +65,8 @@ impl Disk {
             wants_sync: false,
             refused: None,
             mood: Mood::Well,
+            tops: Default::default(),
+            unsynced: Vec::new(),
         }
     }
 
@@ -72,6 +85,43 @@ impl Disk {
         self.synced = BatchId(0);
         self.wants_sync = false;
         self.refused = None;
+    }
+
+    /// How far the log has a partition, as durably as that; `None`: such a table has none.
+    pub(super) fn stored(&self, partition: PartitionId, durability: Durability) -> Option<Op> {
+        let tops = match durability {
+            Durability::Memory => return None,
+            Durability::Log => &self.tops[0],
+            Durability::Fsync => &self.tops[1],
+        };
+        Some(tops.get(&partition).copied().unwrap_or(Op(0)))
+    }
+
+    /// Whether records of the partition from before this view are not synced.
+    pub(super) fn unsynced_before(&self, partition: PartitionId, view: View) -> bool {
+        let mut unsynced = self.unsynced.iter();
+        unsynced.any(|(of, at)| *of == partition && *at < view)
+    }
+
+    fn note(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Ok(record) = record::decode(rest) {
+            rest = &rest[record.len..];
+            let header = record.header;
+            let is_held = !matches!(header.kind, Kind::Drop | Kind::Horizon);
+            if is_held && header.flags & flag::MOVED == 0 {
+                let top = self.tops[0].entry(header.partition).or_insert(header.op);
+                *top = (*top).max(header.op);
+            }
+            if header.committed.is_some() && is_entry(header.kind) {
+                self.unsynced.push((header.partition, header.view));
+            }
+        }
+    }
+
+    fn note_synced(&mut self) {
+        self.tops[1] = self.tops[0].clone();
+        self.unsynced.clear();
     }
 
     pub(super) fn append(&mut self, append: Append) {
@@ -96,8 +146,14 @@ impl Disk {
     }
 
     pub(super) fn recover(&mut self, brick: &mut Brick) {
+        self.tops = Default::default();
+        let all: Vec<Vec<u8>> = self.segments.values().map(|it| it.bytes.clone()).collect();
+        all.iter().for_each(|bytes| self.note(bytes));
+        self.note_synced();
         for (id, segment) in &mut self.segments {
             segment.synced = segment.bytes.len();
+            // As the store does: of `disk` tables a hint file is enough.
+            let is_hinted = *id < self.active && hinted::is_hinted(brick, &segment.bytes);
             let mut at = 0;
             while at < segment.bytes.len() {
                 let Ok(record) = record::decode(&segment.bytes[at..]) else {
@@ -110,8 +166,18 @@ impl Disk {
                     offset: HEADER_BYTES + at as u32,
                 };
                 at += record.len;
-                brick.recover(Recovered::Record { record, position });
+                if is_hinted {
+                    hinted::recover(brick, &record, position);
+                } else {
+                    brick.recover(Recovered::Record { record, position });
+                }
             }
+        }
+        for position in brick.tails_wanted() {
+            let segment = &self.segments[&position.segment.0];
+            let at = (position.offset - HEADER_BYTES) as usize;
+            let record = record::decode(&segment.bytes[at..]).unwrap();
+            brick.recover_tail(position, &record);
         }
         let sealed: Vec<_> = self
             .segments
@@ -170,6 +236,7 @@ impl Disk {
         let segment = self.segments.entry(self.active).or_default();
         let offset = segment.bytes.len() as u32;
         segment.bytes.extend_from_slice(&append.bytes);
+        self.note(&append.bytes);
         let position = Position {
             segment: SegmentId(self.active),
             offset: HEADER_BYTES + offset,
@@ -187,6 +254,7 @@ impl Disk {
         for segment in self.segments.values_mut() {
             segment.synced = segment.bytes.len();
         }
+        self.note_synced();
         if self.appended > self.synced {
             self.synced = self.appended;
             brick.handle(Event::Synced(self.appended));

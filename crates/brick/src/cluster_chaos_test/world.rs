@@ -10,6 +10,7 @@ use crate::random::Random;
 use crate::{Brick, Config, Direction, LinkId};
 use brickyard_metadata::Catalog;
 use brickyard_routing::{Member, NodeId, Seat};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{BrickId, Incarnation, Instant, UnixMillis};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -32,6 +33,9 @@ pub(super) struct Node {
     pub(super) grants: VecDeque<(Instant, u64)>,
     /// Turns in a row that it does not get.
     pub(super) pause: u32,
+    /// Turns in which it gets no catalog, or no grant.
+    pub(super) maps_late: u32,
+    pub(super) grants_late: u32,
 }
 
 /// A stream: the first end has dialed.
@@ -47,6 +51,9 @@ pub(super) struct World {
     links: Vec<Link>,
     connections: u64,
     pub(super) cut: BTreeSet<(usize, usize)>,
+    /// From whom to whom nothing gets.
+    pub(super) mute: BTreeSet<(usize, usize)>,
+    pub(super) edition: u64,
     pub(super) control: Control,
     pub(super) now: Instant,
     pub(super) unix: UnixMillis,
@@ -58,12 +65,14 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(nodes: usize, control: Control, random: Random) -> Self {
+    pub(super) fn new(nodes: usize, control: Control, random: Random, edition: u64) -> Self {
         let mut world = Self {
             nodes: Vec::new(),
             links: Vec::new(),
             connections: 0,
             cut: BTreeSet::new(),
+            mute: BTreeSet::new(),
+            edition,
             control,
             now: Instant(1_000_000_000),
             unix: UnixMillis(1_700_000_000_000),
@@ -82,6 +91,8 @@ impl World {
                 catalogs: VecDeque::new(),
                 grants: VecDeque::new(),
                 pause: 0,
+                maps_late: 0,
+                grants_late: 0,
             });
             world.start(at);
         }
@@ -269,12 +280,20 @@ impl World {
             node.grants.clear();
             return;
         }
-        if calm || dice % 3 > 0 {
-            for (until, version) in node.grants.drain(..) {
+        let are_late = node.grants_late > 0;
+        node.grants_late = node.grants_late.saturating_sub(1);
+        if (calm || dice % 3 > 0) && !are_late {
+            for (mut until, version) in node.grants.drain(..) {
+                if sabotage::is(Bug::LeaseFromReceipt) {
+                    until = self.now + super::control::LEASE;
+                }
                 brick.handle(Event::Lease { until, version });
             }
         }
+        let are_late = node.maps_late > 0;
+        node.maps_late = node.maps_late.saturating_sub(1);
         if (calm || dice % 5 > 1)
+            && !are_late
             && let Some(catalog) = node.catalogs.pop_back()
         {
             node.catalogs.clear();
@@ -291,7 +310,9 @@ impl World {
                 if node != at || link.is_closed[end] {
                     continue;
                 }
-                if self.cut.contains(&(at.min(other), at.max(other))) {
+                if self.cut.contains(&(at.min(other), at.max(other)))
+                    || self.mute.contains(&(other, at))
+                {
                     continue;
                 }
                 let waiting = self.links[index].bytes[end].len();

@@ -1,0 +1,60 @@
+//! What must hold at every step, whoever asks for what.
+//!
+//! - Whoever is in sync holds all that anybody has committed, as durably as the table asks (`replication/commit`).
+//! - When a view takes effect its primary has synced what it holds of older ones (PROTOCOL rule 8).
+
+use super::world::World;
+use brickyard_routing::Group;
+use brickyard_types::{Durability, Op, PartitionId, TableId};
+
+/// Looks at all partitions.
+pub(super) fn check(world: &World) {
+    for (table, partition, group) in world.control.groups() {
+        if !world.control.doubtful.contains(&partition) {
+            check_members(world, table, partition, &group);
+        }
+    }
+}
+
+fn check_members(world: &World, table: TableId, partition: PartitionId, group: &Group) {
+    let bricks = world.nodes.iter().filter_map(|node| node.brick.as_ref());
+    let committed = bricks.filter_map(|brick| brick.committed_in(partition, group.lineage));
+    let committed = committed.max().unwrap_or(Op(0));
+    let durability = world.control.attributes(table).durability;
+    for seat in group.in_sync() {
+        let node = &world.nodes[seat.member.node.0 as usize];
+        let Some(brick) = node.brick.as_ref() else {
+            continue;
+        };
+        if node.incarnation != seat.incarnation {
+            continue;
+        }
+        let held = brick.last_of(partition);
+        assert!(
+            held >= committed,
+            "{seat} is in sync in {partition} with {held}, and {committed} has committed: {group:?}"
+        );
+        let stored = node.disk.stored(partition, durability);
+        assert!(
+            stored.is_none_or(|stored| stored >= committed),
+            "{seat} has {stored:?} of {partition} in its log, and {committed} has committed ({durability}): {group:?}"
+        );
+    }
+}
+
+/// A view of these partitions takes effect just now.
+pub(super) fn check_effective(world: &World, settled: &[PartitionId]) {
+    for (table, partition, group) in world.control.groups() {
+        let is_logged = world.control.attributes(table).durability != Durability::Memory;
+        if !settled.contains(&partition) || !is_logged {
+            continue;
+        }
+        let node = &world.nodes[group.primary.member.node.0 as usize];
+        let older = node.disk.unsynced_before(partition, group.view);
+        assert!(
+            !older,
+            "view {} of {partition} takes effect, and {} has not synced what it holds of older ones",
+            group.view, group.primary
+        );
+    }
+}
