@@ -94,7 +94,7 @@ fn refusals_say_what_would_be_right() {
 
 #[test]
 fn recovery_is_confirmed_by_the_tables_name_alone() {
-    let parse = |line: &str| {
+    let parse = |line: &str| -> Result<(String, String, bool), String> {
         let request: OwnedArgs = line.split(' ').collect();
         match parsed(&request)? {
             TableCommand::Recover {
