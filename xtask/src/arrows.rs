@@ -60,6 +60,18 @@ const ROOMS: &[Room] = &[
             "metadata",
         ],
     ),
+    core(
+        "node",
+        &[
+            "types",
+            "routing",
+            "store",
+            "metadata",
+            "control",
+            "consensus",
+            "brick",
+        ],
+    ),
     core("history", &[]),
     outer("server", Uses::AllBefore),
     outer("sim", Uses::AllBefore),

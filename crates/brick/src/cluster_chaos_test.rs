@@ -195,7 +195,8 @@ fn compare(world: &World) {
     for (table, partition, group) in world.control.groups() {
         let mut contents = group.in_sync().map(|seat| {
             let node = &world.nodes[seat.member.node.0 as usize];
-            node.brick.as_ref().unwrap().contents(table, partition)
+            let brick = node.brick.as_ref().unwrap();
+            brick.contents(table, partition).unwrap()
         });
         let first = contents.next().unwrap();
         for other in contents {

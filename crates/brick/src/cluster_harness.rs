@@ -263,7 +263,7 @@ impl Cluster {
     /// The keys that a node has of the key's partition.
     pub(crate) fn keys_at(&mut self, at: usize, key: &str) -> Vec<String> {
         let (table, partition, _) = self.group_of(key);
-        let contents = self.brick(at).contents(table, partition);
+        let contents = self.brick(at).contents(table, partition).unwrap();
         let keys = contents.into_keys();
         keys.map(|key| String::from_utf8(key).unwrap()).collect()
     }

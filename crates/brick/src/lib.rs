@@ -38,6 +38,7 @@ mod harness;
 #[cfg(test)]
 mod hinted;
 mod inbox;
+mod inspect;
 mod keyed;
 mod log;
 mod membership;
@@ -65,10 +66,11 @@ mod view;
 mod watch;
 
 pub use brick::{Brick, Config};
-pub use brickyard_replication::{Claim, Direction, LinkId};
+pub use brickyard_replication::{Claim, Direction, LinkId, Role};
 pub use connection::ConnectionId;
 pub use effect::{
     Accepted, Append, BatchId, ColdRead, ControlReply, ControlRequest, Damage, Effect, Event,
     HintItem, Port, Recovered,
 };
 pub use forward::Forward;
+pub use inspect::{Content, Standing};

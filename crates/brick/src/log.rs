@@ -357,7 +357,6 @@ impl Log {
         self.building.fresh.is_empty() && self.in_flight.iter().all(|it| it.fresh.is_empty())
     }
 
-    #[cfg(test)]
     pub(crate) fn leftovers(&self) -> String {
         let is_empty = self.held.is_empty() && self.newest.is_empty() && self.in_flight.len() < 3;
         if is_empty {

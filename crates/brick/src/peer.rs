@@ -68,33 +68,6 @@ impl Brick {
         self.peers.streams.get(&link).map(|peer| peer.direction)
     }
 
-    /// Every key of a partition: its op, when it expires, and its value if that is in memory.
-    #[cfg(test)]
-    pub(crate) fn contents(
-        &self,
-        table: brickyard_types::TableId,
-        partition: PartitionId,
-    ) -> BTreeMap<Vec<u8>, (u64, Option<u64>, Vec<u8>)> {
-        let mut all = BTreeMap::new();
-        let state = self.core.table(self.core.table_by_id[&table]).unwrap();
-        let leaf = state.map.partitions().index_of(partition).unwrap();
-        let local = state.partitions[leaf].as_ref().unwrap().local;
-        let start = brickyard_table::ScanPosition::START;
-        state.table.scan(local, start, usize::MAX, |key, found| {
-            let value = match found.value {
-                brickyard_table::Value::Hot(value)
-                    if state.attributes.medium == brickyard_types::Medium::Ram =>
-                {
-                    value.to_vec()
-                }
-                _ => Vec::new(),
-            };
-            let expires_at = found.expires_at.map(|at| at.0);
-            all.insert(key.to_vec(), (found.op.0, expires_at, value));
-        });
-        all
-    }
-
     /// How far a partition has committed here, in that history.
     #[cfg(test)]
     pub(crate) fn committed_in(
@@ -112,48 +85,6 @@ impl Brick {
     #[cfg(test)]
     pub(crate) fn last_of(&self, partition: PartitionId) -> brickyard_types::Op {
         self.core.replicas.replicator().last(partition).1
-    }
-
-    /// What is still in memory although nothing is under way.
-    #[cfg(test)]
-    pub(crate) fn leftovers(&self) -> String {
-        let mut out = self.core.log.leftovers();
-        if !(self.stalls.is_empty() && self.remotes.is_idle()) {
-            out += &format!("stalls {:?} remotes {:?}", self.stalls, self.remotes);
-        }
-        if !(self.held_replies.is_empty() && self.deferred.is_empty() && self.inbox.is_empty()) {
-            out += &format!("held {:?} deferred {:?}", self.held_replies, self.deferred);
-        }
-        if !self.core.cold.is_idle() {
-            out += &format!("parked {:?}", self.core.cold);
-        }
-        out
-    }
-
-    #[cfg(test)]
-    pub(crate) fn describe_replicas(&self) -> String {
-        let mut out = format!(
-            "leased {} acks {:?} stalls {:?} remotes {:?}\n",
-            self.core.replicas.is_leased,
-            self.acknowledged(),
-            self.stalls,
-            self.remotes
-        );
-        for state in self.core.tables.iter().flatten() {
-            for partition in state.partitions.iter().flatten() {
-                let replicator = self.core.replicas.replicator();
-                out += &format!(
-                    "  {} {:?} op {} committed {} last {:?} pending {}\n",
-                    partition.id,
-                    partition.status,
-                    partition.op,
-                    partition.committed,
-                    replicator.last(partition.id),
-                    replicator.pending_iter(partition.id).count()
-                );
-            }
-        }
-        out
     }
 
     /// A stream is closed, whoever closed it.

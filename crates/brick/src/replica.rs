@@ -46,7 +46,7 @@ pub(crate) struct Replicas {
     pub(crate) incarnation: Incarnation,
     places: HashMap<PartitionId, (u32, u32), BuildHasherDefault<PartitionHasher>>,
     /// Until when this brick may serve; and a grant that counts once its catalog is adopted.
-    lease: Instant,
+    pub(crate) lease: Instant,
     granted: Option<(Instant, u64)>,
     pub(crate) is_leased: bool,
     /// Since when it has had none, if it had one.

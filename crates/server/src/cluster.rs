@@ -4,10 +4,9 @@
 //! bricks. Out: catalogs, leases and streams for the bricks' loops.
 //!
 //! ```text
-//!  other nodes ◀─▶ peer ◀─▶ driver ─┬─ Forming     no cluster yet: found one or join one
-//!                                   └─ Member ─┬─ Agreement ◀─▶ writer ─▶ control log
-//!                             loops ◀──────────┼─ Changes, Leases
-//!                                              └─ Lead    on the leader alone: leases, views, voters
+//!  other nodes ◀─▶ peer ◀─▶ driver ─┬─ Founding    no cluster yet: found one or join one
+//!                                   └─ Member      what is done as a member of one (`node`)
+//!                             loops ◀──── Outside ────▶ writer ─▶ control log
 //! ```
 //! Invariants:
 //! - One task owns all of this, and it waits for nothing but its inputs: not for the disk, nor for
@@ -15,28 +14,18 @@
 //! - A brick hears of a catalog only when all nodes have agreed on it; an own change is answered when all
 //!   bricks of this node act by it.
 //!
-//! Not here: what is decided (`control`), the agreement (`consensus`), the rules of the catalog
+//! Not here: what a member does (`node`), what is decided (`control`), the agreement (`consensus`), the rules of the catalog
 //! (`metadata`), what a brick does with a view (`replication`).
 
-mod agreement;
-mod changes;
-mod claims;
 mod driver;
-pub(crate) mod entry;
-pub(crate) mod forming;
 mod founding;
 mod kept;
-mod lead;
-mod leases;
 mod loops;
-mod member;
-mod register;
+mod outside;
 mod storage;
-mod streams;
 pub(crate) mod view;
 mod writer;
 
-pub(crate) use changes::Asker;
 pub(crate) use driver::{Driver, Order};
 pub(crate) use kept::load as load_kept;
 pub(crate) use loops::Loops;
@@ -45,25 +34,15 @@ pub(crate) use storage::{Stored, found, open};
 
 use crate::config::HostPort;
 use crate::control::Notices;
-use crate::peer::Peers;
 use crate::{clock, random};
 use brickyard_metadata::{Catalog, ClusterId, Genesis, Registration};
-use brickyard_routing::NodeId;
+use brickyard_node::{First, forming};
 use brickyard_store::{DataDir, OsDisk};
-use brickyard_types::{Incarnation, TableAttributes};
+use brickyard_types::TableAttributes;
+use outside::Outside;
 use std::net::TcpListener;
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::Duration;
-
-/// The agreement's number of a node.
-pub(crate) const fn raft_id(node: NodeId) -> u64 {
-    node.0 as u64 + 1
-}
-
-/// The node of a number of the agreement's.
-pub(crate) const fn node_id(raft: u64) -> NodeId {
-    NodeId(raft.saturating_sub(1) as u32)
-}
 
 /// What the cluster's part of a node is made of.
 #[derive(Debug)]
@@ -102,30 +81,15 @@ pub(crate) struct Timing {
 }
 
 /// The data directory, for what the cluster's part keeps there. Locked by the node.
-#[derive(Clone, Debug)]
-pub(crate) struct Directory {
-    pub(crate) disk: OsDisk,
-    pub(crate) id: brickyard_store::DirectoryId,
-    pub(crate) node: brickyard_store::NodeId,
-}
+pub(crate) type Directory = brickyard_node::storage::Directory<OsDisk>;
 
-impl Directory {
-    pub(crate) fn of(directory: &DataDir) -> Self {
-        Self {
-            disk: directory.disk().clone(),
-            id: directory.directory(),
-            node: directory.node(),
-        }
+/// The part of it that is needed here.
+pub(crate) fn directory_of(directory: &DataDir) -> Directory {
+    Directory {
+        disk: directory.disk().clone(),
+        id: directory.directory(),
+        node: directory.node(),
     }
-}
-
-/// What bricks are made with.
-#[derive(Clone, Debug)]
-pub(crate) struct First {
-    pub(crate) node: NodeId,
-    /// 0: not registered in this life yet.
-    pub(crate) incarnation: Incarnation,
-    pub(crate) catalog: Arc<Catalog>,
 }
 
 /// The first state of a new cluster.
@@ -147,16 +111,4 @@ pub(crate) fn genesis(
 }
 
 /// What the parts of the driver share.
-pub(crate) struct Common {
-    pub(crate) peers: Peers,
-    pub(crate) loops: Loops,
-    pub(crate) registration: Registration,
-    pub(crate) directory: Directory,
-    pub(crate) control: brickyard_control::Config,
-    pub(crate) consensus_seed: u64,
-    pub(crate) is_tail_sure: bool,
-    /// How far this node's emptying is, as the leader said last.
-    pub(crate) drained: Option<brickyard_control::message::Drained>,
-    /// The last catalog, for whoever looks.
-    pub(crate) catalog: Option<tokio::sync::watch::Sender<Arc<Catalog>>>,
-}
+pub(crate) type Common = brickyard_node::Common<Outside>;

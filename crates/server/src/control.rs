@@ -34,9 +34,10 @@ pub(crate) use status::{Opened, Phase, View};
 
 use crate::clock;
 use crate::cluster::view::ClusterView;
-use crate::cluster::{self, Asker, Driver, Loops, Order};
+use crate::cluster::{self, Driver, Loops, Order};
 use brickyard_brick::{ControlReply, ControlRequest};
 use brickyard_metadata::Catalog;
+use brickyard_node::{Asker, ToBrick};
 use copies::Copies;
 use http_listener::HttpListener;
 use shutdown::Stop;
@@ -290,7 +291,7 @@ async fn serve_requests(
 
 fn answer(loops: &RefCell<Vec<LoopLink>>, brick: usize, token: u64, reply: ControlReply) {
     if let Some(link) = loops.borrow_mut().get_mut(brick) {
-        link.send(ToLoop::Reply(token, reply));
+        link.send(ToLoop::Brick(ToBrick::Reply(token, reply)));
     }
 }
 

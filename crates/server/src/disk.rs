@@ -26,9 +26,10 @@ use crate::queue::{self, Orders};
 use crate::wake::Waker;
 use append::{AppendOrder, AppendReport, AppendThread};
 use brickyard_brick::{Append, BatchId, ColdRead, Event};
+use brickyard_node::disk::{Appending, ReadOrder, ReadReport, Reading, SYNC_ONLY, Syncing};
 use brickyard_store::{Disk, HintJob, Opened};
 use brickyard_types::SegmentId;
-use read::{ReadOrder, ReadReport, ReadThread};
+use read::ReadThread;
 use rtrb::Consumer;
 use std::io;
 use std::sync::Arc;
@@ -37,9 +38,6 @@ use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use sync::{Progress, SyncReport, SyncThread};
-
-/// The checkpoint that is the replicator's own wish for a sync: it happens often, and seals nothing.
-const SYNC_ONLY: u64 = u64::MAX;
 
 /// The loop's end of its disk threads.
 #[derive(Debug)]
@@ -88,27 +86,24 @@ pub(crate) fn start<D: Disk>(
     let synced = Arc::new(AtomicU64::new(0));
     let progress = Arc::new(Progress::new(opened.appender.end(), Arc::clone(&synced)));
     let sync_thread = SyncThread {
-        syncer: opened.syncer,
+        log: Syncing::new(opened.syncer, opened.report.resealed.iter().copied()),
         progress: Arc::clone(&progress),
         deletes: delete_orders,
         reports: sync_to_loop,
         hints,
         interval: sync_interval,
         stats: Arc::clone(&stats),
-        unsealed: opened.report.resealed.iter().copied().collect(),
-        postponed: Vec::new(),
     };
     let append_thread = AppendThread {
-        appender: opened.appender,
+        log: Appending::new(opened.appender),
         orders: append_orders,
         reports: append_to_loop,
         progress: Arc::clone(&progress),
         stats: Arc::clone(&stats),
-        refused_epoch: None,
         is_refusing: false,
     };
     let read_thread = ReadThread {
-        reader: opened.reader,
+        log: Reading::new(opened.reader),
         orders: read_orders,
         reports: read_to_loop,
         progress: Arc::clone(&progress),
@@ -216,7 +211,7 @@ impl DiskLink {
             });
         }
         while let Ok(report) = self.read_reports.pop() {
-            read::deliver(&report, &mut handle);
+            report.deliver(&mut handle);
         }
     }
 }

@@ -398,12 +398,8 @@ impl Loop {
         }
         while let Ok(message) = control.from_control.pop() {
             match message {
-                ToLoop::Reply(token, reply) => brick.handle(Event::Control(token, reply)),
-                ToLoop::Catalog(catalog) => brick.handle(Event::Catalog(catalog)),
-                ToLoop::Registered(incarnation) => brick.handle(Event::Registered(incarnation)),
-                ToLoop::Lease { until, version } => brick.handle(Event::Lease { until, version }),
+                ToLoop::Brick(message) => brick.handle(message.into_event()),
                 ToLoop::Peer(stream) => self.streams.open(poll.registry(), brick, stream),
-                ToLoop::WantClaims(token) => brick.handle(Event::WantClaims(token)),
                 ToLoop::Drain if self.phase == Phase::Serving => {
                     self.phase = Phase::Draining;
                     brick.begin_shutdown();

@@ -32,7 +32,6 @@ mod notify;
 mod peer;
 mod queue;
 mod random;
-mod recovery;
 mod sockets;
 mod wake;
 

@@ -20,7 +20,7 @@ mod shared;
 pub use error::{Address, StartError};
 
 use crate::cluster::view::{ClusterView, Standing};
-use crate::cluster::{self, Directory, Timing};
+use crate::cluster::{self, Timing};
 use crate::config::Config;
 use crate::control::{self, Control, Notices, Signals, Stopper};
 use crate::disk::HintThread;
@@ -90,7 +90,7 @@ impl Node {
             cluster: cluster::Setup {
                 stored: data.stored.take(),
                 kept: data.kept,
-                directory: Directory::of(&data.directory),
+                directory: cluster::directory_of(&data.directory),
                 registration,
                 listener: listen(ports.peer, Address::Peer, addresses.peer)?,
                 seeds: config.join.0.iter().map(|it| config.peer_of(it)).collect(),

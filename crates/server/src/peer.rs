@@ -22,17 +22,15 @@ pub(crate) mod hello;
 pub(crate) mod incoming;
 pub(crate) mod lane;
 pub(crate) mod loop_side;
-pub(crate) mod message;
 pub(crate) mod outgoing;
 pub(crate) mod peers;
 
 pub(crate) use hello::{Answer, Hello, Introduction, Kind, Refused, Welcome};
 pub(crate) use incoming::Arrived;
-pub(crate) use lane::{Lane, Urgency};
-pub(crate) use message::Message;
-pub(crate) use outgoing::Target;
-pub(crate) use peers::{Peers, Source};
+pub(crate) use lane::Lane;
+pub(crate) use peers::Peers;
 
+use brickyard_node::{Message, Source, Target};
 use tokio::sync::mpsc;
 
 /// Something that happened on the connections of the control plane.

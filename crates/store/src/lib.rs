@@ -55,7 +55,7 @@ pub use control_log::{
     ControlScan, ControlSnapshot, ControlState, scan_control_log,
 };
 pub use damage::{Damage, Part, Tainted};
-pub use data_dir::{Create, DataDir, DataDirError, NodeId};
+pub use data_dir::{BootNote, Create, DataDir, DataDirError, NodeId};
 pub use disk::{Access, Disk, DiskFile, Space, read_file, replace_file};
 pub use envelope::{EnvelopeError, open_envelope, seal_envelope};
 pub use error::{AppendError, Error, Poisoned, ReadError};

@@ -2,22 +2,22 @@
 //!
 //! In:  events of peers, orders of the control thread, reports of the disk, ticks. Out: see [`super`].
 
-use super::changes::Asker;
 use super::founding::{Ended, Founding};
 use super::loops::Loops;
-use super::member::Member;
+use super::outside::Outside;
 use super::view::{ClusterView, Standing};
-use super::writer::Report;
-use super::{Common, First, Setup, Stored, kept, storage};
+use super::writer::Writer;
+use super::{Common, Setup, Stored, kept, storage};
 use crate::clock;
 use crate::config::HostPort;
-use crate::control::Notices;
+use crate::control::{CatalogFile, Notices, ToLoop};
 use crate::peer::{
-    Answer, Arrived, Event, Hello, Introduction, Kind, Peers, Refused, Target, Urgency, incoming,
+    Answer, Arrived, Event, Hello, Introduction, Kind, Peers, Refused, incoming,
 };
-use brickyard_brick::ControlRequest;
+use brickyard_brick::{ControlRequest, Direction};
 use brickyard_control::message::{DrainAsk, ToLeader};
 use brickyard_metadata::{Catalog, Change};
+use brickyard_node::{Asker, First, Member, Report, Target, Urgency};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{Incarnation, Instant, TableAttributes};
 use std::collections::BTreeSet;
@@ -131,20 +131,23 @@ impl Driver {
             port: registration.addresses.peer_port,
         };
         let mut common = Common {
-            peers: Peers::new(introduction, to_driver),
-            loops: Loops::default(),
+            host: Outside {
+                peers: Peers::new(introduction, to_driver),
+                loops: Loops::default(),
+                directory,
+                writer: None,
+                catalog: None,
+            },
             registration,
-            directory,
             control,
             consensus_seed: timing.seed,
             is_tail_sure,
             drained: None,
-            catalog: None,
         };
         let me = catalog.and_then(|catalog| catalog.node_by_key(&common.registration.key));
         let me = me.map(|node| node.id);
         let phase = match (stored, me) {
-            (Some(stored), Some(me)) => member(me, stored, &common, &to_reports, &first),
+            (Some(stored), Some(me)) => member(me, stored, &mut common, &to_reports, &first),
             (stored, _) => {
                 let key = common.registration.key;
                 let seeds = seeds.clone();
@@ -154,7 +157,7 @@ impl Driver {
         };
         if matches!(phase, Phase::Member(_)) {
             for seed in &seeds {
-                common.peers.add_seed(seed);
+                common.host.peers.add_seed(seed);
             }
         }
         Self {
@@ -213,9 +216,9 @@ impl Driver {
             drop(first.send(Ok(made)));
             self.first = None;
         }
-        if member.incarnation.is_some() && !self.seeds.is_empty() && self.first.is_none() {
+        if member.incarnation().is_some() && !self.seeds.is_empty() && self.first.is_none() {
             // From now on the catalog says where the others are.
-            self.common.peers.drop_seeds();
+            self.common.host.peers.drop_seeds();
             self.seeds.clear();
         }
         if let Some(present) = member.superseded() {
@@ -242,14 +245,14 @@ impl Driver {
             Ended::Joined(cluster, registered) => {
                 tracing::info!(%cluster, node = registered.node.0, "taken into the cluster");
                 let kept = founding.joined(cluster);
-                let kept = kept::store(&self.common.directory.disk, &kept);
+                let kept = kept::store(&self.common.host.directory.disk, &kept);
                 let stored = kept.map_err(|error| error.to_string()).and_then(|()| {
-                    let made = || storage::joined(&self.common.directory);
+                    let made = || storage::joined(&self.common.host.directory);
                     stored
                         .map_or_else(made, Ok)
                         .map_err(|error| error.to_string())
                 });
-                self.common.peers.introduce(|introduction| {
+                self.common.host.peers.introduce(|introduction| {
                     introduction.cluster = Some(cluster);
                     introduction.node = Some((registered.node, registered.incarnation));
                 });
@@ -259,7 +262,7 @@ impl Driver {
         let first = self.first.clone();
         self.phase = match (made, first) {
             (Ok((me, stored)), Some(first)) => {
-                member(me, stored, &self.common, &self.to_reports, &first)
+                member(me, stored, &mut self.common, &self.to_reports, &first)
             }
             (Err(reason), Some(first)) => {
                 drop(first.send(Err(reason)));
@@ -273,16 +276,17 @@ impl Driver {
         let registration = self.common.registration.clone();
         let key = registration.key;
         let catalog = super::genesis(registration, self.attributes.clone())?;
-        let stored = storage::found(&self.common.directory, &catalog);
+        let stored = storage::found(&self.common.host.directory, &catalog);
         let stored = stored.map_err(|error| error.to_string())?;
         let cluster = catalog.cluster();
         tracing::info!(%cluster, "cluster founded");
         self.common
+            .host
             .peers
             .introduce(|introduction| introduction.cluster = Some(cluster));
         let me = catalog.node_by_key(&key).map(|node| node.id);
         let me = me.ok_or_else(|| "the new catalog lacks its first node".to_owned())?;
-        kept::remove(&self.common.directory.disk);
+        kept::remove(&self.common.host.directory.disk);
         Ok((me, stored))
     }
 
@@ -300,16 +304,16 @@ impl Driver {
         };
         match order {
             Order::Running { loops, catalog } => {
-                self.common.loops = loops;
+                self.common.host.loops = loops;
                 if let Some(current) = member.catalog() {
                     catalog.send_replace(Arc::clone(current));
                 }
-                self.common.catalog = Some(catalog);
-                member.on_loops(&self.common);
+                self.common.host.catalog = Some(catalog);
+                member.on_loops(&mut self.common);
             }
-            Order::Change(asker, change) => member.on_change(asker, change),
+            Order::Change(asker, change) => member.on_change(clock::now(), asker, change),
             Order::Brick(brick, request) => member.on_brick(brick, request, &mut self.common),
-            Order::Dial(brick, peer) => member.on_dial(brick, peer, &self.common),
+            Order::Dial(brick, peer) => member.on_dial(brick, peer, &mut self.common),
             Order::Drain(_) => {}
         }
     }
@@ -317,14 +321,14 @@ impl Driver {
     fn on_tick(&mut self) {
         match &mut self.phase {
             Phase::Founding(founding, _) => founding.on_tick(&mut self.common),
-            Phase::Member(member) => member.on_tick(&self.common),
+            Phase::Member(member) => member.on_tick(&mut self.common),
             Phase::Failed => {}
         }
         self.show();
     }
 
     fn on_event(&mut self, event: Event) {
-        self.common.peers.note(&event);
+        self.common.host.peers.note(&event);
         if let Event::Arrived(arrived) = event {
             return self.on_arrived(arrived);
         }
@@ -339,7 +343,7 @@ impl Driver {
             }
             Event::Lost(Target::Node(node)) => member.on_lost(node),
             Event::Refused(Target::Seed(address), Refused::Myself) => {
-                self.common.peers.drop_seed(&address);
+                self.common.host.peers.drop_seed(&address);
             }
             Event::Refused(target, refused) => {
                 let what = format!("{target:?} refuses this node: {refused}");
@@ -347,15 +351,21 @@ impl Driver {
                     tracing::error!("{what}");
                 }
             }
-            Event::Stream(stream) => member.streams.on_stream(stream, &self.common),
-            Event::NoStream(own, peer) => member.streams.on_failed(clock::now(), own, peer),
+            Event::Stream(stream) => {
+                if stream.direction == Direction::Outgoing {
+                    member.on_stream(stream.own, stream.peer);
+                }
+                let brick = stream.own.member.brick.0 as usize;
+                self.common.host.loops.send(brick, ToLoop::Peer(stream));
+            }
+            Event::NoStream(own, peer) => member.on_no_stream(clock::now(), own, peer),
             Event::Welcomed(..) | Event::Lost(_) | Event::Left(_) | Event::Arrived(_) => {}
         }
     }
 
     fn on_arrived(&mut self, arrived: Arrived) {
         match self.judge(&arrived.hello) {
-            Ok(()) => self.common.peers.take(arrived),
+            Ok(()) => self.common.host.peers.take(arrived),
             // Its own address may well be in join.
             Err(refused @ Refused::Myself) => drop(arrived.answer.send(Answer::Refused(refused))),
             Err(refused) => {
@@ -372,7 +382,7 @@ impl Driver {
 
     /// Whether whoever dials is who it says, and of this cluster.
     fn judge(&self, hello: &Hello) -> Result<(), Refused> {
-        let introduction = self.common.peers.introduction();
+        let introduction = self.common.host.peers.introduction();
         if hello.key == introduction.key {
             return Err(Refused::Myself);
         }
@@ -386,32 +396,22 @@ impl Driver {
             Phase::Founding(..) | Phase::Failed => None,
         };
         let catalog = member.and_then(Member::catalog);
-        if let (Some(catalog), Some((id, life))) = (catalog, hello.node)
+        if let (Some(catalog), Some((id, _))) = (catalog, hello.node)
             && let Some(node) = catalog.node(id)
+            && node.registration.key != hello.key
         {
-            if node.registration.key != hello.key {
-                return Err(Refused::Impostor);
-            }
-            if life != Incarnation(0) && life < node.incarnation {
-                return Err(Refused::Superseded(node.incarnation));
-            }
+            return Err(Refused::Impostor);
         }
-        match hello.kind {
-            Kind::Control => Ok(()),
-            Kind::Stream { from, to, .. } => {
-                let Some(catalog) = catalog else {
-                    return Err(Refused::Unknown(to));
-                };
-                let own = member.map(|member| (member.me(), member.incarnation));
-                let is_mine = own == Some((to.member.node, Some(to.incarnation)));
-                if !is_mine || !catalog.is_current(to) || !self.common.loops.are_there() {
-                    return Err(Refused::Unknown(to));
-                }
-                let is_theirs = hello.node.is_some_and(|(id, _)| id == from.member.node);
-                if !is_theirs || !catalog.is_current(from) {
-                    return Err(Refused::Unknown(from));
-                }
-                Ok(())
+        if let (Some(member), Some((id, life))) = (member, hello.node) {
+            member.admit(id, life).map_err(Refused::Superseded)?;
+        }
+        match (hello.kind, member) {
+            (Kind::Control, _) => Ok(()),
+            (Kind::Stream { to, .. }, None) => Err(Refused::Unknown(to)),
+            (Kind::Stream { from, to, .. }, Some(member)) => {
+                let dialer = hello.node.map(|(id, _)| id);
+                let admitted = member.admit_stream(dialer, from, to, &self.common);
+                admitted.map_err(Refused::Unknown)
             }
         }
     }
@@ -424,13 +424,13 @@ impl Driver {
         let is_alone = member
             .catalog()
             .is_none_or(|catalog| catalog.nodes().len() < 2);
-        let is_leading = member.lead().is_some() && member.has_other_voters();
+        let is_leading = member.is_leading() && member.has_other_voters();
         let is_empty = self
             .common
             .drained
             .as_ref()
             .is_some_and(|it| it.remaining == 0);
-        let Some(incarnation) = member.incarnation.filter(|_| !is_alone) else {
+        let Some(incarnation) = member.incarnation().filter(|_| !is_alone) else {
             draining.done = None;
             return;
         };
@@ -467,17 +467,31 @@ impl Driver {
 fn member(
     me: NodeId,
     stored: Stored,
-    common: &Common,
+    common: &mut Common,
     reports: &mpsc::UnboundedSender<Report>,
     first: &std_mpsc::SyncSender<Result<First, String>>,
 ) -> Phase {
-    match Member::new(me, stored, common, reports.clone()) {
+    match begin(me, stored, common, reports) {
         Ok(member) => Phase::Member(member),
         Err(reason) => {
             drop(first.send(Err(reason)));
             Phase::Failed
         }
     }
+}
+
+fn begin(
+    me: NodeId,
+    stored: Stored,
+    common: &mut Common,
+    reports: &mpsc::UnboundedSender<Report>,
+) -> Result<Member, String> {
+    let copy = CatalogFile::new(common.host.directory.disk.clone());
+    let state = stored.recovered.hard_state;
+    let writer = Writer::start(stored.log, state, copy, reports.clone());
+    let writer = writer.map_err(|error| format!("cannot start a thread: {error}"))?;
+    common.host.writer = Some(writer);
+    Member::new(me, stored.recovered, common)
 }
 
 fn accept(listener: std::net::TcpListener, events: mpsc::Sender<Event>) {

@@ -2,13 +2,14 @@
 //!
 //! In:  who is met, what they say. Out: [`Ended`], once.
 
-use super::forming::{Forming, Kept, Step, Word};
 use super::{Common, kept};
 use crate::clock;
 use crate::config::HostPort;
-use crate::peer::{Event, Message, Refused, Source, Target, Urgency};
+use crate::peer::{Event, Refused};
 use brickyard_control::message::{Join, Joined, ToLeader, ToNode};
 use brickyard_metadata::{ClusterId, NodeKey, Registered};
+use brickyard_node::forming::{Forming, Kept, Step, Word};
+use brickyard_node::{Message, Source, Target, Urgency};
 use brickyard_types::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -60,7 +61,7 @@ impl Founding {
         common: &mut Common,
     ) -> Self {
         for seed in &seeds {
-            common.peers.add_seed(seed);
+            common.host.peers.add_seed(seed);
         }
         let list: Vec<String> = seeds.iter().map(ToString::to_string).collect();
         tracing::info!(seeds = list.join(" "), expect, "looking for a cluster");
@@ -112,7 +113,7 @@ impl Founding {
                 self.met.insert(welcome.key, source);
             }
             Event::Refused(Target::Seed(address), Refused::Myself) => {
-                common.peers.drop_seed(&address);
+                common.host.peers.drop_seed(&address);
             }
             Event::Refused(target, refused) => {
                 let what = format!("{target:?} refuses this node: {refused}");
@@ -167,7 +168,7 @@ impl Founding {
                     self.hear_of(&status.knows, common);
                     if matches!(source, Source::Arrived(_)) {
                         let own = Message::Forming(Word::Status(self.forming.status()));
-                        common.peers.reply(&source, &own, Urgency::Normal);
+                        common.host.peers.reply(&source, &own, Urgency::Normal);
                     }
                     self.met.insert(status.key, source);
                 }
@@ -176,7 +177,7 @@ impl Founding {
             Message::ToNode(ToNode::Joined(joined)) => self.on_joined(joined, common),
             Message::ToNode(ToNode::NotLeader(it)) => {
                 if let Some((host, port)) = it.address {
-                    common.peers.add_seed(&HostPort { host, port });
+                    common.host.peers.add_seed(&HostPort { host, port });
                 }
             }
             // Raft's before the first catalog come again.
@@ -204,7 +205,7 @@ impl Founding {
             };
             let is_new = *key != self.me && !self.met.contains_key(key) && *port != 0;
             if is_new && self.hearsay.len() < HEARSAY_MAX && self.hearsay.insert(address.clone()) {
-                common.peers.add_seed(&address);
+                common.host.peers.add_seed(&address);
             }
         }
     }
@@ -232,11 +233,12 @@ impl Founding {
                 registration: common.registration.clone(),
             };
             let join = Message::ToLeader(ToLeader::Join(join));
-            common.peers.reply(source, &join, Urgency::Normal);
+            common.host.peers.reply(source, &join, Urgency::Normal);
         }
         let status = Message::Forming(Word::Status(self.forming.status()));
-        for target in common.peers.connected() {
+        for target in common.host.peers.connected() {
             common
+                .host
                 .peers
                 .reply(&Source::Dialed(target), &status, Urgency::Normal);
         }
@@ -247,7 +249,7 @@ impl Founding {
         for step in self.forming.take_steps() {
             match step {
                 Step::Keep(kept) => {
-                    if let Err(error) = kept::store(&common.directory.disk, &kept) {
+                    if let Err(error) = kept::store(&common.host.directory.disk, &kept) {
                         // What is not stored must not be said: nothing that follows is done.
                         tracing::error!(%error, "a promise to other nodes cannot be stored");
                         return;
@@ -256,6 +258,7 @@ impl Founding {
                 Step::Say(key, word) => {
                     if let Some(source) = self.met.get(&key) {
                         common
+                            .host
                             .peers
                             .reply(source, &Message::Forming(word), Urgency::Normal);
                     }

@@ -1,8 +1,6 @@
 //! How the node stands in its cluster, for HTTP and for whoever waits.
 
-use brickyard_routing::NodeId;
-use brickyard_types::Incarnation;
-use std::time::Duration;
+use brickyard_node::MemberView;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -24,26 +22,6 @@ impl Default for Standing {
     fn default() -> Self {
         Self::Founding("its start".to_owned())
     }
-}
-
-/// A member's.
-#[derive(Clone, Debug)]
-pub(crate) struct MemberView {
-    pub(crate) node: NodeId,
-    /// None: this life is not registered yet.
-    pub(crate) incarnation: Option<Incarnation>,
-    pub(crate) leader: Option<NodeId>,
-    pub(crate) term: u64,
-    pub(crate) voters: Vec<NodeId>,
-    pub(crate) learners: Vec<NodeId>,
-    pub(crate) connected: Vec<NodeId>,
-    /// Nodes that are not up, as the leader has it; others do not know.
-    pub(crate) down: Option<Vec<NodeId>>,
-    /// There is no other node, and no lease is needed.
-    pub(crate) is_alone: bool,
-    pub(crate) lease_left: Duration,
-    /// The oldest catalog that a brick acts by.
-    pub(crate) adopted: u64,
 }
 
 impl ClusterView {

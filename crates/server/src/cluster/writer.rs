@@ -7,12 +7,12 @@
 //! - A full disk is waited for: nothing is reported that is not stored.
 //! - A failed sync ends the process: what was promised may be lost.
 
-use super::storage::{entry, hard_state, snapshot};
 use crate::control::CatalogFile;
 use crate::fatal;
-use brickyard_consensus::Persist;
+use brickyard_consensus::{HardState, Persist};
 use brickyard_metadata::Catalog;
-use brickyard_store::{ControlHardState, ControlLog, ControlLogError, ControlState, OsDisk};
+use brickyard_node::{LogWriter, Report};
+use brickyard_store::{ControlLog, ControlLogError, OsDisk};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -28,15 +28,6 @@ enum Order {
     Persist(Persist),
     /// The catalog as it is now, for tools that look at the directory.
     Copy(Arc<Catalog>),
-}
-
-/// What it tells.
-#[derive(Debug)]
-pub(crate) enum Report {
-    /// Everything up to this number is stored.
-    Stored(u64),
-    /// The disk takes nothing now, and why; it is tried again.
-    Refused(String),
 }
 
 /// The driver's end. Dropped, the thread finishes what it has and ends.
@@ -59,14 +50,13 @@ impl Drop for Writer {
 impl Writer {
     pub(crate) fn start(
         log: ControlLog<OsDisk>,
-        state: ControlHardState,
+        state: HardState,
         copy: CatalogFile,
         reports: UnboundedSender<Report>,
     ) -> std::io::Result<Self> {
         let (orders, given) = channel();
         let writing = Writing {
-            log,
-            hard_state: state,
+            log: LogWriter::new(log, state),
             copy,
             reports,
         };
@@ -94,9 +84,7 @@ impl Writer {
 }
 
 struct Writing {
-    log: ControlLog<OsDisk>,
-    /// The last that was written: a snapshot takes it along.
-    hard_state: ControlHardState,
+    log: LogWriter<OsDisk>,
     copy: CatalogFile,
     reports: UnboundedSender<Report>,
 }
@@ -113,7 +101,7 @@ impl Writing {
                     Order::Persist(persist) => {
                         stored = Some(persist.number);
                         must_sync |= persist.must_sync;
-                        self.write(persist);
+                        self.write(&persist);
                     }
                     Order::Copy(catalog) => copy = Some(catalog),
                 }
@@ -140,29 +128,9 @@ impl Writing {
         }
     }
 
-    fn write(&mut self, persist: Persist) {
-        let Persist {
-            hard_state: state,
-            entries,
-            snapshot: base,
-            ..
-        } = persist;
-        if let Some(state) = state {
-            self.hard_state = hard_state(state);
-        }
-        let state = state.map(hard_state);
-        let entries: Vec<_> = entries.into_iter().map(entry).collect();
-        let whole = base.map(|base| ControlState {
-            hard_state: self.hard_state,
-            snapshot: Some(snapshot(base)),
-            entries: entries.clone(),
-        });
+    fn write(&mut self, persist: &Persist) {
         loop {
-            let written = match &whole {
-                Some(whole) => self.log.replace(whole),
-                None => self.log.append(state, &entries),
-            };
-            match written {
+            match self.log.write(persist) {
                 Err(error @ (ControlLogError::Full { .. } | ControlLogError::Io { .. })) => {
                     tracing::error!(%error, "the control log cannot be written; trying again");
                     drop(self.reports.send(Report::Refused(error.to_string())));

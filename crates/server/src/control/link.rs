@@ -2,10 +2,9 @@
 
 use crate::peer::dial::Stream;
 use crate::wake::Waker;
-use brickyard_brick::{ControlReply, ControlRequest};
-use brickyard_metadata::Catalog;
+use brickyard_brick::ControlRequest;
+use brickyard_node::ToBrick;
 use brickyard_routing::Seat;
-use brickyard_types::{Incarnation, Instant};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,23 +17,10 @@ const TO_LOOP_MAX: usize = 256;
 /// What the control thread tells a loop.
 #[derive(Debug)]
 pub(crate) enum ToLoop {
-    /// The answer to a request.
-    Reply(u64, ControlReply),
-    /// The catalog changed.
-    Catalog(Arc<Catalog>),
-    /// This life of the node has that number; before the first catalog that names it.
-    Registered(Incarnation),
-    /// The brick may act until then, once it acts by that version of the catalog.
-    Lease {
-        /// Until when; 0: not any more.
-        until: Instant,
-        /// From which version of the catalog on.
-        version: u64,
-    },
+    /// Something that the brick hears as it is.
+    Brick(ToBrick),
     /// A stream between this brick and another node's.
     Peer(Stream),
-    /// What does the log hold?
-    WantClaims(u64),
     /// Take no more work; say when what there is is done.
     Drain,
     /// End.

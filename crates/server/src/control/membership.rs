@@ -1,6 +1,7 @@
 //! The cluster in `/status`: its nodes, its leader, this node's place in it.
 
-use crate::cluster::view::{ClusterView, MemberView, Standing};
+use crate::cluster::view::{ClusterView, Standing};
+use brickyard_node::MemberView;
 use brickyard_metadata::{Catalog, Node};
 use brickyard_routing::NodeId;
 use serde_json::{Value, json};

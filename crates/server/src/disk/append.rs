@@ -3,16 +3,14 @@
 //! In:  [`AppendOrder`]s from the loop. Out: [`AppendReport`]s to the loop, in order; positions and
 //!      full segments to the sync thread; to the read thread, how far the log is whole.
 //!
-//! Invariant: after a batch failed, no batch that the brick made before it heard of the failure is
-//! written: its operations may have been decided against the failed ones. The brick stamps every
-//! batch with its epoch and begins a new one when it hears of a failure; this thread refuses the
-//! rest of an epoch.
+//! Not here: what is written and what is refused (`node`).
 
 use super::sync::Progress;
 use super::timing::DiskStats;
 use crate::queue::{self, Reports};
 use brickyard_brick::{Append, BatchId};
-use brickyard_store::{AppendError, Appender, Disk, Purpose};
+use brickyard_node::disk::{Appending, Outcome};
+use brickyard_store::{AppendError, Disk};
 use brickyard_types::{Position, SegmentId};
 use rtrb::Consumer;
 use std::sync::Arc;
@@ -43,13 +41,11 @@ pub(super) enum AppendReport {
 }
 
 pub(super) struct AppendThread<D: Disk> {
-    pub(super) appender: Appender<D>,
+    pub(super) log: Appending<D>,
     pub(super) orders: Consumer<AppendOrder>,
     pub(super) reports: Reports<AppendReport>,
     pub(super) progress: Arc<Progress<D>>,
     pub(super) stats: Arc<DiskStats>,
-    /// Epochs up to this one are refused, for this reason.
-    pub(super) refused_epoch: Option<(u64, String)>,
     /// The last batch was refused: said once, not for every batch of a busy client.
     pub(super) is_refusing: bool,
 }
@@ -62,77 +58,60 @@ impl<D: Disk> AppendThread<D> {
                 AppendOrder::Batch(append) => self.append(&append),
                 AppendOrder::Checkpoint(token) => {
                     self.roll();
-                    self.progress.on_checkpoint(token, self.appender.end());
+                    self.progress.on_checkpoint(token, self.log.appender.end());
                 }
                 AppendOrder::Sync(token) => {
-                    self.progress.on_checkpoint(token, self.appender.end());
+                    self.progress.on_checkpoint(token, self.log.appender.end());
                 }
             }
         }
-        self.progress.close(self.appender.end());
+        self.progress.close(self.log.appender.end());
         self.progress.wait_until_synced();
         // Best effort: without the mark, only the next start's judgement of a torn tail is coarser.
-        if let Err(error) = self.appender.mark_synced() {
+        if let Err(error) = self.log.appender.mark_synced() {
             tracing::debug!(%error, "the log ends without a mark");
         }
     }
 
     fn append(&mut self, append: &Append) {
-        if let Some((refused, reason)) = &self.refused_epoch
-            && append.epoch <= *refused
-        {
-            let reason = reason.clone();
-            self.reports.give(AppendReport::Failed {
-                id: append.id,
-                reason,
-            });
+        let id = append.id;
+        if let Some(reason) = self.log.refusal(append) {
+            let reason = reason.to_owned();
+            self.reports.give(AppendReport::Failed { id, reason });
             return;
         }
-        let purpose = if append.frees_space {
-            Purpose::Reclaim
-        } else {
-            Purpose::Store
-        };
         let started = Instant::now();
-        let result = self.appender.append(&append.bytes, purpose);
+        let outcome = self.log.append(append);
         self.stats.append.add(started.elapsed());
         // Before the loop hears of the batch: it may have it read at once.
-        self.progress.set_end(self.appender.end());
+        self.progress.set_end(self.log.appender.end());
         self.pass_on_rolled();
-        match result {
-            Ok(appended) => {
+        match outcome {
+            Outcome::Appended(appended) => {
                 if std::mem::take(&mut self.is_refusing) {
                     tracing::info!("the log takes writes again");
                 }
-                let (id, position) = (append.id, appended.start);
+                let position = appended.start;
                 self.reports.give(AppendReport::Appended { id, position });
                 let bytes = append.bytes.len();
                 self.progress
                     .on_written(id, appended.end, bytes, append.sync);
             }
-            Err(AppendError::Poisoned(poisoned)) => {
-                self.reports
-                    .give(AppendReport::Poisoned(poisoned.to_string()));
-            }
-            Err(error) => {
+            Outcome::Poisoned(reason) => self.reports.give(AppendReport::Poisoned(reason)),
+            Outcome::Failed(reason) => {
                 self.stats.append_failures.fetch_add(1, Relaxed);
-                let reason = error.to_string();
                 if !std::mem::replace(&mut self.is_refusing, true) {
-                    tracing::error!(%error, "the log refuses writes; reads go on");
+                    tracing::error!(error = reason, "the log refuses writes; reads go on");
                 }
-                self.refused_epoch = Some((append.epoch, reason.clone()));
-                self.reports.give(AppendReport::Failed {
-                    id: append.id,
-                    reason,
-                });
+                self.reports.give(AppendReport::Failed { id, reason });
             }
         }
     }
 
     /// Ends the active segment, so that the sync of a checkpoint seals it.
     fn roll(&mut self) {
-        let result = self.appender.roll();
-        self.progress.set_end(self.appender.end());
+        let result = self.log.appender.roll();
+        self.progress.set_end(self.log.appender.end());
         self.pass_on_rolled();
         match result {
             Ok(()) => {}
@@ -146,7 +125,7 @@ impl<D: Disk> AppendThread<D> {
     }
 
     fn pass_on_rolled(&mut self) {
-        while let Some(rolled) = self.appender.take_rolled() {
+        while let Some(rolled) = self.log.appender.take_rolled() {
             let (sealed, bytes) = (rolled.segment(), u64::from(rolled.bytes()));
             self.progress.on_rolled(rolled);
             self.reports.give(AppendReport::Rolled { sealed, bytes });

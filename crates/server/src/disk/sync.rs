@@ -16,10 +16,11 @@
 use super::timing::DiskStats;
 use crate::queue::Reports;
 use brickyard_brick::BatchId;
-use brickyard_store::{Disk, HintJob, Poisoned, Rolled, Syncer};
+use brickyard_node::disk::Syncing;
+use brickyard_store::{Disk, HintJob, Poisoned, Rolled};
 use brickyard_types::{Position, SegmentId};
 use rtrb::Consumer;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -35,9 +36,6 @@ pub(super) enum SyncReport {
     Checkpointed(u64),
     Poisoned(String),
 }
-
-/// Segments that are deleted between two looks for something to sync: unlinking large files takes time.
-const DELETES_AT_ONCE: usize = 32;
 
 /// What was written and not yet synced. Shared by the append and the sync thread; the loop never
 /// takes its lock.
@@ -194,17 +192,13 @@ fn pack(position: Position) -> u64 {
 const HOLD_MAX: Duration = Duration::from_millis(1);
 
 pub(super) struct SyncThread<D: Disk> {
-    pub(super) syncer: Syncer<D>,
+    pub(super) log: Syncing<D>,
     pub(super) progress: Arc<Progress<D>>,
     pub(super) deletes: Consumer<SegmentId>,
     pub(super) reports: Reports<SyncReport>,
     pub(super) hints: SyncSender<HintJob<D>>,
     pub(super) interval: Duration,
     pub(super) stats: Arc<DiskStats>,
-    /// Full segments without a footer yet: a full disk may delay it.
-    pub(super) unsealed: BTreeSet<SegmentId>,
-    /// Segments to delete, in order, once they are sealed.
-    pub(super) postponed: Vec<SegmentId>,
 }
 
 /// What the sync thread found to do.
@@ -289,31 +283,16 @@ impl<D: Disk> SyncThread<D> {
     /// Deletes a few of the segments that are to go, with one sync; true if there are more.
     fn delete(&mut self) -> Result<bool, Poisoned> {
         while let Ok(segment) = self.deletes.pop() {
-            self.postponed.push(segment);
+            self.log.postpone(segment);
         }
-        if self.postponed.is_empty() {
+        if !self.log.has_deletes() {
             return Ok(false);
         }
         // The loop may have heard of a full segment, and found it dead, before this thread looked.
         for rolled in self.progress.lock().rolled.drain(..) {
-            self.unsealed.insert(rolled.segment());
-            self.syncer.add_rolled(rolled);
+            self.log.add_rolled(rolled);
         }
-        // In order but for those that are not sealed yet: segments are sealed in order, so what is passed
-        // over can hold nothing that a segment which goes before it has hidden.
-        let mut ready = Vec::new();
-        self.postponed.retain(|segment| {
-            let is_ready = ready.len() < DELETES_AT_ONCE && !self.unsealed.contains(segment);
-            if is_ready {
-                ready.push(*segment);
-            }
-            !is_ready
-        });
-        self.syncer.delete_segments(&ready)?;
-        for segment in &ready {
-            tracing::debug!(segment = segment.0, "segment deleted");
-        }
-        Ok(ready.len() == DELETES_AT_ONCE)
+        self.log.delete()
     }
 
     fn look(&mut self, due: &mut Option<Instant>, hold_until: Instant) -> Work {
@@ -321,8 +300,7 @@ impl<D: Disk> SyncThread<D> {
         state.is_holding = false;
         // Under the same lock as the position below, which may be in the segment behind them.
         for rolled in state.rolled.drain(..) {
-            self.unsealed.insert(rolled.segment());
-            self.syncer.add_rolled(rolled);
+            self.log.add_rolled(rolled);
         }
         if state.is_dirty && due.is_none() {
             *due = Some(Instant::now() + self.interval);
@@ -360,14 +338,13 @@ impl<D: Disk> SyncThread<D> {
     /// How long it took.
     fn sync(&mut self, id: BatchId, end: Position) -> Result<Duration, Poisoned> {
         let started = Instant::now();
-        self.syncer.sync(end)?;
+        let jobs = self.log.sync(end)?;
         let took = started.elapsed();
         self.stats.sync.add(took);
         self.progress.synced.store(id.0, Ordering::Release);
         self.reports.wake();
-        while let Some(job) = self.syncer.take_hint_job() {
+        for job in jobs {
             let segment = job.segment();
-            self.unsealed.remove(&segment);
             if self.hints.try_send(job).is_err() {
                 // It only makes the next start read this segment in full.
                 tracing::debug!(

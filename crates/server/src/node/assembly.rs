@@ -6,7 +6,6 @@
 use super::brick_thread::{BrickThread, Ports};
 use super::data::{self, Data};
 use super::{Address, Addresses, StartError, shared};
-use crate::cluster::First;
 use crate::config::Config;
 use crate::control::{self, Authenticator, Notices, Opened, Running, link};
 use crate::disk::{DiskStats, HintThread};
@@ -14,6 +13,7 @@ use crate::driver::WAKER;
 use crate::listener::{Listener, Reserved};
 use crate::wake::Waker;
 use crate::{descriptors, fatal, handout, mesh};
+use brickyard_node::First;
 use brickyard_store::OsDisk;
 use mio::Poll;
 use std::sync::{Arc, mpsc as std_mpsc};

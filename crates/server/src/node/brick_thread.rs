@@ -2,17 +2,18 @@
 //!
 //! The log is read on the thread that will serve, so that the tables' memory is its own.
 
+use crate::clock;
 use crate::control::ControlLink;
 use crate::disk::{self, DiskSetup, DiskStats};
 use crate::driver::Driver;
 use crate::handout::{self, Handout};
 use crate::listener::Listener;
 use crate::mesh::Endpoint;
-use crate::recovery::{self, RecoveredBrick};
 use crate::wake::Waker;
 use brickyard_brick::shared::Shared;
 use brickyard_brick::{Config as BrickConfig, Forward};
 use brickyard_metadata::Catalog;
+use brickyard_node::recovery::{self, RecoveredBrick};
 use brickyard_store::{self as store, HintJob, OsDisk};
 use brickyard_types::{BrickId, Incarnation};
 use mio::Poll;
@@ -62,7 +63,8 @@ impl BrickThread {
             catalog: Arc::clone(&self.catalog),
             seed: seed(),
         };
-        let recovered = recovery::recover(&self.disk, &self.store, &self.catalog, make);
+        let now = || (clock::now(), clock::unix());
+        let recovered = recovery::recover(&self.disk, &self.store, &self.catalog, now, make);
         let RecoveredBrick { brick, opened } = match recovered {
             Ok(recovered) => {
                 let damages = recovered.opened.report.damages.iter();
@@ -116,5 +118,5 @@ impl BrickThread {
 
 /// Random bits for eviction and RANDOMKEY; the clock does where the system has none.
 fn seed() -> u64 {
-    super::data::random().map_or_else(|_| crate::clock::now().0, u64::from_le_bytes)
+    super::data::random().map_or_else(|_| clock::now().0, u64::from_le_bytes)
 }

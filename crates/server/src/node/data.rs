@@ -5,9 +5,11 @@
 
 use super::registration::registration;
 use super::{Addresses, StartError};
-use crate::cluster::{self, Directory, First, Stored, forming::Kept};
+use crate::cluster::{self, Stored};
 use crate::config::Config;
 use crate::random;
+use brickyard_node::First;
+use brickyard_node::forming::Kept;
 use brickyard_metadata::{Catalog, DEFAULT_TABLE, Node, NodeKey, Registration};
 use brickyard_store::{self as store, Create, DataDir, Disk as _, OsDisk};
 use brickyard_types::{BrickId, TableAttributes};
@@ -87,7 +89,7 @@ impl Data {
         if self.stored.is_none() && config.join.0.is_empty() {
             let made = cluster::genesis(registration.clone(), default_attributes(config));
             let catalog = made.map_err(StartError::Cluster)?;
-            let directory = Directory::of(&self.directory);
+            let directory = cluster::directory_of(&self.directory);
             self.stored = Some(cluster::found(&directory, &catalog)?);
             let directory = self.directory.path().display();
             tracing::info!(%directory, bricks = self.bricks, "data directory made");

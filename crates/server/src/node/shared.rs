@@ -2,7 +2,6 @@
 
 use super::data::{self, Data};
 use super::{Addresses, StartError};
-use crate::cluster::First;
 use crate::config::{Config, UserEntry};
 use crate::{clock, control};
 use brickyard_brick::settings::Settings;
@@ -10,6 +9,7 @@ use brickyard_brick::shared::{BrickAddress, ProcessStats, Shared};
 use brickyard_brick::stats::Stats;
 use brickyard_brick::users::{Grant, Rights, User, Users};
 use brickyard_metadata::brick_name;
+use brickyard_node::First;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
 /// What Redis clients are told. Below 8, since clients then expect commands that came with it.

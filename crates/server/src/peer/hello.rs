@@ -173,7 +173,7 @@ impl Answer {
 fn first_frame(content: &impl Serialize) -> Vec<u8> {
     let mut body = MAGIC.to_vec();
     body.extend_from_slice(&VERSION.to_le_bytes());
-    body.extend(super::message::encode(content));
+    body.extend(brickyard_node::encode(content));
     frame::frame(&body)
 }
 

@@ -3,6 +3,7 @@
 //! Everything on these connections is repeated by whoever needs it, so what does not fit is dropped: the
 //! oldest first, since newer ones say the same or more.
 
+use brickyard_node::Urgency;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use tokio::sync::Notify;
@@ -12,15 +13,6 @@ const FRAMES_MAX: usize = 1024;
 
 /// Bytes that may wait, apart from one frame that may be longer.
 const BYTES_MAX: usize = 32 << 20;
-
-/// Which frames go first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Urgency {
-    /// Leases: they run out.
-    High,
-    /// Everything else.
-    Normal,
-}
 
 /// See the module.
 #[derive(Debug, Default)]

@@ -2,10 +2,10 @@
 
 use super::frame::{self, HELLO_BYTES_MAX, MESSAGE_BYTES_MAX};
 use super::hello::Unreadable;
-use super::{Answer, Event, Events, Introduction, Kind, Lane, Message, Refused, Source};
+use super::{Answer, Event, Events, Introduction, Kind, Lane, Refused};
 use crate::config::HostPort;
 use brickyard_metadata::NodeKey;
-use brickyard_routing::NodeId;
+use brickyard_node::{Message, Source, Target};
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
@@ -27,15 +27,6 @@ const WRITE: Duration = Duration::from_secs(10);
 /// Between two attempts.
 const RETRY: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(1);
-
-/// Who is dialed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Target {
-    /// A member of the cluster.
-    Node(NodeId),
-    /// Whoever answers there.
-    Seed(HostPort),
-}
 
 /// The connection; it ends when this is dropped.
 #[derive(Debug)]

@@ -1,23 +1,15 @@
 //! All connections of the control plane: to members, to whoever may know of a cluster, from others.
 
 use super::outgoing::Outgoing;
-use super::{Arrived, Event, Events, Hello, Introduction, Lane, Message, Target, Urgency};
+use super::{Arrived, Event, Events, Hello, Introduction, Lane, frame};
 use crate::config::HostPort;
 use brickyard_metadata::Catalog;
+use brickyard_node::{Message, Source, Target, Urgency, peer_address};
 use brickyard_routing::NodeId;
 use brickyard_types::Incarnation;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// Where a message came from, and where its answer goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// A connection that this node made.
-    Dialed(Target),
-    /// One that another made.
-    Arrived(u64),
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -154,7 +146,7 @@ impl Peers {
         // on the connection that the leader made.
         let lane = dialed.map(|it| &it.lane).or_else(|| self.lane_from(to));
         if let Some(lane) = lane {
-            lane.push(message.frame(), urgency);
+            lane.push(frame::frame(&message.encode()), urgency);
         }
         lane.is_some()
     }
@@ -174,7 +166,7 @@ impl Peers {
             Source::Arrived(id) => self.arrived.get(id).map(|(_, lane)| Rc::clone(lane)),
         };
         if let Some(lane) = lane {
-            lane.push(message.frame(), urgency);
+            lane.push(frame::frame(&message.encode()), urgency);
         }
     }
 
@@ -187,19 +179,4 @@ impl Peers {
             .chain(seeds.map(|(address, _)| Target::Seed(address.clone())))
             .collect()
     }
-
-    /// Members that this node is connected to.
-    pub(crate) fn connected_members(&self) -> impl Iterator<Item = NodeId> {
-        let members = self.members.iter();
-        members.filter(|(_, it)| it.is_connected).map(|(id, _)| *id)
-    }
-}
-
-/// Where other nodes reach a node; `None` if they cannot.
-pub(crate) fn peer_address(catalog: &Catalog, node: NodeId) -> Option<HostPort> {
-    let addresses = &catalog.node(node)?.registration.addresses;
-    (addresses.peer_port != 0).then(|| HostPort {
-        host: addresses.host.clone(),
-        port: addresses.peer_port,
-    })
 }

@@ -8,7 +8,87 @@
 //! unsynced tail is as good as a synced one. After a reboot it may be short. That knowledge must not
 //! be lost by storing the new boot id too early (PROTOCOL rule 13), so both lines are one atomic write.
 
+use crate::config::PageCache;
+use crate::disk::{Disk, read_file, replace_file};
+use brickyard_types::sabotage::{self, Bug};
+use std::io;
+
+const NAME: &str = "BOOT";
+
 const UNKNOWN: &str = "unknown";
+
+/// What a directory knows of the boots of its machine, and so whether what was written without a sync is there.
+#[derive(Clone, Debug)]
+pub struct BootNote {
+    /// The kernel's boot id now; `None` where there is none.
+    pub(super) now: Option<String>,
+    /// What the file says; `None`: nothing that can be believed.
+    boot: Option<Boot>,
+}
+
+impl BootNote {
+    /// Reads the note of a directory, which may be a new one; `now` is the kernel's boot id.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn load<D: Disk>(disk: &D, is_new: bool, now: Option<String>) -> io::Result<Self> {
+        let boot = match read_file(disk, NAME) {
+            Ok(bytes) => std::str::from_utf8(&bytes).ok().and_then(Boot::decode),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                is_new.then(Boot::of_new_directory)
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Self { now, boot })
+    }
+
+    /// Whether writes that were not synced can have been lost since the last process.
+    #[must_use]
+    pub fn page_cache(&self) -> PageCache {
+        let stored = self.boot.as_ref().and_then(|boot| boot.id.as_deref());
+        match &self.now {
+            Some(now) if stored == Some(now) => PageCache::Intact,
+            _ => PageCache::MaybeLost,
+        }
+    }
+
+    /// Whether the tail of the logs may be missing something that was acknowledged without a sync.
+    #[must_use]
+    pub fn is_tail_unsure(&self) -> bool {
+        let was_unsure = self.boot.as_ref().is_none_or(|boot| boot.is_tail_unsure);
+        let stored = self.boot.as_ref();
+        was_unsure || stored.is_some_and(|boot| boot.id.is_some() && boot.id != self.now)
+    }
+
+    /// Notes that every log was opened in this boot, and so is synced and cut.
+    ///
+    /// # Errors
+    /// Whatever the operating system says; the old note is then still there.
+    pub fn confirm_boot<D: Disk>(&mut self, disk: &D) -> io::Result<()> {
+        self.write(
+            disk,
+            self.is_tail_unsure() && !sabotage::is(Bug::BootStoredFirst),
+        )
+    }
+
+    /// Notes that the tail is whole.
+    ///
+    /// # Errors
+    /// Whatever the operating system says; the tail then stays unsure.
+    pub fn confirm_tail<D: Disk>(&mut self, disk: &D) -> io::Result<()> {
+        self.write(disk, false)
+    }
+
+    fn write<D: Disk>(&mut self, disk: &D, is_tail_unsure: bool) -> io::Result<()> {
+        let boot = Boot {
+            id: self.now.clone(),
+            is_tail_unsure,
+        };
+        replace_file(disk, NAME, boot.encode().as_bytes())?;
+        self.boot = Some(boot);
+        Ok(())
+    }
+}
 
 /// What the file says.
 #[derive(Clone, Debug, PartialEq, Eq)]

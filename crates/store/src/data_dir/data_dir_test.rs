@@ -71,7 +71,7 @@ fn page_cache_is_believed_only_within_one_boot() {
     drop(first);
 
     let again = open(directory.path()).unwrap();
-    let expected = match again.boot_now {
+    let expected = match again.boot.now {
         Some(_) => PageCache::Intact,
         None => PageCache::MaybeLost,
     };
@@ -84,18 +84,18 @@ fn boot_13_tail_stays_unsure_until_it_is_confirmed() {
     // Power cut; started on boot 2 and killed; started again on boot 2: equal ids prove nothing.
     let directory = tempfile::tempdir().unwrap();
     let mut first = open(directory.path()).unwrap();
-    first.boot_now = Some("boot-1".to_owned());
+    first.boot.now = Some("boot-1".to_owned());
     first.confirm_boot().unwrap();
     drop(first);
 
     let mut second = open(directory.path()).unwrap();
-    second.boot_now = Some("boot-2".to_owned());
+    second.boot.now = Some("boot-2".to_owned());
     assert!(second.is_tail_unsure());
     second.confirm_boot().unwrap();
     drop(second);
 
     let mut third = open(directory.path()).unwrap();
-    third.boot_now = Some("boot-2".to_owned());
+    third.boot.now = Some("boot-2".to_owned());
     assert_eq!(third.page_cache(), PageCache::Intact);
     assert!(third.is_tail_unsure());
     third.confirm_tail().unwrap();

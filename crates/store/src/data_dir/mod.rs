@@ -25,9 +25,8 @@ use crate::config::PageCache;
 use crate::disk::{Disk, replace_file};
 use crate::os_disk::OsDisk;
 use crate::segment::header::DirectoryId;
-use boot::Boot;
+pub use boot::BootNote;
 use brickyard_types::BrickId;
-use brickyard_types::sabotage::{self, Bug};
 use rustix::fs::{FlockOperation, flock};
 use stamp::Stamp;
 use std::fmt;
@@ -68,9 +67,7 @@ pub struct DataDir {
     path: PathBuf,
     disk: OsDisk,
     stamp: Stamp,
-    /// The kernel's boot id now; `None` where there is none.
-    boot_now: Option<String>,
-    boot: Option<Boot>,
+    boot: BootNote,
     /// Held, never read.
     _lock: File,
 }
@@ -104,15 +101,9 @@ impl DataDir {
                 std::fs::read_to_string(path.join(FORMAT)).map_err(failed("read", FORMAT))?;
             Stamp::decode(&text).map_err(|error| error.at(path.join(FORMAT)))?
         };
-        let boot = match std::fs::read_to_string(path.join(BOOT)) {
-            Ok(text) => Boot::decode(&text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                is_new.then(Boot::of_new_directory)
-            }
-            Err(error) => return Err(failed("read", BOOT)(error)),
-        };
+        let boot = BootNote::load(&disk, is_new, boot::read_boot_id());
+        let boot = boot.map_err(failed("read", BOOT))?;
         Ok(Self {
-            boot_now: boot::read_boot_id(),
             path,
             disk,
             stamp,
@@ -149,23 +140,14 @@ impl DataDir {
     /// [`crate::Config::page_cache`].
     #[must_use]
     pub fn page_cache(&self) -> PageCache {
-        let stored = self.boot.as_ref().and_then(|boot| boot.id.as_deref());
-        match &self.boot_now {
-            Some(now) if stored == Some(now) => PageCache::Intact,
-            _ => PageCache::MaybeLost,
-        }
+        self.boot.page_cache()
     }
 
     /// Whether the tail of the logs may be missing something that was acknowledged without a sync: the
     /// machine stopped since, and no primary has confirmed the tail yet (PROTOCOL rule 13).
     #[must_use]
     pub fn is_tail_unsure(&self) -> bool {
-        let was_unsure = self.boot.as_ref().is_none_or(|boot| boot.is_tail_unsure);
-        was_unsure
-            || self
-                .boot
-                .as_ref()
-                .is_some_and(|boot| boot.id.is_some() && boot.id != self.boot_now)
+        self.boot.is_tail_unsure()
     }
 
     /// Notes that every brick's log was opened in this boot of the machine, and so is synced and cut.
@@ -176,7 +158,8 @@ impl DataDir {
     /// # Errors
     /// Whatever the operating system says; the old note is then still there.
     pub fn confirm_boot(&mut self) -> Result<(), DataDirError> {
-        self.write_boot(self.is_tail_unsure() && !sabotage::is(Bug::BootStoredFirst))
+        let failed = DataDirError::io("write", self.path.join(BOOT));
+        self.boot.confirm_boot(&self.disk).map_err(failed)
     }
 
     /// Notes that the tail is whole: every partition was promoted to in-sync again, or there is no
@@ -185,7 +168,8 @@ impl DataDir {
     /// # Errors
     /// Whatever the operating system says; the tail then stays unsure.
     pub fn confirm_tail(&mut self) -> Result<(), DataDirError> {
-        self.write_boot(false)
+        let failed = DataDirError::io("write", self.path.join(BOOT));
+        self.boot.confirm_tail(&self.disk).map_err(failed)
     }
 
     /// The directory of a brick's log, made if it is missing.
@@ -219,17 +203,6 @@ impl DataDir {
         let mut bricks: Vec<_> = names.iter().filter_map(|name| parse_brick(name)).collect();
         bricks.sort();
         Ok(bricks)
-    }
-
-    fn write_boot(&mut self, is_tail_unsure: bool) -> Result<(), DataDirError> {
-        let boot = Boot {
-            id: self.boot_now.clone(),
-            is_tail_unsure,
-        };
-        replace_file(&self.disk, BOOT, boot.encode().as_bytes())
-            .map_err(DataDirError::io("write", self.path.join(BOOT)))?;
-        self.boot = Some(boot);
-        Ok(())
     }
 }
 

@@ -2,15 +2,16 @@
 //!
 //! In:  what nodes tell the leader. Out: proposals, rounds, messages; which node was taken in.
 
-use super::agreement::Agreement;
-use super::entry::Entry;
-use super::{Common, register};
-use crate::clock;
-use crate::peer::{Message, Source, Urgency};
+use crate::agreement::Agreement;
+use crate::entry::Entry;
+use crate::host::{Common, Host, Source, Urgency, peer_address};
+use crate::message::Message;
+use crate::register;
 use brickyard_control::message::{Changed, Join, Joined, NotLeader, ToLeader, ToNode};
 use brickyard_control::{Controller, Heard, Output, ProposalToken, RoundToken};
 use brickyard_metadata::{Catalog, Outcome, Registered};
 use brickyard_routing::NodeId;
+use brickyard_types::Instant;
 use std::sync::Arc;
 
 /// Somebody who asked to be taken in.
@@ -33,14 +34,14 @@ pub(crate) struct Lead {
 pub(crate) type Own = Vec<ToNode>;
 
 impl Lead {
-    pub(crate) fn new(
-        common: &Common,
+    pub(crate) fn new<H: Host>(
+        common: &Common<H>,
         me: NodeId,
         agreement: &Agreement,
         catalog: Arc<Catalog>,
         consensus: &brickyard_consensus::Config,
     ) -> Self {
-        let (term, now) = (agreement.term(), clock::now());
+        let (term, now) = (agreement.term(), common.host.now());
         tracing::info!(term, node = me.0, "this node leads the control plane");
         let membership = agreement.membership(consensus);
         let config = common.control.clone();
@@ -61,15 +62,15 @@ impl Lead {
     }
 
     /// A node says something; it may be this one.
-    pub(crate) fn on_message(
+    pub(crate) fn on_message<H: Host>(
         &mut self,
         from: Option<NodeId>,
         source: Option<&Source>,
         message: ToLeader,
-        common: &mut Common,
+        common: &mut Common<H>,
         agreement: &mut Agreement,
     ) {
-        let now = clock::now();
+        let now = common.host.now();
         let controller = &mut self.controller;
         match message {
             ToLeader::Lease(request) if Some(request.node) == from => {
@@ -120,11 +121,16 @@ impl Lead {
         }
     }
 
-    fn answer(&mut self, source: Option<&Source>, common: &mut Common, message: ToNode) {
+    fn answer<H: Host>(
+        &mut self,
+        source: Option<&Source>,
+        common: &mut Common<H>,
+        message: ToNode,
+    ) {
         match source {
             Some(source) => {
                 common
-                    .peers
+                    .host
                     .reply(source, &Message::ToNode(message), Urgency::Normal);
             }
             // Its own: the caller polls for it.
@@ -132,11 +138,11 @@ impl Lead {
         }
     }
 
-    fn on_join(
+    fn on_join<H: Host>(
         &mut self,
         join: Join,
         source: &Source,
-        common: &mut Common,
+        common: &mut Common<H>,
         agreement: &mut Agreement,
     ) {
         let Some(catalog) = agreement.catalog() else {
@@ -176,19 +182,19 @@ impl Lead {
     }
 
     /// An entry was applied here.
-    pub(crate) fn on_applied(
+    pub(crate) fn on_applied<H: Host>(
         &mut self,
         entry: &Entry,
         outcome: &Outcome,
         catalog: &Catalog,
-        common: &mut Common,
+        common: &mut Common<H>,
     ) {
         match entry {
             Entry::Decided {
                 by: (term, token), ..
             } if *term == self.term => {
                 self.controller
-                    .on_outcome(clock::now(), ProposalToken(*token), outcome);
+                    .on_outcome(common.host.now(), ProposalToken(*token), outcome);
             }
             Entry::Register(registration) => {
                 let outcome = outcome.as_ref().map_err(Clone::clone);
@@ -200,7 +206,7 @@ impl Lead {
                 for it in self.joining.extract_if(.., is_meant) {
                     let joined = joined(registration.run, catalog, registered.clone());
                     common
-                        .peers
+                        .host
                         .reply(&it.source, &Message::ToNode(joined), Urgency::Normal);
                 }
             }
@@ -208,29 +214,29 @@ impl Lead {
         }
     }
 
-    pub(crate) fn on_catalog(&mut self, catalog: Arc<Catalog>) {
-        self.controller.on_catalog(clock::now(), catalog);
+    pub(crate) fn on_catalog(&mut self, now: Instant, catalog: Arc<Catalog>) {
+        self.controller.on_catalog(now, catalog);
     }
 
-    pub(crate) fn on_round(&mut self, round: u64, is_confirmed: bool) {
+    pub(crate) fn on_round(&mut self, now: Instant, round: u64, is_confirmed: bool) {
         let token = RoundToken(round);
         if is_confirmed {
-            self.controller.on_quorum(clock::now(), token);
+            self.controller.on_quorum(now, token);
         } else {
             self.controller.on_quorum_lost(token);
         }
     }
 
     /// Does what is due; what is for this very node is returned.
-    pub(crate) fn run(
+    pub(crate) fn run<H: Host>(
         &mut self,
         me: NodeId,
-        common: &mut Common,
+        common: &mut Common<H>,
         agreement: &mut Agreement,
         heard: &mut Heard,
         consensus: &brickyard_consensus::Config,
     ) -> Own {
-        let now = clock::now();
+        let now = common.host.now();
         self.controller
             .on_membership(agreement.membership(consensus));
         self.controller.run(now);
@@ -260,7 +266,7 @@ impl Lead {
                         ToNode::Grant(_) => Urgency::High,
                         _ => Urgency::Normal,
                     };
-                    common.peers.send(to, &Message::ToNode(message), urgency);
+                    common.host.send(to, &Message::ToNode(message), urgency);
                 }
             }
         }
@@ -278,7 +284,7 @@ fn joined(run: u64, catalog: &Catalog, outcome: Result<Registered, String>) -> T
 }
 
 /// What a node that does not lead tells whoever takes it for the leader.
-pub(crate) fn not_leader(agreement: &Agreement, common: &Common) -> ToNode {
+pub(crate) fn not_leader<H>(agreement: &Agreement, common: &Common<H>) -> ToNode {
     let leader = agreement.leader();
     let address = |node: NodeId| {
         let catalog = agreement.catalog()?;
@@ -286,7 +292,7 @@ pub(crate) fn not_leader(agreement: &Agreement, common: &Common) -> ToNode {
         if own == Some(node) {
             return None;
         }
-        let address = crate::peer::peers::peer_address(catalog, node)?;
+        let address = peer_address(catalog, node)?;
         Some((address.host, address.port))
     };
     ToNode::NotLeader(NotLeader {

@@ -2,10 +2,10 @@
 //!
 //! In:  messages of other nodes, ticks, proposals, reports of the disk. Out: [`Happened`], in order.
 
-use super::entry::Entry;
-use super::writer::{Report, Writer};
-use super::{node_id, raft_id};
-use brickyard_consensus::{Change, Consensus, Output, Refused};
+use crate::entry::Entry;
+use crate::log_writer::Report;
+use crate::{node_id, raft_id};
+use brickyard_consensus::{Change, Consensus, Output, Persist, Refused};
 use brickyard_control::{Membership, MembershipChange};
 use brickyard_metadata::{Catalog, Outcome};
 use brickyard_routing::NodeId;
@@ -15,6 +15,8 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "few at a time, and none is kept")]
 pub(crate) enum Happened {
+    /// To be stored; what is said of it comes after.
+    Persist(Persist),
     /// To be sent to a node.
     Send(NodeId, Vec<u8>),
     /// An entry was applied.
@@ -27,6 +29,8 @@ pub(crate) enum Happened {
     Membership,
     /// A majority answered that round, or did not.
     Round(u64, bool),
+    /// This node cannot go on, and why.
+    Stop(String),
 }
 
 /// See the module.
@@ -34,16 +38,14 @@ pub(crate) enum Happened {
 pub(crate) struct Agreement {
     consensus: Consensus,
     catalog: Option<Catalog>,
-    writer: Writer,
     happened: VecDeque<Happened>,
 }
 
 impl Agreement {
-    pub(crate) fn new(consensus: Consensus, writer: Writer) -> Self {
+    pub(crate) fn new(consensus: Consensus) -> Self {
         let mut agreement = Self {
             consensus,
             catalog: None,
-            writer,
             happened: VecDeque::new(),
         };
         agreement.settle();
@@ -53,10 +55,6 @@ impl Agreement {
     /// The catalog as far as it was applied here.
     pub(crate) fn catalog(&self) -> Option<&Catalog> {
         self.catalog.as_ref()
-    }
-
-    pub(crate) fn writer(&self) -> &Writer {
-        &self.writer
     }
 
     pub(crate) fn poll(&mut self) -> Option<Happened> {
@@ -169,14 +167,16 @@ impl Agreement {
                     self.happened
                         .push_back(Happened::Send(node_id(to), message));
                 }
-                Output::Persist(persist) => self.writer.persist(persist),
+                Output::Persist(persist) => self.happened.push_back(Happened::Persist(persist)),
                 Output::Apply { index, data, .. } => self.apply(index, &data),
                 Output::Restore(snapshot) => match Catalog::decode(&snapshot.data) {
                     Ok(catalog) => {
                         self.catalog = Some(catalog);
                         self.happened.push_back(Happened::Restored);
                     }
-                    Err(error) => stop(&format!("the leader's snapshot cannot be used: {error}")),
+                    Err(error) => {
+                        self.stop(format!("the leader's snapshot cannot be used: {error}"));
+                    }
                 },
                 Output::Membership { .. } => self.happened.push_back(Happened::Membership),
                 Output::Leadership { leader, term } => {
@@ -202,22 +202,22 @@ impl Agreement {
 
     fn apply(&mut self, index: u64, data: &[u8]) {
         let Some(entry) = Entry::decode(data) else {
-            stop(&format!(
+            return self.stop(format!(
                 "entry {index} of the control log is of a kind that this version does not know: start \
                  a newer one on this node"
             ));
         };
         let Some(catalog) = &mut self.catalog else {
-            stop(&format!(
+            return self.stop(format!(
                 "entry {index} of the control log has nothing to be applied to"
             ));
         };
         let outcome = entry.clone().apply(catalog);
         self.happened.push_back(Happened::Applied(entry, outcome));
     }
-}
 
-/// Ends the process: going on would make this node's catalog another one than the others have.
-fn stop(reason: &str) -> ! {
-    crate::fatal::stop_control(reason)
+    /// Going on would make this node's catalog another one than the others have.
+    fn stop(&mut self, reason: String) {
+        self.happened.push_back(Happened::Stop(reason));
+    }
 }

@@ -8,52 +8,57 @@
 
 use brickyard_brick::{Brick, Config as BrickConfig, Damage as BrickDamage, HintItem, Recovered};
 use brickyard_metadata::Catalog;
-use brickyard_store::{self as store, Damage, HintRecord, Opened, OsDisk, Tainted};
+use brickyard_store::{self as store, Damage, Disk, HintRecord, Opened, Tainted};
 use brickyard_types::record::Kind;
-use brickyard_types::{BrickId, Op, PartitionId, Position};
+use brickyard_types::{BrickId, Instant, Op, PartitionId, Position, UnixMillis};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
-
-use crate::clock;
+use std::time::Duration;
 
 /// A brick and its log.
-pub(crate) struct RecoveredBrick {
-    pub(crate) brick: Brick,
-    pub(crate) opened: Opened<OsDisk>,
+pub struct RecoveredBrick<D: Disk> {
+    /// As its log has it.
+    pub brick: Brick,
+    /// For what comes next.
+    pub opened: Opened<D>,
 }
 
 /// Reads the log and makes the brick; `make` gives what the brick is made of.
-pub(crate) fn recover(
-    disk: &OsDisk,
+///
+/// # Errors
+/// What the store says; nothing was changed.
+pub fn recover<D: Disk>(
+    disk: &D,
     config: &store::Config,
     catalog: &Arc<Catalog>,
+    now: impl Fn() -> (Instant, UnixMillis),
     make: impl Fn() -> BrickConfig,
-) -> Result<RecoveredBrick, store::Error> {
-    let started = Instant::now();
+) -> Result<RecoveredBrick<D>, store::Error> {
+    let (started, _) = now();
     let id = config.brick;
-    let mut recovered = replay(disk, config, make(), VecDeque::new())?;
+    let mut recovered = replay(disk, config, now(), make(), VecDeque::new())?;
     if recovered.opened.report.damages.iter().any(Damage::is_loss) {
         let damages = recovered.opened.report.damages.iter();
         let damages = damages
             .map(|damage| translate(damage, id, catalog))
             .collect();
         drop(recovered);
-        recovered = replay(disk, config, make(), damages)?;
+        recovered = replay(disk, config, now(), make(), damages)?;
     }
-    report(id, &recovered.opened.report, started);
+    report(id, &recovered.opened.report, now().0 - started);
     Ok(recovered)
 }
 
-fn replay(
-    disk: &OsDisk,
+fn replay<D: Disk>(
+    disk: &D,
     config: &store::Config,
+    now: (Instant, UnixMillis),
     make: BrickConfig,
     damages: VecDeque<BrickDamage>,
-) -> Result<RecoveredBrick, store::Error> {
+) -> Result<RecoveredBrick<D>, store::Error> {
     let mut brick = Brick::new(make);
-    brick.begin_turn(clock::now(), clock::unix());
+    brick.begin_turn(now.0, now.1);
     // The store asks which values are needed while it hands out records; it does never both at once.
     let brick = RefCell::new(brick);
     let mut damages = damages;
@@ -96,7 +101,7 @@ fn replay(
 }
 
 /// Reads what the brick needs whole and hint files know in part.
-fn read_tails(brick: &mut Brick, opened: &mut Opened<OsDisk>) {
+fn read_tails<D: Disk>(brick: &mut Brick, opened: &mut Opened<D>) {
     let end = opened.report.end;
     for position in brick.tails_wanted() {
         let Position { segment, offset } = position;
@@ -174,7 +179,7 @@ fn partitions_of(brick: BrickId, catalog: &Catalog) -> impl Iterator<Item = Part
     })
 }
 
-fn report(brick: BrickId, report: &store::RecoveryReport, started: Instant) {
+fn report(brick: BrickId, report: &store::RecoveryReport, took: Duration) {
     for damage in &report.damages {
         tracing::error!(
             brick = brick.0,
@@ -194,7 +199,7 @@ fn report(brick: BrickId, report: &store::RecoveryReport, started: Instant) {
         records = report.records,
         from_hints = report.records_from_hints,
         segments = report.segments.len(),
-        milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         "log read"
     );
 }

@@ -1,6 +1,6 @@
 //! What a brick tells the control plane, in the control plane's words.
 
-use super::member::table_of;
+use crate::member::table_of;
 use brickyard_brick::Claim;
 use brickyard_control::message::{self, EvictAsk, PromoteAsk, Report, ToLeader};
 use brickyard_metadata::Catalog;
@@ -11,7 +11,7 @@ use brickyard_types::{PartitionId, View};
 const CLAIMS_MAX: usize = 4096;
 
 /// The learner holds everything.
-pub(super) fn promote(
+pub(crate) fn promote(
     catalog: &Catalog,
     primary: Seat,
     partition: PartitionId,
@@ -32,7 +32,7 @@ pub(super) fn promote(
 }
 
 /// The backup does not vote.
-pub(super) fn evict(
+pub(crate) fn evict(
     catalog: &Catalog,
     primary: Seat,
     partition: PartitionId,
@@ -53,7 +53,7 @@ pub(super) fn evict(
 }
 
 /// What the brick's log holds. A partition whose table is gone is left out: nobody will ask for it.
-pub(super) fn reports(
+pub(crate) fn reports(
     catalog: &Catalog,
     seat: Seat,
     held: Vec<(PartitionId, Claim)>,

@@ -5,7 +5,7 @@
 //!  1  the rest, by `postcard`
 //! ```
 
-use crate::peer::message::encode;
+use crate::message::encode;
 use brickyard_metadata::{Catalog, Change, Envelope, Outcome, Registration};
 use serde::{Deserialize, Serialize};
 

@@ -24,9 +24,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whom to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asker {
-    pub(crate) brick: usize,
-    pub(crate) token: u64,
+pub struct Asker {
+    /// Which brick.
+    pub brick: usize,
+    /// Which of its requests.
+    pub token: u64,
 }
 
 /// An answer.

@@ -1,8 +1,9 @@
 //! This life of the node is told to the cluster, until the catalog says so.
 
-use super::entry::Entry;
-use super::{Common, agreement::Agreement};
-use crate::peer::{Message, Target, Urgency};
+use crate::agreement::Agreement;
+use crate::entry::Entry;
+use crate::host::{Common, Host, Source, Target, Urgency};
+use crate::message::Message;
 use brickyard_control::message::{Join, ToLeader};
 use brickyard_metadata::{Catalog, Node};
 use brickyard_types::Instant;
@@ -21,7 +22,8 @@ pub(crate) struct Registrar {
 
 impl Registrar {
     /// Says it if it is time.
-    pub(crate) fn poll(&mut self, now: Instant, common: &mut Common, agreement: &mut Agreement) {
+    pub(crate) fn poll<H: Host>(&mut self, common: &mut Common<H>, agreement: &mut Agreement) {
+        let now = common.host.now();
         if self.asked.is_some_and(|asked| now - asked < REPEAT) {
             return;
         }
@@ -38,15 +40,15 @@ impl Registrar {
         };
         let message = Message::ToLeader(ToLeader::Join(join));
         let leader = agreement.leader();
-        if leader.is_some_and(|leader| common.peers.send(leader, &message, Urgency::Normal)) {
+        if leader.is_some_and(|leader| common.host.send(leader, &message, Urgency::Normal)) {
             return;
         }
-        let connected = common.peers.connected();
+        let connected = common.host.connected();
         if !connected.is_empty() {
             self.next += 1;
             let target: &Target = &connected[self.next % connected.len()];
-            let source = crate::peer::Source::Dialed(target.clone());
-            common.peers.reply(&source, &message, Urgency::Normal);
+            let source = Source::Dialed(target.clone());
+            common.host.reply(&source, &message, Urgency::Normal);
         }
     }
 
@@ -57,7 +59,7 @@ impl Registrar {
 }
 
 /// This node, if the catalog has this very life of it.
-pub(crate) fn own_node<'a>(catalog: &'a Catalog, common: &Common) -> Option<&'a Node> {
+pub(crate) fn own_node<'a, H>(catalog: &'a Catalog, common: &Common<H>) -> Option<&'a Node> {
     let node = catalog.node_by_key(&common.registration.key)?;
     (node.registration.run == common.registration.run).then_some(node)
 }

@@ -1,10 +1,6 @@
-//! Streams that this node's bricks want to bricks of other nodes: dialed here, handed to their loops.
+//! Streams that this node's bricks want to bricks of other nodes: which to dial, and when.
 
-use super::Common;
-use crate::control::ToLoop;
-use crate::peer::dial::{self, Stream};
-use crate::peer::peers::peer_address;
-use crate::peer::{Hello, Kind};
+use crate::host::{Host, peer_address};
 use brickyard_metadata::Catalog;
 use brickyard_routing::Seat;
 use brickyard_types::Instant;
@@ -42,12 +38,12 @@ impl Streams {
     /// A brick wants a stream; it says so again and again.
     pub(crate) fn dial(
         &mut self,
-        now: Instant,
         own: Seat,
         peer: Seat,
         catalog: &Catalog,
-        common: &Common,
+        host: &mut impl Host,
     ) {
+        let now = host.now();
         let new = Attempt {
             is_running: false,
             not_before: now,
@@ -65,17 +61,12 @@ impl Streams {
         };
         attempt.is_running = true;
         self.next = self.next.wrapping_add(1);
-        let hello: Hello = common.peers.introduction().hello(Kind::Control);
-        dial::dial(own, peer, self.next, address, hello, common.peers.events());
+        host.dial(own, peer, self.next, address);
     }
 
-    /// A stream is there: its loop gets it.
-    pub(crate) fn on_stream(&mut self, stream: Stream, common: &Common) {
-        if stream.direction == brickyard_brick::Direction::Outgoing {
-            self.attempts.remove(&(stream.own, stream.peer));
-        }
-        let brick = stream.own.member.brick.0 as usize;
-        common.loops.send(brick, ToLoop::Peer(stream));
+    /// A stream that was dialed is there.
+    pub(crate) fn on_dialed(&mut self, own: Seat, peer: Seat) {
+        self.attempts.remove(&(own, peer));
     }
 
     /// There is none; a pause, then again if the brick still wants it.

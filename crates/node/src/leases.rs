@@ -1,10 +1,9 @@
 //! This node's half of its lease: asked for in time, told to the bricks.
 //!
-//! In:  how far the loops are, grants, two clocks. Out: requests for the leader; until when each brick may
+//! In:  how far the bricks are, grants, two clocks. Out: requests for the leader; until when each brick may
 //! act.
 
-use super::loops::{ENDLESS, Loops};
-use crate::control::ToLoop;
+use crate::host::{Common, ENDLESS, Host, ToBrick};
 use brickyard_control::message::{Grant, LeaseRequest};
 use brickyard_control::{Config, LoopState, NodeLease, needs_none};
 use brickyard_metadata::{Catalog, CatalogVersion};
@@ -51,10 +50,10 @@ impl Leases {
     }
 
     /// The bricks are told of this catalog.
-    pub(crate) fn on_catalog(&mut self, catalog: &Catalog, loops: &Loops) {
+    pub(crate) fn on_catalog<H: Host>(&mut self, catalog: &Catalog, common: &mut Common<H>) {
         let was_alone = std::mem::replace(&mut self.is_alone, needs_none(catalog));
         if self.is_alone {
-            loops.endless_lease(catalog.version());
+            common.endless_lease(catalog.version());
         } else if was_alone {
             // Asked for at once, so that the bricks have one when the endless one ends.
             self.asked = None;
@@ -62,8 +61,8 @@ impl Leases {
     }
 
     /// What to ask the leader now, if it is time, or if a brick acknowledged something.
-    pub(crate) fn poll(&mut self, now: Instant, loops: &Loops) -> Option<LeaseRequest> {
-        let states = loops.states();
+    pub(crate) fn poll(&mut self, now: Instant, host: &impl Host) -> Option<LeaseRequest> {
+        let states = host.states();
         let acknowledged = |state: &LoopState| (state.stopped, state.accepted);
         let news: Vec<_> = states.iter().map(acknowledged).collect();
         let is_answered = self.granted >= self.asked;
@@ -87,17 +86,17 @@ impl Leases {
     }
 
     /// The leader answered.
-    pub(crate) fn on_grant(&mut self, grant: &Grant, now: Instant, loops: &Loops) {
-        self.lease.on_grant(grant, now);
+    pub(crate) fn on_grant(&mut self, grant: &Grant, host: &mut impl Host) {
+        self.lease.on_grant(grant, host.now());
         self.granted = self.granted.max(Some(Instant(grant.sent_at)));
         let until = Instant(grant.sent_at) + grant.lease;
         for (brick, is_granted) in grant.bricks.iter().enumerate() {
             // Of a grant that does not count nothing is left there.
             let counts = self.lease.until(brick, CatalogVersion(u64::MAX)) >= until;
             if *is_granted && counts {
-                loops.send(
+                host.tell(
                     brick,
-                    ToLoop::Lease {
+                    ToBrick::Lease {
                         until,
                         version: grant.version.0,
                     },
@@ -107,23 +106,29 @@ impl Leases {
     }
 
     /// Compares the clocks (PROTOCOL rule 22).
-    pub(crate) fn on_clocks(&mut self, now: Instant, unix: UnixMillis, loops: &Loops) {
+    pub(crate) fn on_clocks<H: Host>(
+        &mut self,
+        now: Instant,
+        unix: UnixMillis,
+        common: &mut Common<H>,
+    ) {
         if self.lease.on_clocks(now, unix) && !self.is_alone {
             tracing::warn!(
                 "the time jumped ahead, as after a pause of the machine: bricks stop until their lease is \
                  renewed"
             );
-            loops.end_lease();
+            common.end_lease();
             self.asked = None;
         }
     }
 
     /// The shortest time for which a brick may act still.
-    pub(crate) fn left(&self, now: Instant, loops: &Loops) -> Duration {
+    pub(crate) fn left(&self, host: &impl Host) -> Duration {
+        let now = host.now();
         if self.is_alone {
             return ENDLESS - now;
         }
-        let adopted = CatalogVersion(loops.adopted());
+        let adopted = CatalogVersion(host.adopted());
         let until = (0..self.bricks).map(|brick| self.lease.until(brick, adopted));
         until.min().unwrap_or_default() - now
     }

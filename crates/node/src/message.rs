@@ -1,12 +1,12 @@
 //! What nodes say to one another on the control plane's connections.
 
-use crate::cluster::forming::Word;
+use crate::forming::Word;
 use brickyard_control::message::{ToLeader, ToNode};
 use serde::{Deserialize, Serialize};
 
 /// One frame's content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Message {
+pub enum Message {
     /// Of the agreement, opaque.
     Raft(Vec<u8>),
     /// From a node to the leader.
@@ -18,19 +18,22 @@ pub(crate) enum Message {
 }
 
 impl Message {
-    /// The frame of it.
-    pub(crate) fn frame(&self) -> Vec<u8> {
-        super::frame::frame(&encode(self))
+    /// The body of its frame.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
     }
 
     /// Reads a frame's body; `None` if it is none of ours.
-    pub(crate) fn read(body: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn read(body: &[u8]) -> Option<Self> {
         postcard::from_bytes(body).ok()
     }
 }
 
 /// The bytes of something that has nothing that cannot be written.
-pub(crate) fn encode(content: &impl Serialize) -> Vec<u8> {
+#[must_use]
+pub fn encode(content: &impl Serialize) -> Vec<u8> {
     #[expect(
         clippy::expect_used,
         reason = "plain structs and enums go into a vector without fail"

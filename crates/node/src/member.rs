@@ -5,82 +5,116 @@
 //!
 //! Invariant: after each input [`Member::settle`] is called, which carries out all that came of it.
 
-use super::agreement::{Agreement, Happened};
-use super::changes::{Asker, Changes};
-use super::claims;
-use super::entry::Entry;
-use super::lead::{Lead, not_leader};
-use super::leases::Leases;
-use super::register::{Registrar, own_node};
-use super::streams::Streams;
-use super::view::MemberView;
-use super::writer::{Report, Writer};
-use super::{Common, First, Stored, raft_id};
-use crate::clock;
-use crate::control::{CatalogFile, ToLoop};
-use crate::peer::{Message, Source, Urgency};
+use crate::agreement::{Agreement, Happened};
+use crate::changes::{Asker, Changes};
+use crate::claims;
+use crate::entry::Entry;
+use crate::forming;
+use crate::host::{Common, Host, Source, Target, ToBrick, Urgency};
+use crate::lead::{Lead, not_leader};
+use crate::leases::Leases;
+use crate::log_writer::Report;
+use crate::message::Message;
+use crate::raft_id;
+use crate::register::{Registrar, own_node};
+use crate::streams::Streams;
 use brickyard_brick::ControlRequest;
-use brickyard_consensus::{Config, Consensus};
+use brickyard_consensus::{Config, Consensus, Recovered};
 use brickyard_control::Heard;
 use brickyard_control::message::{ToLeader, ToNode};
 use brickyard_metadata::{Catalog, Change, Outcome};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{BrickId, Incarnation, Instant, PartitionId};
 use std::sync::Arc;
-use tokio::sync::mpsc::UnboundedSender;
+use std::time::Duration;
 
 /// How far two readings of a clock may differ for a reading of the other one between them to count.
-const READING_MAX: std::time::Duration = std::time::Duration::from_millis(1);
+const READING_MAX: Duration = Duration::from_millis(1);
+
+/// What bricks are made with.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// Which node this is.
+    pub node: NodeId,
+    /// 0: not registered in this life yet.
+    pub incarnation: Incarnation,
+    /// As it is now.
+    pub catalog: Arc<Catalog>,
+}
+
+/// How a member stands.
+#[derive(Clone, Debug)]
+pub struct MemberView {
+    /// Which node this is.
+    pub node: NodeId,
+    /// None: this life is not registered yet.
+    pub incarnation: Option<Incarnation>,
+    /// Who leads the control plane, as far as this node knows.
+    pub leader: Option<NodeId>,
+    /// In which term.
+    pub term: u64,
+    /// Who votes.
+    pub voters: Vec<NodeId>,
+    /// Who does not, yet.
+    pub learners: Vec<NodeId>,
+    /// Other nodes that this one is connected to.
+    pub connected: Vec<NodeId>,
+    /// Nodes that are not up, as the leader has it; others do not know.
+    pub down: Option<Vec<NodeId>>,
+    /// There is no other node, and no lease is needed.
+    pub is_alone: bool,
+    /// The shortest time for which a brick may act still.
+    pub lease_left: Duration,
+    /// The oldest catalog that a brick acts by.
+    pub adopted: u64,
+}
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub struct Member {
     me: NodeId,
     consensus: Config,
     agreement: Agreement,
     /// What the bricks were told last.
     catalog: Option<Arc<Catalog>>,
     /// This life, once the catalog has it.
-    pub(crate) incarnation: Option<Incarnation>,
+    incarnation: Option<Incarnation>,
     registrar: Registrar,
-    pub(crate) changes: Changes,
+    changes: Changes,
     lead: Option<Lead>,
     heard: Heard,
     contacts: u64,
     leases: Option<Leases>,
-    pub(crate) streams: Streams,
+    streams: Streams,
     /// Proposals of the leader whose outcome it is to hear after the catalog.
     outcomes: Vec<(Entry, Outcome)>,
     superseded: Option<Option<Incarnation>>,
 }
 
 impl Member {
-    /// A node that goes on with what it has, or begins with what it was given.
-    pub(crate) fn new(
+    /// A node that goes on with what it has, or begins with what it was given. [`Self::settle`] it next.
+    ///
+    /// # Errors
+    /// What was recovered contradicts itself; in words.
+    pub fn new<H: Host>(
         me: NodeId,
-        stored: Stored,
-        common: &Common,
-        reports: UnboundedSender<Report>,
+        recovered: Recovered,
+        common: &Common<H>,
     ) -> Result<Self, String> {
-        let Stored { log, recovered, .. } = stored;
         let consensus = Config::new(raft_id(me), common.consensus_seed);
-        let hard_state = super::storage::hard_state(recovered.hard_state);
-        let copy = CatalogFile::new(common.directory.disk.clone());
-        let writer = Writer::start(log, hard_state, copy, reports);
-        let writer = writer.map_err(|error| format!("cannot start a thread: {error}"))?;
         let agreed = Consensus::new(consensus.clone(), recovered);
         let agreed = agreed.map_err(|error| format!("the control log cannot be used: {error}"))?;
         let random = common.consensus_seed.rotate_left(17);
         Ok(Self {
             me,
             consensus,
-            agreement: Agreement::new(agreed, writer),
+            agreement: Agreement::new(agreed),
             catalog: None,
             incarnation: None,
             registrar: Registrar::default(),
             changes: Changes::default(),
             lead: None,
-            heard: Heard::new(clock::now()),
+            heard: Heard::new(common.host.now()),
             contacts: 0,
             leases: None,
             streams: Streams::new(random),
@@ -89,33 +123,47 @@ impl Member {
         })
     }
 
-    pub(crate) fn catalog(&self) -> Option<&Arc<Catalog>> {
+    /// This life, once the catalog has it.
+    #[must_use]
+    pub fn incarnation(&self) -> Option<Incarnation> {
+        self.incarnation
+    }
+
+    /// What the bricks were told last.
+    #[must_use]
+    pub fn catalog(&self) -> Option<&Arc<Catalog>> {
         self.catalog.as_ref()
     }
 
-    pub(crate) fn me(&self) -> NodeId {
+    /// Which node this is.
+    #[must_use]
+    pub fn me(&self) -> NodeId {
         self.me
     }
 
-    pub(crate) fn lead(&self) -> Option<&Lead> {
-        self.lead.as_ref()
+    /// Whether this node leads the control plane, and knows everything.
+    #[must_use]
+    pub fn is_leading(&self) -> bool {
+        self.lead.is_some()
     }
 
     /// The cluster goes on with another process that has this node's key: what is there instead.
-    pub(crate) fn superseded(&self) -> Option<Option<Incarnation>> {
+    #[must_use]
+    pub fn superseded(&self) -> Option<Option<Incarnation>> {
         self.superseded
     }
 
     /// Whether others could lead in this node's place.
-    pub(crate) fn has_other_voters(&self) -> bool {
+    #[must_use]
+    pub fn has_other_voters(&self) -> bool {
         self.agreement.membership(&self.consensus).voters.len() > 1
     }
 
     /// How this node stands.
-    pub(crate) fn show(&self, common: &Common) -> MemberView {
-        let now = clock::now();
+    pub fn show<H: Host>(&self, common: &Common<H>) -> MemberView {
         let membership = self.agreement.membership(&self.consensus);
         let leases = self.leases.as_ref();
+        let connected = common.host.connected().into_iter();
         MemberView {
             node: self.me,
             incarnation: self.incarnation,
@@ -123,21 +171,27 @@ impl Member {
             term: self.agreement.term(),
             voters: membership.voters.into_iter().collect(),
             learners: membership.learners.into_iter().collect(),
-            connected: common.peers.connected_members().collect(),
+            connected: connected
+                .filter_map(|target| match target {
+                    Target::Node(node) => Some(node),
+                    Target::Seed(_) => None,
+                })
+                .collect(),
             down: self.lead.as_ref().map(|lead| lead.controller().down()),
             is_alone: self
                 .catalog
                 .as_ref()
                 .is_some_and(|it| it.nodes().len() == 1),
             lease_left: leases
-                .map(|it| it.left(now, &common.loops))
+                .map(|it| it.left(&common.host))
                 .unwrap_or_default(),
-            adopted: common.loops.adopted(),
+            adopted: common.host.adopted(),
         }
     }
 
     /// What bricks can be made with, as soon as they can.
-    pub(crate) fn first(&self) -> Option<First> {
+    #[must_use]
+    pub fn first(&self) -> Option<First> {
         let catalog = self.catalog.as_ref()?;
         catalog.node(self.me)?;
         // Alone it registers in no time, and the bricks begin with a catalog that names their life.
@@ -150,57 +204,69 @@ impl Member {
     }
 
     /// The bricks have read their logs and run.
-    pub(crate) fn on_loops(&mut self, common: &Common) {
-        let Some(catalog) = &self.catalog else { return };
+    pub fn on_loops<H: Host>(&mut self, common: &mut Common<H>) {
+        let Some(catalog) = self.catalog.clone() else {
+            return;
+        };
         if let Some(incarnation) = self.incarnation {
-            common.loops.registered(incarnation);
+            common.registered(incarnation);
         }
-        common.loops.catalog(catalog);
+        common.catalog(&catalog);
         self.begin_leases(common);
     }
 
-    fn begin_leases(&mut self, common: &Common) {
+    fn begin_leases<H: Host>(&mut self, common: &mut Common<H>) {
         let (Some(catalog), Some(incarnation)) = (&self.catalog, self.incarnation) else {
             return;
         };
-        if self.leases.is_some() || !common.loops.are_there() {
+        let bricks = common.host.bricks();
+        if self.leases.is_some() || bricks == 0 {
             return;
         }
         let config = common.control.clone();
-        let bricks = common.loops.len();
-        let mut leases = Leases::new(config, self.me, incarnation, bricks, clock::now());
-        leases.on_catalog(catalog, &common.loops);
+        let now = common.host.now();
+        let mut leases = Leases::new(config, self.me, incarnation, bricks, now);
+        leases.on_catalog(catalog, common);
         self.leases = Some(leases);
     }
 
-    pub(crate) fn on_tick(&mut self, common: &Common) {
+    /// Time went on, by a tick of the agreement.
+    pub fn on_tick<H: Host>(&mut self, common: &mut Common<H>) {
         self.agreement.tick();
-        let (now, unix, again) = (clock::now(), clock::unix(), clock::now());
+        let host = &common.host;
+        let (now, unix, again) = (host.now(), host.unix(), host.now());
         if again - now <= READING_MAX
             && let Some(leases) = &mut self.leases
         {
-            leases.on_clocks(again, unix, &common.loops);
+            leases.on_clocks(again, unix, common);
         }
     }
 
-    pub(crate) fn on_report(&mut self, report: &Report) {
+    /// The disk did something.
+    pub fn on_report(&mut self, report: &Report) {
         if let Report::Refused(reason) = report {
             self.changes.on_disk_refused(reason);
         }
         self.agreement.on_report(report);
     }
 
-    pub(crate) fn on_lost(&mut self, node: NodeId) {
+    /// The connection to a member is gone.
+    pub fn on_lost(&mut self, node: NodeId) {
         self.agreement.on_lost(node);
     }
 
     /// A message of a node, or of a stranger.
-    pub(crate) fn on_message(&mut self, source: &Source, message: Message, common: &mut Common) {
-        let from = common.peers.member(source);
+    pub fn on_message<H: Host>(
+        &mut self,
+        source: &Source,
+        message: Message,
+        common: &mut Common<H>,
+    ) {
+        let from = common.host.member(source);
         match (message, from) {
             (Message::Raft(message), Some(from)) => {
                 self.agreement.step(from, &message);
-                self.note_leader();
+                self.note_leader(common.host.now());
             }
             (Message::ToLeader(message), from) => {
                 self.take_for_leader(from, source, message, common)
@@ -208,39 +274,39 @@ impl Member {
             (Message::ToNode(message), _) => self.take_for_node(message, common),
             (Message::Forming(_), _) => {
                 if let Some(status) = self.forming_status(common) {
-                    common.peers.reply(source, &status, Urgency::Normal);
+                    common.host.reply(source, &status, Urgency::Normal);
                 }
             }
             (Message::Raft(_), None) => {}
         }
     }
 
-    fn forming_status(&self, common: &Common) -> Option<Message> {
-        let status = super::forming::Status {
+    fn forming_status<H>(&self, common: &Common<H>) -> Option<Message> {
+        let status = forming::Status {
             key: common.registration.key,
             cluster: Some(self.catalog.as_ref()?.cluster()),
             promised: None,
             attempts: u64::MAX,
             knows: Vec::new(),
         };
-        Some(Message::Forming(super::forming::Word::Status(status)))
+        Some(Message::Forming(forming::Word::Status(status)))
     }
 
     /// The leader of an earlier term may have granted leases until now (PROTOCOL rule 22).
-    fn note_leader(&mut self) {
+    fn note_leader(&mut self, now: Instant) {
         let contacts = self.agreement.leader_contacts();
         if contacts != self.contacts {
             self.contacts = contacts;
-            self.heard.on_leader(self.agreement.term(), clock::now());
+            self.heard.on_leader(self.agreement.term(), now);
         }
     }
 
-    fn take_for_leader(
+    fn take_for_leader<H: Host>(
         &mut self,
         from: Option<NodeId>,
         source: &Source,
         message: ToLeader,
-        common: &mut Common,
+        common: &mut Common<H>,
     ) {
         match &mut self.lead {
             Some(lead) => {
@@ -250,17 +316,17 @@ impl Member {
                 // Only who wants to be taken in has to know; the others hear it by the agreement.
                 if matches!(message, ToLeader::Join(_)) {
                     let reply = Message::ToNode(not_leader(&self.agreement, common));
-                    common.peers.reply(source, &reply, Urgency::Normal);
+                    common.host.reply(source, &reply, Urgency::Normal);
                 }
             }
         }
     }
 
-    fn take_for_node(&mut self, message: ToNode, common: &mut Common) {
+    fn take_for_node<H: Host>(&mut self, message: ToNode, common: &mut Common<H>) {
         match message {
             ToNode::Grant(grant) => {
                 if let Some(leases) = &mut self.leases {
-                    leases.on_grant(&grant, clock::now(), &common.loops);
+                    leases.on_grant(&grant, &mut common.host);
                 }
             }
             ToNode::Superseded(it) if Some(it.incarnation) == self.incarnation => {
@@ -269,22 +335,23 @@ impl Member {
             ToNode::Heard(query) => {
                 let reply = self
                     .heard
-                    .answer(query, self.agreement.term(), clock::now());
+                    .answer(query, self.agreement.term(), common.host.now());
                 if let Some(reply) = reply {
                     self.tell_leader(ToLeader::Heard(reply), Urgency::High, common);
                 }
             }
             ToNode::Report(request) if Some(request.incarnation) == self.incarnation => {
                 for brick in request.bricks {
+                    let brick = brick.0;
                     common
-                        .loops
-                        .send(brick.0 as usize, ToLoop::WantClaims(u64::from(brick.0)));
+                        .host
+                        .tell(brick as usize, ToBrick::WantClaims(u64::from(brick)));
                 }
             }
             ToNode::Changed(changed) => {
                 if let Some(outcome) = &changed.outcome {
                     self.changes
-                        .on_outcome(clock::now(), changed.sequence, outcome);
+                        .on_outcome(common.host.now(), changed.sequence, outcome);
                 }
             }
             ToNode::Drained(drained) => common.drained = Some(drained),
@@ -299,24 +366,34 @@ impl Member {
     }
 
     /// Tells the leader something, be it another node or this one.
-    pub(crate) fn tell_leader(&mut self, message: ToLeader, urgency: Urgency, common: &mut Common) {
+    pub fn tell_leader<H: Host>(
+        &mut self,
+        message: ToLeader,
+        urgency: Urgency,
+        common: &mut Common<H>,
+    ) {
         let me = self.me;
         if let Some(lead) = &mut self.lead {
             lead.on_message(Some(me), None, message, common, &mut self.agreement);
         } else if let Some(leader) = self.agreement.leader() {
             common
-                .peers
+                .host
                 .send(leader, &Message::ToLeader(message), urgency);
         }
     }
 
     /// A brick asks for a change of the catalog.
-    pub(crate) fn on_change(&mut self, asker: Asker, change: Change) {
-        self.changes.ask(clock::now(), asker, change);
+    pub fn on_change(&mut self, now: Instant, asker: Asker, change: Change) {
+        self.changes.ask(now, asker, change);
     }
 
     /// A brick tells the control plane something.
-    pub(crate) fn on_brick(&mut self, brick: usize, request: ControlRequest, common: &mut Common) {
+    pub fn on_brick<H: Host>(
+        &mut self,
+        brick: usize,
+        request: ControlRequest,
+        common: &mut Common<H>,
+    ) {
         let Some(own) = self.seat(brick) else { return };
         let Some(catalog) = self.catalog.clone() else {
             return;
@@ -345,10 +422,57 @@ impl Member {
     }
 
     /// A brick wants a stream.
-    pub(crate) fn on_dial(&mut self, brick: usize, peer: Seat, common: &Common) {
+    pub fn on_dial<H: Host>(&mut self, brick: usize, peer: Seat, common: &mut Common<H>) {
         if let (Some(own), Some(catalog)) = (self.seat(brick), &self.catalog) {
-            self.streams.dial(clock::now(), own, peer, catalog, common);
+            self.streams.dial(own, peer, catalog, &mut common.host);
         }
+    }
+
+    /// A stream that a brick wanted is there.
+    pub fn on_stream(&mut self, own: Seat, peer: Seat) {
+        self.streams.on_dialed(own, peer);
+    }
+
+    /// There is none; the brick says so again if it still wants one.
+    pub fn on_no_stream(&mut self, now: Instant, own: Seat, peer: Seat) {
+        self.streams.on_failed(now, own, peer);
+    }
+
+    /// Whether a connection may be taken that says to come from that life of a node: not if the catalog has a
+    /// later one.
+    ///
+    /// # Errors
+    /// The later life.
+    pub fn admit(&self, from: NodeId, life: Incarnation) -> Result<(), Incarnation> {
+        let node = self.catalog.as_ref().and_then(|it| it.node(from));
+        match node {
+            Some(node) if life != Incarnation(0) && life < node.incarnation => {
+                Err(node.incarnation)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a stream from one brick to another may be taken here, which node `dialer` dials.
+    ///
+    /// # Errors
+    /// The brick, or the life of it, that nobody here has heard of.
+    pub fn admit_stream<H: Host>(
+        &self,
+        dialer: Option<NodeId>,
+        from: Seat,
+        to: Seat,
+        common: &Common<H>,
+    ) -> Result<(), Seat> {
+        let catalog = self.catalog.as_ref().ok_or(to)?;
+        let is_mine = to.member.node == self.me && self.incarnation == Some(to.incarnation);
+        if !is_mine || !catalog.is_current(to) || common.host.bricks() == 0 {
+            return Err(to);
+        }
+        if dialer != Some(from.member.node) || !catalog.is_current(from) {
+            return Err(from);
+        }
+        Ok(())
     }
 
     fn seat(&self, brick: usize) -> Option<Seat> {
@@ -357,7 +481,7 @@ impl Member {
     }
 
     /// Carries out everything that the last input came to.
-    pub(crate) fn settle(&mut self, common: &mut Common) {
+    pub fn settle<H: Host>(&mut self, common: &mut Common<H>) {
         loop {
             while let Some(happened) = self.agreement.poll() {
                 self.on_happened(happened, common);
@@ -369,17 +493,17 @@ impl Member {
                 break;
             }
         }
-        let adopted = common.loops.adopted();
-        common
-            .loops
-            .answer(self.changes.take_answers(clock::now(), adopted));
+        let (now, adopted) = (common.host.now(), common.host.adopted());
+        common.answer(self.changes.take_answers(now, adopted));
     }
 
-    fn on_happened(&mut self, happened: Happened, common: &mut Common) {
+    fn on_happened<H: Host>(&mut self, happened: Happened, common: &mut Common<H>) {
         match happened {
+            Happened::Persist(persist) => common.host.persist(persist),
+            Happened::Stop(reason) => common.host.stop(&reason),
             Happened::Send(to, message) => {
                 common
-                    .peers
+                    .host
                     .send(to, &Message::Raft(message), Urgency::Normal);
             }
             Happened::Applied(entry, outcome) => {
@@ -388,7 +512,7 @@ impl Member {
                     && Some(envelope.incarnation) == self.incarnation
                 {
                     self.changes
-                        .on_outcome(clock::now(), envelope.sequence, &outcome);
+                        .on_outcome(common.host.now(), envelope.sequence, &outcome);
                 }
                 if self.lead.is_some() {
                     self.outcomes.push((entry, outcome));
@@ -414,14 +538,14 @@ impl Member {
             }
             Happened::Round(round, is_confirmed) => {
                 if let Some(lead) = &mut self.lead {
-                    lead.on_round(round, is_confirmed);
+                    lead.on_round(common.host.now(), round, is_confirmed);
                 }
             }
         }
     }
 
     /// Tells everybody here of a new catalog.
-    fn publish(&mut self, common: &mut Common) {
+    fn publish<H: Host>(&mut self, common: &mut Common<H>) {
         let Some(current) = self.agreement.catalog() else {
             return;
         };
@@ -436,32 +560,27 @@ impl Member {
         {
             tracing::info!(node = id.0, %incarnation, "registered");
             self.incarnation = Some(incarnation);
-            common
-                .peers
-                .introduce(|introduction| introduction.node = Some((id, incarnation)));
-            common.loops.registered(incarnation);
+            common.host.introduce(id, incarnation);
+            common.registered(incarnation);
         } else if self.incarnation.is_some() && own.is_none() {
             let node = catalog.node_by_key(&common.registration.key);
             self.superseded = Some(node.map(|node| node.incarnation));
         }
-        common.loops.catalog(&catalog);
+        common.catalog(&catalog);
         self.catalog = Some(Arc::clone(&catalog));
-        common.peers.follow(&catalog, self.me);
+        common.host.follow(&catalog, self.me);
         self.streams.on_catalog(&catalog);
-        self.agreement.writer().copy(Arc::clone(&catalog));
+        common.host.show(&catalog);
         self.begin_leases(common);
         if let Some(leases) = &mut self.leases {
-            leases.on_catalog(&catalog, &common.loops);
+            leases.on_catalog(&catalog, common);
         }
         if let Some(lead) = &mut self.lead {
-            lead.on_catalog(Arc::clone(&catalog));
-        }
-        if let Some(shown) = &common.catalog {
-            shown.send_replace(catalog);
+            lead.on_catalog(common.host.now(), catalog);
         }
     }
 
-    fn see_to_lead(&mut self, common: &mut Common) {
+    fn see_to_lead<H: Host>(&mut self, common: &mut Common<H>) {
         let is_settled = self.agreement.is_settled();
         if let (None, true, Some(catalog)) = (&self.lead, is_settled, &self.catalog) {
             let catalog = Arc::clone(catalog);
@@ -487,16 +606,16 @@ impl Member {
     }
 
     /// Asks for what this node needs: its registration, its lease, its bricks' changes.
-    fn ask(&mut self, common: &mut Common) {
-        let now: Instant = clock::now();
+    fn ask<H: Host>(&mut self, common: &mut Common<H>) {
+        let now = common.host.now();
         let Some(incarnation) = self.incarnation else {
             if self.catalog.is_some() {
-                self.registrar.poll(now, common, &mut self.agreement);
+                self.registrar.poll(common, &mut self.agreement);
             }
             return;
         };
         let leases = self.leases.as_mut();
-        if let Some(request) = leases.and_then(|it| it.poll(now, &common.loops)) {
+        if let Some(request) = leases.and_then(|it| it.poll(now, &common.host)) {
             self.tell_leader(ToLeader::Lease(request), Urgency::High, common);
         }
         if self.agreement.leader().is_some()
@@ -508,7 +627,7 @@ impl Member {
 }
 
 /// The table that has a partition.
-pub(super) fn table_of(
+pub(crate) fn table_of(
     catalog: &Catalog,
     partition: PartitionId,
 ) -> Option<&brickyard_metadata::Table> {

@@ -19,7 +19,7 @@
 //!
 //! Not here: connections (`peer`), the founding (`driver`).
 
-use crate::config::HostPort;
+use crate::address::HostPort;
 use brickyard_metadata::{ClusterId, NodeKey};
 use brickyard_types::Instant;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ const KNOWN_MAX: usize = 256;
 
 /// What nodes say to one another before there is a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Word {
+pub enum Word {
     /// This is how I stand; said again and again.
     Status(Status),
     /// Promise to found no cluster, and to let nobody else, but me.
@@ -55,33 +55,33 @@ pub(crate) enum Word {
 
 /// How a node stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Status {
+pub struct Status {
     /// Which node.
-    pub(crate) key: NodeKey,
+    pub key: NodeKey,
     /// Its cluster, once it has one.
-    pub(crate) cluster: Option<ClusterId>,
+    pub cluster: Option<ClusterId>,
     /// Whom it promised, maybe itself.
-    pub(crate) promised: Option<NodeKey>,
+    pub promised: Option<NodeKey>,
     /// Its last attempt to found one: what is older than an attempt says nothing about it.
-    pub(crate) attempts: u64,
+    pub attempts: u64,
     /// Where it and those that it knows are reached by nodes.
-    pub(crate) knows: Vec<(NodeKey, String, u16)>,
+    pub knows: Vec<(NodeKey, String, u16)>,
 }
 
 /// What outlives the process while there is no cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub struct Kept {
     /// Whom this node promised, in which attempt of that one.
-    pub(crate) promised: Option<(NodeKey, u64)>,
+    pub promised: Option<(NodeKey, u64)>,
     /// Its own attempts so far.
-    pub(crate) attempts: u64,
+    pub attempts: u64,
     /// The cluster that it joined, though it has nothing of its log yet.
-    pub(crate) joined: Option<ClusterId>,
+    pub joined: Option<ClusterId>,
 }
 
 /// Something to do, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// Store this before the next step.
     Keep(Kept),
     /// Say this to that node.
@@ -98,7 +98,7 @@ struct Known {
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(crate) struct Forming {
+pub struct Forming {
     me: NodeKey,
     address: HostPort,
     /// 0: found nothing.
@@ -111,7 +111,9 @@ pub(crate) struct Forming {
 }
 
 impl Forming {
-    pub(crate) fn new(me: NodeKey, address: HostPort, expect: u32, kept: Kept) -> Self {
+    /// A node that is reached there; `expect`: how many found a cluster together, 0: this one founds none.
+    #[must_use]
+    pub fn new(me: NodeKey, address: HostPort, expect: u32, kept: Kept) -> Self {
         Self {
             me,
             address,
@@ -124,12 +126,12 @@ impl Forming {
     }
 
     /// What was not done yet.
-    pub(crate) fn take_steps(&mut self) -> Vec<Step> {
+    pub fn take_steps(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.steps)
     }
 
     /// What to say to everybody now.
-    pub(crate) fn status(&self) -> Status {
+    pub fn status(&self) -> Status {
         let mut knows = vec![(self.me, self.address.host.clone(), self.address.port)];
         for known in self.known.values() {
             let own = known.status.knows.iter();
@@ -146,17 +148,17 @@ impl Forming {
     }
 
     /// Who is there, this node not included.
-    pub(crate) fn others(&self) -> usize {
+    pub fn others(&self) -> usize {
         self.known.len()
     }
 
     /// The cluster that this node joined before it was stopped.
-    pub(crate) fn joined(&self) -> Option<ClusterId> {
+    pub fn joined(&self) -> Option<ClusterId> {
         self.kept.joined
     }
 
     /// This node was taken in.
-    pub(crate) fn set_joined(&mut self, cluster: ClusterId) -> Kept {
+    pub fn set_joined(&mut self, cluster: ClusterId) -> Kept {
         self.kept = Kept {
             promised: None,
             joined: Some(cluster),
@@ -166,7 +168,7 @@ impl Forming {
     }
 
     /// Somebody said something.
-    pub(crate) fn on_word(&mut self, now: Instant, word: Word) {
+    pub fn on_word(&mut self, now: Instant, word: Word) {
         match word {
             Word::Status(status) if status.key != self.me => {
                 let key = status.key;
@@ -186,7 +188,7 @@ impl Forming {
     }
 
     /// Time went on: whoever said nothing for long is not there, and what was asked is asked again.
-    pub(crate) fn on_tick(&mut self, now: Instant) {
+    pub fn on_tick(&mut self, now: Instant) {
         self.known
             .retain(|_, known| now - known.heard < SILENCE_MAX);
         self.decide();

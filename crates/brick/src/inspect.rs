@@ -1,0 +1,131 @@
+//! How a brick stands, for those who judge it from outside: the simulator.
+//!
+//! In:  nothing. Out: what it holds of each partition, until when it may act, what waits in it. Nothing is
+//! changed, and nothing of it is on the way of a request.
+
+use crate::Brick;
+use brickyard_replication::Role;
+use brickyard_table::{ScanPosition, Value};
+use brickyard_types::{Instant, Medium, Op, PartitionId, TableId, View};
+use std::collections::BTreeMap;
+
+/// What a brick holds of a partition that is replicated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Its table.
+    pub table: TableId,
+    /// Which partition.
+    pub partition: PartitionId,
+    /// The history that it goes by.
+    pub lineage: u32,
+    /// The last effective view that was adopted.
+    pub view: View,
+    /// What the brick is in it.
+    pub role: Role,
+    /// Whether it serves reads, given a lease.
+    pub serves_reads: bool,
+    /// The highest op that is committed here.
+    pub committed: Op,
+    /// The last record held here.
+    pub last: (View, Op),
+    /// Records up to this op may be damaged.
+    pub damaged: Op,
+}
+
+/// A key of a partition: the op that wrote it, when it expires, its value if that is in memory.
+pub type Content = (u64, Option<u64>, Option<Vec<u8>>);
+
+impl Brick {
+    /// Every replicated partition of this brick.
+    pub fn standings(&self) -> impl Iterator<Item = Standing> + '_ {
+        let replicator = self.core.replicas.replicator();
+        let tables = self.core.tables.iter().flatten();
+        tables.flat_map(move |state| {
+            let partitions = state.partitions.iter().flatten();
+            let replicated = partitions.filter(|it| it.is_replicated);
+            replicated.map(move |it| Standing {
+                table: state.id,
+                partition: it.id,
+                lineage: it.lineage,
+                view: it.status.view,
+                role: it.status.role,
+                serves_reads: it.status.serves_reads,
+                committed: replicator.committed(it.id),
+                last: replicator.last(it.id),
+                damaged: it.damaged,
+            })
+        })
+    }
+
+    /// Until when this brick may act.
+    #[must_use]
+    pub fn leased_until(&self) -> Instant {
+        self.core.replicas.lease
+    }
+
+    /// Every key of a partition; `None` if the brick does not have it.
+    #[must_use]
+    pub fn contents(
+        &self,
+        table: TableId,
+        partition: PartitionId,
+    ) -> Option<BTreeMap<Vec<u8>, Content>> {
+        let state = self.core.table(*self.core.table_by_id.get(&table)?)?;
+        let leaf = state.map.partitions().index_of(partition)?;
+        let local = state.partitions.get(leaf)?.as_ref()?.local;
+        let mut all = BTreeMap::new();
+        let start = ScanPosition::START;
+        state.table.scan(local, start, usize::MAX, |key, found| {
+            let value = match found.value {
+                Value::Hot(value) if state.attributes.medium == Medium::Ram => Some(value.to_vec()),
+                _ => None,
+            };
+            let expires_at = found.expires_at.map(|at| at.0);
+            all.insert(key.to_vec(), (found.op.0, expires_at, value));
+        });
+        Some(all)
+    }
+
+    /// What is still in memory although nothing is under way; nothing, if all is well.
+    #[must_use]
+    pub fn leftovers(&self) -> String {
+        let mut out = self.core.log.leftovers();
+        if !(self.stalls.is_empty() && self.remotes.is_idle()) {
+            out += &format!("stalls {:?} remotes {:?}", self.stalls, self.remotes);
+        }
+        if !(self.held_replies.is_empty() && self.deferred.is_empty() && self.inbox.is_empty()) {
+            out += &format!("held {:?} deferred {:?}", self.held_replies, self.deferred);
+        }
+        if !self.core.cold.is_idle() {
+            out += &format!("parked {:?}", self.core.cold);
+        }
+        out
+    }
+
+    /// Its replicas in words, for transcripts.
+    #[must_use]
+    pub fn describe_replicas(&self) -> String {
+        let mut out = format!(
+            "leased {} acks {:?} stalls {:?} remotes {:?}\n",
+            self.core.replicas.is_leased,
+            self.acknowledged(),
+            self.stalls,
+            self.remotes
+        );
+        for state in self.core.tables.iter().flatten() {
+            for partition in state.partitions.iter().flatten() {
+                let replicator = self.core.replicas.replicator();
+                out += &format!(
+                    "  {} {:?} op {} committed {} last {:?} pending {}\n",
+                    partition.id,
+                    partition.status,
+                    partition.op,
+                    partition.committed,
+                    replicator.last(partition.id),
+                    replicator.pending_iter(partition.id).count()
+                );
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,62 @@
+//! A node without its IO: what it does as a member of a cluster, and with its logs.
+//!
+//! In:  messages of other nodes, ticks, requests of its bricks, reports of its disk. Out: whatever [`Host`]
+//! carries out: messages, catalogs and leases for the bricks, things to store, streams to dial.
+//!
+//! ```text
+//!  other nodes ◀─▶ Member ─┬─ Agreement ◀─▶ LogWriter ─▶ control log
+//!                  bricks ◀─┼─ Changes, Leases
+//!                           └─ Lead    on the leader alone: leases, views, voters
+//! ```
+//! The server carries it out with sockets, threads and clocks, the simulator with virtual ones: what a node
+//! decides is this code in both.
+//!
+//! Invariants:
+//! - Nothing here waits: not for the disk, nor for another node.
+//! - A brick hears of a catalog only when all nodes have agreed on it; an own change is answered when all
+//!   bricks of this node act by it.
+//! - What is to be stored is handed out before what is said of it ([`Host::persist`] before [`Host::send`]).
+//!
+//! Not here: what is decided (`control`), the agreement (`consensus`), the rules of the catalog (`metadata`),
+//! what a brick does with a view (`replication`), connections, threads and files (`server`).
+
+mod address;
+mod agreement;
+mod changes;
+mod claims;
+pub mod disk;
+mod entry;
+pub mod forming;
+mod host;
+mod lead;
+mod leases;
+mod log_writer;
+mod member;
+mod message;
+pub mod recovery;
+mod register;
+pub mod storage;
+mod streams;
+
+pub use address::HostPort;
+pub use changes::Asker;
+pub use host::{
+    Common, ENDLESS, Host, Source, Target, ToBrick, Urgency, peer_address,
+};
+pub use log_writer::{LogWriter, Report};
+pub use member::{First, Member, MemberView};
+pub use message::{Message, encode};
+
+use brickyard_routing::NodeId;
+
+/// The agreement's number of a node.
+#[must_use]
+pub const fn raft_id(node: NodeId) -> u64 {
+    node.0 as u64 + 1
+}
+
+/// The node of a number of the agreement's.
+#[must_use]
+pub const fn node_id(raft: u64) -> NodeId {
+    NodeId(raft.saturating_sub(1) as u32)
+}

@@ -1,0 +1,101 @@
+//! What a member of a cluster has outside of itself, on a real machine.
+
+use super::{Directory, Loops, writer::Writer};
+use crate::control::ToLoop;
+use crate::peer::{Kind, Peers, dial};
+use crate::{clock, fatal};
+use brickyard_consensus::Persist;
+use brickyard_control::LoopState;
+use brickyard_metadata::Catalog;
+use brickyard_node::{Host, HostPort, Message, Source, Target, ToBrick, Urgency};
+use brickyard_routing::{NodeId, Seat};
+use brickyard_types::{Incarnation, Instant, UnixMillis};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Outside {
+    pub(crate) peers: Peers,
+    pub(crate) loops: Loops,
+    pub(crate) directory: Directory,
+    /// None before the node is a member.
+    pub(crate) writer: Option<Writer>,
+    /// The last catalog, for whoever looks.
+    pub(crate) catalog: Option<watch::Sender<Arc<Catalog>>>,
+}
+
+impl Host for Outside {
+    fn now(&self) -> Instant {
+        clock::now()
+    }
+
+    fn unix(&self) -> UnixMillis {
+        clock::unix()
+    }
+
+    fn member(&self, source: &Source) -> Option<NodeId> {
+        self.peers.member(source)
+    }
+
+    fn send(&mut self, to: NodeId, message: &Message, urgency: Urgency) -> bool {
+        self.peers.send(to, message, urgency)
+    }
+
+    fn reply(&mut self, source: &Source, message: &Message, urgency: Urgency) {
+        self.peers.reply(source, message, urgency);
+    }
+
+    fn connected(&self) -> Vec<Target> {
+        self.peers.connected()
+    }
+
+    fn follow(&mut self, catalog: &Catalog, me: NodeId) {
+        self.peers.follow(catalog, me);
+    }
+
+    fn introduce(&mut self, me: NodeId, incarnation: Incarnation) {
+        self.peers
+            .introduce(|introduction| introduction.node = Some((me, incarnation)));
+    }
+
+    fn dial(&mut self, own: Seat, peer: Seat, connection: u64, address: HostPort) {
+        let hello = self.peers.introduction().hello(Kind::Control);
+        dial::dial(own, peer, connection, address, hello, self.peers.events());
+    }
+
+    fn bricks(&self) -> usize {
+        self.loops.len()
+    }
+
+    fn tell(&mut self, brick: usize, message: ToBrick) {
+        self.loops.send(brick, ToLoop::Brick(message));
+    }
+
+    fn states(&self) -> Vec<LoopState> {
+        self.loops.states()
+    }
+
+    fn adopted(&self) -> u64 {
+        self.loops.adopted()
+    }
+
+    fn persist(&mut self, persist: Persist) {
+        if let Some(writer) = &self.writer {
+            writer.persist(persist);
+        }
+    }
+
+    fn show(&mut self, catalog: &Arc<Catalog>) {
+        if let Some(writer) = &self.writer {
+            writer.copy(Arc::clone(catalog));
+        }
+        if let Some(shown) = &self.catalog {
+            shown.send_replace(Arc::clone(catalog));
+        }
+    }
+
+    fn stop(&mut self, reason: &str) {
+        fatal::stop_control(reason);
+    }
+}
