@@ -195,6 +195,38 @@ fn what_an_earlier_process_failed_to_sync_is_synced_when_opened() {
 }
 
 #[test]
+fn what_a_failed_sync_lost_from_memory_is_a_torn_tail() {
+    let disk = MemDisk::new(3);
+    let mut log = create(&disk);
+    log.append(Some(hard_state(9, 11)), &[]).unwrap();
+    log.sync().unwrap();
+    let synced = disk.content(NAME).unwrap().len();
+    log.append(Some(hard_state(10, 11)), &[]).unwrap();
+    disk.inject(Fault::SyncFails { after: 0 });
+    assert!(log.sync().is_err());
+    disk.heal();
+    // The kernel drops pages that it could not write: what is read is what the disk has.
+    let mut bytes = disk.content(NAME).unwrap();
+    bytes[synced..].fill(0);
+    disk.put(NAME, &bytes);
+    assert_eq!(open(&disk, PageCache::Intact).state.hard_state.term, 9);
+    assert!(disk.content(UNSURE).is_none());
+}
+
+#[test]
+fn what_cannot_be_synced_does_not_take_the_place_of_what_was() {
+    let disk = MemDisk::new(3);
+    let mut log = create(&disk);
+    log.append(Some(hard_state(9, 11)), &[]).unwrap();
+    log.sync().unwrap();
+    let before = disk.content(NAME);
+    disk.inject(Fault::SyncFails { after: 0 });
+    let error = log.replace(&begun()).unwrap_err();
+    assert!(matches!(error, ControlLogError::Poisoned(_)), "{error}");
+    assert_eq!(disk.content(NAME), before);
+}
+
+#[test]
 fn what_is_read_with_a_full_disk_is_synced() {
     let disk = MemDisk::new(2);
     let mut log = create(&disk);

@@ -4,6 +4,7 @@
 //! control       header | snapshot | append | append | append ...
 //!               └─ synced before the file got its name ─┘
 //! control.tmp   the next one, while it is written
+//! control.unsure   a sync failed, and the log was not opened since
 //! ```
 //! In:  hard states, entries, snapshots, as opaque bytes and numbers. Out: after a restart, the latest
 //! of each.
@@ -39,6 +40,8 @@ use std::{fmt, io};
 /// The file's name in its directory.
 const NAME: &str = "control";
 const TEMPORARY: &str = "control.tmp";
+/// Left by a failed sync: the page cache is no witness of what was written since the one before.
+const UNSURE: &str = "control.unsure";
 
 /// See the module. One thread uses it.
 pub struct ControlLog<D: Disk> {
@@ -80,6 +83,13 @@ impl<D: Disk> ControlLog<D> {
     ) -> Result<Option<ControlOpened<D>>, ControlLogError> {
         let name = disk.describe(NAME);
         let failed = |doing| ControlLogError::io(doing, name.clone());
+        // What a failed sync should have written may be gone from memory, too, with the machine still on.
+        let is_unsure = disk.open(UNSURE, Access::Read).is_ok();
+        let page_cache = if is_unsure {
+            PageCache::MaybeLost
+        } else {
+            page_cache
+        };
         let bytes = match read_file(&disk, NAME) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(failed("read"))?,
@@ -92,6 +102,10 @@ impl<D: Disk> ControlLog<D> {
             Err(ControlLogError::Full { .. }) => Self::go_on(disk, directory, &scan, cut_bytes)?,
             written => written?.into_log(disk, directory),
         };
+        if is_unsure {
+            // All that was read is synced now.
+            remove(&log.disk, UNSURE).map_err(failed("remove the mark beside"))?;
+        }
         Ok(Some(ControlOpened {
             log,
             state: scan.state,
@@ -173,6 +187,12 @@ impl<D: Disk> ControlLog<D> {
     pub fn sync(&mut self) -> Result<(), ControlLogError> {
         self.check()?;
         if let Err(error) = self.file.sync_data() {
+            // Leave word for the next start. If even this fails there is nothing more that could be done.
+            let _ = self
+                .disk
+                .create(UNSURE)
+                .and_then(|file| file.sync_data())
+                .and_then(|()| self.disk.sync_dir());
             return Err(self.poison("sync", error));
         }
         self.synced = self.len;
@@ -311,21 +331,21 @@ fn write_anew<D: Disk>(
         let _ = disk.remove(TEMPORARY);
         return Err(refusal(disk, TEMPORARY, len, error));
     }
-    // From here on nobody knows which file would be there after a crash.
-    let named = [
-        ("sync", file.sync_data()),
-        ("rename", disk.rename(TEMPORARY, NAME)),
-        ("sync the directory of", disk.sync_dir()),
-    ];
-    for (doing, done) in named {
-        if let Err(error) = done {
-            return Err(ControlLogError::Poisoned(Poisoned {
+    let failed = |doing| {
+        let file = described.clone();
+        move |error: io::Error| {
+            ControlLogError::Poisoned(Poisoned {
                 doing,
-                file: described,
+                file,
                 cause: error.to_string(),
-            }));
+            })
         }
-    }
+    };
+    // One after the other: what could not be synced must not take the place of what was.
+    file.sync_data().map_err(failed("sync"))?;
+    // From here on nobody knows which file would be there after a crash.
+    disk.rename(TEMPORARY, NAME).map_err(failed("rename"))?;
+    disk.sync_dir().map_err(failed("sync the directory of"))?;
     Ok(Written { file, len, records })
 }
 
