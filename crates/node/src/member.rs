@@ -488,6 +488,7 @@ impl Member {
             }
             self.publish(common);
             self.see_to_lead(common);
+            self.see_to_tail(common);
             self.ask(common);
             if !self.agreement.has_news() {
                 break;
@@ -602,6 +603,30 @@ impl Member {
         );
         for message in own {
             self.take_for_node(message, common);
+        }
+    }
+
+    /// After the machine has stopped this node's logs may be short. They are not any more once every partition of
+    /// which it is a member has it in sync, in this life (PROTOCOL rule 13). Not before: whoever is started a second
+    /// time in the same boot could not tell.
+    fn see_to_tail<H: Host>(&mut self, common: &mut Common<H>) {
+        let (Some(catalog), Some(incarnation)) = (&self.catalog, self.incarnation) else {
+            return;
+        };
+        if common.is_tail_sure || common.host.bricks() == 0 {
+            return;
+        }
+        let is_own = |seat: &Seat| seat.member.node == self.me;
+        let mut groups = catalog.tables().flat_map(|table| table.map.groups());
+        let is_in_sync = groups.all(|group| {
+            let change = group.change.as_deref();
+            let seats = group.members().chain(change.iter().flat_map(|it| it.in_sync()));
+            let mut own = seats.filter(is_own);
+            own.all(|seat| seat.incarnation == incarnation) && !group.learners.iter().any(is_own)
+        });
+        if is_in_sync {
+            common.is_tail_sure = true;
+            common.host.confirm_tail();
         }
     }
 

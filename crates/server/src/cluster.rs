@@ -37,7 +37,7 @@ use crate::control::Notices;
 use crate::{clock, random};
 use brickyard_metadata::{Catalog, ClusterId, Genesis, Registration};
 use brickyard_node::{First, forming};
-use brickyard_store::{DataDir, OsDisk};
+use brickyard_store::{BootNote, DataDir, OsDisk};
 use brickyard_types::TableAttributes;
 use outside::Outside;
 use std::net::TcpListener;
@@ -64,6 +64,8 @@ pub(crate) struct Setup {
     pub(crate) timing: Timing,
     /// The log before this start may lack what was written last.
     pub(crate) is_tail_sure: bool,
+    /// Where that is noted.
+    pub(crate) boot: BootNote,
     /// Told once, as soon as bricks can be made.
     pub(crate) first: std_mpsc::SyncSender<Result<First, String>>,
     pub(crate) notices: Arc<Notices>,

@@ -103,6 +103,7 @@ impl Node {
                     seed: u64::from_le_bytes(data::random()?),
                 },
                 is_tail_sure: !data.directory.is_tail_unsure(),
+                boot: data.directory.boot().clone(),
                 first: to_node,
                 notices: Arc::clone(&notices),
                 view: standing,

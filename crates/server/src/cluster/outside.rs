@@ -9,6 +9,7 @@ use brickyard_control::LoopState;
 use brickyard_metadata::Catalog;
 use brickyard_node::{Host, HostPort, Message, Source, Target, ToBrick, Urgency};
 use brickyard_routing::{NodeId, Seat};
+use brickyard_store::BootNote;
 use brickyard_types::{Incarnation, Instant, UnixMillis};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -19,6 +20,7 @@ pub(crate) struct Outside {
     pub(crate) peers: Peers,
     pub(crate) loops: Loops,
     pub(crate) directory: Directory,
+    pub(crate) boot: BootNote,
     /// None before the node is a member.
     pub(crate) writer: Option<Writer>,
     /// The last catalog, for whoever looks.
@@ -92,6 +94,12 @@ impl Host for Outside {
         }
         if let Some(shown) = &self.catalog {
             shown.send_replace(Arc::clone(catalog));
+        }
+    }
+
+    fn confirm_tail(&mut self) {
+        if let Some(writer) = &self.writer {
+            writer.confirm_tail(self.boot.clone());
         }
     }
 

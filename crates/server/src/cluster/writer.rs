@@ -12,7 +12,7 @@ use crate::fatal;
 use brickyard_consensus::{HardState, Persist};
 use brickyard_metadata::Catalog;
 use brickyard_node::{LogWriter, Report};
-use brickyard_store::{ControlLog, ControlLogError, OsDisk};
+use brickyard_store::{BootNote, ControlLog, ControlLogError, OsDisk};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -28,6 +28,8 @@ enum Order {
     Persist(Persist),
     /// The catalog as it is now, for tools that look at the directory.
     Copy(Arc<Catalog>),
+    /// Note that the bricks' logs lack nothing.
+    ConfirmTail(BootNote),
 }
 
 /// The driver's end. Dropped, the thread finishes what it has and ends.
@@ -75,6 +77,10 @@ impl Writer {
         self.give(Order::Copy(catalog));
     }
 
+    pub(crate) fn confirm_tail(&self, boot: BootNote) {
+        self.give(Order::ConfirmTail(boot));
+    }
+
     fn give(&self, order: Order) {
         if let Some(orders) = &self.orders {
             // The thread ends only with the process, or when the sender is gone.
@@ -104,6 +110,12 @@ impl Writing {
                         self.write(&persist);
                     }
                     Order::Copy(catalog) => copy = Some(catalog),
+                    Order::ConfirmTail(mut boot) => {
+                        // Without the note the next start asks once more.
+                        if let Err(error) = boot.confirm_tail(self.copy.disk()) {
+                            tracing::warn!(%error, "that the logs are whole cannot be noted");
+                        }
+                    }
                 }
                 next = orders.try_recv().ok();
             }

@@ -42,6 +42,11 @@ impl CatalogFile {
         Self { disk }
     }
 
+    /// The directory that it is in.
+    pub(crate) fn disk(&self) -> &OsDisk {
+        &self.disk
+    }
+
     /// Reads the catalog; `None` if there is none yet.
     pub(crate) fn load(&self) -> Result<Option<Catalog>, CatalogError> {
         let file = self.disk.describe(NAME);

@@ -172,6 +172,12 @@ impl DataDir {
         self.boot.confirm_tail(&self.disk).map_err(failed)
     }
 
+    /// What is known of the machine's boots, for whoever confirms the tail.
+    #[must_use]
+    pub fn boot(&self) -> &BootNote {
+        &self.boot
+    }
+
     /// The directory of a brick's log, made if it is missing.
     ///
     /// # Errors
