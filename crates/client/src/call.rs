@@ -212,7 +212,10 @@ impl Call {
                 self.avoid = Some(peer.identity);
                 peer.set_slow(now);
             }
-            Failure::Silent => peer.set_down(now, pause(self.attempt + 4, &setting.random)),
+            Failure::Silent => {
+                self.avoid = Some(peer.identity);
+                peer.set_down(now, pause(self.attempt + 4, &setting.random));
+            }
             // It cannot, or says that it will not.
             Failure::NotSent(_) | Failure::Lost(_) | Failure::Reply(_) => {
                 self.avoid = Some(peer.identity);

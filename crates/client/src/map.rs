@@ -26,6 +26,8 @@ pub(crate) struct SlotMap {
     /// The members of each group, the primary first.
     groups: Vec<Vec<usize>>,
     addresses: Vec<String>,
+    /// For each address the place of its node's port, if that was told.
+    nodes: Vec<Option<usize>>,
     node_ports: Vec<String>,
     version: u64,
 }
@@ -37,6 +39,7 @@ impl SlotMap {
             slots: vec![NOBODY; usize::from(Slot::COUNT)],
             groups: Vec::new(),
             addresses: Vec::new(),
+            nodes: Vec::new(),
             node_ports: Vec::new(),
             version: 0,
         }
@@ -67,9 +70,10 @@ impl SlotMap {
                 let (host, port) =
                     address_of(member).ok_or("CLUSTER SLOTS gave a node without address")?;
                 let host = if host.is_empty() { asked } else { &host };
-                members.push(map.intern(&join(host, port)));
+                let place = map.intern(&join(host, port));
+                members.push(place);
                 if let Some(port) = node_port_of(member) {
-                    map.note_node_port(join(host, port));
+                    map.note_node_port(place, join(host, port));
                 }
             }
             let group = map.group(members);
@@ -91,10 +95,21 @@ impl SlotMap {
         &self.node_ports
     }
 
-    fn note_node_port(&mut self, address: String) {
-        if !self.node_ports.contains(&address) {
+    fn note_node_port(&mut self, brick: usize, address: String) {
+        let known = self.node_ports.iter().position(|it| *it == address);
+        let place = known.unwrap_or_else(|| {
             self.node_ports.push(address);
+            self.node_ports.len() - 1
+        });
+        if let Some(node) = self.nodes.get_mut(brick) {
+            *node = Some(place);
         }
+    }
+
+    /// The port of the node that has the brick at `place` among the addresses.
+    pub(crate) fn node_of(&self, place: usize) -> Option<&str> {
+        let node = (*self.nodes.get(place)?)?;
+        self.node_ports.get(node).map(String::as_str)
     }
 
     /// The members of the group that holds `slot`, the primary first; empty if nobody is known.
@@ -128,6 +143,7 @@ impl SlotMap {
         let known = self.addresses.iter().position(|it| it == address);
         known.unwrap_or_else(|| {
             self.addresses.push(address.to_owned());
+            self.nodes.push(None);
             self.addresses.len() - 1
         })
     }

@@ -169,24 +169,24 @@ impl Router {
             return Ok(self.endpoint(&address));
         }
         let directory = self.directory();
+        let avoid = call.avoid.take();
         match call.prepared.shape.place {
             Place::Slot(slot) => {
                 let policy = self.client.options.reads;
                 let chosen = match policy {
                     ReadPolicy::Replicas(lard) if call.is_read() => {
-                        let avoid = call.avoid.take();
                         directory.replica(slot, call.prepared.key_hash, lard, avoid, now)
                     }
                     _ => directory.primary(slot, now),
                 };
-                let stand_in = || directory.stand_in(Kind::Brick, self.random(), now);
+                let stand_in = || directory.stand_in(Kind::Brick, avoid, self.random(), now);
                 chosen.or_else(stand_in).ok_or(NoWay::AllDown)
             }
             Place::Anywhere => directory
-                .stand_in(Kind::Brick, self.random(), now)
+                .stand_in(Kind::Brick, avoid, self.random(), now)
                 .ok_or(NoWay::AllDown),
             Place::Node => directory
-                .stand_in(Kind::Unknown, self.random(), now)
+                .stand_in(Kind::Unknown, avoid, self.random(), now)
                 .ok_or_else(|| {
                     let is_brick = |it: &Arc<Endpoint>| it.peer.kind() == Kind::Brick;
                     if directory.nodes.is_empty() && directory.seeds.iter().all(is_brick) {
@@ -423,13 +423,31 @@ impl Directory {
     }
 
     /// Somebody else who answers: a node port, which serves everything; else an address of an unknown kind;
-    /// else a brick, which knows where to go. Nobody worse than `worst`.
-    fn stand_in(&self, worst: Kind, random: u64, now: Instant) -> Option<Arc<Endpoint>> {
-        let all = || self.all().filter(|it| it.peer.is_up(now));
-        let best = all().map(|it| it.peer.kind()).min()?;
-        let alike = || all().filter(|it| it.peer.kind() == best && best <= worst);
-        let count = alike().count() as u64;
+    /// else a brick, which knows where to go. Nobody worse than `worst`. Of those that are alike rather not `avoid`, which
+    /// did not answer, nor another port of its node.
+    fn stand_in(
+        &self,
+        worst: Kind,
+        avoid: Option<u64>,
+        random: u64,
+        now: Instant,
+    ) -> Option<Arc<Endpoint>> {
+        let mapped = self.mapped.iter();
+        let place = mapped
+            .map(|it| Some(it.peer.identity))
+            .position(|it| it == avoid);
+        let node = place.and_then(|place| self.map.node_of(place));
+        let is_avoided = |it: &Arc<Endpoint>| {
+            Some(it.peer.identity) == avoid || Some(it.peer.address.as_str()) == node
+        };
+        let up = || self.all().filter(|it| it.peer.is_up(now));
+        let best = up().map(|it| it.peer.kind()).min()?;
+        let alike = || up().filter(|it| it.peer.kind() == best && best <= worst);
+        let is_good = |it: &Arc<Endpoint>| !is_avoided(it) && !it.peer.is_slow(now);
+        let has_good = alike().any(is_good);
+        let chosen_from = || alike().filter(|it| !has_good || is_good(it));
+        let count = chosen_from().count() as u64;
         let chosen = random.checked_rem(count)?;
-        alike().nth(chosen as usize).cloned()
+        chosen_from().nth(chosen as usize).cloned()
     }
 }

@@ -176,7 +176,7 @@ impl Cluster {
     }
 
     /// Lets views take effect whose members have stopped, died or accepted.
-    pub(super) fn decide(&mut self) {
+    pub(crate) fn decide(&mut self) {
         let wishes = std::mem::take(&mut self.wishes);
         for wish in wishes {
             if let ControlRequest::Promote {

@@ -101,11 +101,9 @@ async fn a_read_that_waits_does_not_hold_up_others_for_long() {
     cluster.move_all_to(&[0, 1]);
     let options = Options {
         hedge_after: Duration::from_millis(20),
-        ..cluster.options()
-    };
-    let options = Options {
+        silence_limit: Duration::from_secs(15),
         reads: ReadPolicy::Replicas(Lard::default()),
-        ..options
+        ..cluster.options()
     };
     let table = cluster.table(options).await;
     table.set("k", "v").await.unwrap();
@@ -120,17 +118,11 @@ async fn a_read_that_waits_does_not_hold_up_others_for_long() {
     }
     let doubtful = table.get("doubtful");
     for _ in 0..50 {
-        // All of this connection's answers would have to wait for that one, up to its silence limit of a second.
-        let read = table.get("k").await;
+        // On that connection it would have to wait for longer than this.
+        let read = table.with_deadline(Duration::from_secs(10)).get("k").await;
         assert_eq!(read.unwrap().as_deref(), Some(&b"v"[..]));
     }
-    let asked = cluster.bricks[1].asked("GET");
-    let doubts = asked.iter().filter(|words| words[1] == "doubtful").count();
-    assert!((1..=3).contains(&doubts), "asked {doubts} times");
-    for port in [&cluster.bricks[1], &cluster.node] {
-        port.on_request(|_| Answer::Usual);
-    }
-    assert_eq!(doubtful.await.unwrap().as_deref(), Some(&b"v"[..]));
+    drop(doubtful);
 }
 
 #[tokio::test]
