@@ -214,6 +214,7 @@ impl Call {
             }
             Failure::Silent => {
                 self.avoid = Some(peer.identity);
+                peer.set_slow(now);
                 peer.set_down(now, pause(self.attempt + 4, &setting.random));
             }
             // It cannot, or says that it will not.

@@ -130,6 +130,11 @@ impl Peer {
         self.nanos(now) < self.slow_until.load(Ordering::Relaxed)
     }
 
+    /// Whether it was too slow when it was heard last.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silences.load(Ordering::Relaxed) != 0
+    }
+
     /// Reads prefer others for a while, a longer one each time until it is heard again.
     pub(crate) fn set_slow(&self, now: Instant) {
         let silences = self.silences.fetch_add(1, Ordering::Relaxed).min(5);

@@ -49,6 +49,7 @@ mod client;
 mod command;
 mod connection;
 mod convert;
+mod directory;
 mod endpoint;
 mod error;
 mod ids;

@@ -8,18 +8,18 @@
 //! - Knowing nothing is no obstacle: without a map, or with one that is wrong, a call goes to any address
 //!   that may know better, and a brick that is asked wrongly says where to go.
 //!
-//! Not here: when a call may be sent again (`retry`), asking for the map (`refresh`).
+//! Not here: who is where (`directory`), when a call may be sent again (`retry`), asking for the map (`refresh`).
 
 use crate::{
     Error,
     budget::Budget,
     call::{Call, Route},
-    command::Place,
+    command::{Place, Shape},
     connection::Greeting,
+    directory::Directory,
     endpoint::{Endpoint, Kind, Peer},
     ids::Ids,
     lane::Setting,
-    lard::{Candidate, Lard},
     map::{SlotMap, host_of},
     options::{Options, ReadPolicy},
     prepared::Prepared,
@@ -52,17 +52,6 @@ pub(crate) struct Router {
     pub(crate) is_refreshing: AtomicBool,
     /// The map has changed since the question that is under way was asked.
     pub(crate) is_outdated: AtomicBool,
-}
-
-/// Who is where, as far as is known.
-#[derive(Debug)]
-struct Directory {
-    map: SlotMap,
-    /// One for each address of the map, at its place.
-    mapped: Vec<Arc<Endpoint>>,
-    seeds: Vec<Arc<Endpoint>>,
-    /// Nodes' ports that a map told of, beside those among the seeds.
-    nodes: Vec<Arc<Endpoint>>,
 }
 
 impl Router {
@@ -168,7 +157,21 @@ impl Router {
         {
             return Ok(self.endpoint(&address));
         }
-        let directory = self.directory();
+        let mut suspect = None;
+        let chosen = self.choose_from(&self.directory(), call, now, &mut suspect);
+        if let Some(suspect) = suspect {
+            self.probe(&suspect, now);
+        }
+        chosen
+    }
+
+    fn choose_from(
+        &self,
+        directory: &Directory,
+        call: &mut Call,
+        now: Instant,
+        suspect: &mut Option<Arc<Endpoint>>,
+    ) -> Result<Arc<Endpoint>, NoWay> {
         let avoid = call.avoid.take();
         match call.prepared.shape.place {
             Place::Slot(slot) => {
@@ -177,7 +180,7 @@ impl Router {
                     ReadPolicy::Replicas(lard) if call.is_read() => {
                         directory.replica(slot, call.prepared.key_hash, lard, avoid, now)
                     }
-                    _ => directory.primary(slot, now),
+                    _ => directory.primary(slot, now, suspect),
                 };
                 let stand_in = || directory.stand_in(Kind::Brick, avoid, self.random(), now);
                 chosen.or_else(stand_in).ok_or(NoWay::AllDown)
@@ -196,6 +199,17 @@ impl Router {
                     }
                 }),
         }
+    }
+
+    /// Finds out whether an address that was silent is there: once it is heard, calls go there again.
+    fn probe(self: &Arc<Self>, endpoint: &Endpoint, now: Instant) {
+        let shape = Shape {
+            is_read: true,
+            place: Place::Anywhere,
+        };
+        let ping = Prepared::new(shape, 0, &["PING"]);
+        // What it says is of no interest.
+        drop(self.ask(endpoint, ping, (now, now + self.setting.silence_limit)));
     }
 
     /// An attempt of `call`, made at `peer`, has failed.
@@ -372,82 +386,4 @@ enum NoWay {
     AllDown,
     /// Only a node port would do, and there is none.
     NoNodePort,
-}
-
-impl Directory {
-    fn all(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
-        self.seeds.iter().chain(&self.nodes).chain(&self.mapped)
-    }
-
-    fn find(&self, address: &str) -> Option<Arc<Endpoint>> {
-        self.all().find(|it| it.peer.address == address).cloned()
-    }
-
-    fn members(&self, slot: Slot) -> impl Iterator<Item = &Arc<Endpoint>> {
-        let places = self.map.members(slot).iter();
-        places.filter_map(|place| self.mapped.get(*place))
-    }
-
-    /// The slot's primary, if it answers; else a backup, which says who is primary now.
-    fn primary(&self, slot: Slot, now: Instant) -> Option<Arc<Endpoint>> {
-        let mut members = self.members(slot);
-        let primary = members.next()?;
-        primary.peer.is_up(now).then(|| Arc::clone(primary))
-    }
-
-    /// The replica that a key's reads prefer; `avoid` did not answer this one. Rather a slow one than none.
-    fn replica(
-        &self,
-        slot: Slot,
-        key_hash: u64,
-        lard: Lard,
-        avoid: Option<u64>,
-        now: Instant,
-    ) -> Option<Arc<Endpoint>> {
-        let choose = |is_good: &dyn Fn(&Peer) -> bool| {
-            let candidate = |it: &Arc<Endpoint>| Candidate {
-                identity: it.peer.identity,
-                load: it.peer.load(),
-                is_up: it.peer.is_up(now) && is_good(&it.peer),
-            };
-            let candidates: Vec<Candidate> = self.members(slot).map(candidate).collect();
-            lard.choose(key_hash, &candidates)
-        };
-        let is_other = |peer: &Peer| Some(peer.identity) != avoid;
-        let chosen = choose(&|peer| is_other(peer) && !peer.is_slow(now))
-            .or_else(|| choose(&is_other))
-            .or_else(|| choose(&|_| true))?;
-        let endpoint = self.members(slot).nth(chosen)?;
-        endpoint.peer.on_chosen(now);
-        Some(Arc::clone(endpoint))
-    }
-
-    /// Somebody else who answers: a node port, which serves everything; else an address of an unknown kind;
-    /// else a brick, which knows where to go. Nobody worse than `worst`. Of those that are alike rather not `avoid`, which
-    /// did not answer, nor another port of its node.
-    fn stand_in(
-        &self,
-        worst: Kind,
-        avoid: Option<u64>,
-        random: u64,
-        now: Instant,
-    ) -> Option<Arc<Endpoint>> {
-        let mapped = self.mapped.iter();
-        let place = mapped
-            .map(|it| Some(it.peer.identity))
-            .position(|it| it == avoid);
-        let node = place.and_then(|place| self.map.node_of(place));
-        let is_avoided = |it: &Arc<Endpoint>| {
-            Some(it.peer.identity) == avoid || Some(it.peer.address.as_str()) == node
-        };
-        let up = || self.all().filter(|it| it.peer.is_up(now));
-        let best = up().map(|it| it.peer.kind()).min()?;
-        let alike = || up().filter(|it| it.peer.kind() == best && best <= worst);
-        let is_good = |it: &Arc<Endpoint>| !is_avoided(it) && !it.peer.is_slow(now);
-        let has_good = alike().any(is_good);
-        let chosen_from = || alike().filter(|it| !has_good || is_good(it));
-        let count = chosen_from().count() as u64;
-        let chosen = random.checked_rem(count)?;
-        chosen_from().nth(chosen as usize).cloned()
-    }
 }

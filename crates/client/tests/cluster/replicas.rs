@@ -143,3 +143,29 @@ async fn a_read_does_not_wait_for_a_connection_that_does_not_come_about() {
     }
     assert!(cluster.bricks[1].asked("GET").len() >= 30);
 }
+
+#[tokio::test]
+async fn a_write_is_passed_on_where_reads_have_found_the_primary_silent() {
+    let cluster = Cluster::of(2, true).await;
+    cluster.move_all_to(&[0, 1]);
+    let options = Options {
+        hedge_after: Duration::from_millis(20),
+        silence_limit: Duration::from_secs(15),
+        reads: ReadPolicy::Replicas(Lard::default()),
+        ..cluster.options()
+    };
+    let table = cluster.table(options).await;
+    for number in 0..30 {
+        table.set(key_of(0, 1, number), "v").await.unwrap();
+    }
+    cluster.bricks[0].on_request(|_| Answer::Nothing);
+    // Reads find another replica, and that the primary does not answer.
+    for number in 0..30 {
+        let read = table.get(key_of(0, 1, number)).await;
+        assert_eq!(read.unwrap().as_deref(), Some(&b"v"[..]));
+    }
+    // A node port knows who is primary when there is another.
+    let table = table.with_deadline(Duration::from_secs(10));
+    table.set("k", "v").await.unwrap();
+    assert_eq!(cluster.node.asked("SET").len(), 1);
+}
