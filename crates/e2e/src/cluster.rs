@@ -9,7 +9,7 @@ use crate::server::program;
 use crate::value::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -135,6 +135,12 @@ impl Cluster {
     #[must_use]
     pub fn brick_port(&self, at: usize) -> u16 {
         self.nodes[at].port + 1
+    }
+
+    /// A node's data directory.
+    #[must_use]
+    pub fn data(&self, at: usize) -> &Path {
+        &self.nodes[at].data
     }
 
     /// A connection to a node's node port.

@@ -7,5 +7,6 @@ mod digest;
 mod figure9;
 mod forming;
 mod once;
+mod recover;
 mod survival;
 mod tools;
