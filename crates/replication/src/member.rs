@@ -20,6 +20,8 @@ pub(crate) struct Member {
     pub(crate) copied_to: (View, Op),
     /// A learner's promotion.
     pub(crate) promotion: Promotion,
+    /// It was asked for in this view, and may take effect at any time.
+    pub(crate) was_asked: bool,
     /// Since when it holds up the op at the front, with the vote that it had then.
     pub(crate) stalled: Option<(Op, Turn, Instant)>,
 }
@@ -73,6 +75,7 @@ impl Member {
             copy: Copy::None,
             copied_to: (View(0), Op(0)),
             promotion: Promotion::None,
+            was_asked: false,
             stalled: None,
         }
     }
@@ -81,8 +84,7 @@ impl Member {
     pub(crate) fn fall_out(&mut self, phase: Phase) {
         self.phase = phase;
         self.copy = Copy::None;
-        let is_asked = matches!(self.promotion, Promotion::Asked(_));
-        if self.is_learner && (!is_asked || sabotage::is(Bug::AskedNotRequired)) {
+        if self.is_learner && (!self.was_asked || sabotage::is(Bug::AskedNotRequired)) {
             self.promotion = Promotion::None;
             self.is_required = false;
         }

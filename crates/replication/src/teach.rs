@@ -105,6 +105,9 @@ impl<P> Replicator<P> {
             link.put(&end);
         } else {
             member.copy = Copy::Running(after);
+            // It may have held everything once, and have been no learner since: what was asked then is asked
+            // again when it does. Its vote stays required meanwhile (PROTOCOL rule 4).
+            member.promotion = Promotion::None;
             self.requests.push_back(Request::CatchUp {
                 partition,
                 learner,
@@ -208,7 +211,9 @@ impl<P> Replicator<P> {
             member.promotion = Promotion::WaitsFor(sent);
         }
         let seat = member.seat;
-        self.work.promotions.push((slot, seat));
+        if !self.work.promotions.contains(&(slot, seat)) {
+            self.work.promotions.push((slot, seat));
+        }
         if let Some(link) = self.link_mut(link) {
             link.sender.waiting[level].push_back((sent, slot));
         }
@@ -238,6 +243,7 @@ impl<P> Replicator<P> {
             let holds_all = voted.is_some_and(|voted| voted >= turn);
             if holds_all || sabotage::is(Bug::PromotedBeforeAllIsHeld) {
                 member.promotion = Promotion::Asked(self.now);
+                member.was_asked = true;
                 self.requests.push_back(Request::Promote {
                     partition,
                     view,

@@ -136,6 +136,35 @@ fn copy_all_but_votes(cluster: &mut Cluster) {
 }
 
 #[test]
+fn rule_4_learner_that_dropped_what_it_held_is_asked_for_when_it_has_it_again() {
+    let mut cluster = joining();
+    copy_all(&mut cluster);
+    assert_eq!(cluster.asked(0), [promotion(1)]);
+    // For a while the map does not name it, so that it drops all; the view stays the same.
+    let learner = cluster.brick(1);
+    learner.core.forget(&mut learner.host, P);
+    cluster.adopt(P, &group(1, 0, &[], &[]));
+    cluster.adopt(P, &group(1, 0, &[], &[1]));
+    cluster.run();
+    let mut asked = cluster.asked(0);
+    for _ in 0..30 {
+        cluster.pass(Duration::from_millis(100));
+        cluster.run();
+        asked.extend(cluster.asked(0));
+    }
+    assert!(!asked.contains(&promotion(1)), "{asked:?}");
+    let mut copies = asked.iter().filter_map(|request| match request {
+        Request::CatchUp { link, after, .. } => Some((*link, *after)),
+        _ => None,
+    });
+    let (link, after) = copies.next_back().unwrap();
+    cluster.copy(0, P, link, after, usize::MAX);
+    cluster.brick(0).core.catch_up_done(link, P);
+    cluster.run();
+    assert_eq!(cluster.asked(0), [promotion(1)]);
+}
+
+#[test]
 fn rule_4_the_vote_stays_required_until_a_newer_view_whatever_happens() {
     let mut cluster = joining();
     copy_all(&mut cluster);
