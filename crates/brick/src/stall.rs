@@ -11,7 +11,7 @@ use crate::connection::ConnectionId;
 use crate::core::Core;
 use crate::forward::{Forward, ForwardReply, ForwardRequest, Origin, Work};
 use crate::keyed::{dropped_table, error_line, honest_line};
-use crate::output::{Gate, Lost};
+use crate::output::{Gate, HoleId, Lost};
 use brickyard_command::ErrorReply;
 use brickyard_routing::Member;
 use brickyard_types::sabotage::{self, Bug};
@@ -84,9 +84,35 @@ pub(crate) struct Stalls {
     pub(crate) lanes: Lanes,
 }
 
+impl Stalled {
+    /// Rises with what one connection asks.
+    fn order(&self) -> (u64, HoleId, u32) {
+        let token = self.request.token;
+        (token.client, token.hole, token.part)
+    }
+}
+
 impl Stalls {
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    /// Puts it where it belongs in its lane: one that comes back from another brick, or from waiting for a value,
+    /// goes before what its connection sent after it (PROTOCOL rule 26).
+    fn insert(&mut self, stalled: Stalled) {
+        let is_after = |it: &Stalled| it.lane == stalled.lane && it.order() > stalled.order();
+        let is_alone = stalled.lane.is_none_or(|lane| !self.lanes.is_busy(lane));
+        let at = if is_alone {
+            None
+        } else {
+            self.waiting.iter().position(is_after)
+        };
+        self.lanes.enter(stalled.lane);
+        self.bytes += stalled.request.bytes() + STALLED_BYTES;
+        match at {
+            Some(at) => self.waiting.insert(at, stalled),
+            None => self.waiting.push_back(stalled),
+        }
     }
 
     /// The one that has waited longest.
@@ -124,8 +150,7 @@ impl Brick {
             return self.refuse_stalled(origin);
         }
         let lane = self.lane(&origin, request.table, &request.work);
-        self.stalls.lanes.enter(lane);
-        self.stalls.push(Stalled {
+        self.stalls.insert(Stalled {
             request,
             origin,
             lane,
@@ -161,17 +186,17 @@ impl Brick {
             return;
         }
         let mut still: BTreeSet<Lane> = BTreeSet::new();
-        for _ in 0..self.stalls.waiting.len() {
-            let Some(stalled) = self.stalls.pop() else {
-                return;
-            };
+        // What has to wait again is looked at when something has changed again.
+        let mut round = std::mem::take(&mut self.stalls.waiting);
+        while let Some(stalled) = round.pop_front() {
             let is_behind = stalled.lane.is_some_and(|lane| {
                 still.contains(&lane) || self.remotes.lanes.is_busy(lane) || self.has_parked(lane)
             });
             if is_behind {
-                self.stalls.push(stalled);
+                self.stalls.waiting.push_back(stalled);
                 continue;
             }
+            self.stalls.bytes -= stalled.request.bytes() + STALLED_BYTES;
             let Stalled {
                 request,
                 origin,

@@ -76,7 +76,7 @@ impl Brick {
             token,
         };
         let id = self.core.table(table).map(|state| state.id);
-        let is_quiet = self.stalls.is_empty() && self.remotes.lanes.is_empty();
+        let is_quiet = self.stalls.lanes.is_empty() && self.remotes.lanes.is_empty();
         let id = id.filter(|_| !is_quiet);
         if let Some(lane) = id.and_then(|id| self.lane(&origin, id, &work)) {
             let is_stalled = self.stalls.lanes.is_busy(lane);

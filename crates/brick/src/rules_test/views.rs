@@ -131,6 +131,31 @@ fn rule_26_write_does_not_overtake_a_read_that_waits_for_its_value() {
 }
 
 #[test]
+fn rule_26_command_that_comes_back_goes_before_what_its_connection_sent_after_it() {
+    let mut cluster = Cluster::new(3, replicated(2));
+    let (primary, backup, gateway) = places(&cluster, "k");
+    let client = cluster.connect(gateway, Port::Node);
+    assert_eq!(cluster.call(client, "SET k old"), "+OK");
+    // The one that leads next has no lease at first: it keeps the read, and the write waits behind that here.
+    cluster.is_deciding = false;
+    cluster.kill(primary);
+    cluster.lease(backup, false);
+    cluster.send(client, "GET k\nSET k new");
+    cluster.is_deciding = true;
+    cluster.regroup("k", &[backup]);
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "");
+    // The read is lost on its way.
+    cluster.break_links(backup);
+    for _ in 0..4 {
+        cluster.turn();
+    }
+    cluster.lease(backup, true);
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "$3 old +OK", "{}", cluster.story());
+}
+
+#[test]
 fn rule_26_read_does_not_overtake_a_write_that_has_to_wait_again() {
     let mut cluster = Cluster::new(2, on_disk(2));
     let (primary, backup) = cluster.places_of("k");
