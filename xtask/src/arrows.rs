@@ -73,8 +73,11 @@ const ROOMS: &[Room] = &[
         ],
     ),
     core("history", &[]),
+    // Uses none of them: it is what they are compared with.
+    outer("model", Uses::Only(&[])),
     outer("server", Uses::AllBefore),
     outer("sim", Uses::AllBefore),
+    outer("fuzz", Uses::AllBefore),
     outer("client", Uses::Only(&["types", "wire", "routing"])),
     outer("bench", Uses::Only(&["types", "wire", "routing", "client"])),
     outer("torture", Uses::Only(&["client", "history"])),
