@@ -9,7 +9,8 @@
 //! be lost by storing the new boot id too early (PROTOCOL rule 13), so both lines are one atomic write.
 
 use crate::config::PageCache;
-use crate::disk::{Disk, read_file, replace_file};
+use crate::disk::{Access, Disk, read_file, replace_file};
+use crate::file_name;
 use brickyard_types::sabotage::{self, Bug};
 use std::io;
 
@@ -42,6 +43,25 @@ impl BootNote {
         Ok(Self { now, boot })
     }
 
+    /// Looks whether a sync of some brick's log has failed: then the page cache is no witness of its tail, although
+    /// the machine has not stopped. To be called before a log is opened, which forgets it.
+    ///
+    /// # Errors
+    /// Whatever the operating system says; nothing may be opened then.
+    pub fn note_failed_syncs<'a, D: Disk>(
+        &mut self,
+        disk: &D,
+        bricks: impl IntoIterator<Item = &'a D>,
+    ) -> io::Result<()> {
+        let has_failed = |it: &D| it.open(file_name::UNSURE, Access::Read).is_ok();
+        if !bricks.into_iter().any(has_failed) || self.is_tail_unsure() {
+            return Ok(());
+        }
+        // The boot stays the one that was noted: when the logs were whole last has not changed.
+        let id = self.boot.as_ref().and_then(|boot| boot.id.clone());
+        self.write(disk, id, true)
+    }
+
     /// Whether writes that were not synced can have been lost since the last process.
     #[must_use]
     pub fn page_cache(&self) -> PageCache {
@@ -65,10 +85,8 @@ impl BootNote {
     /// # Errors
     /// Whatever the operating system says; the old note is then still there.
     pub fn confirm_boot<D: Disk>(&mut self, disk: &D) -> io::Result<()> {
-        self.write(
-            disk,
-            self.is_tail_unsure() && !sabotage::is(Bug::BootStoredFirst),
-        )
+        let is_unsure = self.is_tail_unsure() && !sabotage::is(Bug::BootStoredFirst);
+        self.write(disk, self.now.clone(), is_unsure)
     }
 
     /// Notes that the tail is whole.
@@ -76,14 +94,16 @@ impl BootNote {
     /// # Errors
     /// Whatever the operating system says; the tail then stays unsure.
     pub fn confirm_tail<D: Disk>(&mut self, disk: &D) -> io::Result<()> {
-        self.write(disk, false)
+        self.write(disk, self.now.clone(), false)
     }
 
-    fn write<D: Disk>(&mut self, disk: &D, is_tail_unsure: bool) -> io::Result<()> {
-        let boot = Boot {
-            id: self.now.clone(),
-            is_tail_unsure,
-        };
+    fn write<D: Disk>(
+        &mut self,
+        disk: &D,
+        id: Option<String>,
+        is_tail_unsure: bool,
+    ) -> io::Result<()> {
+        let boot = Boot { id, is_tail_unsure };
         replace_file(disk, NAME, boot.encode().as_bytes())?;
         self.boot = Some(boot);
         Ok(())

@@ -103,6 +103,27 @@ fn boot_13_tail_stays_unsure_until_it_is_confirmed() {
 }
 
 #[test]
+fn boot_13_tail_is_unsure_after_a_failed_sync_until_it_is_confirmed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut first = open(directory.path()).unwrap();
+    first.confirm_boot().unwrap();
+    let brick = first.brick(BrickId(0)).unwrap();
+    // As the log leaves it, and as recovery takes it away.
+    brick.create(crate::file_name::UNSURE).unwrap();
+    drop(first);
+    let second = open(directory.path()).unwrap();
+    assert!(second.is_tail_unsure());
+    brick.remove(crate::file_name::UNSURE).unwrap();
+    drop(second);
+    let mut third = open(directory.path()).unwrap();
+    assert!(third.is_tail_unsure());
+    third.confirm_boot().unwrap();
+    assert!(third.is_tail_unsure());
+    third.confirm_tail().unwrap();
+    assert!(!third.is_tail_unsure());
+}
+
+#[test]
 fn lost_boot_file_means_the_worst() {
     let directory = tempfile::tempdir().unwrap();
     let mut first = open(directory.path()).unwrap();

@@ -103,13 +103,17 @@ impl DataDir {
         };
         let boot = BootNote::load(&disk, is_new, boot::read_boot_id());
         let boot = boot.map_err(failed("read", BOOT))?;
-        Ok(Self {
+        let mut directory = Self {
             path,
             disk,
             stamp,
             boot,
             _lock: lock,
-        })
+        };
+        if create == Create::IfMissing {
+            directory.note_failed_syncs()?;
+        }
+        Ok(directory)
     }
 
     /// Where it is.
@@ -209,6 +213,16 @@ impl DataDir {
         let mut bricks: Vec<_> = names.iter().filter_map(|name| parse_brick(name)).collect();
         bricks.sort();
         Ok(bricks)
+    }
+}
+
+impl DataDir {
+    fn note_failed_syncs(&mut self) -> Result<(), DataDirError> {
+        let bricks = self.bricks()?.into_iter().map(|brick| self.brick(brick));
+        let bricks = bricks.collect::<Result<Vec<_>, _>>()?;
+        let failed = DataDirError::io("write", self.path.join(BOOT));
+        let noted = self.boot.note_failed_syncs(&self.disk, &bricks);
+        noted.map_err(failed)
     }
 }
 
