@@ -112,7 +112,9 @@ fn matters(operations: &[&Operation], action: &Action) -> bool {
     let value = match action {
         Action::Get => return false,
         Action::Set(value) | Action::CompareAndSet { value, .. } => value,
-        Action::Delete | Action::Append(_) | Action::Increment(_) => return true,
+        Action::Delete | Action::Append(_) | Action::Increment(_) | Action::Expire(_) => {
+            return true;
+        }
     };
     operations.iter().any(|other| match &other.outcome {
         Outcome::Value(seen) => seen.as_ref().is_some_and(|seen| seen.starts_with(value)),

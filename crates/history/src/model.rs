@@ -40,5 +40,10 @@ pub(crate) fn apply(state: &State, action: &Action) -> (State, Outcome) {
             };
             (after.cloned(), Outcome::Did(is_there))
         }
+        Action::Expire(value) => {
+            let is_there = state.as_ref() == Some(value);
+            let after = if is_there { None } else { state.clone() };
+            (after, Outcome::Did(is_there))
+        }
     }
 }

@@ -29,6 +29,8 @@ pub enum Action {
         /// What comes in its place.
         value: Bytes,
     },
+    /// No value any more if it is this one: its time is over. Nobody asks for it, and nobody is told.
+    Expire(Bytes),
 }
 
 impl Action {
@@ -113,6 +115,7 @@ impl fmt::Display for Action {
                 let expected = ShownValue(expected.as_deref());
                 write!(f, "set {} if there is {expected}", Shown(value))
             }
+            Self::Expire(value) => write!(f, "the end of {}", Shown(value)),
         }
     }
 }
