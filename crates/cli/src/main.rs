@@ -56,6 +56,8 @@ enum Command {
     Bench(cmd::bench::Arguments),
     /// Make nodes fail under load, and judge what clients saw.
     Torture(cmd::torture::Arguments),
+    /// Simulate whole clusters under failures, in virtual time, and judge them.
+    Sim(cmd::sim::Arguments),
     /// Look into a data directory: list, verify, repair.
     Inspect(cmd::inspect::Arguments),
     /// Print or check the configuration.
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Command::Table(arguments) => cmd::table::run(&arguments),
         Command::Bench(arguments) => cmd::bench::run(&arguments),
         Command::Torture(arguments) => cmd::torture::run(arguments),
+        Command::Sim(arguments) => cmd::sim::run(&arguments),
         Command::Inspect(arguments) => cmd::inspect::run(arguments),
         Command::Config(arguments) => cmd::config::run(arguments),
         Command::Completions(arguments) => {

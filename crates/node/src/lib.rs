@@ -40,9 +40,7 @@ mod streams;
 
 pub use address::HostPort;
 pub use changes::Asker;
-pub use host::{
-    Common, ENDLESS, Host, Source, Target, ToBrick, Urgency, peer_address,
-};
+pub use host::{Common, ENDLESS, Host, Source, Target, ToBrick, Urgency, peer_address};
 pub use log_writer::{LogWriter, Report};
 pub use member::{First, Member, MemberView};
 pub use message::{Message, encode};

@@ -182,9 +182,7 @@ impl Member {
                 .catalog
                 .as_ref()
                 .is_some_and(|it| it.nodes().len() == 1),
-            lease_left: leases
-                .map(|it| it.left(&common.host))
-                .unwrap_or_default(),
+            lease_left: leases.map(|it| it.left(&common.host)).unwrap_or_default(),
             adopted: common.host.adopted(),
         }
     }
@@ -620,7 +618,9 @@ impl Member {
         let mut groups = catalog.tables().flat_map(|table| table.map.groups());
         let is_in_sync = groups.all(|group| {
             let change = group.change.as_deref();
-            let seats = group.members().chain(change.iter().flat_map(|it| it.in_sync()));
+            let seats = group
+                .members()
+                .chain(change.iter().flat_map(|it| it.in_sync()));
             let mut own = seats.filter(is_own);
             own.all(|seat| seat.incarnation == incarnation) && !group.learners.iter().any(is_own)
         });

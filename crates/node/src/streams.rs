@@ -36,13 +36,7 @@ impl Streams {
     }
 
     /// A brick wants a stream; it says so again and again.
-    pub(crate) fn dial(
-        &mut self,
-        own: Seat,
-        peer: Seat,
-        catalog: &Catalog,
-        host: &mut impl Host,
-    ) {
+    pub(crate) fn dial(&mut self, own: Seat, peer: Seat, catalog: &Catalog, host: &mut impl Host) {
         let now = host.now();
         let new = Attempt {
             is_running: false,

@@ -10,6 +10,7 @@ pub(crate) mod inspect;
 pub(crate) mod load;
 pub(crate) mod man;
 pub(crate) mod server;
+pub(crate) mod sim;
 pub(crate) mod status;
 pub(crate) mod table;
 pub(crate) mod torture;

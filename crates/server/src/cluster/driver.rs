@@ -11,9 +11,7 @@ use super::{Common, Setup, Stored, kept, storage};
 use crate::clock;
 use crate::config::HostPort;
 use crate::control::{CatalogFile, Notices, ToLoop};
-use crate::peer::{
-    Answer, Arrived, Event, Hello, Introduction, Kind, Peers, Refused, incoming,
-};
+use crate::peer::{Answer, Arrived, Event, Hello, Introduction, Kind, Peers, Refused, incoming};
 use brickyard_brick::{ControlRequest, Direction};
 use brickyard_control::message::{DrainAsk, ToLeader};
 use brickyard_metadata::{Catalog, Change};

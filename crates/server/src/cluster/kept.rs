@@ -1,8 +1,8 @@
 //! What a node keeps on its disk while it has no cluster: whom it promised, which one it joined.
 
-use brickyard_node::forming::Kept;
 use super::storage::ClusterError;
 use brickyard_node::encode;
+use brickyard_node::forming::Kept;
 use brickyard_store::{Disk as _, OsDisk, read_file, replace_file};
 use std::io;
 

@@ -1,8 +1,8 @@
 //! The cluster in `/status`: its nodes, its leader, this node's place in it.
 
 use crate::cluster::view::{ClusterView, Standing};
-use brickyard_node::MemberView;
 use brickyard_metadata::{Catalog, Node};
+use brickyard_node::MemberView;
 use brickyard_routing::NodeId;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,0 +1,31 @@
+//! Syncs fail on a node's disk, and with them goes what they should have written.
+
+use super::{Kind, again};
+use crate::clock::MILLISECOND;
+use crate::random::Random;
+use crate::shape::Harm;
+use crate::world::World;
+
+pub(super) const KIND: Kind = Kind {
+    name: "failing sync",
+    weight: 3,
+    act,
+};
+
+fn act(world: &mut World, random: &mut Random, stage: u32) {
+    let node = random.index(world.machines.len());
+    let is_failing = stage == 0;
+    if is_failing && !world.may_come_to(Harm::Unsynced, node) {
+        return;
+    }
+    let machine = &world.machines[node];
+    for disk in machine.bricks.iter().chain([&machine.disk]) {
+        disk.fail(is_failing);
+    }
+    if is_failing {
+        world.tell(|| format!("syncs fail on node {node}"));
+        let life = world.machines[node].life;
+        world.at_risk.insert(node, life);
+        again(world, random.between(50, 3_000) * MILLISECOND, 1);
+    }
+}

@@ -1,0 +1,22 @@
+//! A process is killed: what it had written is there, what it had in memory is not.
+
+use super::Kind;
+use crate::clock::SECOND;
+use crate::random::Random;
+use crate::shape::Harm;
+use crate::world::World;
+
+pub(super) const KIND: Kind = Kind {
+    name: "kill",
+    weight: 8,
+    act,
+};
+
+fn act(world: &mut World, random: &mut Random, _stage: u32) {
+    let node = random.index(world.machines.len());
+    if !world.may_come_to(Harm::Memory, node) {
+        return;
+    }
+    world.kill(node, false);
+    world.restart_soon(node, random.between(1, 6) * SECOND);
+}

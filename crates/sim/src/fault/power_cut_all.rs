@@ -1,0 +1,24 @@
+//! All machines lose their power at once: only what was synced is left of anything.
+
+use super::Kind;
+use crate::clock::SECOND;
+use crate::random::Random;
+use crate::shape::Harm;
+use crate::world::World;
+
+pub(super) const KIND: Kind = Kind {
+    name: "power cut of all",
+    weight: 3,
+    act,
+};
+
+fn act(world: &mut World, random: &mut Random, _stage: u32) {
+    if world.shape.loses(Harm::Unsynced) {
+        return;
+    }
+    let longest = random.between(1, 5) * SECOND;
+    for node in 0..world.machines.len() {
+        world.kill(node, true);
+        world.restart_soon(node, longest);
+    }
+}

@@ -1,0 +1,28 @@
+//! A bit of a log turns over on the disk. It shows when it is read: by the cleaner, or by the next start.
+
+use super::Kind;
+use crate::random::Random;
+use crate::shape::Harm;
+use crate::world::World;
+
+pub(super) const KIND: Kind = Kind {
+    name: "rot",
+    weight: 3,
+    act,
+};
+
+fn act(world: &mut World, random: &mut Random, _stage: u32) {
+    let node = random.index(world.machines.len());
+    // Its disk does not count as one that survives.
+    if !world.may_come_to(Harm::Synced, node) {
+        return;
+    }
+    let machine = &world.machines[node];
+    let disk = &machine.bricks[random.index(machine.bricks.len())];
+    if let Some((file, offset)) = disk.rot(random.next()) {
+        let life = world.machines[node].life;
+        world.at_risk.insert(node, life);
+        world.rotten.insert(node);
+        world.tell(|| format!("a bit of {file} of node {node} turns over at {offset}"));
+    }
+}

@@ -1,0 +1,211 @@
+//! Those who look on and object: a file an invariant.
+//!
+//! In:  the world, after each turn of a brick, at each new catalog, and at the end. Out: objections
+//! ([`World::object`]).
+//!
+//! A new judge is a file, and a line where it is asked: [`World::judge_turn`], [`World::judge_catalog`] or
+//! [`World::judge_end`].
+
+mod bounds;
+mod commits;
+mod contents;
+mod expiry;
+mod holders;
+mod leases;
+mod linearizable;
+mod primaries;
+mod wanted;
+
+use crate::clock::{MILLISECOND, SECOND};
+use crate::world::{What, World};
+use brickyard_brick::Standing;
+use brickyard_metadata::Catalog;
+use brickyard_routing::Seat;
+use brickyard_types::BrickId;
+use std::sync::Arc;
+
+/// How long after the last fault everything must be served and as it is wanted.
+const WHOLE_WITHIN: u64 = 60 * SECOND;
+
+/// What judges remember.
+#[derive(Default)]
+pub(crate) struct Judges {
+    primaries: primaries::Primaries,
+    commits: commits::Commits,
+    /// The newest catalog that any node has.
+    pub(crate) latest: Option<Arc<Catalog>>,
+    /// Everybody is reading everything.
+    is_sweeping: bool,
+    whole_at: u64,
+}
+
+impl World {
+    /// A brick's turn is over.
+    pub(crate) fn judge_turn(&mut self, node: usize, brick: usize) {
+        let Some(process) = &self.machines[node].process else {
+            return;
+        };
+        let (Some(side), Some(incarnation)) = (
+            process.bricks.get(brick),
+            process
+                .member()
+                .and_then(brickyard_node::Member::incarnation),
+        ) else {
+            return;
+        };
+        let Some(me) = process.member().map(brickyard_node::Member::me) else {
+            return;
+        };
+        let seat = Seat {
+            member: brickyard_routing::Member {
+                node: me,
+                brick: BrickId(brick as u32),
+            },
+            incarnation,
+        };
+        let standings: Vec<Standing> = side.brick.standings().collect();
+        for it in standings {
+            let Some(news) = commits::judge(self, seat, &it) else {
+                continue;
+            };
+            primaries::judge(self, seat, &it);
+            holders::judge_commit(self, &news);
+        }
+        bounds::judge(self, node, brick);
+    }
+
+    /// A node has a new catalog.
+    pub(crate) fn judge_catalog(&mut self, node: usize, catalog: &Arc<Catalog>) {
+        let version = catalog.version();
+        let former = self.judges.latest.clone();
+        if former.as_ref().is_some_and(|it| it.version() >= version) {
+            return;
+        }
+        self.tell_catalog(node, former.as_deref(), catalog);
+        if let Some(former) = &former {
+            leases::judge(self, former, catalog);
+            holders::judge_views(self, former, catalog);
+        }
+        self.judges.latest = Some(Arc::clone(catalog));
+    }
+
+    fn tell_catalog(&mut self, node: usize, former: Option<&Catalog>, catalog: &Catalog) {
+        if self.story.is_none() {
+            return;
+        }
+        let version = catalog.version().0;
+        for table in catalog.tables() {
+            let before = former.and_then(|it| it.table_by_id(table.id));
+            for (at, (partition, group)) in table.partitions().enumerate() {
+                let was = before.and_then(|it| it.map.groups().get(at));
+                if was == Some(group) {
+                    continue;
+                }
+                let names = |seats: &[Seat]| {
+                    let names: Vec<String> = seats.iter().map(ToString::to_string).collect();
+                    names.join(" ")
+                };
+                let change = group.change.as_ref().map_or_else(String::new, |change| {
+                    format!(
+                        "; proposed: view {} primary {} backups {} learners {}",
+                        change.view,
+                        change.primary,
+                        names(&change.backups),
+                        names(&change.learners)
+                    )
+                });
+                let line = format!(
+                    "catalog {version} (node {node} first): {} partition {partition} view {} primary {} \
+                     backups {} learners {}{change}",
+                    table.name,
+                    group.view,
+                    group.primary,
+                    names(&group.backups),
+                    names(&group.learners),
+                );
+                self.tell(|| line);
+            }
+        }
+    }
+
+    /// The process of a seat, if it lives, and its brick's number.
+    pub(crate) fn seat_of(&self, seat: Seat) -> Option<(usize, usize)> {
+        let node = self.machines.iter().position(|it| {
+            let member = it.process.as_ref().and_then(|it| it.member());
+            member.is_some_and(|member| {
+                member.me() == seat.member.node && member.incarnation() == Some(seat.incarnation)
+            })
+        })?;
+        Some((node, seat.member.brick.0 as usize))
+    }
+
+    /// How a seat stands to a partition, if its process lives and has read its log.
+    fn standing_of(&self, seat: Seat, partition: brickyard_types::PartitionId) -> Option<Standing> {
+        let (node, brick) = self.seat_of(seat)?;
+        let side = self.machines[node].process.as_ref()?.bricks.get(brick)?;
+        let mut standings = side.brick.standings();
+        standings.find(|it| it.partition == partition)
+    }
+
+    /// Whether every partition has its wanted replicas, and they act so.
+    pub(crate) fn is_whole(&self) -> bool {
+        wanted::missing(self).is_none()
+    }
+
+    /// After the last fault: is everything as it should be, and in time?
+    pub(crate) fn watch(&mut self) {
+        let since = self.now - self.calm_at;
+        if self.judges.is_sweeping {
+            if self.clients.are_done() {
+                return self.judge_end();
+            }
+            if self.now - self.judges.whole_at > 40 * SECOND {
+                return self.object("not everything was answered at the end".to_owned());
+            }
+        } else if let Some(missing) = wanted::missing(self) {
+            if since > WHOLE_WITHIN {
+                let replicas = self.describe();
+                return self.object(format!(
+                    "not as it should be {} s after the last fault: {missing}\n{replicas}",
+                    WHOLE_WITHIN / SECOND
+                ));
+            }
+        } else if self.clients.are_done() {
+            self.judges.is_sweeping = true;
+            self.judges.whole_at = self.now;
+            self.tell(|| "everything is whole; everybody reads everything".to_owned());
+            self.clients.sweep();
+            for at in 0..self.clients.len() {
+                self.after(MILLISECOND, What::Client(at));
+            }
+        } else if since > 3 * WHOLE_WITHIN {
+            return self.object("clients wait for ever".to_owned());
+        }
+        self.after(100 * MILLISECOND, What::Watch);
+    }
+
+    fn judge_end(&mut self) {
+        self.is_over = true;
+        contents::judge(self);
+        bounds::judge_end(self);
+        expiry::judge(self);
+        linearizable::judge(self);
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let mut out = String::new();
+        for (node, machine) in self.machines.iter().enumerate() {
+            let Some(process) = &machine.process else {
+                out += &format!("node {node} is down\n");
+                continue;
+            };
+            if let Some(member) = process.member() {
+                out += &format!("node {node}: {:?}\n", member.show(&process.common));
+            }
+            for side in &process.bricks {
+                out += &side.brick.describe_replicas();
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,73 @@
+//! A commit never goes back: not on a brick, and not in the history of a partition.
+
+use crate::world::World;
+use brickyard_brick::{Role, Standing};
+use brickyard_routing::Seat;
+use brickyard_types::{Op, PartitionId, View};
+use std::collections::BTreeMap;
+
+/// How far what has committed.
+#[derive(Default)]
+pub(crate) struct Commits {
+    /// Of a seat, in a history.
+    seats: BTreeMap<(Seat, PartitionId), (u32, Op)>,
+    /// Of a partition, by its primaries, in a history: up to which op.
+    pub(super) partitions: BTreeMap<PartitionId, (u32, Op)>,
+}
+
+/// A commit position that went up.
+pub(super) struct News {
+    pub(super) partition: PartitionId,
+    pub(super) lineage: u32,
+    pub(super) view: View,
+    pub(super) committed: Op,
+    pub(super) by: Seat,
+    pub(super) is_primary: bool,
+}
+
+/// Looks at a seat after its turn; what is new, if anything is.
+pub(super) fn judge(world: &mut World, seat: Seat, it: &Standing) -> Option<News> {
+    let commits = &mut world.judges.commits;
+    // Who is out of the view may have dropped everything, and learns anew.
+    if !it.role.is_in_sync() {
+        commits.seats.remove(&(seat, it.partition));
+        return None;
+    }
+    let known = commits
+        .seats
+        .entry((seat, it.partition))
+        .or_insert((it.lineage, Op(0)));
+    let before = *known;
+    if before == (it.lineage, it.committed) {
+        return None;
+    }
+    *known = (it.lineage, it.committed);
+    if before.0 == it.lineage && it.committed < before.1 {
+        world.object(format!(
+            "the commit position of partition {} goes back at {seat}: from {} to {}",
+            it.partition, before.1, it.committed
+        ));
+        return None;
+    }
+    let is_primary = it.role == Role::Primary;
+    if is_primary {
+        let newest = world
+            .judges
+            .commits
+            .partitions
+            .entry(it.partition)
+            .or_insert((it.lineage, Op(0)));
+        if newest.0 != it.lineage {
+            *newest = (it.lineage, it.committed);
+        }
+        newest.1 = newest.1.max(it.committed);
+    }
+    Some(News {
+        partition: it.partition,
+        lineage: it.lineage,
+        view: it.view,
+        committed: it.committed,
+        by: seat,
+        is_primary,
+    })
+}

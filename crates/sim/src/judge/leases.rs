@@ -1,0 +1,48 @@
+//! No read outside a lease: when a view takes effect, nobody whom it removes can serve any more.
+
+use crate::world::World;
+use brickyard_brick::Role;
+use brickyard_metadata::Catalog;
+
+/// The catalog goes on from one state to another.
+pub(super) fn judge(world: &mut World, former: &Catalog, catalog: &Catalog) {
+    for table in catalog.tables() {
+        let Some(before) = former.table_by_id(table.id) else {
+            continue;
+        };
+        for (at, (partition, group)) in table.partitions().enumerate() {
+            let Some(was) = before.map.groups().get(at) else {
+                continue;
+            };
+            if was.view == group.view {
+                continue;
+            }
+            for seat in was.in_sync() {
+                if group.in_sync().any(|it| it == seat) {
+                    continue;
+                }
+                let Some((node, brick)) = world.seat_of(seat) else {
+                    continue;
+                };
+                let now = world.machines[node].clocks.now(world.now);
+                let process = world.machines[node].process.as_ref();
+                let Some(side) = process.and_then(|it| it.bricks.get(brick)) else {
+                    continue;
+                };
+                let standing = side.brick.standings().find(|it| it.partition == partition);
+                let serves = standing.is_some_and(|it| {
+                    matches!(it.role, Role::Primary | Role::Backup) && it.serves_reads
+                });
+                let left = side.brick.leased_until() - now;
+                if serves && !left.is_zero() {
+                    world.object(format!(
+                        "view {} of partition {partition} takes effect without {seat}, which may serve for \
+                         {} ms more",
+                        group.view,
+                        left.as_millis()
+                    ));
+                }
+            }
+        }
+    }
+}

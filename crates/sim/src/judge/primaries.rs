@@ -1,0 +1,25 @@
+//! One primary commits per view.
+
+use crate::world::World;
+use brickyard_brick::{Role, Standing};
+use brickyard_routing::Seat;
+use brickyard_types::{PartitionId, View};
+use std::collections::BTreeMap;
+
+/// Who has committed in which view of which partition's history.
+pub(super) type Primaries = BTreeMap<(PartitionId, u32, View), Seat>;
+
+/// A seat's commit position went up.
+pub(super) fn judge(world: &mut World, seat: Seat, it: &Standing) {
+    if it.role != Role::Primary {
+        return;
+    }
+    let key = (it.partition, it.lineage, it.view);
+    let first = *world.judges.primaries.entry(key).or_insert(seat);
+    if first != seat {
+        world.object(format!(
+            "two primaries commit in view {} of partition {}: {first} and {seat}",
+            it.view, it.partition
+        ));
+    }
+}

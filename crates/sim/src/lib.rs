@@ -1,0 +1,52 @@
+//! The deterministic simulator: a whole cluster and its clients in one thread and virtual time, and those who judge
+//! what they see.
+//!
+//! In:  a seed. Out: whether anything was wrong, and if so the shortest plan that it still happens with, as a
+//! transcript.
+//!
+//! ```text
+//!  seed ─▶ Shape (the cluster), Plan (clients, faults) ─▶ World ─▶ judges ─▶ Outcome
+//!                               ▲                                     │
+//!                               └──────────── shrink ◀────────────────┘
+//! ```
+//! What runs is what the server runs: bricks (`brick`), the node's part of the cluster (`node`, with `consensus` and
+//! `control`), and logs (`store`) over disks in memory. Clocks, connections and disks are virtual.
+//!
+//! Invariants:
+//! - One seed, one run: two runs of a seed have the same [`Outcome::digest`].
+//! - Whoever looks on changes nothing.
+//!
+//! Not here: threads, sockets, files, HTTP, passwords (`server`); finding the first other nodes (`server`'s
+//! founding): the first node founds, the others ask to be taken in.
+//! Source: FoundationDB (Zhou et al., SIGMOD 2021), TigerBeetle's VOPR.
+
+mod agenda;
+mod clients;
+mod clock;
+mod cluster;
+mod connect;
+mod digest;
+mod disk;
+mod fault;
+mod host;
+mod judge;
+mod log_work;
+mod network;
+mod plan;
+mod power;
+mod process;
+mod random;
+mod reply;
+mod run;
+mod shape;
+mod shrink;
+mod turn;
+mod world;
+
+pub use plan::Plan;
+pub use run::{Outcome, plan_of, run, run_plan, tell};
+pub use shrink::{Shrunk, shrink};
+
+#[cfg(test)]
+#[path = "sim_test.rs"]
+mod sim_test;

@@ -1,0 +1,170 @@
+//! Connections between nodes, and between clients and nodes: what TCP gives, and what it does not.
+//!
+//! In:  bytes, cuts, delays. Out: bytes at the other end, in order, or a connection that is gone.
+//!
+//! Within a connection nothing is lost, doubled or overtaken; when it breaks, what was on its way is lost.
+//! Between connections everything may overtake everything.
+
+use crate::clock::Nanos;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Names a connection of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ConnectionId(pub(crate) u64);
+
+/// What can have an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    Node(usize),
+    Client(usize),
+}
+
+/// An end: where, and of which life of the process there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) place: Place,
+    pub(crate) life: u64,
+}
+
+/// What a connection is for; the first end has made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Messages of the control plane.
+    Control,
+    /// Between two bricks: their numbers and what they call it.
+    Stream {
+        bricks: [usize; 2],
+        links: [Option<brickyard_brick::LinkId>; 2],
+    },
+    /// A client's, to a brick.
+    Client {
+        brick: usize,
+        id: Option<brickyard_brick::ConnectionId>,
+    },
+}
+
+/// One direction.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    /// What is on its way, and when it is there.
+    pub(crate) queue: VecDeque<(Nanos, Vec<u8>)>,
+    pub(crate) bytes: usize,
+    last: Nanos,
+    /// Nothing comes any more: the connection is closed behind it.
+    pub(crate) is_ending: bool,
+    /// What is there and was not read.
+    pub(crate) arrived: VecDeque<Vec<u8>>,
+    /// A delivery is on the agenda.
+    pub(crate) is_due: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) ends: [End; 2],
+    pub(crate) what: Use,
+    /// Whether each end holds it open.
+    pub(crate) is_open: [bool; 2],
+    /// By the end that sends.
+    pub(crate) flows: [Flow; 2],
+}
+
+/// Bytes that may be on their way in one direction: sockets have bounded buffers.
+pub(crate) const WINDOW_BYTES: usize = 256 << 10;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Network {
+    pub(crate) connections: BTreeMap<ConnectionId, Connection>,
+    next: u64,
+    /// From where nothing gets to where.
+    cuts: BTreeSet<(usize, usize)>,
+    /// Everything takes so many times as long from where to where.
+    slow: BTreeMap<(usize, usize), u64>,
+}
+
+impl Network {
+    pub(crate) fn connect(&mut self, ends: [End; 2], what: Use) -> ConnectionId {
+        self.next += 1;
+        let id = ConnectionId(self.next);
+        let connection = Connection {
+            ends,
+            what,
+            is_open: [true; 2],
+            flows: [Flow::default(), Flow::default()],
+        };
+        self.connections.insert(id, connection);
+        id
+    }
+
+    pub(crate) fn get(&self, id: ConnectionId) -> Option<&Connection> {
+        self.connections.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        self.connections.get_mut(&id)
+    }
+
+    /// Puts bytes on their way; when they will be there, if nothing that is due earlier is waited for already.
+    pub(crate) fn send(
+        &mut self,
+        id: ConnectionId,
+        end: usize,
+        at: Nanos,
+        bytes: Vec<u8>,
+    ) -> Option<Nanos> {
+        let connection = self.connections.get_mut(&id)?;
+        if !connection.is_open[end] {
+            return None;
+        }
+        let flow = &mut connection.flows[end];
+        flow.last = flow.last.max(at);
+        flow.bytes += bytes.len();
+        flow.queue.push_back((flow.last, bytes));
+        let first = flow.queue.front().map(|(at, _)| *at);
+        let is_new = !std::mem::replace(&mut flow.is_due, true);
+        first.filter(|_| is_new)
+    }
+
+    pub(crate) fn cut(&mut self, from: usize, to: usize) {
+        self.cuts.insert((from, to));
+    }
+
+    pub(crate) fn slow(&mut self, from: usize, to: usize, times: u64) {
+        self.slow.insert((from, to), times);
+    }
+
+    pub(crate) fn heal(&mut self, from: usize, to: usize) {
+        self.cuts.remove(&(from, to));
+        self.slow.remove(&(from, to));
+    }
+
+    pub(crate) fn is_cut(&self, from: Place, to: Place) -> bool {
+        match (from, to) {
+            (Place::Node(from), Place::Node(to)) => self.cuts.contains(&(from, to)),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn times(&self, from: Place, to: Place) -> u64 {
+        match (from, to) {
+            (Place::Node(from), Place::Node(to)) => {
+                self.slow.get(&(from, to)).copied().unwrap_or(1)
+            }
+            _ => 1,
+        }
+    }
+
+    /// Connections with an end there.
+    pub(crate) fn at(&self, place: Place) -> Vec<ConnectionId> {
+        let all = self.connections.iter();
+        all.filter(|(_, it)| it.ends.iter().any(|end| end.place == place))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// Bytes that are on their way or were not read, over all.
+    pub(crate) fn bytes_waiting(&self) -> usize {
+        let flows = self.connections.values().flat_map(|it| it.flows.iter());
+        flows.map(|flow| flow.bytes).sum()
+    }
+}

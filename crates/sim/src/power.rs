@@ -1,0 +1,514 @@
+//! Processes that start and die, and machines that lose their power.
+
+use crate::clock::{MILLISECOND, Nanos, SECOND};
+use crate::host::SimHost;
+use crate::log_work::LogWork;
+use crate::network::{End, Place};
+use crate::process::{BrickSide, ControlWork, Phase, Process};
+use crate::random::Random;
+use crate::shape::Harm;
+use crate::world::{What, World, clocks};
+use brickyard_brick::settings::Settings;
+use brickyard_brick::shared::{BrickAddress, ProcessStats, Shared};
+use brickyard_brick::stats::Stats;
+use brickyard_brick::users::Users;
+use brickyard_control::LoopState;
+use brickyard_metadata::{
+    Addresses, Catalog, ClusterId, Genesis, Machine as MachineId, Registration, Roles, brick_name,
+};
+use brickyard_node::storage::{self, Stored};
+use brickyard_node::{Common, HostPort, LogWriter, Member, Target, recovery};
+use brickyard_routing::Seat;
+use brickyard_store::{self as store, BootNote};
+use brickyard_types::{BrickId, Durability, Instant, TableAttributes, UnixMillis};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::disk::SimDisk;
+
+impl World {
+    /// A node's process is started, if the machine is on.
+    pub(crate) fn start(&mut self, node: usize) {
+        let machine = &mut self.machines[node];
+        if machine.is_up() || machine.is_off {
+            return;
+        }
+        machine.life += 1;
+        machine.paused_until = 0;
+        machine.dies_after = None;
+        machine.disk.revive();
+        for disk in &machine.bricks {
+            disk.revive();
+        }
+        let life = machine.life;
+        let is_new = life == 1;
+        let boot = BootNote::load(
+            &machine.disk,
+            is_new,
+            Some(format!("boot-{}", machine.boot)),
+        );
+        let Ok(mut boot) = boot else {
+            return self.object(format!("node {node} cannot read its boot note"));
+        };
+        if boot
+            .note_failed_syncs(&machine.disk, &machine.bricks)
+            .is_err()
+        {
+            self.tell(|| format!("node {node} cannot start: its boot note cannot be written"));
+            return self.after(500 * MILLISECOND, What::Start(node));
+        }
+        let run = self.chance.next();
+        let seed = self.chance.next();
+        let registration = self.registration(node, run);
+        let stored = match self.open(node, &boot, &registration, is_new) {
+            Ok(stored) => stored,
+            Err(reason) => {
+                self.tell(|| format!("node {node} cannot start: {reason}"));
+                // A full or failing disk is somebody's to mend; it is tried again.
+                if self.is_calm {
+                    self.object(format!("node {node} cannot start: {reason}"));
+                }
+                return self.after(500 * MILLISECOND, What::Start(node));
+            }
+        };
+        let machine = &self.machines[node];
+        let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
+        let common = Common {
+            host: SimHost::new(now, unix),
+            registration: registration.clone(),
+            control: self.shape.control.clone(),
+            consensus_seed: seed,
+            is_tail_sure: !boot.is_tail_unsure(),
+            drained: None,
+        };
+        let catalog = stored.as_ref().and_then(|it| it.catalog.as_ref());
+        let me = catalog.and_then(|it| it.node_by_key(&registration.key));
+        let me = me.map(|it| it.id);
+        let mut process = Process {
+            life,
+            phase: Phase::Joining {
+                stored: None,
+                asked: 0,
+            },
+            common,
+            control: None,
+            boot,
+            has_begun: false,
+            bricks: Vec::new(),
+            catalog: None,
+            registration,
+            seed,
+        };
+        for other in (0..self.machines.len()).filter(|other| *other != node) {
+            let seed = Target::Seed(address(other));
+            process.common.host.dialed.insert(seed, <_>::default());
+        }
+        if let Some(me) = me {
+            process.common.host.me = Some((me, brickyard_types::Incarnation(0)));
+        }
+        let begun = match (stored, me) {
+            (Some(stored), Some(me)) => become_member(&mut process, me, stored),
+            (stored, _) => {
+                process.phase = Phase::Joining {
+                    stored: stored.map(Box::new),
+                    asked: 0,
+                };
+                Ok(())
+            }
+        };
+        self.machines[node].process = Some(process);
+        self.count("starts");
+        self.tell(|| format!("node {node} starts"));
+        if let Err(reason) = begun {
+            return self.object(format!("node {node} cannot start: {reason}"));
+        }
+        self.after(MILLISECOND, What::Tick(node, life));
+        self.member(node, |_, _| {});
+        self.connect(node);
+    }
+
+    fn open(
+        &mut self,
+        node: usize,
+        boot: &BootNote,
+        registration: &Registration,
+        is_new: bool,
+    ) -> Result<Option<Stored<SimDisk>>, String> {
+        let directory = self.machines[node].directory.clone();
+        let stored = storage::open(&directory, boot.page_cache());
+        let stored = stored.map_err(|error| error.to_string())?;
+        if stored.is_some() || node != 0 || !is_new {
+            return Ok(stored);
+        }
+        let catalog = Catalog::found(Genesis {
+            cluster: ClusterId(u128::from(self.seed) + 1),
+            node: registration.clone(),
+            // Made for one node; the run's own tables are made by clients.
+            attributes: TableAttributes {
+                durability: Durability::Fsync,
+                ..TableAttributes::default()
+            },
+            partitions: Some(self.shape.bricks),
+            seed: self.chance.next(),
+            created: UnixMillis(1_700_000_000_000),
+        });
+        let catalog = catalog.map_err(|refusal| refusal.to_string())?;
+        let found = storage::found(&directory, &catalog);
+        Ok(Some(found.map_err(|error| error.to_string())?))
+    }
+
+    fn registration(&self, node: usize, run: u64) -> Registration {
+        let machine = &self.machines[node];
+        Registration {
+            key: machine.key,
+            run,
+            addresses: Addresses {
+                host: format!("node{node}"),
+                port: 6379,
+                bricks: (0..self.shape.bricks as u16).map(|it| 7000 + it).collect(),
+                peer_port: 16379,
+                http_port: None,
+            },
+            bricks: self.shape.bricks,
+            weight: 100,
+            zone: None,
+            roles: Roles::default(),
+            machine: MachineId {
+                machine: format!("machine-{node}"),
+                boot: format!("boot-{}", machine.boot),
+                directory: (1, node as u64),
+            },
+        }
+    }
+
+    /// The bricks are made as soon as the member knows with what.
+    pub(crate) fn see_to_bricks(&mut self, node: usize) {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let Phase::Member(member) = &process.phase else {
+            return;
+        };
+        if !process.has_begun && member.first().is_some() {
+            process.has_begun = true;
+            let life = process.life;
+            let delay = self.chance.delay(20 * MILLISECOND);
+            self.after(delay, What::Recover(node, life));
+        }
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        if let Phase::Member(member) = &process.phase
+            && member.incarnation().is_some()
+            && process.has_begun
+        {
+            // From now on the catalog says where the others are.
+            let host = &mut process.common.host;
+            let old: Vec<Target> = host.dialed.keys().cloned().collect();
+            for target in old {
+                if matches!(target, Target::Seed(_))
+                    && let Some(dialed) = host.dialed.remove(&target)
+                    && let Some(connection) = dialed.connection
+                {
+                    self.close_end(connection, 0);
+                    return self.see_to_bricks(node);
+                }
+            }
+        }
+    }
+
+    /// The bricks read their logs.
+    pub(crate) fn recover(&mut self, node: usize) {
+        let machine = &mut self.machines[node];
+        let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
+        let Some(process) = &mut machine.process else {
+            return;
+        };
+        let Phase::Member(member) = &process.phase else {
+            return;
+        };
+        let Some(first) = member.first() else { return };
+        let shared = Arc::new(shared(
+            node,
+            &first.catalog,
+            first.node,
+            &process.registration,
+            &self.shape,
+        ));
+        let mut failed = None;
+        let mut cuts = Vec::new();
+        for (at, disk) in machine.bricks.iter().enumerate() {
+            let id = BrickId(at as u32);
+            let mut config = store::Config::new(id, machine.directory.id);
+            config.segment_bytes = self.shape.segment_bytes;
+            config.reserve_bytes = 2 * u64::from(self.shape.segment_bytes);
+            config.page_cache = process.boot.page_cache();
+            let mut random = Random::of(process.seed, at as u64);
+            let seed = random.next();
+            let make = || brickyard_brick::Config {
+                id,
+                incarnation: first.incarnation,
+                bricks: self.shape.bricks,
+                shared: Arc::clone(&shared),
+                catalog: Arc::clone(&first.catalog),
+                seed,
+            };
+            let recovered = recovery::recover(disk, &config, &first.catalog, || (now, unix), make);
+            match recovered {
+                Ok(recovered) => {
+                    let report = &recovered.opened.report;
+                    cuts.extend(report.torn.iter().map(ToString::to_string));
+                    cuts.extend(report.damages.iter().map(ToString::to_string));
+                    process.bricks.push(BrickSide {
+                        brick: recovered.brick,
+                        log: LogWork::new(recovered.opened),
+                        inbound: VecDeque::new(),
+                        turn_at: None,
+                        ticked: Instant(0),
+                        clients: BTreeMap::new(),
+                        links: BTreeMap::new(),
+                        readable: BTreeSet::new(),
+                        sync_at: None,
+                        blocked: BTreeSet::new(),
+                        stopped: None,
+                    });
+                }
+                Err(error) => {
+                    failed = Some(error.to_string());
+                    break;
+                }
+            }
+        }
+        if failed.is_none() {
+            let confirmed = process.boot.confirm_boot(&machine.disk);
+            failed = confirmed.err().map(|error| error.to_string());
+        }
+        for cut in cuts {
+            self.tell(|| format!("node {node}: {cut}"));
+        }
+        if let Some(reason) = failed {
+            self.tell(|| format!("node {node} cannot read its logs: {reason}"));
+            if self.is_calm {
+                self.object(format!("node {node} cannot read its logs: {reason}"));
+            }
+            self.kill(node, false);
+            return self.after(500 * MILLISECOND, What::Start(node));
+        }
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let count = process.bricks.len();
+        process.common.host.states = vec![LoopState::default(); count];
+        process.common.host.adopted = vec![0; count];
+        self.tell(|| format!("node {node} has read its logs"));
+        for brick in 0..count {
+            self.wake(node, brick);
+        }
+        self.member(node, |member, common| member.on_loops(common));
+    }
+
+    /// The process dies, and in a power cut with it what was not synced.
+    pub(crate) fn kill(&mut self, node: usize, is_power_cut: bool) {
+        let now = self.now;
+        let Some(mut process) = self.machines[node].process.take() else {
+            if is_power_cut {
+                self.tell(|| format!("node {node}, which is down, loses its power"));
+                self.cut_power(node);
+            }
+            return;
+        };
+        self.count(if is_power_cut { "power cuts" } else { "kills" });
+        self.tell(|| {
+            let how = if is_power_cut {
+                "loses its power"
+            } else {
+                "is killed"
+            };
+            format!("node {node} {how}")
+        });
+        let machine = &self.machines[node];
+        for (side, disk) in process.bricks.iter_mut().zip(&machine.bricks) {
+            // In the middle of a write, or just before it.
+            if self.chance.one_in(2) {
+                disk.die(self.chance.below(4));
+                side.log.die(now);
+            }
+        }
+        let life = process.life;
+        drop(process);
+        for disk in machine.bricks.iter().chain([&machine.disk]) {
+            disk.die(0);
+        }
+        if is_power_cut {
+            self.cut_power(node);
+        }
+        let here = Place::Node(node);
+        for id in self.network.at(here) {
+            self.lose_end(id, End { place: here, life }, is_power_cut);
+        }
+    }
+
+    fn cut_power(&mut self, node: usize) {
+        let now = self.now;
+        let machine = &mut self.machines[node];
+        for disk in machine.bricks.iter().chain([&machine.disk]) {
+            disk.revive();
+            disk.cut_power();
+        }
+        machine.boot += 1;
+        machine.clocks = clocks(now, &mut self.chance);
+    }
+
+    /// Whether a node may come to harm without a promise being broken: whatever it loses, another replica has.
+    pub(crate) fn may_come_to(&self, harm: Harm, node: usize) -> bool {
+        if !self.shape.loses(harm) {
+            return true;
+        }
+        let Some(catalog) = &self.judges.latest else {
+            return false;
+        };
+        let tables = catalog.tables().filter(|table| {
+            let is_ours = self.shape.tables.iter().any(|it| it.name == table.name);
+            is_ours && harm.loses(table.attributes.durability)
+        });
+        let mut groups = tables.flat_map(|table| table.map.groups());
+        groups.all(|group| {
+            let is_member = group.in_sync().any(|seat| self.is_of(seat, node));
+            let change = group.change.as_deref();
+            let has_left = |seat: &Seat| {
+                let stays = change.is_none_or(|it| it.in_sync().any(|other| other == *seat));
+                stays && !self.is_of(*seat, node) && self.is_safe_at(*seat)
+            };
+            !is_member || group.in_sync().any(|seat| has_left(&seat))
+        })
+    }
+
+    fn is_of(&self, seat: Seat, node: usize) -> bool {
+        let key = self.machines[node].key;
+        let catalog = self.judges.latest.as_ref();
+        let found = catalog.and_then(|it| it.node(seat.member.node));
+        found.is_some_and(|it| it.registration.key == key)
+    }
+
+    /// Whether what a member of a view holds will be there.
+    fn is_safe_at(&self, seat: Seat) -> bool {
+        let found = self.seat_of(seat);
+        found.is_some_and(|(node, _)| !self.at_risk.contains_key(&node))
+    }
+
+    /// Nodes at risk that everybody has made good for are so no more.
+    pub(crate) fn review_risks(&mut self) {
+        if !self.at_risk.is_empty() && self.is_whole() {
+            let machines = &self.machines;
+            self.at_risk
+                .retain(|node, life| machines[*node].life <= *life);
+        }
+    }
+
+    pub(crate) fn restart_soon(&mut self, node: usize, longest: Nanos) {
+        let delay = 10 * MILLISECOND + self.chance.below(longest);
+        self.after(delay, What::Start(node));
+    }
+
+    /// Everything is mended, and stays so.
+    pub(crate) fn calm_down(&mut self) {
+        self.is_calm = true;
+        self.calm_at = self.now;
+        self.tell(|| "all is well again".to_owned());
+        for from in 0..self.machines.len() {
+            for to in 0..self.machines.len() {
+                self.heal(from, to);
+            }
+        }
+        for node in 0..self.machines.len() {
+            let machine = &mut self.machines[node];
+            machine.is_off = false;
+            machine.slow = 1;
+            machine.stuck_until = 0;
+            machine.dies_after = None;
+            machine.disk.fill(None);
+            machine.disk.fail(false);
+            for disk in &machine.bricks {
+                disk.fill(None);
+                disk.fail(false);
+            }
+            if !machine.is_up() {
+                self.restart_soon(node, SECOND / 2);
+            }
+        }
+        self.after(100 * MILLISECOND, What::Watch);
+    }
+}
+
+/// Where other nodes reach a node.
+pub(crate) fn address(node: usize) -> HostPort {
+    HostPort {
+        host: format!("node{node}"),
+        port: 16379,
+    }
+}
+
+/// Which node answers at an address.
+pub(crate) fn node_at(address: &HostPort) -> Option<usize> {
+    address.host.strip_prefix("node")?.parse().ok()
+}
+
+/// The process goes on, or begins, as a member of the cluster.
+pub(crate) fn become_member(
+    process: &mut Process,
+    me: brickyard_routing::NodeId,
+    stored: Stored<SimDisk>,
+) -> Result<(), String> {
+    let state = stored.recovered.hard_state;
+    process.control = Some(ControlWork {
+        writer: LogWriter::new(stored.log, state),
+        queue: VecDeque::new(),
+        is_busy: false,
+    });
+    let member = Member::new(me, stored.recovered, &process.common)?;
+    process.phase = Phase::Member(Box::new(member));
+    Ok(())
+}
+
+fn shared(
+    node: usize,
+    catalog: &Catalog,
+    id: brickyard_routing::NodeId,
+    registration: &Registration,
+    shape: &crate::shape::Shape,
+) -> Shared {
+    let bricks = catalog.node(id).into_iter();
+    let bricks = bricks.flat_map(brickyard_metadata::Node::bricks);
+    let bricks = bricks.zip(&registration.addresses.bricks);
+    Shared {
+        run_id: format!("{:040x}", registration.run),
+        node: id,
+        node_id: format!("{node:040x}"),
+        redis_version: "7.2.7",
+        version: env!("CARGO_PKG_VERSION"),
+        started: UnixMillis(1_700_000_000_000),
+        process_id: 1,
+        advertise_host: registration.addresses.host.clone(),
+        port: registration.addresses.port,
+        bricks: bricks
+            .map(|(member, port)| BrickAddress {
+                id: brick_name(catalog.cluster(), member),
+                port: *port,
+            })
+            .collect(),
+        directory: format!("node{node}"),
+        config_file: String::new(),
+        os: "virtual".to_owned(),
+        memory_total: 1 << 30,
+        request_deadline: shape.request_deadline,
+        eviction_timeout: shape.control.eviction_timeout,
+        value_bytes_max: 1 << 20,
+        settings: Settings::default(),
+        users: Users::new(Vec::new()),
+        stats: (0..shape.bricks).map(|_| Stats::new()).collect(),
+        process: ProcessStats::default(),
+        client_id_next: 1.into(),
+        clients: 0.into(),
+        last_save_ms: 0.into(),
+    }
+}

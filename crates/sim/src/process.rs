@@ -1,0 +1,122 @@
+//! A node's machine, and the process on it.
+
+use crate::clock::{Clocks, Nanos};
+use crate::disk::SimDisk;
+use crate::host::SimHost;
+use crate::log_work::LogWork;
+use crate::network::ConnectionId;
+use brickyard_brick::{Brick, Direction, Forward, LinkId, Port};
+use brickyard_consensus::Persist;
+use brickyard_metadata::{Catalog, NodeKey, Registration};
+use brickyard_node::storage::{Directory, Stored};
+use brickyard_node::{Common, LogWriter, Member, ToBrick};
+use brickyard_routing::Seat;
+use brickyard_store::BootNote;
+use brickyard_types::{BrickId, Instant};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// What is there whether a process runs or not.
+pub(crate) struct Machine {
+    pub(crate) disk: SimDisk,
+    pub(crate) bricks: Vec<SimDisk>,
+    pub(crate) key: NodeKey,
+    pub(crate) directory: Directory<SimDisk>,
+    /// Which boot of the machine this is.
+    pub(crate) boot: u64,
+    pub(crate) clocks: Clocks,
+    pub(crate) process: Option<Process>,
+    /// Numbers its processes.
+    pub(crate) life: u64,
+    /// It is not started again until somebody does.
+    pub(crate) is_off: bool,
+    pub(crate) paused_until: Nanos,
+    /// How much longer everything on its disk takes, and until when nothing is done.
+    pub(crate) slow: u64,
+    pub(crate) stuck_until: Nanos,
+    /// The process is killed after so many more effects.
+    pub(crate) dies_after: Option<u32>,
+}
+
+/// Writes the control log.
+pub(crate) struct ControlWork {
+    pub(crate) writer: LogWriter<SimDisk>,
+    pub(crate) queue: VecDeque<Persist>,
+    pub(crate) is_busy: bool,
+}
+
+/// What the process is to its cluster.
+pub(crate) enum Phase {
+    /// It asks to be taken in.
+    Joining {
+        stored: Option<Box<Stored<SimDisk>>>,
+        asked: u64,
+    },
+    Member(Box<Member>),
+}
+
+pub(crate) struct Process {
+    pub(crate) life: u64,
+    pub(crate) phase: Phase,
+    pub(crate) common: Common<SimHost>,
+    pub(crate) control: Option<ControlWork>,
+    pub(crate) boot: BootNote,
+    /// The bricks are being made, or are there.
+    pub(crate) has_begun: bool,
+    pub(crate) bricks: Vec<BrickSide>,
+    /// The catalog that the bricks were told last; for those who look.
+    pub(crate) catalog: Option<Arc<Catalog>>,
+    pub(crate) registration: Registration,
+    pub(crate) seed: u64,
+}
+
+/// What waits for a brick's next turn.
+#[derive(Debug)]
+pub(crate) enum Inbound {
+    Tell(ToBrick),
+    Forward(BrickId, Vec<Forward>),
+    Accept(ConnectionId, Port),
+    Stream {
+        connection: ConnectionId,
+        end: usize,
+        peer: Seat,
+        direction: Direction,
+        number: u64,
+    },
+    Closed(ConnectionId),
+}
+
+/// A brick and what is around it.
+pub(crate) struct BrickSide {
+    pub(crate) brick: Brick,
+    pub(crate) log: LogWork,
+    pub(crate) inbound: VecDeque<Inbound>,
+    /// When its next turn is.
+    pub(crate) turn_at: Option<Nanos>,
+    pub(crate) ticked: Instant,
+    pub(crate) clients: BTreeMap<u32, ConnectionId>,
+    pub(crate) links: BTreeMap<LinkId, ConnectionId>,
+    /// Connections that have bytes for it.
+    pub(crate) readable: BTreeSet<(ConnectionId, usize)>,
+    /// Syncs are looked at then.
+    pub(crate) sync_at: Option<Nanos>,
+    /// Connections whose sockets are full.
+    pub(crate) blocked: BTreeSet<ConnectionId>,
+    /// The brick cannot go on.
+    pub(crate) stopped: Option<String>,
+}
+
+impl Machine {
+    pub(crate) fn is_up(&self) -> bool {
+        self.process.is_some()
+    }
+}
+
+impl Process {
+    pub(crate) fn member(&self) -> Option<&Member> {
+        match &self.phase {
+            Phase::Member(member) => Some(member),
+            Phase::Joining { .. } => None,
+        }
+    }
+}

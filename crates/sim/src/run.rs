@@ -1,0 +1,76 @@
+//! One run, from its seed to what came of it.
+
+use crate::clock::Nanos;
+use crate::plan::Plan;
+use crate::shape::Shape;
+use crate::world::World;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Of which seed.
+    pub seed: u64,
+    /// What somebody objected to; none: all was well.
+    pub violation: Option<String>,
+    /// One number for everything that happened.
+    pub digest: u64,
+    /// How long it was, in virtual nanoseconds.
+    pub length: Nanos,
+    /// Things that happened.
+    pub events: u64,
+    /// Requests of clients that were served.
+    pub served: u64,
+    /// What happened how often.
+    pub counts: BTreeMap<&'static str, u64>,
+}
+
+/// What a seed does to its cluster.
+#[must_use]
+pub fn plan_of(seed: u64) -> Plan {
+    Plan::draw(seed, &Shape::draw(seed))
+}
+
+/// Runs a seed.
+#[must_use]
+pub fn run(seed: u64) -> Outcome {
+    run_plan(seed, plan_of(seed))
+}
+
+/// Runs a seed's cluster with another plan than its own.
+#[must_use]
+pub fn run_plan(seed: u64, plan: Plan) -> Outcome {
+    let mut world = World::new(seed, plan, false);
+    finish(&mut world)
+}
+
+/// Runs a plan and tells everything that happened, line by line.
+#[must_use]
+pub fn tell(seed: u64, plan: Plan) -> (Outcome, Vec<String>) {
+    let mut world = World::new(seed, plan, true);
+    let outcome = finish(&mut world);
+    let story = world.story.take().unwrap_or_default();
+    (outcome, story)
+}
+
+fn finish(world: &mut World) -> Outcome {
+    let ended = catch_unwind(AssertUnwindSafe(|| world.run()));
+    if let Err(panic) = ended {
+        let text = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
+        let text = text.unwrap_or_else(|| "without a word".to_owned());
+        world.object(format!("a panic: {text}"));
+    }
+    Outcome {
+        seed: world.seed,
+        violation: world.violation.clone(),
+        digest: world.digest.value(),
+        length: world.now,
+        events: world.agenda.count(),
+        served: world.clients.served,
+        counts: world.counts.clone(),
+    }
+}

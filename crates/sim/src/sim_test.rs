@@ -1,0 +1,31 @@
+//! Seeds that every change has to pass, and that a seed is a run.
+
+use crate::{plan_of, run, tell};
+
+/// Seeds that showed something that was wrong, and what.
+const REGRESSIONS: &[(u64, &str)] = &[];
+
+#[test]
+fn a_seed_is_a_run() {
+    for seed in [1, 2, 3] {
+        let (once, again) = (run(seed), run(seed));
+        assert_eq!(once.digest, again.digest, "seed {seed}");
+        assert_eq!(once.events, again.events, "seed {seed}");
+        // Whoever listens changes nothing.
+        let (told, story) = tell(seed, plan_of(seed));
+        assert_eq!(once.digest, told.digest, "seed {seed}");
+        assert!(!story.is_empty());
+    }
+}
+
+#[test]
+fn nobody_objects() {
+    let fixed = REGRESSIONS.iter().map(|(seed, _)| *seed);
+    for seed in fixed.chain(1..=24) {
+        let outcome = run(seed);
+        assert!(outcome.served > 0, "seed {seed}: nothing was served");
+        if let Some(violation) = outcome.violation {
+            panic!("seed {seed}: {violation}\nrun `brickyard sim --seed {seed}` for its story");
+        }
+    }
+}
