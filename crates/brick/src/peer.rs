@@ -75,10 +75,16 @@ impl Brick {
         partition: PartitionId,
         lineage: u32,
     ) -> Option<brickyard_types::Op> {
-        let (table, leaf) = self.core.place_of(partition).ok()?;
-        let held = self.core.table(table)?.partitions.get(leaf)?.as_ref()?;
         let replicator = self.core.replicas.replicator();
-        (held.lineage == lineage).then(|| replicator.committed(partition))
+        let is_it = replicator.lineage(partition) == lineage;
+        is_it.then(|| replicator.committed(partition))
+    }
+
+    /// Whether somebody who asks for a key of the partition is answered here.
+    #[cfg(test)]
+    pub(crate) fn is_serving(&self, partition: PartitionId) -> bool {
+        let status = self.core.replicas.replicator().status(partition);
+        self.core.replicas.is_leased && status.serves_reads
     }
 
     /// The last op that is held here.

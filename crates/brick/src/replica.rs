@@ -134,7 +134,7 @@ impl Replicas {
     /// Looks at the lease, before anything is served (PROTOCOL rule 22).
     #[inline]
     pub(crate) fn check_lease(&mut self, now: Instant) {
-        let is_leased = now < self.lease;
+        let is_leased = now < self.lease || sabotage::is(Bug::ReadsWithoutLease);
         if is_leased != self.is_leased {
             self.is_leased = is_leased;
             self.unleased_since = (!is_leased).then_some(now);

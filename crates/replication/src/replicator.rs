@@ -213,6 +213,13 @@ impl<P> Replicator<P> {
         partition.map_or(Op(0), |it| it.log.committed)
     }
 
+    /// The history that the records here belong to; 0: nobody's yet.
+    #[must_use]
+    pub fn lineage(&self, partition: PartitionId) -> u32 {
+        let partition = self.partitions.by_id(partition);
+        partition.map_or(0, |it| it.log.lineage)
+    }
+
     /// The last record held here.
     #[must_use]
     pub fn last(&self, partition: PartitionId) -> (View, Op) {

@@ -48,7 +48,7 @@ pub(super) struct Disk {
     /// The highest op of each partition in the log, and in what of it is synced.
     tops: [BTreeMap<PartitionId, Op>; 2],
     /// Views of records that are not synced.
-    unsynced: Vec<(PartitionId, View)>,
+    unsynced: Vec<(PartitionId, View, Op, Kind)>,
 }
 
 impl Disk {
@@ -97,10 +97,11 @@ impl Disk {
         Some(tops.get(&partition).copied().unwrap_or(Op(0)))
     }
 
-    /// Whether records of the partition from before this view are not synced.
-    pub(super) fn unsynced_before(&self, partition: PartitionId, view: View) -> bool {
+    /// A record of the partition from before this view that is not synced.
+    pub(super) fn unsynced_before(&self, partition: PartitionId, view: View) -> Option<(Op, Kind)> {
         let mut unsynced = self.unsynced.iter();
-        unsynced.any(|(of, at)| *of == partition && *at < view)
+        let found = unsynced.find(|it| it.0 == partition && it.1 < view);
+        found.map(|it| (it.2, it.3))
     }
 
     fn note(&mut self, bytes: &[u8]) {
@@ -113,8 +114,10 @@ impl Disk {
                 let top = self.tops[0].entry(header.partition).or_insert(header.op);
                 *top = (*top).max(header.op);
             }
-            if header.committed.is_some() && is_entry(header.kind) {
-                self.unsynced.push((header.partition, header.view));
+            let is_moved = header.flags & flag::MOVED != 0;
+            if header.committed.is_some() && !is_moved && is_entry(header.kind) {
+                let what = (header.partition, header.view, header.op, header.kind);
+                self.unsynced.push(what);
             }
         }
     }

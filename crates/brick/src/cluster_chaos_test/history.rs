@@ -10,7 +10,10 @@ use std::rc::Rc;
 /// Keys of one object.
 pub(super) const KEYS: usize = 2;
 
-type State = [Option<Rc<str>>; KEYS];
+type Values = [Option<Rc<str>>; KEYS];
+
+/// The same by numbers, so that many can be compared; 0: none.
+type State = [u32; KEYS];
 
 /// What one command does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +104,7 @@ fn bulk(value: Option<&str>) -> String {
     value.map_or_else(|| "$-1".to_owned(), |it| format!("${} {it}", it.len()))
 }
 
-fn apply(state: &mut State, step: &Step) -> String {
+fn apply(state: &mut Values, step: &Step) -> String {
     match step {
         Step::Get(key) => bulk(state[*key].as_deref()),
         Step::Set(key, value) => {
@@ -144,13 +147,13 @@ fn apply(state: &mut State, step: &Step) -> String {
             String::new()
         }
         Step::Clear => {
-            *state = State::default();
+            *state = Values::default();
             "+OK".to_owned()
         }
     }
 }
 
-fn apply_all(state: &mut State, operation: &Operation) -> String {
+fn apply_all(state: &mut Values, operation: &Operation) -> String {
     let replies: Vec<String> = operation.steps.iter().map(|it| apply(state, it)).collect();
     if operation.is_transaction {
         format!("*{} {}", replies.len(), replies.join(" "))
@@ -165,6 +168,46 @@ struct Way {
     state: State,
     /// Sent, and not in effect; in order.
     open: Vec<usize>,
+}
+
+/// What operations do to states, found out once.
+#[derive(Default)]
+struct Outcomes {
+    values: Vec<Rc<str>>,
+    numbers: BTreeMap<Rc<str>, u32>,
+    /// The state after it, and whether the reply is the one that was seen.
+    known: BTreeMap<(State, usize), (State, bool)>,
+}
+
+impl Outcomes {
+    fn of(&mut self, state: State, id: usize, operation: &Operation) -> (State, bool) {
+        if let Some(known) = self.known.get(&(state, id)) {
+            return *known;
+        }
+        let value = |number: u32| {
+            let at = (number as usize).checked_sub(1)?;
+            self.values.get(at).cloned()
+        };
+        let mut values = state.map(value);
+        let reply = apply_all(&mut values, operation);
+        let after = values.map(|value| value.map_or(0, |value| self.number(value)));
+        // What nobody was told of need not be over if it changes nothing.
+        let fits = match &operation.reply {
+            Some(told) => *told == reply,
+            None => after != state,
+        };
+        self.known.insert((state, id), (after, fits));
+        (after, fits)
+    }
+
+    fn number(&mut self, value: Rc<str>) -> u32 {
+        let next = self.values.len() as u32 + 1;
+        let number = *self.numbers.entry(Rc::clone(&value)).or_insert(next);
+        if number == next {
+            self.values.push(value);
+        }
+        number
+    }
 }
 
 /// More ways than these are not followed.
@@ -196,6 +239,7 @@ impl History {
             open: Vec::new(),
         };
         let mut ways = BTreeSet::from([start]);
+        let mut outcomes = Outcomes::default();
         for (at, moment) in self.moments.iter().enumerate() {
             match *moment {
                 Moment::Sent(id) => {
@@ -208,7 +252,7 @@ impl History {
                     }
                 }
                 Moment::Answered(id) => {
-                    ways = self.through(ways, id)?;
+                    ways = self.through(ways, id, &mut outcomes)?;
                     if ways.is_empty() {
                         return Some(Err(self.story(at)));
                     }
@@ -219,7 +263,12 @@ impl History {
     }
 
     /// The ways on which the operation has taken effect with the reply that was seen.
-    fn through(&self, ways: BTreeSet<Way>, id: usize) -> Option<BTreeSet<Way>> {
+    fn through(
+        &self,
+        ways: BTreeSet<Way>,
+        id: usize,
+        outcomes: &mut Outcomes,
+    ) -> Option<BTreeSet<Way>> {
         let mut done = BTreeSet::new();
         let mut seen = BTreeSet::new();
         let mut todo: Vec<Way> = ways.into_iter().collect();
@@ -243,15 +292,14 @@ impl History {
                 if waits {
                     continue;
                 }
-                let mut on = way.clone();
-                on.open.remove(at);
-                let reply = apply_all(&mut on.state, operation);
-                // What nobody was told of need not be over if it changes nothing.
-                let fits = match &operation.reply {
-                    Some(told) => *told == reply,
-                    None => on.state != way.state,
-                };
-                if fits && seen.insert(on.clone()) {
+                let (state, fits) = outcomes.of(way.state, next, operation);
+                if !fits {
+                    continue;
+                }
+                let mut open = way.open.clone();
+                open.remove(at);
+                let on = Way { state, open };
+                if seen.insert(on.clone()) {
                     todo.push(on);
                 }
             }

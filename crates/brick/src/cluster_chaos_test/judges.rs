@@ -1,6 +1,7 @@
 //! What must hold at every step, whoever asks for what.
 //!
 //! - Whoever is in sync holds all that anybody has committed, as durably as the table asks (`replication/commit`).
+//! - Who serves is in sync in the view that is in effect.
 //! - When a view takes effect its primary has synced what it holds of older ones (PROTOCOL rule 8).
 
 use super::world::World;
@@ -13,6 +14,7 @@ pub(super) fn check(world: &World) {
         if !world.control.doubtful.contains(&partition) {
             check_members(world, table, partition, &group);
         }
+        check_servers(world, partition, &group);
     }
 }
 
@@ -42,6 +44,19 @@ fn check_members(world: &World, table: TableId, partition: PartitionId, group: &
     }
 }
 
+fn check_servers(world: &World, partition: PartitionId, group: &Group) {
+    for (at, node) in world.nodes.iter().enumerate() {
+        // One that was paused looks at its lease before it does anything.
+        let brick = node.brick.as_ref().filter(|_| node.had_turn);
+        let serves = brick.is_some_and(|brick| brick.is_serving(partition));
+        let seat = world.seat(at);
+        assert!(
+            !serves || group.in_sync().any(|it| it == seat),
+            "{seat} serves {partition}, and this is in effect: {group:?}"
+        );
+    }
+}
+
 /// A view of these partitions takes effect just now.
 pub(super) fn check_effective(world: &World, settled: &[PartitionId]) {
     for (table, partition, group) in world.control.groups() {
@@ -52,9 +67,10 @@ pub(super) fn check_effective(world: &World, settled: &[PartitionId]) {
         let node = &world.nodes[group.primary.member.node.0 as usize];
         let older = node.disk.unsynced_before(partition, group.view);
         assert!(
-            !older,
-            "view {} of {partition} takes effect, and {} has not synced what it holds of older ones",
-            group.view, group.primary
+            older.is_none(),
+            "view {} of {partition} takes effect, and {} has not synced {older:?} of an older one",
+            group.view,
+            group.primary
         );
     }
 }

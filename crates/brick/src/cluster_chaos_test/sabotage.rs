@@ -13,10 +13,17 @@ use std::thread;
 const SEEDS_MAX: u64 = 300;
 
 /// Found within a few seeds: a sample for every day.
-const QUICK: &[Bug] = &[Bug::VoteBeforeAppend];
-
-/// What no schedule of bricks can show.
-const ELSEWHERE: &[Bug] = &[];
+const QUICK: &[Bug] = &[
+    Bug::RefusalNotTold,
+    Bug::InheritedCommitted,
+    Bug::ProposalActedOn,
+    Bug::EffectiveUnaccepted,
+    Bug::AcceptedStillVotes,
+    Bug::LearnerFromNow,
+    Bug::PendingListForgotten,
+    Bug::VoteBeforeAppend,
+    Bug::CommitBeforeAllVotes,
+];
 
 fn hunts(bug: Bug) -> Vec<Hunt> {
     let count = number("SABOTAGE_HUNTS").unwrap_or(1);
@@ -93,7 +100,7 @@ fn every_bug_in_reach_is_found() {
     let bugs = Bug::ALL.iter().copied();
     let bugs = bugs.filter(|bug| match &wanted {
         Some(wanted) => wanted.split(',').any(|it| it == format!("{bug:?}")),
-        None => !ELSEWHERE.contains(bug),
+        None => true,
     });
     assert_eq!(missed(&bugs.collect::<Vec<_>>()), []);
 }

@@ -33,6 +33,8 @@ pub(super) struct Node {
     pub(super) grants: VecDeque<(Instant, u64)>,
     /// Turns in a row that it does not get.
     pub(super) pause: u32,
+    /// It had one in this step.
+    pub(super) had_turn: bool,
     /// Turns in which it gets no catalog, or no grant.
     pub(super) maps_late: u32,
     pub(super) grants_late: u32,
@@ -91,6 +93,7 @@ impl World {
                 catalogs: VecDeque::new(),
                 grants: VecDeque::new(),
                 pause: 0,
+                had_turn: false,
                 maps_late: 0,
                 grants_late: 0,
             });
@@ -235,7 +238,8 @@ impl World {
         let first = self.below(count);
         for at in (0..count).map(|at| (at + first) % count) {
             let node = &mut self.nodes[at];
-            if node.pause > 0 && !self.is_calm {
+            node.had_turn = node.pause == 0 || self.is_calm;
+            if !node.had_turn {
                 node.pause -= 1;
                 continue;
             }

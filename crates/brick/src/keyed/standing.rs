@@ -118,9 +118,7 @@ pub(super) fn standing(
         } else {
             status.accepts_writes && !core.is_adopting()
         };
-        let is_leased =
-            core.replicas.is_leased || reads_only && sabotage::is(Bug::ReadsWithoutLease);
-        if may && is_leased {
+        if may && core.replicas.is_leased {
             return Standing::Serves;
         }
         return too_few(state, leaf, reads_only).map_or(Standing::Waits, Standing::TooFew);
@@ -130,7 +128,7 @@ pub(super) fn standing(
         && from_backup
         && partition.status.role == Role::Backup
         && partition.status.serves_reads
-        && (core.replicas.is_leased || sabotage::is(Bug::ReadsWithoutLease))
+        && core.replicas.is_leased
     {
         return Standing::Serves;
     }

@@ -190,8 +190,8 @@ fn rule_12_copy_of_a_value_that_is_in_the_log_alone_is_none_of_a_record_that_was
         cluster.regroup("k", &[first, second]);
         cluster.settle();
         cluster.kill(second);
-        cluster.set_learners("k", &[third]);
         cluster.settle();
+        cluster.set_learners("k", &[third]);
         cluster.settle();
         assert_eq!(
             cluster.places_of("k"),
