@@ -264,7 +264,8 @@ fn view_change(group: &Group, proposal: &Proposal, version: u64) -> ViewChange {
                     .change
                     .as_ref()
                     .is_some_and(|change| change.in_sync().all(|it| it != *seat));
-            !is_forgotten && !(learns && sabotage::is(Bug::DemotedUnfenced))
+            let is_demoted = learns && sabotage::is(Bug::DemotedUnfenced);
+            !is_forgotten && !is_demoted
         })
         .collect();
     let begins_anew = matches!(proposal.ground, Ground::Lost | Ground::Forced)
