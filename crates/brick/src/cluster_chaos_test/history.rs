@@ -325,7 +325,6 @@ impl History {
             all.into_iter().map(move |untold| {
                 let mut open = [told.clone(), untold].concat();
                 open.sort_unstable();
-                let state = state.clone();
                 Way { state, open }
             })
         });

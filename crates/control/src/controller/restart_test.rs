@@ -112,7 +112,7 @@ fn log_with_nothing_has_all_that_the_first_history_began_with() {
     for (node, last) in [(0, (0, 0)), (1, (1, 3)), (2, (0, 0))] {
         back(&mut world, node, last, |claim| {
             unsure(claim);
-            claim.lineage = u32::from(last.0);
+            claim.lineage = last.0;
         });
     }
     assert_eq!(world.group().primary, seat(1, 5));
