@@ -489,8 +489,7 @@ impl World {
         }
         connection.is_open[end] = false;
         for flow in &mut connection.flows {
-            flow.queue.clear();
-            flow.bytes = 0;
+            flow.lose();
         }
         // Nobody says anything: it is noticed in the end.
         let noticed = SECOND + self.chance.below(6 * SECOND);
@@ -585,8 +584,7 @@ impl World {
             return;
         };
         for flow in &mut connection.flows {
-            flow.queue.clear();
-            flow.bytes = 0;
+            flow.lose();
         }
         for end in 0..2 {
             let delay = self.chance.delay(MILLISECOND);

@@ -27,6 +27,9 @@ use std::sync::Arc;
 /// How long after the last fault everything must be served and as it is wanted.
 const WHOLE_WITHIN: u64 = 60 * SECOND;
 
+/// After the last answer nothing is asked for so long, and nothing may be left in memory.
+const QUIET: u64 = 3 * SECOND;
+
 /// What judges remember.
 #[derive(Default)]
 pub(crate) struct Judges {
@@ -37,6 +40,8 @@ pub(crate) struct Judges {
     /// Everybody is reading everything.
     is_sweeping: bool,
     whole_at: u64,
+    /// When the last answer came.
+    done_at: Option<u64>,
 }
 
 impl World {
@@ -157,7 +162,11 @@ impl World {
         let since = self.now - self.calm_at;
         if self.judges.is_sweeping {
             if self.clients.are_done() {
-                return self.judge_end();
+                // What had a time to live is gone by then, and its removal over.
+                let done_at = *self.judges.done_at.get_or_insert(self.now);
+                if self.now - done_at >= QUIET {
+                    return self.judge_end();
+                }
             }
             if self.now - self.judges.whole_at > 40 * SECOND {
                 return self.object("not everything was answered at the end".to_owned());

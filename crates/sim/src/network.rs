@@ -58,6 +58,14 @@ pub(crate) struct Flow {
     pub(crate) is_due: bool,
 }
 
+impl Flow {
+    /// What is on its way is lost; what has arrived is there.
+    pub(crate) fn lose(&mut self) {
+        self.queue.clear();
+        self.bytes = self.arrived.iter().map(Vec::len).sum();
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) ends: [End; 2],

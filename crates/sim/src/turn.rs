@@ -526,13 +526,11 @@ impl World {
                     let delay = self.disk_delay(node, typical);
                     self.after(delay, What::Worked(node, life, brick, worker));
                 }
-                Some(Some(due)) => {
-                    if side.sync_at.is_none_or(|at| at <= now) {
-                        side.sync_at = Some(due);
-                        self.agenda.note(due, What::SyncDue(node, life, brick));
-                    }
+                Some(Some(due)) if side.sync_at.is_none_or(|at| at <= now) => {
+                    side.sync_at = Some(due);
+                    self.agenda.note(due, What::SyncDue(node, life, brick));
                 }
-                None => {}
+                Some(Some(_)) | None => {}
             }
         }
     }

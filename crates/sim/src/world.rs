@@ -119,7 +119,7 @@ pub(crate) struct World {
     /// Nodes that may lose what they acknowledged though nothing more happens to them, and since which life: their
     /// disks rot or fail. Until they have been restarted, and everything is whole again.
     pub(crate) at_risk: BTreeMap<usize, u64>,
-    /// Nodes of whose logs a bit has turned over.
+    /// Nodes whose logs may be damaged: a bit has turned over, or a sync has failed.
     pub(crate) rotten: BTreeSet<usize>,
     pub(crate) is_calm: bool,
     pub(crate) calm_at: Nanos,
