@@ -9,7 +9,7 @@ mod disk;
 mod history;
 mod judges;
 #[cfg(feature = "sabotage")]
-mod sabotage;
+mod sabotage_test;
 mod world;
 
 use crate::random::Random;
