@@ -176,3 +176,31 @@ fn only_long_files_are_reported() {
     let tree = Tree::of(&[("a.rs", &long), ("b.rs", &comments), ("c_test.rs", &long)]);
     assert_eq!(length::report(&tree), [("a.rs".to_owned(), 601)]);
 }
+
+#[test]
+fn deliberate_bugs_are_asked_for_told_of_and_off() {
+    let bugs = "//! Bugs.\nbugs! {\n    /// 1: one.\n    Asked,\n    Forgotten,\n}\n";
+    let door = "//! A library.\nmod sabotage;\n";
+    let user = "//! Another.\nfn f() -> bool {\n    sabotage::is(Bug::Asked)\n}\n";
+    let manifest = "[dependencies]\nb = { path = \"x\", features = [\"sabotage\"] }";
+    let files = [
+        ("crates/types/Cargo.toml", "[features]\nsabotage = []"),
+        ("crates/types/src/lib.rs", door),
+        ("crates/types/src/sabotage.rs", bugs),
+        ("crates/b/Cargo.toml", manifest),
+        ("crates/b/src/lib.rs", user),
+        ("docs/sabotage.md", "| `Asked` |"),
+    ];
+    let found: Vec<String> = findings(&Tree::of(&files))
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "crates/b/Cargo.toml:2: turns deliberate bugs on: only `--features` of a test does that",
+            "crates/types/src/sabotage.rs:5: nothing asks sabotage::is(Bug::Forgotten); put it where the rule is kept",
+            "docs/sabotage.md: `Forgotten` is not on the page; say where it is and who finds it",
+        ]
+    );
+}
