@@ -74,3 +74,5 @@ pub use effect::{
 };
 pub use forward::Forward;
 pub use inspect::{Content, Standing};
+#[doc(hidden)]
+pub use remote::reads_message;

@@ -645,6 +645,13 @@ fn token(id: u64, connection: u32) -> Token {
     }
 }
 
+/// Whether a message of another node's brick can be read; for whoever tries that with any bytes (`crates/fuzz`).
+#[doc(hidden)]
+#[must_use]
+pub fn reads_message(bytes: &[u8]) -> bool {
+    decode(bytes).is_some()
+}
+
 fn decode(bytes: &[u8]) -> Option<Forward> {
     let mut input = Input(bytes);
     match input.u8()? {

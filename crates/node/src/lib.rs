@@ -24,6 +24,8 @@ mod address;
 mod agreement;
 mod changes;
 mod claims;
+#[doc(hidden)]
+pub mod decoders;
 pub mod disk;
 mod entry;
 pub mod forming;

@@ -19,6 +19,8 @@ mod clock;
 mod cluster;
 pub mod config;
 mod control;
+#[doc(hidden)]
+pub mod decoders;
 mod descriptors;
 mod disk;
 mod driver;

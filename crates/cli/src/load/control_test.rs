@@ -1,5 +1,5 @@
+use super::super::record::Trouble;
 use super::Paragraphs;
-use crate::load::record::Trouble;
 
 fn read(text: &str) -> Vec<Result<(String, String), String>> {
     Paragraphs::new(text.as_bytes(), "Package".to_owned())

@@ -1,5 +1,5 @@
+use super::super::record::Trouble;
 use super::Rows;
-use crate::load::record::Trouble;
 use std::io::{Read, repeat};
 
 fn read(text: &[u8], key: Option<&str>, value: Option<&str>) -> Vec<Result<String, String>> {

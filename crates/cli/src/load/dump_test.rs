@@ -1,5 +1,5 @@
+use super::super::record::{Record, Trouble};
 use super::{Dump, DumpLine};
-use crate::load::record::{Record, Trouble};
 
 #[test]
 fn what_is_written_is_read_back() {

@@ -1,5 +1,5 @@
+use super::super::record::Trouble;
 use super::JsonLines;
-use crate::load::record::Trouble;
 
 fn read(text: &str, key: Option<&str>) -> Vec<Result<(String, String), String>> {
     JsonLines::new(text.as_bytes(), key.map(str::to_owned))

@@ -1,5 +1,5 @@
+use super::super::record::Trouble;
 use super::Lines;
-use crate::load::record::Trouble;
 use std::io::BufReader;
 
 /// Reads through a tiny buffer, so that every line is put together from pieces.

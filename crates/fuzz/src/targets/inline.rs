@@ -1,11 +1,9 @@
 //! Any bytes as an inline line: no panic, the same words however it is cut, and words that are
 //! quoted again read back as they were.
-#![no_main]
-
 use brickyard_wire::{Limits, RequestDecoder, Step};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|line: &[u8]| {
+/// See the module.
+pub(super) fn run(line: &[u8]) {
     // A first byte of `*` would make it another kind of request.
     let mut stream = b" ".to_vec();
     stream.extend(line.iter().filter(|byte| !matches!(byte, 0 | b'\n')));
@@ -23,7 +21,7 @@ fuzz_target!(|line: &[u8]| {
     }
     quoted.extend_from_slice(b"\r\n");
     assert_eq!(self::words(&quoted).as_ref(), Some(&words));
-});
+}
 
 fn words(stream: &[u8]) -> Option<Vec<Vec<u8>>> {
     let limits = Limits {
@@ -54,4 +52,16 @@ fn words(stream: &[u8]) -> Option<Vec<Vec<u8>>> {
         Ok(step) => panic!("the line has an end: {step:?}"),
         Err(_) => None,
     }
+}
+
+/// Lines as people type them.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    let lines = [
+        &b"SET key value"[..],
+        b"set \"a b\" 'c \\' d' \"\\x41\\n\\t\\\\\"",
+        b"  \t ping\r",
+        b"\"unbalanced",
+        b"'a'b",
+    ];
+    lines.iter().map(|line| line.to_vec()).collect()
 }

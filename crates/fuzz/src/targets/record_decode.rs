@@ -2,12 +2,10 @@
 //!
 //! Random bytes do not have the checksums of a record, so the input is also used with them filled
 //! in: then the fields behind them are reached.
-#![no_main]
-
 use brickyard_types::record::{self, HEADER_BYTES};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+/// See the module.
+pub(super) fn run(data: &[u8]) {
     check(data);
     let _ = record::entries(data).count();
     if data.len() >= HEADER_BYTES {
@@ -20,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
         sound[0..4].copy_from_slice(&header_crc.to_le_bytes());
         check(&sound);
     }
-});
+}
 
 fn check(bytes: &[u8]) {
     let Ok(record) = record::decode(bytes) else {
@@ -29,7 +27,13 @@ fn check(bytes: &[u8]) {
     assert!(record.len <= bytes.len());
     let _ = record::entries(record.value).count();
     let mut out = Vec::new();
-    let len = record::encode(&mut out, &record.header, record.key, &[record.value]);
+    let (outcome, value) = (record.outcome, [record.value]);
+    let len = record::encode_with(&mut out, &record.header, outcome, record.key, &value);
     assert_eq!(len, out.len());
     assert_eq!(out, bytes[..record.len]);
+}
+
+/// Records of several kinds.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    super::records()
 }

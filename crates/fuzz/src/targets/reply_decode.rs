@@ -2,12 +2,10 @@
 //! same lengths when they are only stepped over.
 //!
 //! The first byte chooses the size of the pieces; the rest is the stream.
-#![no_main]
-
 use brickyard_wire::{ReplyDecoder, ReplyError, ReplyLimits, ReplyStep, Value};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+/// See the module.
+pub(super) fn run(data: &[u8]) {
     let Some((choice, stream)) = data.split_first() else {
         return;
     };
@@ -18,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     if whole.is_ok() {
         assert_eq!(skim(stream), ends);
     }
-});
+}
 
 /// The replies or what is wrong with them, and where each of them ends.
 fn decode(stream: &[u8], piece_len: usize) -> (Result<Vec<Value>, ReplyError>, Vec<usize>) {
@@ -56,4 +54,15 @@ fn skim(stream: &[u8]) -> Vec<usize> {
         ends.push(at);
     }
     ends
+}
+
+/// Replies of both protocols.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    let streams = [
+        &b"\0+OK\r\n-ERR no\r\n:-12\r\n$5\r\nhello\r\n$-1\r\n*2\r\n:1\r\n*-1\r\n"[..],
+        b"\x03_\r\n#t\r\n,1.5e3\r\n,nan\r\n(123456789012345678901234567890\r\n=7\r\ntxt:abc\r\n",
+        b"\x07%1\r\n+k\r\n~2\r\n:1\r\n:2\r\n>2\r\n+a\r\n+b\r\n|1\r\n+x\r\n:1\r\n:2\r\n!5\r\nERR x\r\n",
+        b"\x01*1\r\n*1\r\n*1\r\n*1\r\n$3\r\nabc\r\n",
+    ];
+    streams.iter().map(|stream| stream.to_vec()).collect()
 }

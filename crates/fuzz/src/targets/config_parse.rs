@@ -1,10 +1,7 @@
 //! Any text as a configuration file: no panic, and what is accepted prints to a file that reads back
 //! the same.
 
-#![no_main]
-
 use brickyard_server::config::{Config, Loaded, Origin, Sources, UserEntry, print};
-use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -13,7 +10,8 @@ static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
     std::env::temp_dir().join(format!("brickyard-fuzz-{}.toml", std::process::id()))
 });
 
-fuzz_target!(|text: &[u8]| {
+/// See the module.
+pub(super) fn run(text: &[u8]) {
     let Some(loaded) = load(text) else {
         return;
     };
@@ -21,7 +19,7 @@ fuzz_target!(|text: &[u8]| {
     let again = load(printed.as_bytes());
     let again = again.unwrap_or_else(|| panic!("what was printed is refused:\n{printed}"));
     assert_eq!(values(again.config), values(loaded.config), "{printed}");
-});
+}
 
 fn load(text: &[u8]) -> Option<Loaded> {
     std::fs::write(&*FILE, text).expect("the temporary directory is writable");
@@ -44,4 +42,20 @@ fn values(mut config: Config) -> Config {
         };
     }
     config
+}
+
+/// Files with most settings in them.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    let files = [
+        "",
+        "port = 7000\nbricks = 2\ndata_dir = \"data\"\nlog_level = \"info\"\n",
+        "join = [\"a:1\", \"[::1]:2\"]\nlease = \"1.5s\"\nmaxmemory = \"1gb\"\n",
+        "[[users]]\nname = \"ann\"\npassword = \"x\"\nrights = [\"read\"]\n",
+        "port = -1\nunknown = {a = [1, 2.5, \"\\u00e9\"]}\n",
+    ];
+    let mut seeds: Vec<Vec<u8>> = files.map(|file| file.as_bytes().to_vec()).into();
+    if let Some(loaded) = load(b"") {
+        seeds.push(print(&loaded).into_bytes());
+    }
+    seeds
 }

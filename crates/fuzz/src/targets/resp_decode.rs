@@ -1,14 +1,13 @@
 //! Any bytes as a client's stream: no panic, and the same requests however the stream is cut.
 //!
 //! The first byte chooses the bounds and the size of the pieces; the rest is the stream.
-#![no_main]
 
 use brickyard_wire::{Limits, ProtocolError, RequestDecoder, Step};
-use libfuzzer_sys::fuzz_target;
 
 type Outcome = (Vec<Vec<Vec<u8>>>, Option<ProtocolError>);
 
-fuzz_target!(|data: &[u8]| {
+/// See the module.
+pub(super) fn run(data: &[u8]) {
     let Some((choice, stream)) = data.split_first() else {
         return;
     };
@@ -20,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
     let piece_len = usize::from(choice >> 2) + 1;
     let whole = decode(limits, stream, stream.len().max(1));
     assert_eq!(decode(limits, stream, piece_len), whole);
-});
+}
 
 fn decode(limits: Limits, stream: &[u8], piece_len: usize) -> Outcome {
     let mut decoder = RequestDecoder::new(limits);
@@ -59,4 +58,16 @@ fn decode(limits: Limits, stream: &[u8], piece_len: usize) -> Outcome {
         }
     }
     (requests, None)
+}
+
+/// Requests of clients, whole and wrong.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    let streams = [
+        &b"\0*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nhello\r\n*1\r\n$4\r\nPING\r\n"[..],
+        b"\x05PING\r\nSET k \"a b\\x00\\n\"\r\n\r\n*0\r\n*-1\r\n",
+        b"\x02*2\r\n$3\r\nGET\r\n$0\r\n\r\n*1\r\n$-1\r\n",
+        b"\x01*1048577\r\n",
+        b"\x09*1\r\n$536870913\r\n",
+    ];
+    streams.iter().map(|stream| stream.to_vec()).collect()
 }

@@ -3,18 +3,16 @@
 //! The input is cut into records, each with its length and kind before it, and the checksums are put
 //! right, so that the fuzzer reaches what is behind them; its tail follows as it is.
 
-#![no_main]
-
 use brickyard_store::{
     ControlLog, ControlState, DirectoryId, MemDisk, PageCache, scan_control_log,
 };
-use libfuzzer_sys::fuzz_target;
 
 const DIRECTORY: DirectoryId = DirectoryId([7; 16]);
 const NAME: &str = "control";
 const HEAD_BYTES: usize = 32;
 
-fuzz_target!(|input: &[u8]| {
+/// See the module.
+pub(super) fn run(input: &[u8]) {
     let Some((first, mut rest)) = input.split_first() else {
         return;
     };
@@ -55,7 +53,7 @@ fuzz_target!(|input: &[u8]| {
         .expect("there is one");
     assert_eq!(again.state, opened.state);
     assert_eq!(again.cut_bytes, 0);
-});
+}
 
 /// The header alone, of a file in which nothing is known to be synced.
 fn empty(file: &[u8]) -> Vec<u8> {
@@ -88,4 +86,18 @@ fn record(
     file.extend(head);
     file.extend_from_slice(body);
     file
+}
+
+/// Records to be made, and what a new log is.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    let disk = MemDisk::new(1);
+    drop(ControlLog::create(
+        disk.clone(),
+        DIRECTORY,
+        &ControlState::default(),
+    ));
+    let file = disk.content(NAME).unwrap_or_default();
+    let mut seeds: Vec<Vec<u8>> = (0..8).map(|first| [&[first][..], &file].concat()).collect();
+    seeds.push(b"\0\x03\x01abc\x05\x02hello\0\x03\x02\x04zz".to_vec());
+    seeds
 }

@@ -2,14 +2,12 @@
 //!
 //! The checksums are put right first, so that the fuzzer reaches what is behind them.
 
-#![no_main]
-
 use brickyard_store::read_hints;
-use libfuzzer_sys::fuzz_target;
 
 const HEADER_BYTES: usize = 64;
 
-fuzz_target!(|input: &[u8]| {
+/// See the module.
+pub(super) fn run(input: &[u8]) {
     check(input);
     if input.len() < HEADER_BYTES {
         return;
@@ -24,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
     let header = crc32fast::hash(&bytes[..60]);
     bytes[60..64].copy_from_slice(&header.to_le_bytes());
     check(&bytes);
-});
+}
 
 fn check(bytes: &[u8]) {
     let mut key_bytes = 0;
@@ -34,4 +32,14 @@ fn check(bytes: &[u8]) {
         key_bytes += record.key.len() + entries;
     });
     assert!(key_bytes <= bytes.len());
+}
+
+/// The hint files of the kept format.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    let kept: [&[u8]; 3] = [
+        include_bytes!("../../../store/testdata/v1/good/000001.hint"),
+        include_bytes!("../../../store/testdata/v1/torn-tail/000001.hint"),
+        include_bytes!("../../../store/testdata/v1/replicated/000001.hint"),
+    ];
+    kept.iter().map(|file| file.to_vec()).collect()
 }

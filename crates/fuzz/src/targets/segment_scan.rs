@@ -5,16 +5,14 @@
 //! the rest is cut into sound records of all kinds; what is made of it follows a sound segment
 //! header. So the fuzzer need not guess checksums.
 
-#![no_main]
-
 use brickyard_store::{
     Config, DirectoryId, Disk, MemDisk, Opened, PageCache, Purpose, Recovered, open, scan_bytes,
 };
 use brickyard_types::record::{self, Header, Kind, RequestId, flag};
 use brickyard_types::{BrickId, Op, PartitionId, SegmentId, TableId, UnixMillis, View};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: &[u8]| {
+/// See the module.
+pub(super) fn run(input: &[u8]) {
     let Some((first, bytes)) = input.split_first() else {
         return;
     };
@@ -61,7 +59,7 @@ fuzz_target!(|input: &[u8]| {
         assert_eq!(visit(&disk, &config).0.len(), records.len() + 1);
     }
     assert!(disk.list().is_ok());
-});
+}
 
 /// Opens the log and returns its records, encoded.
 fn visit(disk: &MemDisk, config: &Config) -> (Vec<Vec<u8>>, Opened<MemDisk>) {
@@ -69,7 +67,8 @@ fn visit(disk: &MemDisk, config: &Config) -> (Vec<Vec<u8>>, Opened<MemDisk>) {
     let opened = open(disk.clone(), config.clone(), &|_| true, &mut |recovered| {
         if let Recovered::Record { record, .. } = recovered {
             let mut bytes = Vec::new();
-            record::encode(&mut bytes, &record.header, record.key, &[record.value]);
+            let (outcome, value) = (record.outcome, [record.value]);
+            record::encode_with(&mut bytes, &record.header, outcome, record.key, &value);
             records.push(bytes);
         }
     });
@@ -118,4 +117,16 @@ fn records(mut input: &[u8]) -> Vec<u8> {
     }
     out.extend_from_slice(input);
     out
+}
+
+/// Segments: records as they are, and the fields of records to be made.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    let records = super::records();
+    let all = records.concat();
+    let made = b"\x04\0\0\x05\x01\x02kvv\x01\x02\x06\x01\0k\x05\x40\x47\0\0\x06\0\x42\0\0";
+    let mut seeds: Vec<Vec<u8>> = [0, 1, 2, 3]
+        .map(|first| [&[first][..], &all].concat())
+        .into();
+    seeds.push(made.to_vec());
+    seeds
 }

@@ -1,0 +1,106 @@
+//! The decoders of what other nodes send, for whoever tries them with any bytes
+//! (`crates/fuzz`): the types that they make are no affair of other rooms.
+//!
+//! In:  bytes. Out: what was read, written again; `None` if it was refused.
+
+use crate::peer::{Answer, Hello, Introduction, Kind, Refused, frame};
+use brickyard_control::message::{BrickState, Grant, HeardReply, LeaseRequest, ToLeader, ToNode};
+use brickyard_metadata::{CatalogVersion, ClusterId, NodeKey};
+use brickyard_node::{Message, encode};
+use brickyard_routing::{Member, NodeId, Seat};
+use brickyard_types::{BrickId, Incarnation};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// Bytes before a frame's body.
+const HEADER_BYTES: usize = 8;
+
+/// The body of the first hello.
+#[must_use]
+pub fn hello(body: &[u8]) -> Option<Vec<u8>> {
+    let hello = Hello::read(body).ok()?;
+    Some(hello.frame().split_off(HEADER_BYTES))
+}
+
+/// The body of the answer to it.
+#[must_use]
+pub fn answer(body: &[u8]) -> Option<Vec<u8>> {
+    let answer = Answer::read(body).ok()?;
+    if let Answer::Refused(refused) = &answer {
+        // Every refusal has its sentence.
+        drop(refused.to_string());
+    }
+    Some(answer.frame().split_off(HEADER_BYTES))
+}
+
+/// The body of a message of the control plane.
+#[must_use]
+pub fn message(body: &[u8]) -> Option<Vec<u8>> {
+    let message = Message::read(body)?;
+    Some(encode(&message))
+}
+
+/// The body of the frame that the bytes begin with.
+#[must_use]
+pub fn framed(mut bytes: &[u8]) -> Option<Vec<u8>> {
+    let read = pin!(frame::read(&mut bytes, frame::MESSAGE_BYTES_MAX));
+    let mut context = Context::from_waker(Waker::noop());
+    // What is in memory never has to be waited for.
+    match read.poll(&mut context) {
+        Poll::Ready(Ok(body)) => Some(body),
+        Poll::Ready(Err(_)) | Poll::Pending => None,
+    }
+}
+
+/// Hellos, answers and messages to begin with: frames, and bodies alone.
+#[must_use]
+pub fn node_messages() -> Vec<Vec<u8>> {
+    let introduction = Introduction {
+        cluster: Some(ClusterId(5)),
+        key: NodeKey([3; 20]),
+        node: Some((NodeId(2), Incarnation(9))),
+    };
+    let seat = Seat {
+        member: Member {
+            node: NodeId(1),
+            brick: BrickId(0),
+        },
+        incarnation: Incarnation(2),
+    };
+    let stream = Kind::Stream {
+        from: seat,
+        to: seat,
+        connection: 7,
+    };
+    let lease = LeaseRequest {
+        node: NodeId(1),
+        incarnation: Incarnation(2),
+        sent_at: 3,
+        bricks: vec![BrickState::default(); 2],
+    };
+    let grant = Grant {
+        incarnation: Incarnation(2),
+        sent_at: 3,
+        lease: Duration::from_millis(1_500),
+        version: CatalogVersion(4),
+        bricks: vec![true, false],
+    };
+    let heard = HeardReply {
+        term: 3,
+        ago: Duration::from_secs(1),
+    };
+    let frames = [
+        introduction.hello(Kind::Control).frame(),
+        introduction.hello(stream).frame(),
+        Answer::Welcome(introduction.welcome()).frame(),
+        Answer::Refused(Refused::Unknown(seat)).frame(),
+        frame::frame(&encode(&Message::Raft(vec![1, 2, 3]))),
+        frame::frame(&encode(&Message::ToLeader(ToLeader::Lease(lease)))),
+        frame::frame(&encode(&Message::ToLeader(ToLeader::Heard(heard)))),
+        frame::frame(&encode(&Message::ToNode(ToNode::Grant(grant)))),
+    ];
+    let bodies = frames.iter().map(|frame| frame[HEADER_BYTES..].to_vec());
+    let bodies: Vec<_> = bodies.collect();
+    frames.into_iter().chain(bodies).collect()
+}
