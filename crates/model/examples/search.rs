@@ -21,7 +21,11 @@ fn main() -> ExitCode {
             return complain(
                 "scope",
                 name,
-                Scope::SMALL.iter().chain(Scope::LARGE).map(|it| it.name),
+                Scope::SMALL
+                    .iter()
+                    .chain(Scope::LARGE)
+                    .chain(Scope::HUGE)
+                    .map(|it| it.name),
             );
         }
         Some((_, scope)) => scope,

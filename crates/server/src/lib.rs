@@ -35,6 +35,7 @@ mod peer;
 mod queue;
 mod random;
 mod sockets;
+mod threads;
 mod wake;
 
 pub use cluster::ClusterError;

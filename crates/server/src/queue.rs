@@ -3,11 +3,10 @@
 //! The loop never waits: what a full ring refuses stays with it ([`Orders`]). The thread may wait,
 //! and does so for a full ring of reports ([`Reports`]): then it is ahead of the loop anyway.
 
+use crate::threads::{Consumer, Producer, PushError, RingBuffer, Thread, park, park_timeout};
 use crate::wake::Waker;
-use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::thread::{self, Thread};
 use std::time::Duration;
 
 /// How long a thread waits before it looks again whether the loop made room.
@@ -127,7 +126,7 @@ impl<T> Reports<T> {
                     }
                     report = refused;
                     self.wake();
-                    thread::park_timeout(FULL_PAUSE);
+                    park_timeout(FULL_PAUSE);
                 }
             }
         }
@@ -152,6 +151,6 @@ pub(crate) fn wait<T>(orders: &mut Consumer<T>) -> Option<T> {
         if orders.is_abandoned() {
             return orders.pop().ok();
         }
-        thread::park();
+        park();
     }
 }
