@@ -11,11 +11,14 @@
 use crate::{
     campaign::{Campaign, Load, workload},
     peer::{Durability, Found, Peer, Setup},
-    process::{CLIENT_CORE, Process, pin},
+    process::{CLIENT_CORE, Process, pin, stolen_s},
 };
 use anyhow::Context;
 use brickyard_bench::{Arrivals, Operation, Options, Pace, Report, Until, grouped};
-use std::{fmt::Write, time::Duration};
+use std::{
+    fmt::Write,
+    time::{Duration, Instant},
+};
 
 const TIMES: [f64; 6] = [1.0, 2.0, 3.0, 5.0, 7.0, 10.0];
 const CONNECTIONS: usize = 50;
@@ -25,6 +28,9 @@ const PIPELINE: usize = 64;
 /// bytes than a server's queues should hold, so that its bounds show.
 const WAITING_MAX: usize = 500_000;
 const VALUE_BYTES: usize = 150;
+/// How many times the rate of the closed loop is offered to find the capacity. Deep queues make large batches, which
+/// cost less each, so that more is done the more is offered, up to a bound.
+const DROWNING: f64 = 5.0;
 /// Runs that are not counted.
 const WARM_UPS: usize = 3;
 /// A queue of the log so short that a brick has to refuse, where the default of 64 MiB is so long that
@@ -69,9 +75,10 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
     let mut out = format!(
         "Open loop, Poisson arrivals, {CONNECTIONS} connections; at most {} requests are due \
          and not answered, further ones are not sent. Capacity is what \
-         is done of twice the rate of a closed loop ({CONNECTIONS} connections, pipeline {PIPELINE}), after \
+         is done of {DROWNING:.0} times the rate of a closed loop ({CONNECTIONS} connections, pipeline {PIPELINE}), after \
          {WARM_UPS} such runs; a row is the median of {} runs, interleaved with the other rows and each time in another order; done/s \
-         counts until the last reply. The short queue is {SHORT_QUEUE} of records that wait for the log.\n\n",
+         counts until the last reply. Stolen is the share of the time for which the host gave the server's core to \
+         others; \"to 1x\" compares what was done in the rest. The short queue is {SHORT_QUEUE} of records that wait for the log.\n\n",
         grouped(WAITING_MAX as u64),
         campaign.effort.rounds,
     );
@@ -134,34 +141,64 @@ fn measure_one(
     let closed_rate = process.run(&closed)?.count_per_s;
     let mut capacity = 0.0;
     for _ in 0..WARM_UPS {
-        capacity = process.run(&open(closed_rate * 2.0))?.count_per_s;
+        capacity = process.run(&open(closed_rate * DROWNING))?.count_per_s;
     }
-    let mut rows: [Vec<(Report, u64)>; TIMES.len()] = Default::default();
+    let mut rows: [Vec<Row>; TIMES.len()] = Default::default();
     for round in 0..campaign.effort.rounds {
         // Each round begins with another row: what one leaves behind (a log to be cleaned) the next has to bear.
         for at in (0..TIMES.len()).map(|at| (at + round) % TIMES.len()) {
+            let (before, stolen_before, begin) = (process.cpu()?, stolen_s(), Instant::now());
             let report = process.run(&open(capacity * TIMES[at]))?;
-            rows[at].push((report, process.resident_bytes()?));
+            rows[at].push(Row {
+                cpu_s: process.cpu()?.since(&before),
+                stolen: (stolen_s() - stolen_before) / begin.elapsed().as_secs_f64(),
+                resident_bytes: process.resident_bytes()?,
+                report,
+            });
         }
     }
     out.push_str(
-        "| offered | offered/s | done/s | to 1x | refused | not sent | p50 ms | p99 ms | RSS MB |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
+        "| offered | offered/s | done/s | stolen | to 1x | refused | not sent | p50 ms | p99 ms | CPU us/op | user + system | RSS MB |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let mut first = None;
     for (mut row, times) in rows.into_iter().zip(TIMES) {
-        row.sort_by(|(a, _), (b, _)| a.count_per_s.total_cmp(&b.count_per_s));
-        let Some((report, resident_bytes)) = row.get(row.len() / 2) else {
+        row.sort_by(|a, b| a.own_per_s().total_cmp(&b.own_per_s()));
+        let Some(median) = row.get(row.len() / 2) else {
             continue;
         };
-        let base = *first.get_or_insert(report.count_per_s);
-        write_row(out, times, base, report, *resident_bytes);
+        let base = *first.get_or_insert(median.own_per_s());
+        write_row(out, times, base, median);
     }
     out.push('\n');
     Ok(())
 }
 
-fn write_row(out: &mut String, times: f64, base: f64, report: &Report, resident_bytes: u64) {
+/// One run at one offer.
+struct Row {
+    report: Report,
+    /// The server's, user and system.
+    cpu_s: (f64, f64),
+    /// Share of the time for which the server's core was not this machine's.
+    stolen: f64,
+    resident_bytes: u64,
+}
+
+impl Row {
+    /// Throughput in the time that the host left to the server's core.
+    fn own_per_s(&self) -> f64 {
+        self.report.count_per_s / (1.0 - self.stolen.clamp(0.0, 0.99))
+    }
+}
+
+fn write_row(out: &mut String, times: f64, base: f64, row: &Row) {
+    let Row {
+        report,
+        cpu_s: (user_s, system_s),
+        stolen,
+        resident_bytes,
+    } = row;
+    let us_each = |seconds: f64| seconds * 1e6 / report.count.max(1) as f64;
     let due = report.count + report.refused_count() + report.not_sent + report.unanswered;
     let share = |count: u64| format!("{:.0} %", count as f64 * 100.0 / due.max(1) as f64);
     let refused = if report.refused.is_empty() {
@@ -176,13 +213,17 @@ fn write_row(out: &mut String, times: f64, base: f64, report: &Report, resident_
     };
     let _ = writeln!(
         out,
-        "| {times:.0}x | {} | {} | {:.2} | {refused} | {} | {:.2} | {:.2} | {:.0} |",
+        "| {times:.0}x | {} | {} | {:.0} % | {:.2} | {refused} | {} | {:.2} | {:.2} | {:.2} | {:.2} + {:.2} | {:.0} |",
         grouped(report.offered_per_s.unwrap_or(0.0) as u64),
         grouped(report.count_per_s as u64),
-        report.count_per_s / base.max(1e-9),
+        stolen * 100.0,
+        row.own_per_s() / base.max(1e-9),
         share(report.not_sent),
         report.latency.p50_us / 1e3,
         report.latency.p99_us / 1e3,
-        resident_bytes as f64 / 1e6,
+        us_each(user_s + system_s),
+        us_each(*user_s),
+        us_each(*system_s),
+        *resident_bytes as f64 / 1e6,
     );
 }

@@ -245,6 +245,21 @@ fn exact_cpu_s(id: u32) -> Option<f64> {
     (sum_ns > 0).then_some(sum_ns as f64 / 1e9)
 }
 
+/// Seconds, since the machine started, for which the host gave the server's core to others; 0 where it does not tell.
+pub(crate) fn stolen_s() -> f64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    stolen_of(&stat, SERVER_CORE, clock_ticks_per_second()).unwrap_or(0.0)
+}
+
+/// Reads the stolen time of `core` out of /proc/stat.
+fn stolen_of(stat: &str, core: usize, ticks_per_s: u64) -> Option<f64> {
+    let name = format!("cpu{core}");
+    let mut lines = stat.lines().map(str::split_ascii_whitespace);
+    let mut fields = lines.find_map(|mut fields| (fields.next()? == name).then_some(fields))?;
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    Some(fields.nth(7)?.parse::<u64>().ok()? as f64 / ticks_per_s as f64)
+}
+
 /// Processes that process `id` has forked from its first thread, and that run.
 fn children_of(id: u32) -> Vec<u32> {
     fs::read_to_string(format!("/proc/{id}/task/{id}/children"))

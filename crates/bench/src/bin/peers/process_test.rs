@@ -1,4 +1,4 @@
-use super::{Cpu, cpu_of};
+use super::{Cpu, cpu_of, stolen_of};
 
 #[test]
 fn processor_time_is_read_behind_an_odd_program_name() {
@@ -30,4 +30,13 @@ fn the_exact_sum_is_shared_as_the_ticks_are() {
     }
     .since(&before);
     assert!((user - 0.3).abs() < 1e-9 && (system - 0.1).abs() < 1e-9);
+}
+
+#[test]
+fn stolen_time_is_that_of_the_core_alone() {
+    let stat =
+        "cpu  1 2 3 4 5 6 7 900 9 10\ncpu0 1 2 3 4 5 6 7 250 9 10\ncpu1 1 2 3 4 5 6 7 650 9 10\n";
+    assert_eq!(stolen_of(stat, 1, 100), Some(6.5));
+    assert_eq!(stolen_of(stat, 2, 100), None);
+    assert_eq!(stolen_of("cpu0 1 2 3", 0, 100), None);
 }
