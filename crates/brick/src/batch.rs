@@ -374,7 +374,7 @@ impl Brick {
             id: 0,
             at: UnixMillis(self.core.unix.0),
             microseconds: 0,
-            arguments: slowlog::shortened(args),
+            arguments: slowlog::shortened(spec, args),
             client: connection.accepted.peer.clone(),
             client_name: String::from_utf8_lossy(&connection.session.name).into_owned(),
         });

@@ -1,6 +1,6 @@
 //! Commands that took long: the last few on this brick.
 
-use brickyard_command::Args;
+use brickyard_command::{Args, CommandId, Spec};
 use brickyard_types::UnixMillis;
 use std::collections::VecDeque;
 
@@ -48,17 +48,23 @@ impl Slowlog {
     }
 }
 
-/// What the log keeps of a command's arguments.
-pub(crate) fn shortened(args: &Args<'_>) -> Vec<Vec<u8>> {
+/// What the log shows in the place of a user's name or password, as Redis's does.
+const REDACTED: &[u8] = b"(redacted)";
+
+/// What the log keeps of a command's arguments: never a password.
+pub(crate) fn shortened(spec: Option<&Spec>, args: &Args<'_>) -> Vec<Vec<u8>> {
     let kept = if args.len() > ARGUMENTS_KEPT {
         ARGUMENTS_KEPT - 1
     } else {
         args.len()
     };
+    let secrets_from = first_secret(spec, args);
     let mut shortened: Vec<Vec<u8>> = args
         .from(0)
         .take(kept)
-        .map(|argument| match argument.get(..ARGUMENT_BYTES_KEPT) {
+        .enumerate()
+        .map(|(at, argument)| match argument.get(..ARGUMENT_BYTES_KEPT) {
+            _ if at >= secrets_from => REDACTED.to_vec(),
             Some(head) if argument.len() > ARGUMENT_BYTES_KEPT => {
                 let more = argument.len() - ARGUMENT_BYTES_KEPT;
                 [head, format!("... ({more} more bytes)").as_bytes()].concat()
@@ -70,4 +76,16 @@ pub(crate) fn shortened(args: &Args<'_>) -> Vec<Vec<u8>> {
         shortened.push(format!("... ({} more arguments)", args.len() - kept).into_bytes());
     }
     shortened
+}
+
+/// From which argument on a command may name a user and a password, however wrong the rest of it is.
+fn first_secret(spec: Option<&Spec>, args: &Args<'_>) -> usize {
+    match spec.map(|spec| spec.id) {
+        Some(CommandId::Auth) => 1,
+        Some(CommandId::Hello) => args
+            .from(0)
+            .position(|argument| argument.eq_ignore_ascii_case(b"auth"))
+            .map_or(usize::MAX, |at| at + 1),
+        _ => usize::MAX,
+    }
 }

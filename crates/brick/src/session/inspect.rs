@@ -8,9 +8,6 @@ use brickyard_command::table::{COMMANDS, Spec};
 use brickyard_command::{Args, CommandId, ErrorReply, describe, help};
 use brickyard_wire::Reply;
 
-/// Entries that `SLOWLOG GET` gives when it is not told how many; Redis's number.
-const SLOWLOG_SHOWN: u64 = 10;
-
 impl Brick {
     pub(super) fn execute_inspect(
         &mut self,
@@ -62,8 +59,9 @@ impl Brick {
                 self.reply(id, |reply| reply.ok());
             }
             SlowlogCommand::Get(count) => {
-                let count = usize::try_from(count.unwrap_or(SLOWLOG_SHOWN)).unwrap_or(usize::MAX);
-                let entries: Vec<_> = self.core.slowlog.iter().take(count).cloned().collect();
+                let count = count.and_then(|count| usize::try_from(count).ok());
+                let entries = self.core.slowlog.iter().take(count.unwrap_or(usize::MAX));
+                let entries: Vec<_> = entries.cloned().collect();
                 self.reply(id, |reply| {
                     reply.array(entries.len());
                     for entry in &entries {
@@ -167,3 +165,7 @@ impl Histogram {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "inspect_test.rs"]
+mod inspect_test;
