@@ -80,6 +80,8 @@ impl Brick {
         let committed = self.core.log.on_appended(id, position);
         let is_news = committed.is_some();
         if let Some(committed) = committed {
+            let bytes = committed.bytes.len();
+            self.core.segments.reach(committed.position, bytes);
             self.core.apply(committed);
         }
         if moved_to {
@@ -539,7 +541,7 @@ impl Brick {
         for state in self.core.tables.iter().flatten() {
             state.publish(unix);
         }
-        let (segments, bytes) = (self.core.segments.len() as u64, self.core.segments.bytes());
+        let (segments, bytes) = self.core.segments.files();
         let live = self.core.live_bytes().values().sum();
         let buffers: usize = self
             .connections

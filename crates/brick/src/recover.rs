@@ -123,6 +123,7 @@ impl Brick {
 impl Core {
     /// Puts a whole record back.
     pub(crate) fn recover_record(&mut self, record: &Record<'_>, position: Position) {
+        self.segments.reach(position, record.len);
         self.note_record(record, BatchId(0));
         if record.value.is_empty() && record.header.kind == Kind::Batch {
             return self.recover_op(&record.header);

@@ -53,6 +53,8 @@ pub(crate) struct Segments {
     sealed: BTreeMap<SegmentId, Segment>,
     /// The one that is written to.
     active: SegmentId,
+    /// The newest one that something is known of, and how long it is.
+    newest: (SegmentId, u64),
     /// Bytes of tombstones that the cleaner has moved here because they were still needed: to move
     /// them again gains nothing before something older is gone.
     kept: BTreeMap<SegmentId, u64>,
@@ -111,8 +113,21 @@ impl Segments {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.sealed.len()
+    /// So many bytes were written, or found, at a position.
+    pub(crate) fn reach(&mut self, position: Position, bytes: usize) {
+        let end = u64::from(position.offset) + bytes as u64;
+        self.newest = self.newest.max((position.segment, end));
+    }
+
+    /// The log's files: how many there are, and their bytes.
+    pub(crate) fn files(&self) -> (u64, u64) {
+        let (segment, bytes) = self.newest;
+        let active = if segment == self.active {
+            (1, bytes)
+        } else {
+            (0, 0)
+        };
+        (self.sealed.len() as u64 + active.0, self.bytes() + active.1)
     }
 
     /// The sealed ones, oldest first.
@@ -130,6 +145,7 @@ impl Segments {
         self.active
     }
 
+    /// Bytes of the sealed ones.
     pub(crate) fn bytes(&self) -> u64 {
         self.sealed.values().map(|segment| segment.bytes).sum()
     }
@@ -252,6 +268,21 @@ mod segments_test {
         assert_eq!(segments.pick(&live, SegmentId(9), 0), Some(SegmentId(3)));
         segments.remove(SegmentId(1));
         assert_eq!(segments.pick(&live, SegmentId(9), 0), Some(SegmentId(2)));
+    }
+
+    #[test]
+    fn segment_that_is_written_to_is_a_file_too() {
+        let at = |segment, offset| Position {
+            segment: SegmentId(segment),
+            offset,
+        };
+        let mut segments = segments(&[100, 100]);
+        assert_eq!(segments.files(), (2, 200 * MIB));
+        segments.reach(at(3, 4096), 100);
+        segments.reach(at(1, 8192), 100);
+        assert_eq!(segments.files(), (3, 200 * MIB + 4196));
+        segments.seal(SegmentId(3), 5000);
+        assert_eq!(segments.files(), (3, 200 * MIB + 5000));
     }
 
     #[test]
