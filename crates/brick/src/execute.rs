@@ -18,6 +18,14 @@ use brickyard_wire::Reply;
 /// Bytes of commands that one transaction may queue.
 const QUEUE_BYTES_MAX: usize = 256 << 20;
 
+/// Whether this is a line of a request that a browser makes. A page of anywhere can make its reader's
+/// browser send one to a server on the reader's machine that asks for no password, with commands for a
+/// body: like Redis, we hang up before we come to those.
+fn is_of_http(args: &Args<'_>) -> bool {
+    let name = args.at(0);
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
+}
+
 impl Brick {
     /// Executes one request.
     #[inline]
@@ -43,6 +51,10 @@ impl Brick {
                 } else {
                     self.execute_session(id, spec, args);
                 }
+            }
+            Err(_) if is_of_http(args) => {
+                self.core.stats().protocol_errors.add(1);
+                self.on_error(id);
             }
             Err(error) => self.refuse(id, spec, &error),
         }
@@ -296,3 +308,7 @@ fn check_rights(connection: &Connection, spec: &Spec) -> Result<(), ErrorReply> 
         spec.name
     )))
 }
+
+#[cfg(test)]
+#[path = "execute_test.rs"]
+mod execute_test;
