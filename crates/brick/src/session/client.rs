@@ -57,6 +57,9 @@ impl Brick {
             ClientCommand::Reply(mode) => return self.set_reply_mode(id, mode),
             ClientCommand::List(_) => return self.ask_all(id, spec, args, Join::Text),
             ClientCommand::Kill(filter) => {
+                if let Some(error) = self.unknown_user(&filter) {
+                    return self.refuse(id, Some(spec), &error);
+                }
                 let join = if filter.is_old_form {
                     Join::Killed
                 } else {
@@ -71,6 +74,15 @@ impl Brick {
             ClientCommand::NoTouch(no_touch) => session.no_touch = no_touch,
         }
         self.reply(id, |reply| reply.ok());
+    }
+
+    /// A user that nobody can be: more likely misspelt than without connections.
+    fn unknown_user(&self, filter: &KillFilter<'_>) -> Option<ErrorReply> {
+        let name = filter.user?;
+        let is_known =
+            std::str::from_utf8(name).is_ok_and(|name| self.core.shared.users.find(name).is_some());
+        let text = [&b"ERR No such user '"[..], name, b"'"].concat();
+        (!is_known).then(|| ErrorReply::new(text))
     }
 
     fn set_reply_mode(&mut self, id: ConnectionId, mode: request::ReplyMode) {
@@ -272,3 +284,7 @@ fn describe(core: &Core, connection: &Connection) -> String {
         session.commands,
     )
 }
+
+#[cfg(test)]
+#[path = "client_test.rs"]
+mod client_test;
