@@ -9,36 +9,53 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use brickyard_command::request::ConfigCommand;
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use std::sync::atomic::Ordering::Relaxed;
+use brickyard_types::{Durability, Eviction, TableAttributes};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Settings that may be set, with how.
-type Set = fn(&Settings, i64) -> bool;
+/// A setting that may be set.
+struct Settable {
+    name: &'static str,
+    /// The values that it may have; Redis's bounds, where the setting is Redis's.
+    least: i64,
+    most: i64,
+    store: fn(&Settings, i64),
+}
 
-const SETTABLE: [(&str, Set); 5] = [
-    ("slowlog-log-slower-than", |settings, value| {
-        settings.slowlog_log_slower_than.store(value, Relaxed);
-        true
-    }),
-    ("slowlog-max-len", |settings, value| {
-        store(&settings.slowlog_max_len, value, 0)
-    }),
-    ("timeout", |settings, value| {
-        store(&settings.timeout, value, 0)
-    }),
-    ("maxclients", |settings, value| {
-        store(&settings.maxclients, value, 1)
-    }),
-    ("client-output-bytes-max", |settings, value| {
-        store(&settings.output_bytes_max, value, 1 << 20)
-    }),
+const SETTABLE: [Settable; 5] = [
+    Settable {
+        name: "slowlog-log-slower-than",
+        least: -1,
+        most: i64::MAX,
+        store: |settings, value| settings.slowlog_log_slower_than.store(value, Relaxed),
+    },
+    Settable {
+        name: "slowlog-max-len",
+        least: 0,
+        most: i64::MAX,
+        store: |settings, value| store(&settings.slowlog_max_len, value),
+    },
+    Settable {
+        name: "timeout",
+        least: 0,
+        most: i32::MAX as i64,
+        store: |settings, value| store(&settings.timeout, value),
+    },
+    Settable {
+        name: "maxclients",
+        least: 1,
+        most: u32::MAX as i64,
+        store: |settings, value| store(&settings.maxclients, value),
+    },
+    Settable {
+        name: "client-output-bytes-max",
+        least: 1 << 20,
+        most: i64::MAX,
+        store: |settings, value| store(&settings.output_bytes_max, value),
+    },
 ];
 
-fn store(setting: &std::sync::atomic::AtomicU64, value: i64, least: i64) -> bool {
-    if value < least {
-        return false;
-    }
+fn store(setting: &AtomicU64, value: i64) {
     setting.store(value.unsigned_abs(), Relaxed);
-    true
 }
 
 impl Brick {
@@ -75,14 +92,7 @@ impl Brick {
     }
 
     fn show_settings(&mut self, id: ConnectionId, patterns: &[&[u8]]) {
-        let default = self
-            .core
-            .table_by_name
-            .get("default")
-            .and_then(|index| self.core.table(*index));
-        let attributes = default
-            .map(|state| state.attributes.clone())
-            .unwrap_or_default();
+        let attributes = self.default_table();
         let is_node_port =
             self.connections[id.0 as usize].accepted.port == crate::effect::Port::Node;
         let settings = all(&self.core.shared, &attributes, is_node_port);
@@ -104,55 +114,66 @@ impl Brick {
         id: ConnectionId,
         pairs: &[(&[u8], &[u8])],
     ) -> Result<(), ErrorReply> {
-        let known = all(
-            &self.core.shared,
-            &brickyard_types::TableAttributes::default(),
-            true,
-        );
-        let mut changes = Vec::new();
-        for (name, value) in pairs {
-            let asked = name;
-            let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-            let Some((_, set)) = SETTABLE.iter().find(|(settable, _)| *settable == name) else {
-                return Err(if known.iter().any(|(known, _)| *known == name) {
-                    ConfigCommand::refused_setting(
-                        &name,
-                        "it is set in the configuration file or per table (TABLE ALTER)",
-                    )
-                } else {
-                    ConfigCommand::unknown_setting(asked)
-                });
-            };
-            let Some(value) = brickyard_command::parse_integer(value) else {
-                return Err(ConfigCommand::refused_setting(
-                    &name,
-                    "argument couldn't be parsed into an integer",
-                ));
-            };
-            changes.push((name, *set, value));
-        }
-        for (name, set, value) in changes {
-            if !set(&self.core.shared.settings, value) {
-                return Err(ConfigCommand::refused_setting(
-                    &name,
-                    "argument is out of range",
-                ));
+        // All or none: nothing is set before everything has been looked at.
+        let mut changes: Vec<(&Settable, i64)> = Vec::new();
+        for (asked, value) in pairs {
+            let settable = self.settable(asked)?;
+            let refused = |reason: &str| ConfigCommand::refused_setting(settable.name, reason);
+            if changes.iter().any(|(other, _)| other.name == settable.name) {
+                return Err(refused("duplicate parameter"));
             }
+            let Some(value) = brickyard_command::parse_integer(value) else {
+                return Err(refused("argument couldn't be parsed into an integer"));
+            };
+            if !(settable.least..=settable.most).contains(&value) {
+                return Err(refused(&format!(
+                    "argument must be between {} and {} inclusive",
+                    settable.least, settable.most
+                )));
+            }
+            changes.push((settable, value));
+        }
+        for (settable, value) in changes {
+            (settable.store)(&self.core.shared.settings, value);
         }
         self.reply(id, |reply| reply.ok());
         Ok(())
+    }
+
+    /// The setting called `asked`, or why it cannot be set.
+    fn settable(&self, asked: &[u8]) -> Result<&'static Settable, ErrorReply> {
+        let name = String::from_utf8_lossy(asked).to_ascii_lowercase();
+        if let Some(settable) = SETTABLE.iter().find(|it| it.name == name) {
+            return Ok(settable);
+        }
+        let shown = all(&self.core.shared, &TableAttributes::default(), true);
+        Err(if shown.iter().any(|(shown, _)| *shown == name) {
+            ConfigCommand::refused_setting(
+                &name,
+                "it is set in the configuration file or per table (TABLE ALTER)",
+            )
+        } else {
+            ConfigCommand::unknown_setting(asked)
+        })
+    }
+}
+
+/// What a table does at its bound, in Redis's words.
+pub(super) const fn policy(evict: Eviction) -> &'static str {
+    match evict {
+        Eviction::None => "noeviction",
+        Eviction::Lru => "allkeys-lru",
     }
 }
 
 /// Every setting with its value.
 fn all(
     shared: &Shared,
-    attributes: &brickyard_types::TableAttributes,
+    attributes: &TableAttributes,
     is_node_port: bool,
 ) -> Vec<(&'static str, String)> {
-    use brickyard_types::{Durability, Eviction};
     let settings = &shared.settings;
-    let number = |value: &std::sync::atomic::AtomicU64| Settings::load(value).to_string();
+    let number = |value: &AtomicU64| Settings::load(value).to_string();
     let yes_no = |is: bool| if is { "yes" } else { "no" }.to_owned();
     vec![
         (
@@ -179,14 +200,7 @@ fn all(
         ("dir", shared.directory.clone()),
         ("maxclients", number(&settings.maxclients)),
         ("maxmemory", attributes.maxmemory.unwrap_or(0).to_string()),
-        (
-            "maxmemory-policy",
-            match attributes.evict {
-                Eviction::None => "noeviction",
-                Eviction::Lru => "allkeys-lru",
-            }
-            .to_owned(),
-        ),
+        ("maxmemory-policy", policy(attributes.evict).to_owned()),
         ("notify-keyspace-events", String::new()),
         ("port", shared.port.to_string()),
         ("proto-max-bulk-len", shared.value_bytes_max.to_string()),
@@ -199,3 +213,7 @@ fn all(
         ("timeout", number(&settings.timeout)),
     ]
 }
+
+#[cfg(test)]
+#[path = "config_test.rs"]
+mod config_test;

@@ -1,5 +1,6 @@
 //! INFO: the fields that clients, exporters and GUI tools read, by Redis's names.
 
+use super::config::policy;
 use crate::brick::Brick;
 use crate::connection::ConnectionId;
 use crate::effect::Port;
@@ -159,15 +160,24 @@ impl Brick {
         field(out, "total_system_memory", shared.memory_total);
         field(out, "total_system_memory_human", human(shared.memory_total));
         field(out, "used_memory_dataset", used);
-        field(out, "maxmemory", 0);
-        field(out, "maxmemory_human", "0B");
-        field(out, "maxmemory_policy", "noeviction");
+        let bound = self.memory_bound();
+        field(out, "maxmemory", bound);
+        field(out, "maxmemory_human", human(bound));
+        let evict = self.default_table().evict;
+        field(out, "maxmemory_policy", policy(evict));
         field(
             out,
             "mem_fragmentation_ratio",
             format!("{:.2}", resident as f64 / used.max(1) as f64),
         );
         field(out, "mem_allocator", "mimalloc");
+    }
+
+    /// What all tables together may take; 0, as in Redis, if one of them has no bound.
+    fn memory_bound(&self) -> u64 {
+        let tables = self.core.tables.iter().flatten();
+        let bounds: Option<Vec<u64>> = tables.map(|state| state.attributes.maxmemory).collect();
+        bounds.map_or(0, |bounds| bounds.into_iter().fold(0, u64::saturating_add))
     }
 
     fn info_persistence(&self, out: &mut String) {
@@ -271,7 +281,12 @@ impl Brick {
         field(out, "keyspace_hits", tables[2]);
         field(out, "keyspace_misses", tables[3]);
         field(out, "cold_reads", tables[4]);
-        field(out, "total_error_replies", self.sum(|stats| &stats.errors));
+        // What is refused before it is looked at is counted apart from other errors.
+        let errors = self.sum(|stats| &stats.errors)
+            + self.sum(|stats| &stats.refused_busy)
+            + self.sum(|stats| &stats.refused_memory)
+            + self.sum(|stats| &stats.refused_disk);
+        field(out, "total_error_replies", errors);
         field(
             out,
             "protocol_errors",
@@ -346,11 +361,16 @@ impl Brick {
         }
     }
 
+    /// Prefixes that tell an operator something; all others are counted as `ERR`.
     fn info_errorstats(&self, out: &mut String) {
+        let damaged = self.sum(|stats| &stats.refused_damaged);
         let counts = [
-            ("ERR", self.sum(|stats| &stats.errors)),
+            (
+                "ERR",
+                self.sum(|stats| &stats.errors).saturating_sub(damaged),
+            ),
             ("BUSY", self.sum(|stats| &stats.refused_busy)),
-            ("DAMAGED", self.sum(|stats| &stats.refused_damaged)),
+            ("DAMAGED", damaged),
             ("MISCONF", self.sum(|stats| &stats.refused_disk)),
             ("OOM", self.sum(|stats| &stats.refused_memory)),
         ];

@@ -9,6 +9,7 @@ use crate::users::{Rights, User};
 use brickyard_command::request::{AuthArgs, HelloArgs, parse_select};
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 use brickyard_metadata::{Change, NewTable, database_table};
+use brickyard_types::{Eviction, TableAttributes};
 use brickyard_wire::{Protocol, Reply};
 use std::sync::Arc;
 
@@ -247,7 +248,7 @@ impl Brick {
         }
         let seed = self.core.random.next();
         let mut new = NewTable::named(table.clone(), seed, self.core.unix);
-        new.attributes = self.default_attributes();
+        new.attributes = self.inherited_attributes();
         new.if_absent = true;
         let then = Then::Use { table, database };
         self.ask_control(id, ControlRequest::Change(Change::CreateTable(new)), then);
@@ -308,18 +309,21 @@ impl Brick {
         self.reply(id, |reply| reply.simple("RESET"));
     }
 
-    /// The attributes of a table that is made without being asked for any: the default table's.
-    pub(super) fn default_attributes(&self) -> brickyard_types::TableAttributes {
-        let default = self
-            .core
-            .table_by_name
-            .get("default")
-            .and_then(|index| self.core.table(*index));
-        let mut attributes = default
+    /// The attributes of a table that is made without being asked for any: the default table's, but no bound.
+    pub(super) fn inherited_attributes(&self) -> TableAttributes {
+        TableAttributes {
+            maxmemory: None,
+            evict: Eviction::None,
+            ..self.default_table()
+        }
+    }
+
+    /// The attributes of the table `default`.
+    pub(super) fn default_table(&self) -> TableAttributes {
+        let index = self.core.table_by_name.get("default");
+        let state = index.and_then(|index| self.core.table(*index));
+        state
             .map(|state| state.attributes.clone())
-            .unwrap_or_default();
-        attributes.maxmemory = None;
-        attributes.evict = brickyard_types::Eviction::None;
-        attributes
+            .unwrap_or_default()
     }
 }

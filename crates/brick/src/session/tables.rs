@@ -92,7 +92,7 @@ impl Brick {
 
     fn create_table(&mut self, id: ConnectionId, name: &str, options: &TableOptions) {
         let mut new = NewTable::named(name, self.core.random.next(), self.core.unix);
-        new.attributes = self.default_attributes();
+        new.attributes = self.inherited_attributes();
         options.apply_to(&mut new.attributes);
         new.partitions = options.partitions;
         self.ask_control(

@@ -1,0 +1,43 @@
+use crate::effect::Port;
+use crate::harness::Node;
+use brickyard_types::TableAttributes;
+
+#[test]
+fn settings_are_set_all_or_none() {
+    let mut node = Node::new(1, TableAttributes::default());
+    let client = node.connect(0, Port::Node);
+    let failed = "-ERR CONFIG SET failed (possibly related to argument";
+    for (request, error) in [
+        (
+            "timeout 7 maxclients 0",
+            "'maxclients') - argument must be between 1 and 4294967295 inclusive",
+        ),
+        (
+            "timeout 7 slowlog-log-slower-than -2",
+            "'slowlog-log-slower-than') - argument must be between -1 and 9223372036854775807 inclusive",
+        ),
+        (
+            "timeout 7 maxclients many",
+            "'maxclients') - argument couldn't be parsed into an integer",
+        ),
+        ("timeout 7 Timeout 8", "'timeout') - duplicate parameter"),
+    ] {
+        assert_eq!(
+            node.call(client, &format!("CONFIG SET {request}")),
+            format!("{failed} {error}")
+        );
+        assert_eq!(
+            node.call(client, "CONFIG GET timeout"),
+            "*2 $7 timeout $1 0",
+            "after {request}"
+        );
+    }
+    assert_eq!(
+        node.call(client, "CONFIG SET TIMEOUT 7 maxclients 5"),
+        "+OK"
+    );
+    assert_eq!(
+        node.call(client, "CONFIG GET timeout maxclients"),
+        "*4 $10 maxclients $1 5 $7 timeout $1 7"
+    );
+}
