@@ -38,7 +38,7 @@ fn help_names_every_subcommand_with_its_usage() {
         "{text}"
     );
     let usage = "+CREATE <name> [MEDIUM <RAM|DISK>] [DURABILITY <MEMORY|LOG|FSYNC>] \
-                 [REPLICAS <replicas>] [PARTITIONS <partitions>] [MAXMEMORY <bytes>] \
+                 [REPLICAS <replicas>] [MIN_IN_SYNC <copies>] [PARTITIONS <partitions>] [MAXMEMORY <bytes>] \
                  [EVICT <NONE|LRU>]\r\n";
     assert!(text.contains(usage), "{text}");
     assert!(text.contains("+DROP <name> CONFIRM <name>\r\n"), "{text}");

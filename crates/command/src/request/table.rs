@@ -76,8 +76,7 @@ impl<'a> TableCommand<'a> {
                 let options = TableOptions::parse(args)?;
                 if options.partitions.is_some() {
                     return Err(ErrorReply::constant(
-                        "ERR PARTITIONS is chosen when a table is made and follows its size later; \
-                         leave it out of TABLE ALTER",
+                        "ERR PARTITIONS is fixed when a table is made; make another table and copy the keys",
                     ));
                 }
                 Self::Alter(name(args)?, options)
@@ -217,7 +216,9 @@ impl TableOptions {
         attributes.medium = self.medium.unwrap_or(attributes.medium);
         attributes.durability = self.durability.unwrap_or(attributes.durability);
         attributes.replicas = self.replicas.unwrap_or(attributes.replicas);
-        attributes.min_in_sync = self.min_in_sync.unwrap_or(attributes.min_in_sync);
+        // What is inherited must not be in the way of what is asked for.
+        let inherited = attributes.min_in_sync.min(attributes.replicas);
+        attributes.min_in_sync = self.min_in_sync.unwrap_or(inherited);
         attributes.maxmemory = self.maxmemory.unwrap_or(attributes.maxmemory);
         attributes.evict = self.evict.unwrap_or(attributes.evict);
     }

@@ -41,6 +41,31 @@ fn alter_leaves_what_it_does_not_name() {
 }
 
 #[test]
+fn what_a_new_table_inherits_is_not_in_the_way_of_its_replicas() {
+    let of_default = TableAttributes {
+        replicas: 3,
+        min_in_sync: 2,
+        ..TableAttributes::default()
+    };
+    for (words, expected) in [
+        ("DURABILITY fsync", (3, 2)),
+        ("REPLICAS 1", (1, 1)),
+        ("REPLICAS 2", (2, 2)),
+        // Asked for by name: for the catalog to refuse.
+        ("REPLICAS 1 MIN_IN_SYNC 2", (1, 2)),
+    ] {
+        let request: OwnedArgs = format!("TABLE CREATE t {words}").split(' ').collect();
+        let Ok(TableCommand::Create("t", options)) = parsed(&request) else {
+            panic!("{words}");
+        };
+        let mut attributes = of_default.clone();
+        options.apply_to(&mut attributes);
+        let got = (attributes.replicas, attributes.min_in_sync);
+        assert_eq!(got, expected, "{words}");
+    }
+}
+
+#[test]
 fn bytes_have_the_units_of_redis() {
     let cases = [
         ("7", 7),

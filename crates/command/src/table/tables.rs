@@ -70,9 +70,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .token("DURABILITY")
             .optional(),
             Argument::integer("replicas").token("REPLICAS").optional(),
-            Argument::integer("partitions")
-                .token("PARTITIONS")
-                .optional(),
+            Argument::integer("copies").token("MIN_IN_SYNC").optional(),
             Argument::string("bytes").token("MAXMEMORY").optional(),
             Argument::one_of(
                 "evict",
@@ -113,6 +111,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .token("DURABILITY")
             .optional(),
             Argument::integer("replicas").token("REPLICAS").optional(),
+            Argument::integer("copies").token("MIN_IN_SYNC").optional(),
             Argument::integer("partitions")
                 .token("PARTITIONS")
                 .optional(),
