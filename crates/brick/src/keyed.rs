@@ -208,7 +208,7 @@ pub(crate) fn writer_of(member: Member, connection: ConnectionId) -> Writer {
 
 pub(crate) fn dropped_table() -> ErrorReply {
     ErrorReply::constant(
-        "ERR the table of this connection was dropped; choose another with TABLE USE or SELECT",
+        "ERR the table of this connection was dropped, or is not made yet; choose another with TABLE USE or SELECT",
     )
 }
 

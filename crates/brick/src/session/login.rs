@@ -23,13 +23,15 @@ pub(crate) struct Hello {
 const WRONGPASS: ErrorReply =
     ErrorReply::constant("WRONGPASS invalid username-password pair or user is disabled.");
 
+/// The place of no table.
+const NOWHERE: usize = usize::MAX;
+
 /// Lets the connection act for `user`, in the table that the user starts in.
 pub(crate) fn enter_user(core: &Core, connection: &mut Connection, user: Arc<User>) {
     // A user that is bound to no table works on where the connection is: on `default` at first.
-    if let Some(name) = user.table.as_deref()
-        && let Some(index) = core.table_by_name.get(name)
-    {
-        connection.session.table = *index;
+    if let Some(name) = user.table.as_deref() {
+        // Until the table is made the connection is nowhere: what is meant for it must not go elsewhere.
+        connection.session.table = core.table_by_name.get(name).copied().unwrap_or(NOWHERE);
         connection.session.database = database_of(name);
     }
     connection.set_user(Some(user), &core.shared);
@@ -212,18 +214,14 @@ impl Brick {
         // Some clients go on after an error and would write into the table that they left.
         let table = table.inspect_err(|_| self.close(id))?;
         let connection = &self.connections[id.0 as usize];
-        let database = number as u16;
-        let is_bound = connection
-            .session
-            .user
-            .as_ref()
-            .is_some_and(|user| user.table.is_some());
-        if number == 0 && is_bound {
-            // Clients send SELECT 0 by habit; a user that is bound to a table stays there.
-            self.reply(id, |reply| reply.ok());
-            return Ok(());
-        }
-        if self.core.table_by_name.contains_key(&table) {
+        let user = connection.session.user.as_ref();
+        // Clients send SELECT 0 by habit: of a user that is bound to a table it means that one.
+        let home = user.and_then(|user| user.table.clone());
+        let home = home.filter(|_| number == 0);
+        let is_home = home.is_some();
+        let table = home.unwrap_or(table);
+        let database = database_of(&table);
+        if is_home || self.core.table_by_name.contains_key(&table) {
             return match self.use_table(id, &table, database) {
                 Ok(()) => {
                     self.reply(id, |reply| reply.ok());
@@ -281,7 +279,6 @@ impl Brick {
         connection.session.table = index;
         connection.session.database = database;
         connection.session.rights = rights;
-        connection.session.watches.clear();
         Ok(())
     }
 
@@ -327,3 +324,7 @@ impl Brick {
             .unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+#[path = "login_test.rs"]
+mod login_test;

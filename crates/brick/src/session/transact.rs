@@ -59,11 +59,11 @@ impl Brick {
             });
         }
         let (table, protocol) = (connection.session.table, connection.session.protocol);
-        let Some(location) = self.one_slot(table, args.from(1)) else {
-            return self.refuse(id, Some(spec), &CROSSSLOT);
-        };
         let Some(state) = self.core.table(table) else {
             return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
+        };
+        let Some(location) = self.one_slot(table, args.from(1)) else {
+            return self.refuse(id, Some(spec), &CROSSSLOT);
         };
         let (table_id, owner) = (state.id, state.owner(location.leaf));
         if connection.accepted.port == Port::Brick && owner != self.core.member() {

@@ -1,0 +1,86 @@
+use crate::effect::Port;
+use crate::harness::Node;
+use crate::users::{Grant, Rights, User};
+use brickyard_types::TableAttributes;
+
+/// A node with `root`, and `shop` whose home is the table `orders`; both may do everything.
+fn node() -> Node {
+    let user = |name: &str, table: Option<&str>| User {
+        name: name.to_owned(),
+        password_hashes: vec!["hash".to_owned()],
+        grants: vec![Grant {
+            tables: "*".to_owned(),
+            rights: Rights::ALL,
+        }],
+        table: table.map(str::to_owned),
+    };
+    let users = vec![user("root", None), user("shop", Some("orders"))];
+    Node::with_users(1, TableAttributes::default(), users)
+}
+
+#[test]
+fn user_whose_table_is_not_made_yet_writes_nowhere_else() {
+    let mut node = node();
+    let (root, shop) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
+    assert_eq!(node.call(root, "AUTH root right"), "+OK");
+    assert_eq!(node.call(shop, "AUTH shop right"), "+OK");
+    let refused = "-ERR the table of this connection was dropped, or is not made yet";
+    for command in [
+        "SET k v",
+        "GET k",
+        "DBSIZE",
+        "MSET a 1 b 2",
+        "RENAME {k}a {k}b",
+        "RENAME a b",
+        "WATCH k",
+    ] {
+        let reply = node.call(shop, command);
+        assert!(reply.starts_with(refused), "{command}: {reply}");
+    }
+    assert_eq!(node.call(root, "DBSIZE"), ":0");
+    assert!(
+        node.call(shop, "SELECT 0")
+            .starts_with("-ERR there is no table 'orders'")
+    );
+    assert_eq!(node.bricks[0].poll_closed(), Some(shop.id));
+    assert_eq!(node.call(root, "TABLE LIST"), "*1 $7 default");
+}
+
+#[test]
+fn select_0_brings_a_user_home() {
+    let mut node = node();
+    let root = node.connect(0, Port::Node);
+    assert_eq!(
+        node.call(root, "AUTH root right\nTABLE CREATE orders"),
+        "+OK +OK"
+    );
+    let shop = node.connect(0, Port::Node);
+    assert_eq!(node.call(shop, "AUTH shop right\nSET k home"), "+OK +OK");
+    for away in ["SELECT 3", "TABLE USE default"] {
+        assert_eq!(node.call(shop, away), "+OK");
+        assert_eq!(node.call(shop, "GET k\nSELECT 0\nGET k"), "$-1 +OK $4 home");
+    }
+    assert_eq!(node.call(root, "DBSIZE"), ":0");
+}
+
+#[test]
+fn watched_keys_stay_watched_when_a_table_is_chosen() {
+    let mut node = node();
+    let (client, other) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
+    assert_eq!(node.call(other, "AUTH root right"), "+OK");
+    assert_eq!(
+        node.call(client, "AUTH root right\nSET k 1\nWATCH k\nSELECT 0"),
+        "+OK +OK +OK +OK"
+    );
+    assert_eq!(node.call(other, "SET k 2"), "+OK");
+    assert_eq!(node.call(client, "MULTI\nSET k 3\nEXEC"), "+OK +QUEUED *-1");
+    // Nobody can say whether keys of another table have changed at that moment.
+    assert_eq!(
+        node.call(client, "WATCH k\nSELECT 3\nMULTI\nSET k 3\nEXEC"),
+        "+OK +OK +OK +QUEUED *-1"
+    );
+    assert_eq!(
+        node.call(client, "MULTI\nSET k 3\nEXEC"),
+        "+OK +QUEUED *1 +OK"
+    );
+}
