@@ -25,7 +25,10 @@ mod parts;
 mod placement;
 mod prefix;
 mod redirect;
+mod ring;
+mod shares;
 mod table_map;
+mod target;
 
 pub use cursor::{Cursor, ScanPoint};
 pub use error::MapError;
@@ -36,4 +39,7 @@ pub use parts::{GroupRun, LeafRun, TableMapParts};
 pub use placement::{Candidate, PARTITIONS_MAX, PARTITIONS_MIN, default_partitions, place};
 pub use prefix::{Prefix, SlotRange};
 pub use redirect::Moved;
+pub use ring::ring;
+pub use shares::Site;
 pub use table_map::{Location, MapVersion, TableMap};
+pub use target::target;
