@@ -32,7 +32,18 @@ impl Catalog {
             Change::Effective(settled) => Ok(self.settle(&settled)),
             Change::Learners(learners) => Ok(self.set_learners(&learners)),
             Change::Recover(_) => Err(Refusal::NotDecided),
+            Change::DrainNode { node, force } => self.drain_node(node, force),
+            Change::ReplaceNode { old, new } => self.replace_node(old, new),
+            Change::PauseMoves(is_paused) => Ok(self.pause_moves(is_paused)),
         }
+    }
+
+    fn pause_moves(&mut self, is_paused: bool) -> Applied {
+        if self.is_paused != is_paused {
+            self.is_paused = is_paused;
+            self.version = self.version.next();
+        }
+        self.applied(TableId(0))
     }
 
     fn create(&mut self, new: NewTable) -> Result<Applied, Refusal> {

@@ -10,6 +10,7 @@ use crate::{
     envelope::LastOutcome,
     name::DEFAULT_TABLE,
     node::{Node, NodeKey, Registration},
+    orders::Orders,
     refusal::Refusal,
 };
 use brickyard_routing::{Candidate, Group, Hasher, NodeId, Seat, TableMap};
@@ -103,6 +104,10 @@ pub struct Catalog {
     /// What came of each node's last request, for when it asks again.
     pub(crate) outcomes: BTreeMap<NodeId, LastOutcome>,
     pub(crate) tables: BTreeMap<String, Arc<Table>>,
+    /// What operators said of nodes.
+    pub(crate) orders: BTreeMap<NodeId, Orders>,
+    /// No partition is moved for the sake of evenness.
+    pub(crate) is_paused: bool,
 }
 
 impl Catalog {
@@ -123,6 +128,8 @@ impl Catalog {
             nodes: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             tables: BTreeMap::new(),
+            orders: BTreeMap::new(),
+            is_paused: false,
         };
         catalog.register(genesis.node)?;
         catalog.apply(Change::CreateTable(NewTable {
@@ -165,6 +172,12 @@ impl Catalog {
     #[must_use]
     pub fn node_by_key(&self, key: &NodeKey) -> Option<&Node> {
         self.nodes().find(|node| node.registration.key == *key)
+    }
+
+    /// Whether an operator wants no moves to be begun.
+    #[must_use]
+    pub const fn is_paused(&self) -> bool {
+        self.is_paused
     }
 
     /// All bricks in their present lives, with their weights, by node and number.

@@ -56,6 +56,22 @@ pub enum Change {
     Learners(Vec<NewLearners>),
     /// Go on from what is left of partitions that nobody serves; the leader makes proposals of it.
     Recover(Recovery),
+    /// Empty a node.
+    DrainNode {
+        /// Which node.
+        node: NodeId,
+        /// Even if tables have fewer copies then than they ask for.
+        force: bool,
+    },
+    /// Let a node have exactly what another one has, which is emptied.
+    ReplaceNode {
+        /// The one that is emptied.
+        old: NodeId,
+        /// The one that takes its place.
+        new: NodeId,
+    },
+    /// Begin no more moves of partitions, or begin them again; copies that are missing are made all the same.
+    PauseMoves(bool),
 }
 
 /// What an operator wants to be recovered by force.

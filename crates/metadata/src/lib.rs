@@ -22,6 +22,8 @@ mod envelope;
 mod fixture;
 mod name;
 mod node;
+mod orders;
+mod plan;
 mod proposal;
 mod refusal;
 mod register;
@@ -37,6 +39,8 @@ pub use change::{
 pub use envelope::{Envelope, LastOutcome, Outcome};
 pub use name::{DATABASES, DEFAULT_TABLE, database_table};
 pub use node::{Addresses, Machine, Node, NodeKey, Registration, Roles};
+pub use orders::Orders;
+pub use plan::{Move, Plan};
 pub use proposal::{Ground, NewLearners, Proposal, Settled, Stale};
 pub use refusal::Refusal;
 pub use stored::{FORMAT_VERSION, StoredError};

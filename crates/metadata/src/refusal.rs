@@ -159,13 +159,69 @@ pub enum Refusal {
     },
     /// A node on which partitions are.
     #[error(
-        "node {node} is named by {partitions} partitions; empty it with weight 0 first, or force its removal if it is gone for ever"
+        "node {node} is named by {partitions} partitions{}; empty it first (NODE DRAIN {node}), or, if it is gone for ever, remove it with FORCE",
+        only_there(*.sole, .lost)
     )]
     NodeInUse {
         /// Its number.
         node: u32,
         /// How many partitions name it.
         partitions: usize,
+        /// How many of them nobody else has in-sync.
+        sole: usize,
+        /// Some of those, as `table/partition`.
+        lost: Vec<String>,
+    },
+    /// Tables would have fewer copies than they ask for.
+    #[error(
+        "table '{table}' asks for {replicas} copies, each on a node of its own, and without node {node} there are {left} node{} for them; add a node, lower its REPLICAS, or say FORCE to have fewer copies",
+        if *left == 1 { "" } else { "s" }
+    )]
+    FewNodes {
+        /// Its number.
+        node: u32,
+        /// How many nodes there would be.
+        left: usize,
+        /// A table that asks for more.
+        table: String,
+        /// How many it asks for.
+        replicas: u8,
+    },
+    /// A node in its own place.
+    #[error("node {node} cannot take its own place; start another one and let it join")]
+    OwnSuccessor {
+        /// Its number.
+        node: u32,
+    },
+    /// A successor with another number of bricks.
+    #[error(
+        "node {new} has {have} bricks and node {old} has {want}: it cannot hold exactly the same; start one with {want} bricks, or drain node {old}"
+    )]
+    UnlikeSuccessor {
+        /// The node to be replaced.
+        old: u32,
+        /// The node that is to take its place.
+        new: u32,
+        /// How many bricks it has.
+        have: u32,
+        /// How many it should have.
+        want: u32,
+    },
+    /// One place is taken by one node.
+    #[error("node {old} is being replaced by node {other} already; remove that one first")]
+    SecondSuccessor {
+        /// The node to be replaced.
+        old: u32,
+        /// The one that takes its place.
+        other: u32,
+    },
+    /// A node that is to hold nothing has nothing to be taken over.
+    #[error(
+        "node {node} has weight 0: it is being emptied already, and nobody has to take its place"
+    )]
+    EmptySuccession {
+        /// The node to be replaced.
+        node: u32,
     },
     /// All numbers have been used.
     #[error(
@@ -212,4 +268,15 @@ pub enum Refusal {
         u32::MAX
     )]
     TableIdsExhausted,
+}
+
+fn only_there(sole: usize, lost: &[String]) -> String {
+    if sole == 0 {
+        return String::new();
+    }
+    let more = if sole > lost.len() { ", ..." } else { "" };
+    format!(
+        ", and {sole} of them are in-sync nowhere else and would be lost: {}{more}",
+        lost.join(", ")
+    )
 }

@@ -1,8 +1,8 @@
-//! Nodes come and go: registration, and the removal of a node for ever.
+//! Nodes come, and come back: registration. How they go is in `orders`.
 
 use crate::{
     catalog::Catalog,
-    change::{Applied, NodeAlteration, Registered},
+    change::{Applied, Registered},
     node::{Node, Registration},
     refusal::Refusal,
 };
@@ -22,6 +22,10 @@ impl Catalog {
     pub(crate) fn register(&mut self, registration: Registration) -> Result<Applied, Refusal> {
         check_registration(&registration)?;
         let known = self.node_by_key(&registration.key);
+        let registration = match known {
+            Some(node) => self.as_ordered(node.id, registration),
+            None => registration,
+        };
         let registered = match known.map(|node| (node.id, node.incarnation)) {
             Some((id, incarnation)) => self.register_again(id, incarnation, registration)?,
             None => self.take_in(registration)?,
@@ -109,62 +113,8 @@ impl Catalog {
         })
     }
 
-    /// Changes what a node is used for.
-    pub(crate) fn alter_node(
-        &mut self,
-        id: NodeId,
-        alteration: NodeAlteration,
-    ) -> Result<Applied, Refusal> {
-        let Some(node) = self.nodes.get(&id) else {
-            return Err(Refusal::UnknownNode { node: id.0 });
-        };
-        let mut registration = node.registration.clone();
-        registration.weight = alteration.weight.unwrap_or(registration.weight);
-        registration.zone = alteration.zone.unwrap_or(registration.zone);
-        registration.roles = alteration.roles.unwrap_or(registration.roles);
-        check_registration(&registration)?;
-        let weight = if registration.roles.storage {
-            registration.weight
-        } else {
-            0
-        };
-        if weight == 0 && self.is_last(id) {
-            return Err(Refusal::LastNode { node: id.0 });
-        }
-        if registration != node.registration
-            && let Some(node) = self.nodes.get_mut(&id)
-        {
-            node.registration = registration;
-            self.version = self.version.next();
-        }
-        Ok(self.applied(TableId(0)))
-    }
-
-    /// Takes a node out for ever.
-    pub(crate) fn remove_node(&mut self, id: NodeId, force: bool) -> Result<Applied, Refusal> {
-        if !self.nodes.contains_key(&id) {
-            return Err(Refusal::UnknownNode { node: id.0 });
-        }
-        if self.is_last(id) {
-            return Err(Refusal::LastNode { node: id.0 });
-        }
-        let groups = self.tables().flat_map(|table| table.map.groups());
-        let named = groups.filter(|group| seats(group).any(|seat| seat.member.node == id));
-        let partitions = named.count();
-        if partitions > 0 && !force {
-            return Err(Refusal::NodeInUse {
-                node: id.0,
-                partitions,
-            });
-        }
-        self.nodes.remove(&id);
-        self.outcomes.remove(&id);
-        self.version = self.version.next();
-        Ok(self.applied(TableId(0)))
-    }
-
     /// Whether no other node holds anything.
-    fn is_last(&self, id: NodeId) -> bool {
+    pub(crate) fn is_last(&self, id: NodeId) -> bool {
         let mut others = self.nodes().filter(|node| node.id != id);
         others.all(|node| node.weight() == 0)
     }

@@ -5,10 +5,10 @@
 //! Layout, little-endian:
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
-//!  8  u32     version    of the format; 1
+//!  8  u32     version    of the format; 2, or 1 as it was before
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
-//! 20  body               `postcard` of the fields of `Body`, in their order
+//! 20  body               `postcard` of the fields of `Body`, in their order; from format 2 on, of `More`
 //! ```
 //!
 //! Invariants:
@@ -16,14 +16,15 @@
 //! - What is read is checked as if nobody had ever written it: a catalog that its own rules could
 //!   not have made is refused, whatever its checksum says.
 //!
-//! A file of `testdata/v1` is read by every later version. Whoever changes a field of `Body`, or of
-//! anything in it, raises [`FORMAT_VERSION`] and keeps reading the older one.
+//! The files of `testdata` are read by every later version. Whoever changes a field of `Body` or `More`, or of
+//! anything in them, raises [`FORMAT_VERSION`] and keeps reading the older ones.
 
 use crate::{
     catalog::{Catalog, CatalogVersion, ClusterId, Table},
     envelope::LastOutcome,
     name::{self, DEFAULT_TABLE},
     node::Node,
+    orders::Orders,
     refusal::Refusal,
     register::{check_registration, seats},
 };
@@ -42,7 +43,10 @@ const MAGIC: [u8; 8] = *b"BRKCATLG";
 const HEADER_BYTES: usize = 20;
 
 /// The format that [`Catalog::encode`] writes.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+
+/// The format without [`More`].
+const FORMAT_WITHOUT_MORE: u32 = 1;
 
 /// Why bytes are not a catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -104,6 +108,13 @@ struct Body<'a> {
     tables: Vec<Cow<'a, Table>>,
 }
 
+/// What came with format 2.
+#[derive(Default, Serialize, Deserialize)]
+struct More<'a> {
+    orders: Vec<(NodeId, Cow<'a, Orders>)>,
+    is_paused: bool,
+}
+
 impl Catalog {
     /// The catalog as bytes; equal catalogs give equal bytes.
     ///
@@ -126,8 +137,15 @@ impl Catalog {
                 .collect(),
             tables: self.tables().map(Cow::Borrowed).collect(),
         };
-        let body =
-            postcard::to_allocvec(&body).expect("a catalog has nothing that cannot be written");
+        let orders = self.orders.iter();
+        let more = More {
+            orders: orders
+                .map(|(node, orders)| (*node, Cow::Borrowed(orders)))
+                .collect(),
+            is_paused: self.is_paused,
+        };
+        let body = postcard::to_allocvec(&(body, more))
+            .expect("a catalog has nothing that cannot be written");
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(&MAGIC);
@@ -158,7 +176,7 @@ impl Catalog {
         };
         // The version comes first: a newer format may keep its checksum elsewhere.
         let found = field(8);
-        if found != FORMAT_VERSION {
+        if !(FORMAT_WITHOUT_MORE..=FORMAT_VERSION).contains(&found) {
             return Err(StoredError::Newer { found });
         }
         let expected_len = HEADER_BYTES + field(12) as usize;
@@ -172,19 +190,22 @@ impl Catalog {
         if got != expected {
             return Err(StoredError::Checksum { expected, got });
         }
-        let (body, rest) = postcard::take_from_bytes::<Body<'_>>(body)
-            .map_err(|error| contradiction(format!("its fields cannot be read ({error})")))?;
+        let (body, rest) = postcard::take_from_bytes::<Body<'_>>(body).map_err(unreadable)?;
+        let (more, rest) = match found {
+            FORMAT_WITHOUT_MORE => (More::default(), rest),
+            _ => postcard::take_from_bytes::<More<'_>>(rest).map_err(unreadable)?,
+        };
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());
             return Err(contradiction(what));
         }
-        body.check()
+        body.check(more)
     }
 }
 
 impl Body<'_> {
     /// The catalog, if its own rules could have made it.
-    fn check(self) -> Result<Catalog, StoredError> {
+    fn check(self, more: More<'_>) -> Result<Catalog, StoredError> {
         let nodes = check_nodes(self.nodes, self.next_node, self.next_incarnation)?;
         let mut outcomes = BTreeMap::new();
         for (node, last) in self.outcomes {
@@ -224,11 +245,31 @@ impl Body<'_> {
             next_partition: self.next_partition,
             next_node: self.next_node,
             next_incarnation: self.next_incarnation,
+            orders: check_orders(more.orders, &nodes)?,
             nodes,
             outcomes,
             tables,
+            is_paused: more.is_paused,
         })
     }
+}
+
+/// What was said of nodes, if it is of these.
+fn check_orders(
+    stored: Vec<(NodeId, Cow<'_, Orders>)>,
+    nodes: &BTreeMap<NodeId, Node>,
+) -> Result<BTreeMap<NodeId, Orders>, StoredError> {
+    let mut all = BTreeMap::new();
+    for (node, orders) in stored {
+        let orders = orders.into_owned();
+        let named = [Some(node), orders.replaces].into_iter().flatten();
+        let is_known = named.clone().all(|it| nodes.contains_key(&it));
+        if !is_known || orders.replaces == Some(node) || all.insert(node, orders).is_some() {
+            let what = format!("it has orders for node {node}, which are not its own");
+            return Err(contradiction(what));
+        }
+    }
+    Ok(all)
 }
 
 /// The nodes by id, if they can be those of one catalog.
@@ -302,6 +343,10 @@ fn checksum(header: &[u8], body: &[u8]) -> u32 {
     hasher.update(header);
     hasher.update(body);
     hasher.finalize()
+}
+
+fn unreadable(error: postcard::Error) -> StoredError {
+    contradiction(format!("its fields cannot be read ({error})"))
 }
 
 const fn contradiction(what: String) -> StoredError {

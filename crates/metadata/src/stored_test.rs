@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    change::{Alteration, Change, NewTable},
+    change::{Alteration, Change, NewTable, NodeAlteration},
     envelope::Envelope,
     fixture::{again, genesis, registration},
     proposal::Proposal,
@@ -9,8 +9,36 @@ use brickyard_routing::Hasher;
 use brickyard_types::{Durability, Eviction, Medium, TableAttributes, UnixMillis};
 use proptest::prelude::*;
 
-/// A catalog with something in every field; what `testdata/v1/catalog` holds.
+/// A catalog with something in every field; what `testdata/v2/catalog` holds.
 fn sample() -> Catalog {
+    let mut catalog = first_sample();
+    let successor = registration(2, 2);
+    let weightless = registration(3, 1);
+    let changes = [
+        Change::Register(successor),
+        Change::Register(weightless),
+        Change::AlterNode {
+            node: NodeId(3),
+            alteration: NodeAlteration {
+                weight: Some(0),
+                zone: Some(Some("west".to_owned())),
+                roles: None,
+            },
+        },
+        Change::ReplaceNode {
+            old: NodeId(0),
+            new: NodeId(2),
+        },
+        Change::PauseMoves(true),
+    ];
+    for change in changes {
+        catalog.apply(change).unwrap();
+    }
+    catalog
+}
+
+/// What `testdata/v1/catalog` holds.
+fn first_sample() -> Catalog {
     let mut genesis = genesis(2);
     genesis.cluster = ClusterId(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
     genesis.node.zone = Some("east".to_owned());
@@ -89,19 +117,30 @@ fn around(body: &[u8]) -> Vec<u8> {
 
 /// The sample's body, changed.
 fn changed(change: impl FnOnce(&mut Body<'_>)) -> Vec<u8> {
-    let bytes = sample().encode();
-    let mut body: Body<'_> = postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
-    change(&mut body);
-    around(&postcard::to_allocvec(&body).unwrap())
+    changed_with_more(|body, _| change(body))
 }
 
-/// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v2`, and keep
+fn changed_with_more(change: impl FnOnce(&mut Body<'_>, &mut More<'_>)) -> Vec<u8> {
+    let bytes = sample().encode();
+    let both: (Body<'_>, More<'_>) = postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
+    let (mut body, mut more) = both;
+    change(&mut body, &mut more);
+    around(&postcard::to_allocvec(&(body, more)).unwrap())
+}
+
+/// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v3`, and keep
 /// reading what is here.
 #[test]
-fn v1_catalog_is_read_and_written_as_ever() {
-    let stored = include_bytes!("../testdata/v1/catalog");
+fn v2_catalog_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v2/catalog");
     assert_eq!(Catalog::decode(stored).unwrap(), sample());
     assert_eq!(sample().encode(), stored);
+}
+
+#[test]
+fn v1_catalog_is_read_as_ever() {
+    let stored = include_bytes!("../testdata/v1/catalog");
+    assert_eq!(Catalog::decode(stored).unwrap(), first_sample());
 }
 
 #[test]
@@ -119,13 +158,13 @@ fn catalog_of_many_tables_is_small() {
 #[test]
 fn newer_format_is_refused_by_its_number() {
     let mut bytes = sample().encode();
-    bytes[8] = 2;
+    bytes[8] = 3;
     let error = Catalog::decode(&bytes).unwrap_err();
-    assert_eq!(error, StoredError::Newer { found: 2 });
+    assert_eq!(error, StoredError::Newer { found: 3 });
     assert!(
         error
             .to_string()
-            .starts_with("the catalog is in format 2, and this version knows")
+            .starts_with("the catalog is in format 3, and this version knows")
     );
 }
 
@@ -162,7 +201,7 @@ fn every_flipped_bit_is_found() {
 #[test]
 fn catalogs_that_no_rule_makes_are_refused() {
     let table = |name: &str| Cow::Owned(sample().table(name).unwrap().clone());
-    let cases: [(Vec<u8>, &str); 13] = [
+    let cases: [(Vec<u8>, &str); 15] = [
         (
             changed(|body| {
                 body.nodes.clear();
@@ -208,7 +247,7 @@ fn catalogs_that_no_rule_makes_are_refused() {
         ),
         (
             changed(|body| {
-                body.nodes.pop();
+                body.nodes.truncate(1);
                 body.next_node = 1;
             }),
             "is on a brick that is not in the cluster",
@@ -222,6 +261,14 @@ fn catalogs_that_no_rule_makes_are_refused() {
             "table name 'a b' is not",
         ),
         (around(&[0xff; 40]), "its fields cannot be read"),
+        (
+            changed_with_more(|_, more| more.orders[0].0 = NodeId(9)),
+            "it has orders for node 9, which are not its own",
+        ),
+        (
+            changed_with_more(|_, more| more.orders[1].1.to_mut().replaces = Some(NodeId(9))),
+            "orders for node 2, which",
+        ),
     ];
     for (bytes, text) in cases {
         let error = Catalog::decode(&bytes).unwrap_err().to_string();

@@ -1,0 +1,199 @@
+//! Where partitions should be, and what has to move for it.
+//!
+//! In: the catalog. Out: a [`Plan`]: the members that each partition should have, and the [`Move`]s to there.
+//!
+//! Whoever has the catalog comes to the same plan, so it is stored nowhere: a new leader goes on with it, and any
+//! brick can show it before anything moves.
+//!
+//! Not here: the placement itself (`routing`), carrying it out (`control`).
+
+use crate::catalog::{Catalog, CatalogVersion, Table};
+use brickyard_routing::{Group, Member, NodeId, Site, target};
+use brickyard_types::{BrickId, PartitionId, TableId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The state of the catalog that it is for.
+    pub version: CatalogVersion,
+    targets: BTreeMap<PartitionId, Vec<Member>>,
+}
+
+/// What has to be done for one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The table.
+    pub table: TableId,
+    /// The partition.
+    pub partition: PartitionId,
+    /// Who will hold it no more; `None`: a copy was missing.
+    pub from: Option<Member>,
+    /// Who will hold it; `None`: there is a copy too many.
+    pub to: Option<Member>,
+    /// Whether `to` is one of its members now, and has only to get the role of `from`.
+    pub is_hand_over: bool,
+}
+
+impl Plan {
+    /// The members that a partition should have, the primary first.
+    #[must_use]
+    pub fn target(&self, partition: PartitionId) -> &[Member] {
+        self.targets
+            .get(&partition)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+    }
+
+    /// Whether a brick should hold a partition.
+    #[must_use]
+    pub fn wants(&self, partition: PartitionId, member: Member) -> bool {
+        self.target(partition).contains(&member)
+    }
+
+    /// What has to be done, by table and partition.
+    #[must_use]
+    pub fn moves(&self, catalog: &Catalog) -> Vec<Move> {
+        let tables = catalog.tables();
+        tables
+            .flat_map(|table| {
+                let partitions = table.partitions();
+                partitions.flat_map(|(partition, group)| {
+                    moves(table.id, partition, group, self.target(partition))
+                })
+            })
+            .collect()
+    }
+}
+
+impl Catalog {
+    /// Where everything should be, if the nodes `lost` do not come back.
+    ///
+    /// - Time: linear in the partitions, and in moves × bricks.
+    #[must_use]
+    pub fn plan(&self, lost: &BTreeSet<NodeId>) -> Plan {
+        let sites = self.sites(lost);
+        let mut targets = BTreeMap::new();
+        for table in self.tables() {
+            let present: Vec<Vec<Member>> = table
+                .partitions()
+                .map(|(_, group)| self.standing(group))
+                .collect();
+            let aimed = target(&sites, table.attributes.replicas, &present);
+            let partitions = table.partitions().map(|(partition, _)| partition);
+            targets.extend(partitions.zip(aimed));
+        }
+        Plan {
+            version: self.version,
+            targets,
+        }
+    }
+
+    /// Copies of a table's partitions that are not where they should be.
+    #[must_use]
+    pub fn misplaced(&self, table: &Table, plan: &Plan) -> usize {
+        let partitions = table.partitions();
+        let moves = partitions.flat_map(|(partition, group)| {
+            moves(table.id, partition, group, plan.target(partition))
+        });
+        moves.filter(|it| !it.is_hand_over).count()
+    }
+
+    fn sites(&self, lost: &BTreeSet<NodeId>) -> Vec<Site<'_>> {
+        let nodes = self.nodes().filter(|node| !lost.contains(&node.id));
+        nodes
+            .flat_map(|node| {
+                node.bricks().map(|member| Site {
+                    member,
+                    weight: node.weight(),
+                    zone: node.registration.zone.as_deref(),
+                })
+            })
+            .collect()
+    }
+
+    /// Who holds a partition or will; a node that is to be replaced by another one counts as that.
+    fn standing(&self, group: &Group) -> Vec<Member> {
+        let change = group.change.as_deref();
+        let members: Vec<Member> = match change {
+            Some(change) => {
+                let learners = change.learners.iter().copied();
+                change
+                    .in_sync()
+                    .chain(learners)
+                    .map(|it| it.member)
+                    .collect()
+            }
+            None => group.members().map(|it| it.member).collect(),
+        };
+        let mut standing = Vec::with_capacity(members.len());
+        for member in members {
+            let member = self.stand_in(member);
+            if !standing.contains(&member) {
+                standing.push(member);
+            }
+        }
+        standing
+    }
+
+    fn stand_in(&self, member: Member) -> Member {
+        let is_leaving = self.node(member.node).is_some_and(|it| it.weight() == 0);
+        let successor = self.successor(member.node).filter(|_| is_leaving);
+        let successor = successor.and_then(|it| self.node(it));
+        let bricks = successor.map(|it| it.bricks().len() as u32);
+        match (successor, bricks) {
+            (Some(node), Some(bricks)) if bricks > 0 => Member {
+                node: node.id,
+                brick: BrickId(member.brick.0 % bricks),
+            },
+            _ => member,
+        }
+    }
+}
+
+fn moves(table: TableId, partition: PartitionId, group: &Group, target: &[Member]) -> Vec<Move> {
+    let members: Vec<Member> = group.members().map(|seat| seat.member).collect();
+    let learners: Vec<Member> = group.learners.iter().map(|seat| seat.member).collect();
+    let mut leaves = members
+        .iter()
+        .copied()
+        .filter(|it| !target.contains(it) && !learners.contains(it));
+    // What is being copied is under way, and still to be done.
+    let mut comes = target
+        .iter()
+        .copied()
+        .filter(|it| !members.contains(it) || learners.contains(it));
+    let mut moves = Vec::new();
+    loop {
+        let (from, to) = (leaves.next(), comes.next());
+        if from.is_none() && to.is_none() {
+            break;
+        }
+        moves.push(Move {
+            table,
+            partition,
+            from,
+            to,
+            is_hand_over: false,
+        });
+    }
+    let primary = group.primary.member;
+    if let Some(first) = target.first().copied()
+        && first != primary
+        && members.contains(&first)
+        && !learners.contains(&first)
+    {
+        moves.push(Move {
+            table,
+            partition,
+            from: Some(primary),
+            to: Some(first),
+            is_hand_over: true,
+        });
+    }
+    moves
+}
+
+#[cfg(test)]
+#[path = "plan_test.rs"]
+mod plan_test;
