@@ -15,6 +15,7 @@ mod balance;
 mod group;
 mod learners;
 mod load;
+mod moves;
 mod recover;
 mod reports;
 mod requests;
@@ -29,7 +30,7 @@ use crate::message::{
     DrainAsk, EvictAsk, HeardQuery, HeardReply, LeaseRequest, PromoteAsk, Report, Superseded,
     ToNode,
 };
-use brickyard_metadata::{Catalog, CatalogVersion, Change, Outcome};
+use brickyard_metadata::{Catalog, CatalogVersion, Change, Outcome, Plan};
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, PartitionId};
@@ -84,6 +85,10 @@ pub struct Controller {
     draining: BTreeMap<NodeId, Instant>,
     /// Members that were too slow, and until when they stay out.
     barred: BTreeMap<(PartitionId, Member), Instant>,
+    /// Where everything should be, by the catalog as it was last decided.
+    plan: Plan,
+    /// The nodes that it does not count on.
+    lost: BTreeSet<NodeId>,
     membership: Membership,
     membership_asked: Option<(MembershipChange, Instant)>,
     transfer_asked: Option<Instant>,
@@ -133,6 +138,8 @@ impl Controller {
             requests: Requests::default(),
             draining: BTreeMap::new(),
             barred: BTreeMap::new(),
+            plan: Plan::default(),
+            lost: BTreeSet::new(),
             membership,
             membership_asked: None,
             transfer_asked: None,

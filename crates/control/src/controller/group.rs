@@ -14,8 +14,10 @@ pub(super) struct Decisions {
     pub(super) settled: Vec<Settled>,
     pub(super) proposals: Vec<Proposal>,
     pub(super) learners: Vec<NewLearners>,
-    /// A change is under way, or a copy is missing: not the time to even things out.
+    /// A change is under way, or a copy is missing: not the time to even out primaries.
     pub(super) is_busy: bool,
+    /// A copy is missing, or a member does not answer: not the time to move anything.
+    pub(super) is_impaired: bool,
 }
 
 /// One partition, and what was found out of it.
@@ -44,6 +46,7 @@ impl Controller {
         self.requests.forget(&self.catalog);
         let catalog = Arc::clone(&self.catalog);
         let mut load = Load::of(&catalog);
+        self.see_to_plan(now, &catalog);
         let mut decisions = Decisions::default();
         self.reports.wanted.clear();
         self.reports.want_sought();
@@ -59,6 +62,7 @@ impl Controller {
             }
         }
         self.ask_reports(now);
+        self.begin_moves(now, &mut load, &mut decisions);
         self.is_busy = decisions.is_busy;
         if may_balance && self.is_balanceable(&decisions) {
             self.balanced_at = now;
@@ -105,24 +109,29 @@ impl Controller {
                 }
                 return;
             }
+            decisions.is_impaired = true;
             decisions.proposals.extend(self.go_on_without(case, load));
             return;
         }
         if !group.in_sync().all(|seat| self.live.contains(&seat)) {
             decisions.is_busy = true;
+            decisions.is_impaired = true;
             decisions.proposals.extend(self.go_on_without(case, load));
             return;
         }
         let proposal = self
             .answer(case, load)
             .or_else(|| self.empty_node(case, load))
+            .or_else(|| self.lead_elsewhere(case, load))
             .or_else(|| self.drop_surplus(case, load));
         if let Some(proposal) = proposal {
             decisions.is_busy = true;
             decisions.proposals.push(proposal);
             return;
         }
-        decisions.is_busy |= self.is_short(case);
+        let is_short = self.is_short(case);
+        decisions.is_busy |= is_short || !group.learners.is_empty();
+        decisions.is_impaired |= is_short;
         decisions.learners.extend(self.see_to_learners(case, load));
     }
 

@@ -34,9 +34,10 @@ impl Controller {
         self.placed(case) < self.target(case)
     }
 
-    /// Whether a learner may become in-sync: there is a place for it still.
+    /// Whether a learner may become in-sync: there is a place for it still, or it is to take another one's.
     pub(super) fn has_place(&self, case: &Case<'_>, learner: Seat) -> bool {
-        self.is_short(case) && !self.is_leaving(learner.member.node)
+        let is_wanted = self.is_short(case) || self.is_planned(case, learner.member);
+        is_wanted && !self.is_leaving(learner.member.node)
     }
 
     /// Takes a node that is to hold nothing out of a partition, as soon as others hold it.
@@ -58,7 +59,8 @@ impl Controller {
         is_primary.then(|| self.with_members(case, load, &all))
     }
 
-    /// Takes one member out where there are more than asked for.
+    /// Takes one member out where there are more than asked for. A primary hands over first, so that nobody
+    /// waits for it to stop.
     pub(super) fn drop_surplus(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
         let group = case.group;
         let target = self.target(case);
@@ -68,6 +70,7 @@ impl Controller {
             let is_primary = *seat == group.primary;
             (
                 leaving(seat),
+                !self.is_planned(case, seat.member),
                 !is_primary,
                 load.members(seat.member),
                 seat.member,
@@ -84,6 +87,9 @@ impl Controller {
         if left.len() < least {
             return None;
         }
+        if out == group.primary {
+            return Some(self.hand_over(case, load, &left, &[out]));
+        }
         load.leave(out.member);
         Some(self.with_members(case, load, &left))
     }
@@ -99,7 +105,13 @@ impl Controller {
         let placed = self.placed(case);
         let is_good = |seat: &Seat| self.live.contains(seat) && !self.is_leaving(seat.member.node);
         let mut learners: Vec<Seat> = group.learners.iter().copied().filter(is_good).collect();
-        learners.truncate(target.saturating_sub(placed));
+        // One that is to take another one's place comes beside those that are missing.
+        learners.sort_by_key(|seat| !self.is_planned(case, seat.member));
+        let planned = learners
+            .iter()
+            .filter(|seat| self.is_planned(case, seat.member));
+        let wanted = planned.count().min(1);
+        learners.truncate(target.saturating_sub(placed).max(wanted));
         while placed + learners.len() < target {
             let Some(seat) = self.choose_learner(case, load, &learners) else {
                 break;
@@ -156,6 +168,7 @@ impl Controller {
             (
                 zone.is_some_and(|zone| zones.contains(zone)),
                 !holds(seat),
+                !self.is_planned(case, member),
                 !load.has_room(member),
                 !load.are_partners(group.primary.member, member),
                 load.members(member),

@@ -65,8 +65,12 @@ impl Controller {
                     .catalog
                     .node(node)
                     .is_some_and(|it| self.is_node_up(it, now));
-                if is_up {
-                    return Err(format!("node {node} is running; stop it first"));
+                // Without force the catalog lets nobody go who holds anything.
+                if is_up && force {
+                    return Err(format!(
+                        "node {node} is running and may serve what it has; drain it, or stop it before you force \
+                         its removal"
+                    ));
                 }
                 Ok(Change::RemoveNode { node, force })
             }

@@ -304,6 +304,31 @@ impl World {
         self.sent.push((to, message));
     }
 
+    /// Another node joins.
+    pub(crate) fn join(&mut self) -> Seat {
+        let number = self.nodes.len() as u8;
+        let registration = registration(number);
+        let change = Change::Register(registration.clone());
+        let applied = self.catalog.apply(change).unwrap();
+        let registered = applied.registered.unwrap();
+        self.nodes.push(TestNode {
+            registration,
+            incarnation: registered.incarnation,
+            is_up: true,
+            is_turning: true,
+            stops_at: CatalogVersion(u64::MAX),
+            accepts_at: CatalogVersion(u64::MAX),
+            claims: Vec::new(),
+            grants: Vec::new(),
+            asked_at: None,
+        });
+        self.membership.learners.insert(registered.node);
+        self.controller.on_membership(self.membership.clone());
+        let catalog = Arc::new(self.catalog.clone());
+        self.controller.on_catalog(self.now, catalog);
+        seat(registered.node.0, registered.incarnation.0)
+    }
+
     /// A node starts again, at once.
     pub(crate) fn restart(&mut self, node: u32) -> Seat {
         self.restart_with(node, |_| ())
