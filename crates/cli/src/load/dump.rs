@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::{io::BufRead, str};
 
 /// A line holds a key and a value, and each byte of them may take six characters (`\u0000`).
-const LINE_BYTES_MAX: usize = 6 * (KEY_BYTES_MAX + VALUE_BYTES_MAX) + 1024;
+pub(crate) const LINE_BYTES_MAX: usize = 6 * (KEY_BYTES_MAX + VALUE_BYTES_MAX) + 1024;
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -66,7 +66,7 @@ impl DumpLine {
                 expire_ms,
                 line,
             }
-            .checked(),
+            .storable(),
         }
     }
 }

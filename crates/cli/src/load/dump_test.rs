@@ -8,6 +8,7 @@ fn what_is_written_is_read_back() {
         (b"quote\"\n\r\x00", "b\u{f6}b".as_bytes(), Some(1500)),
         (b"\xff\xfe", b"\x80", Some(1)),
         (b"empty", b"", None),
+        (b"", b"of the empty key", None),
     ];
     let text: String = records
         .iter()
@@ -36,6 +37,7 @@ fn other_objects_are_not_taken_for_a_dump() {
     assert!(DumpLine::matches(
         b"{\"key\":\"a\",\"value_base64\":\"/w==\",\"ttl_ms\":5}"
     ));
+    assert!(DumpLine::matches(b"{\"key\":\"\",\"value\":\"\"}"));
     assert!(!DumpLine::matches(
         b"{\"key\":\"a\",\"value\":\"b\",\"other\":1}"
     ));

@@ -79,7 +79,7 @@ impl Format {
         let mut lines = start
             .split(|byte| *byte == b'\n')
             .map(<[u8]>::trim_ascii_end);
-        let Some(first) = lines.find(|line| !line.is_empty() && !line.starts_with(b"#")) else {
+        let Some(first) = lines.find(|line| has_content(line)) else {
             return Self::Words;
         };
         if first.trim_ascii_start().starts_with(b"{") {
@@ -126,6 +126,11 @@ impl Format {
             Self::Dump => Box::new(Dump::new(reader)),
         })
     }
+}
+
+/// Whether a line says something about the format; empty ones and comments do not.
+pub(crate) fn has_content(line: &[u8]) -> bool {
+    !line.trim_ascii_end().is_empty() && !line.starts_with(b"#")
 }
 
 fn is_control_field(line: &[u8]) -> bool {

@@ -45,12 +45,19 @@ impl Trouble {
 pub(crate) type Records = Box<dyn Iterator<Item = Result<Record, Trouble>>>;
 
 impl Record {
-    /// Passes the record on if a server could store it.
+    /// Passes the record on if it has a name and a server could store it.
+    ///
+    /// A field without text is more likely a mistake in the file than the name of a record.
     pub(crate) fn checked(self) -> Result<Self, Trouble> {
-        let (key, value) = (self.key.len(), self.value.len());
-        if key == 0 {
+        if self.key.is_empty() {
             return Err(Trouble::bad_line(self.line, "the key is empty"));
         }
+        self.storable()
+    }
+
+    /// Passes the record on if a server could store it. The empty key is a key like any other.
+    pub(crate) fn storable(self) -> Result<Self, Trouble> {
+        let (key, value) = (self.key.len(), self.value.len());
         if key > KEY_BYTES_MAX {
             let reason = format!("the key has {key} bytes, more than the {KEY_BYTES_MAX} allowed");
             return Err(Trouble::bad_line(self.line, reason));

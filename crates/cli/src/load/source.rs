@@ -6,12 +6,13 @@
 //! The compression is told from the first bytes and not from the name, because names lie: a package
 //! index is called `_Packages` with and without it.
 
+use super::{dump::LINE_BYTES_MAX, format::has_content};
 use anyhow::{Context, bail};
 use flate2::read::MultiGzDecoder;
 use lz4_flex::frame::FrameDecoder;
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Cursor, Read},
     path::Path,
     sync::{
         Arc,
@@ -21,6 +22,9 @@ use std::{
 
 /// Room for reading; also how much of a file its format is guessed from.
 const BUFFER_BYTES: usize = 256 * 1024;
+
+/// What some programs put in front of text to say that it is UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Something to be loaded.
 pub(crate) struct Source {
@@ -69,6 +73,7 @@ impl Source {
                  {tool} --decompress --stdout FILE | brickyard load -"
             ),
         };
+        let reader = with_first_line(reader).with_context(|| format!("cannot read {name}"))?;
         Ok(Self {
             reader,
             position,
@@ -80,6 +85,47 @@ impl Source {
     /// The first bytes, for guessing the format; they are still there to be read.
     pub(crate) fn start(&mut self) -> anyhow::Result<&[u8]> {
         fill(&mut self.reader).with_context(|| format!("cannot read {}", self.name))
+    }
+}
+
+/// Puts the whole first line that says something, and what was read along with it, where one look sees it,
+/// however small the pieces are in which a pipe delivers it: a part of a dump's line looks like any other
+/// JSON. A byte order mark is left out.
+fn with_first_line(mut reader: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
+    let mut start = first_line(&mut reader)?;
+    if start.starts_with(BYTE_ORDER_MARK) {
+        start.drain(..BYTE_ORDER_MARK.len());
+    }
+    Ok(Box::new(Cursor::new(start).chain(reader)))
+}
+
+/// Takes what comes up to the end of the first line with content, and what was read along with it.
+fn first_line(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    let mut line_begin = 0;
+    loop {
+        let piece = fill(reader)?;
+        let (known, read) = (start.len(), piece.len());
+        start.extend_from_slice(piece);
+        reader.consume(read);
+        let line_ends = (known..start.len()).filter(|at| start[*at] == b'\n');
+        for end in line_ends {
+            if has_content(&start[line_begin..end]) {
+                return Ok(start);
+            }
+            line_begin = end + 1;
+        }
+        let line = &start[line_begin..];
+        let text = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        let is_object = text.trim_ascii_start().starts_with(b"{");
+        let bytes_max = if is_object {
+            LINE_BYTES_MAX
+        } else {
+            BUFFER_BYTES
+        };
+        if read == 0 || start.len() - line_begin > bytes_max {
+            return Ok(start);
+        }
     }
 }
 

@@ -1,8 +1,8 @@
-use super::Source;
+use super::{BUFFER_BYTES, Source};
 use flate2::{Compression, write::GzEncoder};
 use lz4_flex::frame::FrameEncoder;
 use std::{
-    io::{Cursor, Read, Write},
+    io::{self, Cursor, Read, Write},
     sync::atomic::Ordering,
 };
 
@@ -33,6 +33,41 @@ fn the_compression_is_told_from_the_first_bytes() {
         members.extend(gzip.finish().unwrap());
     }
     assert_eq!(read(members), text);
+}
+
+/// Bytes as a pipe may deliver them: a few at a time.
+struct Trickle(Cursor<Vec<u8>>);
+
+impl Read for Trickle {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let few = buffer.len().min(7);
+        self.0.read(&mut buffer[..few])
+    }
+}
+
+#[test]
+fn the_first_line_is_whole_however_it_arrives() {
+    let long = format!(
+        "{{\"key\":\"k\",\"value\":\"{}\"}}",
+        "x".repeat(2 * BUFFER_BYTES)
+    );
+    for first in ["id,name", "Package: bash", &long] {
+        let text = format!("\n# comment\n{first}\nsecond line\n");
+        let trickle = Trickle(Cursor::new(text.clone().into_bytes()));
+        let mut source = Source::new(trickle, None, "test".into()).unwrap();
+        let start = String::from_utf8_lossy(source.start().unwrap()).into_owned();
+        assert!(start.contains(&format!("{first}\n")), "{}", start.len());
+        let mut read = String::new();
+        source.reader.read_to_string(&mut read).unwrap();
+        assert_eq!(read, text);
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_text() {
+    let bytes = "\u{feff}{\"id\":1}\n".as_bytes().to_vec();
+    let mut source = Source::new(Trickle(Cursor::new(bytes)), None, "test".into()).unwrap();
+    assert_eq!(source.start().unwrap(), b"{\"id\":1}\n");
 }
 
 #[test]
