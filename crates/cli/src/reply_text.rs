@@ -1,13 +1,26 @@
 //! A reply as text for people: one element a line, pairs side by side, nesting indented.
 
 use brickyard_wire::Value;
-use std::fmt::Write;
+use std::{fmt::Write, iter};
 
 /// The whole reply, with a line end.
 pub(crate) fn render(value: &Value) -> String {
     let mut out = String::new();
     write_value(&mut out, value, 0);
     out
+}
+
+/// What an array of names and values stands for in RESP2, which has no maps. An array does not tell whether it
+/// is one; whoever asked for it knows.
+pub(crate) fn as_map(value: Value) -> Value {
+    match value {
+        Value::Array(elements) if elements.len().is_multiple_of(2) => {
+            let mut elements = elements.into_iter();
+            let pairs = iter::from_fn(|| elements.next().zip(elements.next()));
+            Value::Map(pairs.collect())
+        }
+        other => other,
+    }
 }
 
 fn write_value(out: &mut String, value: &Value, depth: usize) {
@@ -22,17 +35,7 @@ fn write_value(out: &mut String, value: &Value, depth: usize) {
     }
 }
 
-/// RESP2 has no maps: an array of names and values stands for one.
 fn write_elements(out: &mut String, elements: &[Value], depth: usize) {
-    let is_map = elements.len() > 2
-        && elements.len().is_multiple_of(2)
-        && elements.iter().step_by(2).all(is_name);
-    if is_map {
-        for pair in elements.chunks_exact(2) {
-            write_pair(out, &scalar(&pair[0]).unwrap_or_default(), &pair[1], depth);
-        }
-        return;
-    }
     for (position, element) in elements.iter().enumerate() {
         let is_block = scalar(element).is_none();
         // Blocks of one list are kept apart by an empty line.
@@ -55,14 +58,6 @@ fn write_pair(out: &mut String, name: &str, value: &Value, depth: usize) {
 
 fn line(out: &mut String, text: &str, depth: usize) {
     let _ = writeln!(out, "{}{text}", "  ".repeat(depth));
-}
-
-/// Whether the value can be the name of a field.
-fn is_name(value: &Value) -> bool {
-    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    value
-        .bytes()
-        .is_some_and(|name| !name.is_empty() && name.iter().all(is_letter))
 }
 
 /// The text of a value without parts; `None` for one with parts.

@@ -5,7 +5,7 @@
 
 use crate::{
     cmd::digest,
-    reply_text::render,
+    reply_text::{as_map, render},
     target::{ADDRESS_DEFAULT, TargetArguments},
 };
 use anyhow::bail;
@@ -99,9 +99,9 @@ struct Attributes {
     /// Partitions to start with
     #[arg(long)]
     partitions: Option<u32>,
-    /// Limit on the table's memory, in bytes; 0 means none
+    /// Limit on the table's memory, in bytes, also as 500mb or 2gb; 0 means none
     #[arg(long, value_name = "BYTES")]
-    maxmemory: Option<u64>,
+    maxmemory: Option<String>,
     /// What to do at the limit: none refuses writes, lru makes room
     #[arg(long, value_name = "none|lru")]
     evict: Option<String>,
@@ -119,11 +119,11 @@ impl Attributes {
                 "PARTITIONS",
                 self.partitions.map(|number| number.to_string()),
             ),
-            ("MAXMEMORY", self.maxmemory.map(|number| number.to_string())),
         ];
         let words = [
             ("MEDIUM", self.medium.clone()),
             ("DURABILITY", self.durability.clone()),
+            ("MAXMEMORY", self.maxmemory.clone()),
             ("EVICT", self.evict.clone()),
         ];
         words
@@ -186,6 +186,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             String::from_utf8_lossy(text)
         );
     }
+    let reply = match arguments.verb {
+        Verb::Describe { .. } => as_map(reply),
+        _ => reply,
+    };
     io::stdout().write_all(render(&reply).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ fn attributes() -> Attributes {
         replicas: Some(3),
         min_in_sync: Some(2),
         partitions: None,
-        maxmemory: Some(0),
+        maxmemory: Some("2gb".into()),
         evict: None,
     }
 }
@@ -21,7 +21,7 @@ fn verbs_become_table_commands() {
             name: "t".into(),
             attributes: attributes()
         }),
-        "TABLE CREATE t DURABILITY fsync REPLICAS 3 MIN_IN_SYNC 2 MAXMEMORY 0"
+        "TABLE CREATE t DURABILITY fsync MAXMEMORY 2gb REPLICAS 3 MIN_IN_SYNC 2"
     );
     assert_eq!(
         request(Verb::Drop {
