@@ -1,4 +1,4 @@
-use super::is_closed_output;
+use super::{is_closed_output, told};
 use anyhow::Context;
 use std::io;
 
@@ -15,4 +15,23 @@ fn a_closed_output_is_told_from_a_lost_connection() {
     assert!(!is_closed_output(&connection.into()));
     let other = io::Error::from(io::ErrorKind::NotFound);
     assert!(!is_closed_output(&other.into()));
+}
+
+#[test]
+fn a_cause_that_is_quoted_is_not_said_again() {
+    let error = || io::Error::from(io::ErrorKind::ConnectionRefused);
+    let quoting = brickyard_bench::Error::Connect {
+        address: "here:1".to_owned(),
+        source: error(),
+    };
+    let quoting = anyhow::Error::from(quoting).context("loading f");
+    assert_eq!(
+        told(&quoting),
+        format!(
+            "loading f: cannot connect to here:1: {}; is the server running there?",
+            error()
+        )
+    );
+    let plain = anyhow::Error::from(error()).context("cannot open f");
+    assert_eq!(told(&plain), format!("cannot open f: {}", error()));
 }
