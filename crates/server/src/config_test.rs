@@ -199,6 +199,19 @@ fn users_are_checked_together() {
 }
 
 #[test]
+fn unknown_key_of_a_user_names_the_nearest_one() {
+    for (key, near) in [
+        ("reed", "read"),
+        ("password", "password_hash"),
+        ("tabel", "table"),
+    ] {
+        let found = problems(&format!("[[user]]\nname = \"a\"\n{key} = \"x\"\n"));
+        assert_eq!(found[0].field, format!("user.{key}"));
+        assert_eq!(found[0].remedy, format!("did you mean '{near}'?"));
+    }
+}
+
+#[test]
 fn ports_must_not_meet() {
     assert_eq!(
         problems("brick_port = 6370\nbricks = 16\n")[0].field,

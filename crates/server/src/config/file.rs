@@ -4,7 +4,7 @@
 //! problem that names the nearest known one: a misspelt bound must not be ignored in silence.
 
 use super::fields::Field;
-use super::source::{Origin, Problem, Setting, nearest};
+use super::source::{Origin, Problem, Setting, nearest, nearest_of};
 use super::users::UserEntry;
 use std::path::Path;
 use toml::Spanned;
@@ -172,10 +172,7 @@ impl Reader<'_> {
                 "write" => words().map(|words| user.write = words).is_some(),
                 "admin" => words().map(|words| user.admin = words).is_some(),
                 _ => {
-                    let near = UserEntry::KEYS
-                        .iter()
-                        .copied()
-                        .find(|known| known.starts_with(name) || name.starts_with(known));
+                    let near = nearest_of(UserEntry::KEYS.iter().copied(), name);
                     problems.push(self.unknown(&format!("user.{name}"), at, near));
                     continue;
                 }

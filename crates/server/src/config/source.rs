@@ -91,11 +91,18 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The known name that is nearest to `name`, if any is near enough to be meant.
+/// The setting whose name is nearest to `name`, if any is near enough to be meant.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let known = FIELDS.iter().map(|field: &Field| field.name);
+    nearest_of(known.chain(["user"]), name)
+}
+
+/// The one of `known` that is nearest to `name`, if any is near enough to be meant.
+pub(crate) fn nearest_of(
+    known: impl Iterator<Item = &'static str>,
+    name: &str,
+) -> Option<&'static str> {
     known
-        .chain(["user"])
         .map(|candidate| (distance(name, candidate), candidate))
         .min()
         .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(3))
