@@ -3,7 +3,8 @@
 //! In:  a seed and a list of [`Fault`]s. Out: the same run every time.
 //!
 //! A power cut keeps what was synced; of the rest it keeps what the seed says, sector by sector and
-//! name by name, so that writes that were never synced come back torn, holed, or not at all.
+//! name by name, so that writes that were never synced come back torn, holed, or not at all. What a failed sync
+//! should have written it loses, also if a later sync succeeds.
 //!
 //! Not here: delays (the simulator's own).
 
@@ -11,6 +12,7 @@ use crate::disk::{Access, Disk, DiskFile, Space};
 use brickyard_types::UnixMillis;
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What survives a power cut as a whole or not at all.
@@ -79,6 +81,8 @@ struct Inode {
     bytes: Vec<u8>,
     /// What is sure to survive a power cut.
     synced: Vec<u8>,
+    /// Stretches that a failed sync has lost: they can be read, and no later sync writes them.
+    doomed: Vec<Range<usize>>,
     /// What was there before a cut that is not synced yet: it may be what the disk has.
     uncut: Option<Vec<u8>>,
 }
@@ -151,6 +155,7 @@ impl MemDisk {
         let content = Inode {
             bytes: bytes.to_vec(),
             synced: bytes.to_vec(),
+            doomed: Vec::new(),
             uncut: None,
         };
         state.inodes.insert(inode, content);
@@ -197,6 +202,40 @@ impl MemDisk {
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     // A test that panicked while it held the lock has already failed.
     state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inode {
+    /// A sync fails: the kernel forgets that what it was to write is to be written.
+    fn doom(&mut self) {
+        let pairs = self.bytes.iter().zip(&self.synced);
+        let start = pairs.take_while(|(now, synced)| now == synced).count();
+        if start < self.bytes.len() {
+            self.doomed.push(start..self.bytes.len());
+        }
+    }
+
+    /// What is written anew is to be written out again.
+    fn redeem(&mut self, fresh: Range<usize>) {
+        let doomed = std::mem::take(&mut self.doomed).into_iter();
+        let left = doomed.flat_map(|it| {
+            [
+                it.start..it.end.min(fresh.start),
+                it.start.max(fresh.end)..it.end,
+            ]
+        });
+        self.doomed = left.filter(|it| !it.is_empty()).collect();
+    }
+
+    /// What the disk has once everything is written that the kernel knows to be unwritten.
+    fn written(&self) -> Vec<u8> {
+        let mut written = self.bytes.clone();
+        for at in self.doomed.iter().cloned().flatten() {
+            if let Some(byte) = written.get_mut(at) {
+                *byte = self.synced.get(at).copied().unwrap_or(0);
+            }
+        }
+        written
+    }
 }
 
 impl State {
@@ -288,6 +327,10 @@ impl State {
 
     /// Keeps the synced bytes of a file, and of the others whole sectors at random.
     fn tear(&mut self, content: &mut Inode) {
+        if !content.doomed.is_empty() {
+            content.bytes = content.written();
+            content.doomed.clear();
+        }
         let uncut = content.uncut.take();
         if content.bytes == content.synced && uncut.is_none() {
             return;
@@ -437,6 +480,7 @@ impl DiskFile for MemFile {
             inode.bytes.resize(start + count, 0);
         }
         inode.bytes[start..start + count].copy_from_slice(&bytes[..count]);
+        inode.redeem(start..start + count);
         if is_dying {
             return Err(io::Error::other("the process is dead"));
         }
@@ -449,9 +493,10 @@ impl DiskFile for MemFile {
         let works = state.sync_works();
         let inode = state.inodes.entry(self.inode).or_default();
         if !works {
+            inode.doom();
             return Err(io::Error::other("injected failure of a sync"));
         }
-        inode.synced.clone_from(&inode.bytes);
+        inode.synced = inode.written();
         inode.uncut = None;
         Ok(())
     }

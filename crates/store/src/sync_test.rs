@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::{Config, PageCache};
 use crate::fixture::{Log, config, put};
 use crate::mem_disk::{Fault, MemDisk};
 
@@ -48,6 +49,36 @@ fn failed_sync_poisons_all_ends_and_leaves_word_for_the_next_start() {
         !exists(&disk, file_name::UNSURE),
         "all that was found is synced now"
     );
+}
+
+#[test]
+fn what_a_failed_sync_has_lost_is_written_again_before_it_is_trusted() {
+    let maybe_lost = Config {
+        page_cache: PageCache::MaybeLost,
+        ..config()
+    };
+    let all: Vec<u64> = (1..=40).collect();
+    // Every sync on the way fails once: of records, of the directory, of footers.
+    for after in 0.. {
+        for seed in 0..5 {
+            let disk = MemDisk::new(seed);
+            let mut log = Log::open(&disk, config());
+            log.fill(1, 40);
+            disk.inject(Fault::SyncFails { after });
+            let end = log.ends.appender.end();
+            if log.ends.syncer.sync(end).is_ok() {
+                assert!(after > 5, "several segments were full");
+                return;
+            }
+            disk.heal();
+            drop(log);
+            assert_eq!(Log::open(&disk, config()).ops(), all);
+            disk.power_cut();
+            let log = Log::open(&disk, maybe_lost.clone());
+            assert_eq!(log.ops(), all, "seed {seed}, sync {after} failed");
+            assert_eq!(log.report().damages, [], "seed {seed}, sync {after} failed");
+        }
+    }
 }
 
 #[test]

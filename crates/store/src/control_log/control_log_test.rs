@@ -195,6 +195,25 @@ fn what_an_earlier_process_failed_to_sync_is_synced_when_opened() {
 }
 
 #[test]
+fn what_an_earlier_process_failed_to_sync_is_synced_when_opened_with_a_full_disk() {
+    for seed in 0..10 {
+        let disk = MemDisk::new(seed);
+        let mut log = create(&disk);
+        log.append(Some(hard_state(9, 11)), &[]).unwrap();
+        disk.inject(Fault::SyncFails { after: 0 });
+        assert!(log.sync().is_err());
+        disk.heal();
+        disk.inject(Fault::Full {
+            capacity: log.byte_len(),
+        });
+        assert_eq!(open(&disk, PageCache::Intact).state.hard_state.term, 9);
+        disk.heal();
+        disk.power_cut();
+        assert_eq!(open(&disk, PageCache::MaybeLost).state.hard_state.term, 9);
+    }
+}
+
+#[test]
 fn what_a_failed_sync_lost_from_memory_is_a_torn_tail() {
     let disk = MemDisk::new(3);
     let mut log = create(&disk);

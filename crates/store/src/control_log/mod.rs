@@ -96,10 +96,15 @@ impl<D: Disk> ControlLog<D> {
         };
         let scan = scan_control_log(&bytes, directory, page_cache)
             .map_err(|damage| ControlLogError::of(damage, name.clone()))?;
-        let cut_bytes = bytes.len() as u64 - scan.len;
+        let (sound, torn) = bytes.split_at(scan.len as usize);
+        let cut_bytes = torn.len() as u64;
         let log = match write_anew(&disk, directory, &scan.state) {
             // A node must be able to start with a full disk.
-            Err(ControlLogError::Full { .. }) => Self::go_on(disk, directory, &scan, cut_bytes)?,
+            Err(ControlLogError::Full { .. }) => {
+                // What a failed sync was to write no sync writes, unless it is written again: there is room for it.
+                let unwritten = if is_unsure { sound } else { &[] };
+                Self::go_on(disk, directory, &scan, cut_bytes, unwritten)?
+            }
             written => written?.into_log(disk, directory),
         };
         if is_unsure {
@@ -113,12 +118,13 @@ impl<D: Disk> ControlLog<D> {
         }))
     }
 
-    /// Goes on with the file that is there.
+    /// Goes on with the file that is there. What of its beginning may be in the page cache alone is written again.
     fn go_on(
         disk: D,
         directory: DirectoryId,
         scan: &ControlScan,
         cut_bytes: u64,
+        unwritten: &[u8],
     ) -> Result<Self, ControlLogError> {
         let name = disk.describe(NAME);
         let file = disk
@@ -126,8 +132,10 @@ impl<D: Disk> ControlLog<D> {
             .map_err(ControlLogError::io("open", name.clone()))?;
         if cut_bytes > 0 {
             file.set_len(scan.len)
-                .map_err(ControlLogError::io("cut the torn tail of", name))?;
+                .map_err(ControlLogError::io("cut the torn tail of", name.clone()))?;
         }
+        file.write_all_at(unwritten, 0)
+            .map_err(ControlLogError::io("write to", name))?;
         let mut log = Self {
             disk,
             directory,

@@ -27,6 +27,7 @@
 
 mod plan;
 mod report;
+mod rewrite;
 mod sealed;
 mod tear;
 mod unsealed;
@@ -110,6 +111,9 @@ pub fn open<D: Disk>(
     config.page_cache = page_cache;
     let mut report = RecoveryReport::default();
     clear_leftovers(&disk, &plan, &mut report)?;
+    if plan.is_unsure {
+        rewrite::rewrite(&disk, &plan)?;
+    }
 
     let mut visitor = Visitor::new(&disk, page_cache, needs_values, visit);
     let mut full: Vec<Full<D::File>> = Vec::new();
@@ -190,7 +194,7 @@ pub fn open<D: Disk>(
     })?;
     hints.into_iter().for_each(|job| syncer.add_hint(job));
     if plan.is_unsure {
-        // Everything that was visited is synced now, so the page cache is a witness again.
+        // Everything that was visited was written again and is synced now, so the page cache is a witness again.
         remove(&disk, file_name::UNSURE, &mut report)?;
     }
     let reader = Reader::new(disk.clone(), &config);
