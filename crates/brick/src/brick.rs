@@ -176,6 +176,7 @@ impl Brick {
             ),
             rebuilds: Rebuilds::new(),
             torn: BTreeSet::new(),
+            passed_over: BTreeMap::new(),
             requests_known: 0,
             catch_ups: CatchUps::default(),
             waiting_catalog: None,

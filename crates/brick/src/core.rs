@@ -243,6 +243,8 @@ pub(crate) struct Core {
     pub(crate) rebuilds: Rebuilds,
     /// Replicated partitions of which something in the log is unreadable.
     pub(crate) torn: BTreeSet<PartitionId>,
+    /// Partitions that the log has records of, and that are not this brick's any more: the last of them.
+    pub(crate) passed_over: BTreeMap<PartitionId, Header>,
     /// Ids of requests that all partitions together remember.
     pub(crate) requests_known: usize,
     /// Adopted when every record that was prepared under the one before is in the log.

@@ -48,7 +48,7 @@ impl Core {
             Recovered::Hint { header, .. } => *header,
         };
         let Ok((table, leaf)) = self.place_of(header.partition) else {
-            // Not this brick's any more, or of a table that was dropped.
+            self.pass_over(header);
             return None;
         };
         let partition = self
@@ -110,6 +110,28 @@ impl Core {
             self.put_back_kept(&kept);
         }
         None
+    }
+
+    /// A record of a partition that is not this brick's any more, or of a table that was dropped.
+    fn pass_over(&mut self, header: Header) {
+        if header.kind == Kind::Drop {
+            self.passed_over.remove(&header.partition);
+        } else {
+            self.passed_over.insert(header.partition, header);
+        }
+    }
+
+    /// What was passed over is ended in the log: should the partition come here again, its records of now are no
+    /// beginning for it, nor part of what it has then (PROTOCOL rule 21). Of a table that was dropped nothing
+    /// comes back.
+    fn end_passed_over(&mut self) {
+        for (partition, last) in std::mem::take(&mut self.passed_over) {
+            let table = self.table_by_id.get(&last.table);
+            let is_logged = table.and_then(|table| Some(self.table(*table)?.is_logged()));
+            if is_logged == Some(true) {
+                self.append_drop_of(last.table, partition, (last.view, last.op));
+            }
+        }
     }
 
     fn put_back_kept(&mut self, kept: &Kept) {
@@ -208,6 +230,8 @@ impl Core {
             };
             self.replicas.replicator_mut().restore(partition, restored);
         }
+        // Not before: each record of a tail is put back as a batch of its own.
+        self.end_passed_over();
     }
 
     /// Where the records are that may have to be sent to others, and of which only a hint is known.

@@ -23,7 +23,7 @@ use brickyard_routing::{Group, Seat};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
 use brickyard_types::sabotage::{self, Bug};
-use brickyard_types::{Incarnation, Instant, Op, PartitionId, Position};
+use brickyard_types::{Incarnation, Instant, Op, PartitionId, Position, TableId, View};
 use hashbrown::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
@@ -447,16 +447,26 @@ impl Core {
 
     /// Durably notes that the brick holds the partition no more.
     pub(crate) fn append_drop(&mut self, table: usize, partition: &crate::core::Partition) {
-        let Some(state) = self.table(table).filter(|state| state.is_logged()) else {
-            return;
-        };
+        if let Some(state) = self.table(table).filter(|state| state.is_logged()) {
+            let last = (partition.view, partition.op);
+            self.append_drop_of(state.id, partition.id, last);
+        }
+    }
+
+    /// The same of a partition that is known from the log alone.
+    pub(crate) fn append_drop_of(
+        &mut self,
+        table: TableId,
+        partition: PartitionId,
+        (view, op): (View, Op),
+    ) {
         let header = Header {
             kind: Kind::Drop,
             flags: 0,
-            table: state.id,
-            partition: partition.id,
-            view: partition.view,
-            op: partition.op,
+            table,
+            partition,
+            view,
+            op,
             expires_at: None,
             request: None,
             origin: None,

@@ -237,6 +237,32 @@ fn rule_21_what_was_moved_away_does_not_come_back() {
 }
 
 #[test]
+fn rule_21_what_was_given_to_others_while_it_was_down_does_not_come_back() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let (primary, _, away) = places(&cluster, "k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k old"), "+OK");
+    // Its log is read by a catalog that does not name it any more.
+    cluster.kill(away);
+    cluster.settle();
+    cluster.is_deciding = false;
+    cluster.restart(away);
+    let drops = |cluster: &Cluster| {
+        let records = cluster.records(away);
+        records.iter().filter(|it| it.0.kind == Kind::Drop).count()
+    };
+    let ended = drops(&cluster);
+    assert!(ended > 0);
+    // It is to have the partition again, and is killed before it has learned anything.
+    cluster.hold_reads(primary, true);
+    cluster.set_learners("k", &[away]);
+    cluster.kill(away);
+    cluster.restart(away);
+    assert_eq!(cluster.keys_at(away, "k"), Vec::<String>::new());
+    assert_eq!(drops(&cluster), ended, "what is ended is ended once");
+}
+
+#[test]
 fn rule_27_segment_with_a_write_that_waits_for_votes_stays() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
