@@ -10,6 +10,10 @@
 //! - No segment is cleaned while a walk is under way: what moves to where the walk was is not seen, and what is
 //!   deleted before it is there neither.
 //! - A walk waits while a learner's link is full; it never holds up the loop.
+//!
+//! Not here: what a walk makes of a log with damage (`catch_up/damaged`).
+
+mod damaged;
 
 use crate::brick::Brick;
 use crate::core::{Core, Partition};
@@ -21,7 +25,8 @@ use brickyard_table::{Found, KeyHash, ScanPosition, Value};
 use brickyard_types::record::{self, Header, Kind, Record, flag};
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, Position, SegmentId, UnixMillis};
-use std::collections::VecDeque;
+use damaged::Damaged;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Bytes of the log read at a time.
 const CHUNK_BYTES: u32 = 256 << 10;
@@ -37,6 +42,7 @@ struct Wanted {
     after: Option<Op>,
     /// Where the scan of a table without a log goes on.
     scan: ScanPosition,
+    damaged: Option<Damaged>,
 }
 
 /// The log, segment by segment.
@@ -51,8 +57,8 @@ struct Walk {
     rest: Option<Rest>,
     /// How many of the learners it serves; those behind came later.
     learners: usize,
-    /// It met damage: what it has not seen is not known.
-    is_damaged: bool,
+    /// Where it met damage: what it has not seen is not known.
+    damaged: BTreeSet<SegmentId>,
 }
 
 /// A chunk of which some was copied.
@@ -92,6 +98,7 @@ impl CatchUps {
             link,
             after,
             scan: ScanPosition::START,
+            damaged: None,
         });
     }
 
@@ -155,7 +162,9 @@ impl Brick {
             return false;
         }
         walk.is_reading = false;
-        walk.is_damaged |= damaged;
+        if damaged {
+            walk.damaged.insert(segment);
+        }
         walk.at = next.map(|next| (segment, next));
         walk.rest = Some(Rest {
             segment,
@@ -184,10 +193,14 @@ impl Core {
         }
     }
 
-    /// Copies what tables without a log hold, by their index.
+    /// Copies what is in memory, by the index: of tables without a log, and where the log is damaged.
     fn scan_unlogged(&mut self) {
         let mut at = 0;
         while at < self.catch_ups.unlogged.len() {
+            if self.is_held_up(at) {
+                at += 1;
+                continue;
+            }
             let Wanted {
                 partition,
                 link,
@@ -290,7 +303,7 @@ impl Core {
                 is_reading: false,
                 rest: None,
                 learners: self.catch_ups.logged.len(),
-                is_damaged: false,
+                damaged: BTreeSet::new(),
             });
         }
         self.copy_on();
@@ -325,15 +338,12 @@ impl Core {
         let Some(walk) = self.catch_ups.walk.take() else {
             return;
         };
-        for wanted in self.catch_ups.logged.drain(..walk.learners) {
-            if walk.is_damaged {
-                let text = format!(
-                    "partition {} cannot be copied to {} from this brick: its own log is damaged",
-                    wanted.partition, wanted.learner
-                );
-                self.effects.push_back(Effect::Report(text));
-            } else {
+        let served: Vec<Wanted> = self.catch_ups.logged.drain(..walk.learners).collect();
+        for wanted in served {
+            if walk.damaged.is_empty() {
                 self.catch_ups.windows.push(wanted);
+            } else {
+                self.end_damaged_walk(wanted, &walk.damaged);
             }
         }
     }
@@ -365,8 +375,10 @@ impl Core {
                 return false;
             }
             let Some((position, record)) = chunk.take() else {
-                if let Some(walk) = &mut self.catch_ups.walk {
-                    walk.is_damaged |= !chunk.is_empty();
+                if let Some(walk) = &mut self.catch_ups.walk
+                    && !chunk.is_empty()
+                {
+                    walk.damaged.insert(chunk.segment);
                 }
                 return true;
             };

@@ -10,7 +10,7 @@ use crate::{Brick, Config, ConnectionId, Direction, LinkId};
 use brickyard_metadata::{Catalog, Change, ClusterId, Genesis, NewTable};
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::record::Header;
-use brickyard_types::{BrickId, Incarnation, Instant, TableAttributes, UnixMillis};
+use brickyard_types::{BrickId, Incarnation, Instant, SegmentId, TableAttributes, UnixMillis};
 use control::registration;
 use disk::Disk;
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,6 +233,11 @@ impl Cluster {
         self.with_disk(at, Disk::roll);
     }
 
+    /// A segment of a node's log cannot be read any more.
+    pub(crate) fn damage(&mut self, at: usize, segment: u32) {
+        self.hosts[at].disk.damaged.insert(SegmentId(segment));
+    }
+
     /// The records of a node's log: headers, keys, values.
     pub(crate) fn records(&self, at: usize) -> Vec<(Header, Vec<u8>, Vec<u8>)> {
         self.hosts[at].disk.contents()
@@ -414,7 +419,10 @@ impl Cluster {
                 }
                 self.brick(at).peer_closed(link);
             }
-            Effect::Report(text) => panic!("node {at} reports: {text}"),
+            Effect::Report(text) => {
+                let is_expected = !self.hosts[at].disk.damaged.is_empty();
+                assert!(is_expected, "node {at} reports: {text}");
+            }
             Effect::Checkpoint(token) => disk.checkpoints.push_back(token),
             Effect::ReadSegment { segment, from, .. } => disk.chunks.push_back((segment, from)),
             Effect::DeleteSegment(segment) => disk.delete(segment),

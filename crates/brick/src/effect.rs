@@ -107,13 +107,14 @@ pub enum ControlRequest {
         /// The learner.
         learner: Seat,
     },
-    /// The backup does not vote: take it out. Repeated until the catalog answers; no reply.
+    /// The backup does not vote; or it is this brick itself, whose log is damaged: take it out if others hold
+    /// everything. Repeated until the catalog answers; no reply.
     Evict {
         /// The partition.
         partition: PartitionId,
         /// The view to be changed.
         view: View,
-        /// The backup.
+        /// Who is to go.
         backup: Seat,
     },
     /// What this brick's log holds, as [`Event::WantClaims`] asked; no reply.

@@ -170,7 +170,7 @@ pub struct PromoteAsk {
     pub learner: Seat,
 }
 
-/// A primary asks for a backup to be taken out; asked again until a view answers it.
+/// A primary asks for a backup, or for itself, to be taken out; asked again until a view answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvictAsk {
     /// The table.

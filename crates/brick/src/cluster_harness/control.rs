@@ -8,7 +8,7 @@ use brickyard_metadata::{
     Settled,
 };
 use brickyard_routing::{Group, Seat};
-use brickyard_types::{PartitionId, TableId};
+use brickyard_types::{PartitionId, TableId, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -179,23 +179,18 @@ impl Cluster {
     pub(crate) fn decide(&mut self) {
         let wishes = std::mem::take(&mut self.wishes);
         for wish in wishes {
-            if let ControlRequest::Promote {
-                partition,
-                view,
-                learner,
-            } = wish
-                && let Some((table, _, group)) = self
-                    .groups()
-                    .into_iter()
-                    .find(|(_, id, _)| *id == partition)
-                && group.view == view
-                && group.change.is_none()
-            {
-                let in_sync: Vec<Seat> = group.in_sync().chain([learner]).collect();
-                let mut proposal = Proposal::of(table, partition, &group, &in_sync);
-                proposal.ground = Ground::Promotion;
-                proposal.learners.retain(|it| *it != learner);
-                self.propose(proposal);
+            match wish {
+                ControlRequest::Promote {
+                    partition,
+                    view,
+                    learner,
+                } => self.promote(partition, view, learner),
+                ControlRequest::Evict {
+                    partition,
+                    view,
+                    backup,
+                } => self.let_go(partition, view, backup),
+                _ => {}
             }
         }
         let mut settled = Vec::new();
@@ -225,6 +220,34 @@ impl Cluster {
             let applied = self.catalog.apply(Change::Effective(settled)).unwrap();
             assert!(applied.stale.is_empty(), "{:?}", applied.stale);
             self.spread();
+        }
+    }
+
+    /// The group of that view, unless it is being changed.
+    fn unchanged(&self, partition: PartitionId, view: View) -> Option<(TableId, Group)> {
+        let found = self.groups().into_iter().find(|it| it.1 == partition);
+        let (table, _, group) = found?;
+        (group.view == view && group.change.is_none()).then_some((table, group))
+    }
+
+    fn promote(&mut self, partition: PartitionId, view: View, learner: Seat) {
+        let Some((table, group)) = self.unchanged(partition, view) else {
+            return;
+        };
+        let in_sync: Vec<Seat> = group.in_sync().chain([learner]).collect();
+        let mut proposal = Proposal::of(table, partition, &group, &in_sync);
+        proposal.ground = Ground::Promotion;
+        proposal.learners.retain(|it| *it != learner);
+        self.propose(proposal);
+    }
+
+    /// A primary that wants to go goes, and learns anew. (Nobody is too slow here.)
+    fn let_go(&mut self, partition: PartitionId, view: View, seat: Seat) {
+        let Some((table, group)) = self.unchanged(partition, view) else {
+            return;
+        };
+        if seat == group.primary && !group.backups.is_empty() {
+            self.propose(Proposal::of(table, partition, &group, &group.backups));
         }
     }
 

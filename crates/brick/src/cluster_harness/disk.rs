@@ -6,7 +6,7 @@ use crate::segments::offsets;
 use crate::{Brick, Recovered, hinted};
 use brickyard_types::record::{self, Header, Record};
 use brickyard_types::{Position, SegmentId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// See the module.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(super) struct Disk {
     pub(super) is_stuck: bool,
     /// Reads wait.
     pub(super) are_reads_held: bool,
+    /// Segments of which nothing can be read.
+    pub(super) damaged: BTreeSet<SegmentId>,
     pub(super) appends: VecDeque<Append>,
     pub(super) checkpoints: VecDeque<u64>,
     pub(super) reads: VecDeque<ColdRead>,
@@ -34,6 +36,7 @@ impl Disk {
             active,
             is_stuck: false,
             are_reads_held: false,
+            damaged: BTreeSet::new(),
             appends: VecDeque::new(),
             checkpoints: VecDeque::new(),
             reads: VecDeque::new(),
@@ -162,14 +165,18 @@ impl Disk {
             brick.handle(Event::Read { token, value });
         }
         if let Some((segment, from)) = self.chunks.pop_front() {
-            let bytes = self.segments[&segment].clone();
+            let is_damaged = self.damaged.contains(&segment);
+            let mut bytes = self.segments[&segment].clone();
+            if is_damaged {
+                bytes.clear();
+            }
             brick.handle(Event::SegmentChunk {
                 segment,
                 from,
                 bytes: &bytes,
                 offsets: &offsets(HEADER_BYTES, &bytes),
                 next: None,
-                damaged: false,
+                damaged: is_damaged,
             });
         }
     }

@@ -370,3 +370,40 @@ fn rule_29_value_that_cannot_be_read_where_it_is_is_an_error() {
     let reply = cluster.receive(client);
     assert!(reply.starts_with("-DAMAGED"), "{reply}");
 }
+
+#[test]
+fn primary_whose_log_is_damaged_copies_what_it_has_in_memory() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    for command in ["SET k 1", "SET {k}gone 1", "DEL {k}gone"] {
+        cluster.call(client, command);
+    }
+    cluster.damage(primary, 1);
+    cluster.roll(primary);
+    cluster.kill(backup);
+    cluster.settle();
+    cluster.restart(backup);
+    assert!(cluster.is_whole(2), "{}", cluster.story());
+    assert_eq!(cluster.keys_at(backup, "k"), ["k"], "{}", cluster.story());
+}
+
+#[test]
+fn primary_that_cannot_read_what_it_has_to_copy_hands_over() {
+    let mut cluster = Cluster::new(3, on_disk(3));
+    let (primary, _, away) = places(&cluster, "k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k 1"), "+OK");
+    cluster.damage(primary, 1);
+    cluster.roll(primary);
+    // From here on the value is in the log alone.
+    assert_eq!(cluster.call(client, "SET {k}other 2"), "+OK");
+    cluster.settle();
+    cluster.kill(away);
+    cluster.settle();
+    cluster.restart(away);
+    assert_ne!(cluster.places_of("k").0, primary, "{}", cluster.story());
+    let client = cluster.connect(away, Port::Node);
+    assert_eq!(cluster.call(client, "GET k"), "$1 1");
+}

@@ -1,4 +1,4 @@
-//! What primaries ask for: the promotion of a learner, the eviction of a backup.
+//! What primaries ask for: the promotion of a learner, the eviction of a backup or of themselves.
 //!
 //! Only a view answers them: the primary goes on to require a promoted learner's vote until there is one
 //! (PROTOCOL rule 4), so a promotion that cannot be is answered by a view that leaves all as it is.
@@ -65,7 +65,8 @@ impl Controller {
                 .in_sync()
                 .filter(|it| *it != ask.backup)
                 .collect();
-            if left.len() < 1 + case.group.backups.len() && ask.backup != case.group.primary {
+            // The primary itself asks to go when its log is damaged; without others it stays.
+            if !left.is_empty() && left.len() < 1 + case.group.backups.len() {
                 let until = case.now + self.config.evict_pause;
                 self.barred.insert((partition, ask.backup.member), until);
                 return Some(self.with_members(case, load, &left));

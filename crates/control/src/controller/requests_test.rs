@@ -132,14 +132,29 @@ fn slow_backup_is_taken_out_and_may_learn_again_later() {
 }
 
 #[test]
-fn primaries_and_strangers_are_not_evicted() {
+fn strangers_are_not_evicted_nor_who_is_alone() {
     let mut world = World::new(3, 2, 1);
     world.run(ms(3_000));
-    for who in [first(0), first(2)] {
-        evict(&mut world, who);
-        world.run(ms(500));
-        assert_eq!(world.group().view, View(1));
-    }
+    evict(&mut world, first(2));
+    world.run(ms(500));
+    assert_eq!(world.group().view, View(1));
+    let mut world = World::new(1, 1, 1);
+    world.run(ms(3_000));
+    let view = world.group().view;
+    evict(&mut world, first(0));
+    world.run(ms(500));
+    assert_eq!(world.group().view, view);
+}
+
+#[test]
+fn primary_that_asks_to_go_hands_over_and_may_learn_again_later() {
+    let mut world = World::new(3, 3, 1);
+    world.run(ms(3_000));
+    evict(&mut world, first(0));
+    world.run_until(World::is_settled);
+    assert_eq!(world.in_sync(), [first(2), first(1)]);
+    world.run(Duration::from_secs(12));
+    assert_eq!(world.group().learners, [first(0)]);
 }
 
 #[test]

@@ -1,0 +1,146 @@
+//! Copies from a brick whose log is damaged: out of memory, as far as everything is there.
+//!
+//! In:  learners that were served by a walk that met damage. Out: everything that they are to have, by the index;
+//!      or, where a value was in the damaged part of the log alone, the wish that another replica leads.
+//!
+//! Invariants:
+//! - Which deletions were in the damaged part is not known: a difference is not enough, and the learner begins
+//!   anew with everything (PROTOCOL rule 14).
+//! - A copy ends only if every key that the index has is among what was copied.
+
+use super::{SCAN_STEP, Wanted};
+use crate::core::Core;
+use crate::effect::{ControlRequest, Effect};
+use brickyard_table::{ScanPosition, Value};
+use brickyard_types::{Instant, PartitionId, SegmentId};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How soon it is looked again whether a value that cannot be read is still wanted.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How it stands with a learner that was served by a log with damage.
+#[derive(Debug)]
+pub(super) struct Damaged {
+    /// Where the damage is.
+    segments: BTreeSet<SegmentId>,
+    search: Search,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Search {
+    /// The index is being looked through.
+    Partly,
+    /// Nothing that it has is in the damaged part alone.
+    Whole,
+    /// Something is; looked through again then.
+    Lost { until: Instant },
+}
+
+impl Core {
+    /// A walk for this learner met damage in these segments.
+    pub(super) fn end_damaged_walk(&mut self, wanted: Wanted, segments: &BTreeSet<SegmentId>) {
+        if wanted.after.is_some() {
+            let replicator = self.replicas.replicator_mut();
+            let committed = replicator.committed(wanted.partition);
+            replicator.raise_horizon(wanted.partition, committed);
+            return;
+        }
+        self.catch_ups.unlogged.push(Wanted {
+            scan: ScanPosition::START,
+            damaged: Some(Damaged {
+                segments: segments.clone(),
+                search: Search::Partly,
+            }),
+            ..wanted
+        });
+    }
+
+    /// Whether copies cannot be made now, since it is not sure that they would be all; looks further if so.
+    pub(super) fn is_held_up(&mut self, at: usize) -> bool {
+        let wanted = &self.catch_ups.unlogged[at];
+        let Some(damaged) = &wanted.damaged else {
+            return false;
+        };
+        let is_again = match damaged.search {
+            Search::Whole => return false,
+            Search::Lost { until } if self.now < until => return true,
+            Search::Lost { .. } => true,
+            Search::Partly => false,
+        };
+        let (partition, learner) = (wanted.partition, wanted.learner);
+        let seen = self.search(partition, wanted.scan, &damaged.segments);
+        let (search, scan) = match seen {
+            Seen::Sound(Some(next)) => (Search::Partly, next),
+            Seen::Sound(None) => (Search::Whole, ScanPosition::START),
+            Seen::Lost => {
+                let until = self.now + PAUSE;
+                (Search::Lost { until }, ScanPosition::START)
+            }
+        };
+        let wanted = &mut self.catch_ups.unlogged[at];
+        wanted.scan = scan;
+        if let Some(damaged) = &mut wanted.damaged {
+            damaged.search = search;
+        }
+        if seen == Seen::Lost {
+            if !is_again {
+                self.effects.push_back(Effect::Report(format!(
+                    "partition {partition} cannot be copied to {learner} from this brick, whose log is damaged: \
+                     another replica is to lead it"
+                )));
+            }
+            self.resign(partition);
+        }
+        true
+    }
+
+    /// Looks through some of the index for values that are in one of these segments and not in memory.
+    fn search(
+        &self,
+        partition: PartitionId,
+        from: ScanPosition,
+        segments: &BTreeSet<SegmentId>,
+    ) -> Seen {
+        let place = self.place_of(partition).ok();
+        let state = place.and_then(|(table, leaf)| Some((self.table(table)?, leaf)));
+        let Some((state, Some(Some(held)))) =
+            state.map(|(state, leaf)| (state, state.partitions.get(leaf).map(Option::as_ref)))
+        else {
+            // It has gone, and the learner with it.
+            return Seen::Sound(None);
+        };
+        let mut is_lost = false;
+        let next = state.table.scan(held.local, from, SCAN_STEP, |_, found| {
+            let is_cold = matches!(found.value, Value::Cold { .. });
+            is_lost |= is_cold && segments.contains(&found.position.segment);
+        });
+        if is_lost {
+            Seen::Lost
+        } else {
+            Seen::Sound(next)
+        }
+    }
+
+    /// Asks that another replica leads, if one holds everything.
+    fn resign(&mut self, partition: PartitionId) {
+        let view = self.replicas.replicator().status(partition).view;
+        let backup = self.seat();
+        self.effects.push_back(Effect::Control(
+            0,
+            ControlRequest::Evict {
+                partition,
+                view,
+                backup,
+            },
+        ));
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// All that was looked at can be copied; goes on there.
+    Sound(Option<ScanPosition>),
+    /// Something cannot.
+    Lost,
+}
