@@ -190,8 +190,9 @@ impl Controller {
                 now
             });
         }
+        // A former life is over: this process has its directory, and a copy of that would be a majority by itself.
         let catalog = &self.catalog;
-        self.alone.retain(|seat, _| !catalog.is_proven_dead(*seat));
+        self.alone.retain(|seat, _| catalog.is_current(*seat));
         self.keeper.forget(now, &self.catalog);
         self.reports.forget(&self.catalog);
         self.is_dirty = true;

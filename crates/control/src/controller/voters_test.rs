@@ -206,3 +206,15 @@ fn lone_voter_stays_alone_until_its_bricks_know_of_the_others() {
     world.run(ms(500));
     assert_eq!(world.steps, [MembershipChange::Promote(NodeId(1))]);
 }
+
+/// Its machine has stopped, so that nothing proves its former life dead; and that one will not say anything any more.
+#[test]
+fn lone_voter_that_starts_again_does_not_wait_for_its_former_life() {
+    let mut world = World::new(3, 1, 1);
+    members(&mut world, &[0], &[1, 2]);
+    world.elect();
+    world.restart_with(0, |it| it.machine.boot = "another".to_owned());
+    world.run(ms(5_000));
+    let wished = world.steps.first();
+    assert_eq!(wished, Some(&MembershipChange::Promote(NodeId(1))));
+}
