@@ -142,10 +142,14 @@ impl Agreement {
 
     pub(crate) fn membership(&self, config: &brickyard_consensus::Config) -> Membership {
         let commit = self.consensus.commit();
+        // Who was just added counts as active, and may have no log yet, nor ever get one: only what it has stored
+        // shows that it is there.
         let is_caught_up = |id: &u64| {
             let progress = self.consensus.progress(*id);
-            progress
-                .is_some_and(|it| it.is_active && it.matched + config.promote_behind_max >= commit)
+            progress.is_some_and(|it| {
+                let is_there = it.is_active && it.matched > 0;
+                is_there && it.matched + config.promote_behind_max >= commit
+            })
         };
         let learners = self.consensus.learners();
         Membership {
@@ -221,3 +225,7 @@ impl Agreement {
         self.happened.push_back(Happened::Stop(reason));
     }
 }
+
+#[cfg(test)]
+#[path = "agreement_test.rs"]
+mod agreement_test;
