@@ -14,10 +14,10 @@ use crate::{
     endpoint::Peer,
     lane::Use,
     prepared::Prepared,
-    retry::{Failure, Nature, pause},
+    retry::{Failure, Nature, honest, pause},
     router::Router,
 };
-use brickyard_wire::{Fate, Value, fate};
+use brickyard_wire::Value;
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -153,21 +153,7 @@ impl Call {
 
     /// What is true of the call as a whole when its last attempt ended so.
     pub(crate) fn honest(&self, error: Error) -> Error {
-        if !self.has_left || self.is_read() {
-            return error;
-        }
-        let is_about_the_attempt = match &error {
-            Error::Refused { text } => fate(text.as_bytes()) == Fate::NotExecuted,
-            Error::Unreachable { .. } | Error::Closed => true,
-            _ => false,
-        };
-        if is_about_the_attempt {
-            Error::unknown(format!(
-                "an earlier attempt was lost, and the last one: {error}"
-            ))
-        } else {
-            error
-        }
+        honest(error, self.has_left && !self.is_read())
     }
 
     /// It is given to a connection of `peer`.

@@ -62,7 +62,8 @@ mod pipeline;
 mod prepared;
 mod random;
 mod refresh;
-mod retry;
+#[doc(hidden)]
+pub mod retry;
 mod router;
 mod scan;
 mod set;

@@ -25,7 +25,7 @@ const REDIRECTS_AT_ONCE: u32 = 4;
 
 /// What happened to an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// An error reply: its line.
     Reply(Vec<u8>),
     /// It did not leave: no connection, or it broke before.
@@ -44,18 +44,30 @@ pub(crate) enum Failure {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// That is how it ends.
     Fail(Error),
     /// Send it again, as `again` says; if the deadline leaves no time for it, it ends as `otherwise`.
-    Again { again: Again, otherwise: Error },
+    Again {
+        /// How.
+        again: Again,
+        /// What is true if it is not.
+        otherwise: Error,
+    },
 }
 
 /// How to send a call again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
+pub enum Again {
     /// At once, to the address where the slot is now.
-    At { slot: Slot, host: String, port: u16 },
+    At {
+        /// Of which slot.
+        slot: Slot,
+        /// Its host; empty: the one that was asked.
+        host: String,
+        /// Its port.
+        port: u16,
+    },
     /// After a pause, to wherever the map says then.
     AfterPause {
         /// Whether the map is in doubt.
@@ -65,7 +77,7 @@ pub(crate) enum Again {
 
 /// What a call is, as to sending it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nature {
+pub enum Nature {
     /// It changes nothing.
     Read,
     /// A write that servers recognise when it comes again.
@@ -76,7 +88,8 @@ pub(crate) enum Nature {
 
 impl Failure {
     /// Whether the attempt may have been executed, and asking again would tell.
-    pub(crate) fn is_open(&self, nature: Nature) -> bool {
+    #[must_use]
+    pub fn is_open(&self, nature: Nature) -> bool {
         match self {
             Self::Lost(_) | Self::Silent => true,
             Self::Reply(line) => {
@@ -88,12 +101,8 @@ impl Failure {
 }
 
 /// Decides about a call of which `attempt` attempts (the first is 1) have failed, the last with `failure`.
-pub(crate) fn judge(
-    failure: Failure,
-    nature: Nature,
-    attempt: u32,
-    allowance: Duration,
-) -> Verdict {
+#[must_use]
+pub fn judge(failure: Failure, nature: Nature, attempt: u32, allowance: Duration) -> Verdict {
     let is_read = nature == Nature::Read;
     let is_open = failure.is_open(nature);
     let again = |is_map_old, otherwise| Verdict::Again {
@@ -132,6 +141,24 @@ pub(crate) fn judge(
         Failure::LateUnsent => Verdict::Fail(Error::unreachable(format!(
             "the connection took nothing more for {allowance:?}"
         ))),
+    }
+}
+
+/// What is true of a call when its last attempt ended so: of one that writes, `may_be_executed` if an earlier
+/// attempt was lost.
+#[must_use]
+pub fn honest(error: Error, may_be_executed: bool) -> Error {
+    let is_about_the_attempt = match &error {
+        Error::Refused { text } => fate(text.as_bytes()) == Fate::NotExecuted,
+        Error::Unreachable { .. } | Error::Closed => true,
+        _ => false,
+    };
+    if may_be_executed && is_about_the_attempt {
+        Error::unknown(format!(
+            "an earlier attempt was lost, and the last one: {error}"
+        ))
+    } else {
+        error
     }
 }
 
