@@ -76,9 +76,9 @@ const ROOMS: &[Room] = &[
     // Uses none of them: it is what they are compared with.
     outer("model", Uses::Only(&[])),
     outer("server", Uses::AllBefore),
+    outer("client", Uses::Only(&["types", "wire", "routing"])),
     outer("sim", Uses::AllBefore),
     outer("fuzz", Uses::AllBefore),
-    outer("client", Uses::Only(&["types", "wire", "routing"])),
     outer("bench", Uses::Only(&["types", "wire", "routing", "client"])),
     outer("torture", Uses::Only(&["client", "history"])),
     outer("cli", Uses::AllBefore),

@@ -17,7 +17,9 @@
 //! - Who gave up never founds with the promises it had: each attempt has a number of its own.
 //! - A node that has joined a cluster founds none.
 //!
-//! Not here: connections (`peer`), the founding (`driver`).
+//! Not here: who is asked to take the node in, and connections (`founding`).
+
+pub mod kept;
 
 use crate::address::HostPort;
 use brickyard_metadata::{ClusterId, NodeKey};

@@ -4,6 +4,7 @@
 
 use crate::address::HostPort;
 use crate::changes::Answer;
+use crate::forming::Kept;
 use crate::message::Message;
 use brickyard_brick::{ControlReply, Event};
 use brickyard_consensus::Persist;
@@ -12,6 +13,7 @@ use brickyard_control::message::Drained;
 use brickyard_metadata::{Catalog, CatalogVersion, Registration};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{Incarnation, Instant, UnixMillis};
+use std::io;
 use std::sync::Arc;
 
 /// Until when a brick may act that needs no lease.
@@ -97,6 +99,15 @@ pub trait Host {
 
     /// All connections that this node made and that are there.
     fn connected(&self) -> Vec<Target>;
+
+    /// Connects to whoever answers there, from now on.
+    fn add_seed(&mut self, address: &HostPort);
+
+    /// Stores what a node without a cluster has promised, before anything is said of it.
+    ///
+    /// # Errors
+    /// It is not stored.
+    fn keep(&mut self, kept: &Kept) -> io::Result<()>;
 
     /// Connects to the catalog's other nodes, where it says that they are now.
     fn follow(&mut self, catalog: &Catalog, me: NodeId);

@@ -27,8 +27,10 @@ mod claims;
 #[doc(hidden)]
 pub mod decoders;
 pub mod disk;
+mod draining;
 mod entry;
 pub mod forming;
+mod founding;
 mod host;
 mod lead;
 mod leases;
@@ -42,6 +44,8 @@ mod streams;
 
 pub use address::HostPort;
 pub use changes::Asker;
+pub use draining::Draining;
+pub use founding::{Ended, Founding};
 pub use host::{Common, ENDLESS, Host, Source, Target, ToBrick, Urgency, peer_address};
 pub use log_writer::{LogWriter, Report};
 pub use member::{First, Member, MemberView};

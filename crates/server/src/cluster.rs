@@ -4,7 +4,7 @@
 //! bricks. Out: catalogs, leases and streams for the bricks' loops.
 //!
 //! ```text
-//!  other nodes ◀─▶ peer ◀─▶ driver ─┬─ Founding    no cluster yet: found one or join one
+//!  other nodes ◀─▶ peer ◀─▶ driver ─┬─ Founding    no cluster yet: found one or join one (`node`)
 //!                                   └─ Member      what is done as a member of one (`node`)
 //!                             loops ◀──── Outside ────▶ writer ─▶ control log
 //! ```
@@ -14,12 +14,10 @@
 //! - A brick hears of a catalog only when all nodes have agreed on it; an own change is answered when all
 //!   bricks of this node act by it.
 //!
-//! Not here: what a member does (`node`), what is decided (`control`), the agreement (`consensus`), the rules of the catalog
+//! Not here: what a member does, and a node without a cluster (`node`), what is decided (`control`), the agreement (`consensus`), the rules of the catalog
 //! (`metadata`), what a brick does with a view (`replication`).
 
 mod driver;
-mod founding;
-mod kept;
 mod loops;
 mod outside;
 mod storage;
@@ -27,10 +25,9 @@ pub(crate) mod view;
 mod writer;
 
 pub(crate) use driver::{Driver, Order};
-pub(crate) use kept::load as load_kept;
 pub(crate) use loops::Loops;
 pub use storage::ClusterError;
-pub(crate) use storage::{Stored, found, open};
+pub(crate) use storage::{Stored, found, load_kept, open};
 
 use crate::config::HostPort;
 use crate::control::Notices;

@@ -4,29 +4,37 @@
 //!
 //! A client speaks RESP at a node port or a brick's own, has one request under way or a few, gives up after a
 //! while, and goes to another node when its connection is gone. What it does not know the outcome of is noted as
-//! unknown.
+//! unknown. Some do as the client library does: they send again what has failed.
+//!
+//! ```text
+//!  request ─▶ bytes   answer ◀─ replies   library: attempts of one call   scan: whole tables, step by step
+//! ```
 
-use crate::clock::{MILLISECOND, Nanos, SECOND, SKEW_MS};
+mod answer;
+mod library;
+mod request;
+mod scan;
+
+use crate::clock::{MILLISECOND, Nanos, SECOND};
 use crate::network::{ConnectionId, End, Place, Use};
 use crate::plan::Plan;
 use crate::process::Inbound;
 use crate::random::Random;
-use crate::reply::{Reply, read_reply};
+use crate::reply::read_reply;
 use crate::shape::Shape;
 use crate::world::{What, World};
 use brickyard_brick::Port;
-use brickyard_history::{Action, Bytes, Operation, Outcome};
-use brickyard_wire::{Fate, fate};
-use std::collections::VecDeque;
+use brickyard_history::{Action, Bytes, Operation};
+use library::Library;
+use request::command;
+pub(crate) use scan::Scan;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A client gives up on a request after so long.
 const PATIENCE: Nanos = 9 * SECOND;
 
 /// Keys of each kind in a table.
 const KEYS: u64 = 4;
-
-/// Appends of unknown outcome on one key past which nobody appends to it: each may be anywhere.
-const APPENDS_UNKNOWN_MAX: u32 = 3;
 
 /// What a key is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +45,50 @@ enum Kind {
     Number,
     /// Set for a while.
     Passing,
+    /// Set, and never deleted: every scan has to return it.
+    Steady,
+    /// Two keys of a slot that are always set together.
+    Left,
+    Right,
+}
+
+/// What comes as an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Expected {
+    /// To what a connection begins with.
+    Greeting,
+    /// To `REQUEST NOW`.
+    Clock,
+    /// To what is queued: the answer that counts comes later.
+    Step,
+    /// To one operation of the history.
+    One(usize),
+    /// To several; those of a pair are seen together or not at all.
+    Several {
+        operations: Vec<usize>,
+        is_pair: bool,
+    },
+    /// To a step of the client's scan.
+    Scan,
+    /// To an attempt of the library's call.
+    Call,
 }
 
 /// A request whose answer has not come.
 #[derive(Clone, Debug)]
 struct Asked {
-    /// Its operation in the history; none: of no interest.
-    operation: Option<usize>,
+    expected: Expected,
     since: Nanos,
+}
+
+impl Asked {
+    fn operations(&self) -> &[usize] {
+        match &self.expected {
+            Expected::One(operation) => std::slice::from_ref(operation),
+            Expected::Several { operations, .. } => operations,
+            _ => &[],
+        }
+    }
 }
 
 struct Client {
@@ -63,7 +107,27 @@ struct Client {
     is_in_table: bool,
     /// It only reads what there is, key by key, at the end.
     sweep: Option<u64>,
+    /// It does as the client library does.
+    library: Option<Library>,
+    /// The scan that it is about.
+    scan: Option<Scan>,
     is_due: bool,
+}
+
+impl Client {
+    fn is_library(&self) -> bool {
+        self.library.is_some()
+    }
+
+    /// It waits for something, be it the time to send it again.
+    fn is_busy(&self) -> bool {
+        !self.asked.is_empty() || self.library.as_ref().is_some_and(Library::is_busy)
+    }
+
+    /// How many requests it has under way at most.
+    fn depth(&self) -> usize {
+        if self.is_library() { 1 } else { 2 }
+    }
 }
 
 /// See the module.
@@ -72,11 +136,13 @@ pub(crate) struct Clients {
     pub(crate) history: Vec<Operation>,
     tables: Vec<String>,
     /// Appends of unknown outcome by key.
-    appends: std::collections::BTreeMap<Bytes, u32>,
+    appends: BTreeMap<Bytes, u32>,
     values: u64,
     pause: Nanos,
     /// Values that are set for a while, and for how many milliseconds.
-    pub(crate) passing: std::collections::BTreeMap<Bytes, u64>,
+    pub(crate) passing: BTreeMap<Bytes, u64>,
+    /// Those that came to their end.
+    pub(crate) scans: Vec<Scan>,
     pub(crate) served: u64,
     /// Which tables are there.
     made: Vec<bool>,
@@ -93,9 +159,10 @@ impl Clients {
             } else {
                 Port::Node
             };
+            let is_library = random.one_in(3);
             Client {
                 table: at as usize % shape.tables.len(),
-                is_reader: port == Port::Brick && random.one_in(2),
+                is_reader: port == Port::Brick && !is_library && random.one_in(2),
                 port,
                 node: 0,
                 brick: 0,
@@ -106,6 +173,8 @@ impl Clients {
                 random,
                 is_in_table: false,
                 sweep: None,
+                library: is_library.then(|| Library::new(u64::from(at) + 1)),
+                scan: None,
                 is_due: true,
             }
         });
@@ -113,10 +182,11 @@ impl Clients {
             all: all.collect(),
             history: Vec::new(),
             tables: shape.tables.iter().map(|it| it.name.clone()).collect(),
-            appends: std::collections::BTreeMap::new(),
+            appends: BTreeMap::new(),
             values: 0,
             pause: length / u64::from(plan.operations.max(1)),
-            passing: std::collections::BTreeMap::new(),
+            passing: BTreeMap::new(),
+            scans: Vec::new(),
             served: 0,
             made: vec![false; shape.tables.len()],
         }
@@ -130,7 +200,7 @@ impl Clients {
     pub(crate) fn are_done(&self) -> bool {
         self.all
             .iter()
-            .all(|it| it.left == 0 && it.asked.is_empty() && it.sweep.is_none())
+            .all(|it| it.left == 0 && !it.is_busy() && it.sweep.is_none())
     }
 
     /// Everybody reads everything, each at another node.
@@ -141,30 +211,40 @@ impl Clients {
         }
     }
 
-    fn value(&mut self) -> Bytes {
-        self.values += 1;
-        format!("<{}>", self.values).into_bytes().into()
+    /// The outcome of an operation will not be known.
+    fn note_unknown(&mut self, index: usize) {
+        let operation = &self.history[index];
+        if let Action::Append(_) = operation.action {
+            *self.appends.entry(operation.key.clone()).or_insert(0) += 1;
+        }
     }
+
+    /// Whether a client sends again what has failed.
+    pub(crate) fn tries_again(&self, at: usize) -> bool {
+        self.all.get(at).is_some_and(Client::is_library)
+    }
+
+    /// The table of a client.
+    pub(crate) fn table(&self, table: usize) -> &str {
+        &self.tables[table]
+    }
+}
+
+/// Keys that are set and never deleted, of a table.
+pub(crate) fn steady_keys(table: &str) -> impl Iterator<Item = Bytes> + '_ {
+    (0..KEYS).map(|number| key(table, Kind::Steady, number))
 }
 
 fn key(table: &str, kind: Kind, number: u64) -> Bytes {
-    let letter = match kind {
-        Kind::Text => 't',
-        Kind::Number => 'n',
-        Kind::Passing => 'p',
+    let text = match kind {
+        Kind::Text => format!("{table}:t{number}"),
+        Kind::Number => format!("{table}:n{number}"),
+        Kind::Passing => format!("{table}:p{number}"),
+        Kind::Steady => format!("{table}:s{number}"),
+        Kind::Left => format!("{{{table}:x{number}}}left"),
+        Kind::Right => format!("{{{table}:x{number}}}right"),
     };
-    format!("{table}:{letter}{number}").into_bytes().into()
-}
-
-/// What is put on the wire for a command.
-fn command(words: &[&[u8]]) -> Vec<u8> {
-    let mut out = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words {
-        out.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-        out.extend_from_slice(word);
-        out.extend_from_slice(b"\r\n");
-    }
-    out
+    text.into_bytes().into()
 }
 
 impl World {
@@ -180,23 +260,33 @@ impl World {
         if is_late {
             self.give_up(at);
         }
+        self.go_on_calling(at);
         let client = &self.clients.all[at];
         let has_work = client.left > 0 || client.sweep.is_some();
+        let is_calling = client.library.as_ref().is_some_and(Library::is_busy);
         if client.connection.is_none() {
-            if has_work {
+            if has_work || is_calling {
                 self.client_connects(at);
             }
-        } else if has_work && client.asked.len() < 2 && self.is_ready(at) {
+        } else if has_work
+            && !is_calling
+            && client.asked.len() < client.depth()
+            && self.is_ready(at)
+        {
             self.ask(at);
-        } else if self.is_calm && !has_work && client.asked.is_empty() {
+        } else if self.is_calm && !has_work && !client.is_busy() {
             return;
         }
         self.client_soon(at);
     }
 
     fn client_soon(&mut self, at: usize) {
-        let pause = if self.clients.all[at].sweep.is_some() {
+        let client = &self.clients.all[at];
+        let is_calling = client.library.as_ref().is_some_and(Library::is_busy);
+        let pause = if client.sweep.is_some() {
             10 * MILLISECOND
+        } else if is_calling {
+            self.clients.pause.min(20 * MILLISECOND)
         } else {
             self.clients.pause
         };
@@ -217,9 +307,10 @@ impl World {
         let nodes = self.machines.len();
         let bricks = self.shape.bricks as usize;
         let client = &mut self.clients.all[at];
-        client.node = client.random.index(nodes);
-        client.brick = client.random.index(bricks);
-        let (node, brick, port) = (client.node, client.brick, client.port);
+        let told = client.library.as_mut().and_then(Library::take_redirect);
+        let drawn = (client.random.index(nodes), client.random.index(bricks));
+        let (node, brick, port) = told.unwrap_or((drawn.0, drawn.1, client.port));
+        (client.node, client.brick) = (node, brick);
         let Some(process) = &self.machines[node].process else {
             return;
         };
@@ -265,153 +356,23 @@ impl World {
                 hello.extend(command(&[b"READONLY"]));
             }
         }
-        let count = 1 + usize::from(client.is_reader && !must_make);
-        for _ in 0..count {
+        let mut expected = vec![Expected::Greeting];
+        if client.is_reader && !must_make {
+            expected.push(Expected::Greeting);
+        }
+        if client.is_library() && !must_make {
+            hello.extend(command(&[b"REQUEST", b"NOW"]));
+            expected.push(Expected::Clock);
+        }
+        for expected in expected {
             client.asked.push_back(Asked {
-                operation: None,
+                expected,
                 since: self.now,
             });
         }
         if !hello.is_empty() {
             self.send_bytes(id, 0, hello);
         }
-    }
-
-    fn ask(&mut self, at: usize) {
-        let table = self.clients.all[at].table;
-        let name = self.clients.tables[table].clone();
-        let client = &mut self.clients.all[at];
-        let (kind, number, is_read) = match client.sweep {
-            Some(next) if next >= 3 * KEYS => {
-                client.sweep = None;
-                return;
-            }
-            Some(next) => {
-                client.sweep = Some(next + 1);
-                let kinds = [Kind::Text, Kind::Number, Kind::Passing];
-                (kinds[(next / KEYS) as usize], next % KEYS, true)
-            }
-            None => {
-                client.left -= 1;
-                let kind = match client.random.below(8) {
-                    0 => Kind::Passing,
-                    1..3 => Kind::Number,
-                    _ => Kind::Text,
-                };
-                let is_read = client.is_reader || client.random.one_in(3);
-                (kind, client.random.below(KEYS), is_read)
-            }
-        };
-        let key = key(&name, kind, number);
-        let dice = client.random.below(12);
-        let lives = 100 + client.random.below(2_000);
-        let (action, bytes) = if is_read {
-            (Action::Get, command(&[b"GET", &key]))
-        } else {
-            self.write(&key, kind, dice, lives)
-        };
-        let now = self.now;
-        let operation = self.clients.history.len();
-        let client = &self.clients.all[at];
-        let (node, brick, port) = (client.node, client.brick, client.port);
-        let way = if client.is_reader { ", reading" } else { "" };
-        let partition = self.partition_of(&name, &key);
-        self.tell(|| {
-            let key = key.escape_ascii();
-            format!(
-                "client {at} at node {node}/{brick} ({port:?}{way}): {key} ({partition}) {action}"
-            )
-        });
-        self.clients.history.push(Operation {
-            key,
-            client: at as u32,
-            action,
-            called: now,
-            returned: now,
-            outcome: Outcome::Unknown,
-        });
-        let client = &mut self.clients.all[at];
-        client.asked.push_back(Asked {
-            operation: Some(operation),
-            since: now,
-        });
-        if let Some(id) = client.connection {
-            self.send_bytes(id, 0, bytes);
-        }
-    }
-
-    /// Which partition has a key; for the story.
-    fn partition_of(&self, table: &str, key: &[u8]) -> String {
-        let catalog = self.judges.latest.as_ref().filter(|_| self.story.is_some());
-        let table = catalog.and_then(|it| it.table(table));
-        table.map_or_else(String::new, |it| it.map.locate(key).partition.to_string())
-    }
-
-    fn write(&mut self, key: &Bytes, kind: Kind, dice: u64, lives: u64) -> (Action, Vec<u8>) {
-        if dice == 0 {
-            return (Action::Delete, command(&[b"DEL", key]));
-        }
-        match kind {
-            Kind::Number => (Action::Increment(1), command(&[b"INCR", key])),
-            Kind::Passing => {
-                let value = self.clients.value();
-                let text = lives.to_string();
-                let bytes = command(&[b"SET", key, &value, b"PX", text.as_bytes()]);
-                self.note_passing(key, &value, lives);
-                (Action::Set(value), bytes)
-            }
-            Kind::Text => {
-                let value = self.clients.value();
-                let unknown = self.clients.appends.get(key).copied().unwrap_or(0);
-                match dice {
-                    1..3 if unknown < APPENDS_UNKNOWN_MAX => {
-                        let bytes = command(&[b"APPEND", key, &value]);
-                        (Action::Append(value), bytes)
-                    }
-                    3..5 => {
-                        let seen = self.last_seen(key);
-                        let bytes = match &seen {
-                            Some(seen) => command(&[b"SET", key, &value, b"IFEQ", seen]),
-                            None => command(&[b"SET", key, &value, b"NX"]),
-                        };
-                        let action = Action::CompareAndSet {
-                            expected: seen,
-                            value,
-                        };
-                        (action, bytes)
-                    }
-                    _ => {
-                        let bytes = command(&[b"SET", key, &value]);
-                        (Action::Set(value), bytes)
-                    }
-                }
-            }
-        }
-    }
-
-    /// What a key held when somebody looked last.
-    fn last_seen(&self, key: &Bytes) -> Option<Bytes> {
-        let mut history = self.clients.history.iter().rev().take(200);
-        history.find_map(|it| match (&it.action, &it.outcome) {
-            _ if it.key != *key => None,
-            (Action::Get, Outcome::Value(value)) => Some(value.clone()),
-            (Action::Set(value), Outcome::Done) => Some(Some(value.clone())),
-            _ => None,
-        })?
-    }
-
-    /// The value goes by itself: some time from when its life may end at the earliest, or is gone already.
-    fn note_passing(&mut self, key: &Bytes, value: &Bytes, lives: u64) {
-        let earliest = self.now + lives.saturating_sub(SKEW_MS + 1) * MILLISECOND;
-        self.clients.history.push(Operation {
-            key: key.clone(),
-            client: u32::MAX,
-            action: Action::Expire(value.clone()),
-            called: earliest,
-            returned: earliest,
-            outcome: Outcome::Unknown,
-        });
-        self.clients.passing.insert(value.clone(), lives);
     }
 
     /// A client has something to read.
@@ -444,44 +405,6 @@ impl World {
         self.clients.all[at].received.drain(..used);
     }
 
-    fn answer(&mut self, at: usize, asked: &Asked, reply: &Reply) {
-        let Some(index) = asked.operation else {
-            return self.answer_greeting(at, reply);
-        };
-        let now = self.now;
-        self.tell(|| format!("client {at} is told {reply}"));
-        let operation = &mut self.clients.history[index];
-        operation.returned = now;
-        operation.outcome = outcome(&operation.action, reply);
-        self.clients.served += u64::from(!matches!(reply, Reply::Error(_)));
-        if let (Action::Append(_), Outcome::Unknown) = (&operation.action, &operation.outcome) {
-            let key = operation.key.clone();
-            *self.clients.appends.entry(key).or_insert(0) += 1;
-        }
-        if let Reply::Error(line) = reply
-            && line.starts_with(b"MOVED")
-        {
-            self.leave(at);
-        }
-    }
-
-    fn answer_greeting(&mut self, at: usize, reply: &Reply) {
-        let table = self.clients.all[at].table;
-        if !self.clients.all[at].is_in_table {
-            let is_there = match reply {
-                Reply::Error(line) => line.windows(6).any(|it| it == b"exists"),
-                _ => true,
-            };
-            self.tell(|| format!("client {at} is told {reply}"));
-            self.clients.made[table] |= is_there;
-            return self.leave(at);
-        }
-        if let Reply::Error(_) = reply {
-            self.tell(|| format!("client {at} is told {reply}"));
-            self.leave(at);
-        }
-    }
-
     /// The client goes; what it asked for has an outcome that it does not know.
     fn leave(&mut self, at: usize) {
         self.forget_asked(at);
@@ -493,14 +416,11 @@ impl World {
 
     fn forget_asked(&mut self, at: usize) {
         for asked in std::mem::take(&mut self.clients.all[at].asked) {
-            if let Some(index) = asked.operation {
-                let operation = &self.clients.history[index];
-                if let Action::Append(_) = operation.action {
-                    let key = operation.key.clone();
-                    *self.clients.appends.entry(key).or_insert(0) += 1;
-                }
+            for index in asked.operations() {
+                self.clients.note_unknown(*index);
             }
         }
+        self.lose_call(at);
     }
 
     fn give_up(&mut self, at: usize) {
@@ -523,26 +443,5 @@ impl World {
             self.clients.all[at].received.clear();
         }
         self.client_soon(at);
-    }
-}
-
-/// What a reply says of an operation.
-fn outcome(action: &Action, reply: &Reply) -> Outcome {
-    match (action, reply) {
-        (_, Reply::Error(line)) => match fate(line) {
-            Fate::NotExecuted | Fate::Damaged => Outcome::Refused,
-            Fate::Unknown => Outcome::Unknown,
-            Fate::Refused if matches!(action, Action::Increment(_)) => Outcome::WrongValue,
-            Fate::Refused => Outcome::Refused,
-        },
-        (Action::Get, Reply::Bulk(value)) => Outcome::Value(Some(value.clone().into())),
-        (Action::Get, Reply::Nil) => Outcome::Value(None),
-        (Action::Set(_), Reply::Simple(_)) => Outcome::Done,
-        (Action::CompareAndSet { .. }, Reply::Simple(_)) => Outcome::Did(true),
-        (Action::CompareAndSet { .. }, Reply::Nil) => Outcome::Did(false),
-        (Action::Delete, Reply::Number(count)) => Outcome::Did(*count > 0),
-        (_, Reply::Number(number)) => Outcome::Number(*number),
-        // Nothing explains it: the judge will say so.
-        _ => Outcome::WrongValue,
     }
 }

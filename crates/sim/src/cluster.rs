@@ -2,20 +2,19 @@
 
 use crate::clock::{MICROSECOND, MILLISECOND};
 use crate::host::{SimHost, Wish};
-use crate::power::become_member;
+use crate::power::{Ending, become_member};
 use crate::process::{Inbound, Phase};
 use crate::shape::Harm;
 use crate::world::{What, World};
-use brickyard_control::message::{Join, Joined, ToLeader, ToNode};
+use brickyard_node::forming::kept;
 use brickyard_node::storage;
-use brickyard_node::{Common, Host as _, Member, Message, Report, Source, Target, Urgency};
+use brickyard_node::{Common, Ended, Founding, Member, Message, Report, Source, Target};
+use brickyard_routing::NodeId;
 use brickyard_store::ControlLogError;
+use brickyard_types::Incarnation;
 
 /// Ticks of the agreement in one lease, as in the server.
 const TICKS_A_LEASE: u32 = 30;
-
-/// How often a node asks to be taken in.
-const JOIN_REPEAT: u64 = 150 * MILLISECOND;
 
 impl World {
     /// Tells a node's member something, and does what comes of it.
@@ -38,6 +37,34 @@ impl World {
         self.grant_wishes(node);
         self.see_to_bricks(node);
         self.see_to_end(node);
+        self.go_on_draining(node);
+    }
+
+    /// A node that was told to stop does so when others have what it held.
+    fn go_on_draining(&mut self, node: usize) {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let (Some(draining), Phase::Member(member)) = (&mut process.draining, &mut process.phase)
+        else {
+            return;
+        };
+        let is_over = draining.poll(member, &mut process.common);
+        member.settle(&mut process.common);
+        self.grant_wishes(node);
+        if is_over {
+            self.stop_in_order(node);
+        }
+    }
+
+    /// The node ends as it was told to, if it holds nothing alone that goes with it.
+    pub(crate) fn stop_in_order(&mut self, node: usize) {
+        let process = self.machines[node].process.as_ref();
+        if process.is_none_or(|it| it.draining.is_none()) || !self.may_come_to(Harm::Memory, node) {
+            return;
+        }
+        self.end(node, Ending::Stop);
+        self.restart_soon(node, 3_000 * MILLISECOND);
     }
 
     /// A node that learns that its life is over ends.
@@ -179,36 +206,83 @@ impl World {
         let length = self.machines[node].clocks.true_length(span);
         self.after(length, What::Tick(node, life));
         self.member(node, |member, common| member.on_tick(common));
-        self.ask_to_join(node);
+        self.founding(node, |founding, common| founding.on_tick(common));
         if self.dies_here(node) {
             return;
         }
         self.connect(node);
     }
 
-    /// A node without a cluster asks members in turn, as `server::cluster::founding` does.
-    fn ask_to_join(&mut self, node: usize) {
-        let now = self.now;
+    /// Tells a node without a cluster something, and does what comes of it.
+    pub(crate) fn founding(
+        &mut self,
+        node: usize,
+        tell: impl FnOnce(&mut Founding, &mut Common<SimHost>),
+    ) {
+        let machine = &mut self.machines[node];
+        let now = machine.clocks.now(self.now);
+        let Some(process) = &mut machine.process else {
+            return;
+        };
+        let Phase::Founding(founding, _) = &mut process.phase else {
+            return;
+        };
+        process.common.host.now = now;
+        tell(founding, &mut process.common);
+        let ended = founding.take_ended();
+        self.grant_wishes(node);
+        if let Some(ended) = ended {
+            self.end_founding(node, ended);
+        }
+    }
+
+    fn end_founding(&mut self, node: usize, ended: Ended) {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        let Phase::Joining { asked, .. } = &mut process.phase else {
+        let registration = process.registration.clone();
+        let phase = std::mem::replace(&mut process.phase, Phase::Between);
+        let Phase::Founding(mut founding, stored) = phase else {
             return;
         };
-        if now - *asked < JOIN_REPEAT {
+        let made = match ended {
+            Ended::Found => self.found(node, &registration).map(|stored| {
+                kept::remove(&self.machines[node].disk);
+                let catalog = stored.catalog.as_ref();
+                let own = catalog.and_then(|it| it.node_by_key(&registration.key));
+                let me = own.map_or((NodeId(0), Incarnation(0)), |it| (it.id, it.incarnation));
+                (me, stored)
+            }),
+            Ended::Joined(cluster, registered) => {
+                let kept = founding.joined(cluster);
+                let machine = &mut self.machines[node];
+                let directory = machine.directory.clone();
+                let stored = kept::store(&machine.disk, &kept)
+                    .map_err(|error| error.to_string())
+                    .and_then(|()| match stored {
+                        Some(stored) => Ok(*stored),
+                        None => storage::joined(&directory).map_err(|error| error.to_string()),
+                    });
+                stored.map(|stored| ((registered.node, registered.incarnation), stored))
+            }
+        };
+        let Some(process) = &mut self.machines[node].process else {
             return;
+        };
+        let begun = made.and_then(|(me, stored)| {
+            process.common.host.me = Some(me);
+            become_member(process, me.0, stored)
+        });
+        match begun {
+            Ok(()) => {
+                self.tell(|| match ended {
+                    Ended::Found => format!("node {node} founds a cluster"),
+                    Ended::Joined(..) => format!("node {node} is taken into the cluster"),
+                });
+                self.member(node, |_, _| {});
+            }
+            Err(reason) => self.stop_process(node, &reason),
         }
-        *asked = now;
-        let join = Message::ToLeader(ToLeader::Join(Join {
-            cluster: None,
-            registration: process.registration.clone(),
-        }));
-        let host = &mut process.common.host;
-        let targets = host.connected();
-        if let Some(target) = targets.get(self.chance.index(targets.len())) {
-            host.reply(&Source::Dialed(target.clone()), &join, Urgency::Normal);
-        }
-        self.grant_wishes(node);
     }
 
     /// A node has a message.
@@ -219,51 +293,17 @@ impl World {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
+        if let Some(coverage) = &mut self.coverage {
+            coverage.look_at_message(&message, process);
+        }
         if let Phase::Member(_) = process.phase {
             return self.member(node, |member, common| {
                 member.on_message(source, message, common);
             });
         }
-        if let Message::ToNode(ToNode::Joined(joined)) = message {
-            self.on_joined(node, &joined);
-        }
-    }
-
-    fn on_joined(&mut self, node: usize, joined: &Joined) {
-        let directory = self.machines[node].directory.clone();
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        if joined.run != process.registration.run {
-            return;
-        }
-        let registered = match &joined.outcome {
-            Ok(registered) => *registered,
-            Err(refusal) => {
-                let what = format!("the cluster does not take node {node}: {refusal}");
-                return self.object(what);
-            }
-        };
-        let Phase::Joining { stored, .. } = &mut process.phase else {
-            return;
-        };
-        let stored = match stored.take() {
-            Some(stored) => Ok(*stored),
-            None => storage::joined(&directory),
-        };
-        let begun = stored
-            .map_err(|error| error.to_string())
-            .and_then(|stored| {
-                process.common.host.me = Some((registered.node, registered.incarnation));
-                become_member(process, registered.node, stored)
-            });
-        match begun {
-            Ok(()) => {
-                self.tell(|| format!("node {node} is taken into the cluster"));
-                self.member(node, |_, _| {});
-            }
-            Err(reason) => self.stop_process(node, &reason),
-        }
+        self.founding(node, |founding, common| {
+            founding.on_message(source.clone(), message, common);
+        });
     }
 
     /// A brick has come on: its member hears of it soon.

@@ -142,12 +142,28 @@ impl World {
                 dialed.failures = 0;
                 // What the other end has said meanwhile was for this connection.
                 self.deliver_again(id, 1);
+                self.welcome(node, target);
             }
             None => {
                 dialed.failures += 1;
                 self.connect(node);
             }
         }
+    }
+
+    /// Who answers says who it is, and of which cluster.
+    fn welcome(&mut self, node: usize, target: Target) {
+        let Some(other) = self.node_of(&target) else {
+            return;
+        };
+        let machine = &self.machines[other];
+        let key = machine.key;
+        let process = machine.process.as_ref();
+        let member = process.and_then(crate::process::Process::member);
+        let cluster = member.and_then(|it| Some(it.catalog()?.cluster()));
+        self.founding(node, |founding, common| {
+            founding.on_welcome(Source::Dialed(target), key, cluster, common);
+        });
     }
 
     /// A brick of a node wants a stream.
@@ -542,7 +558,7 @@ impl World {
         let host = &mut process.common.host;
         if end == 1 {
             host.arrived.remove(&id.0);
-            return;
+            return self.founding(node, |founding, _| founding.forget(&Source::Arrived(id.0)));
         }
         let found = host
             .dialed
@@ -557,6 +573,7 @@ impl World {
         if let Target::Node(other) = target {
             self.member(node, |member, _| member.on_lost(other));
         }
+        self.founding(node, |founding, _| founding.forget(&Source::Dialed(target)));
         self.connect(node);
     }
 

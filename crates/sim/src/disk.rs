@@ -218,6 +218,16 @@ impl State {
 }
 
 impl Inode {
+    /// What is written anew after a failed sync is to be written out again.
+    fn redeem(&mut self, start: usize, end: usize) {
+        if self.doomed.is_empty() {
+            return;
+        }
+        let doomed = std::mem::take(&mut self.doomed).into_iter();
+        let left = doomed.flat_map(|it| [(it.0, it.1.min(start)), (it.0.max(end), it.1)]);
+        self.doomed = left.filter(|(start, end)| start < end).collect();
+    }
+
     /// Of what was not synced all, nothing, or some sectors stay.
     fn tear(&mut self, random: &mut Random) {
         let odds = [0, 1, 2, 3, 4, 4][random.index(6)];
@@ -387,6 +397,7 @@ impl DiskFile for SimFile {
             inode.undo.push(Undo::Overwritten(start, old));
         }
         inode.bytes[start..start + count].copy_from_slice(&bytes[..count]);
+        inode.redeem(start, start + count);
         let grown = (inode.bytes.len() - before) as u64;
         state.used += grown;
         if is_dying {

@@ -19,6 +19,8 @@ mod kill_all;
 mod kill_at_effect;
 mod kill_leader;
 mod pause;
+mod planned_stop;
+mod planned_stop_of_all;
 mod power_cut;
 mod power_cut_all;
 mod rot;
@@ -58,7 +60,12 @@ pub(crate) const KINDS: &[Kind] = &[
     failing_sync::KIND,
     rot::KIND,
     drift::KIND,
+    planned_stop::KIND,
+    planned_stop_of_all::KIND,
 ];
+
+/// The place of the kind that nobody has to notice.
+pub(crate) const PLANNED_STOP: usize = KINDS.len() - 2;
 
 /// Has a kind act.
 pub(crate) fn act(world: &mut World, kind: usize, dice: u64, stage: u32) {

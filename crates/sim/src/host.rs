@@ -2,14 +2,17 @@
 //!
 //! In:  the clocks' readings, which connections there are, how far the bricks are. Out: [`Wish`]es, in order.
 
+use crate::disk::SimDisk;
 use crate::network::ConnectionId;
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
 use brickyard_metadata::Catalog;
+use brickyard_node::forming::{Kept, kept};
 use brickyard_node::{Host, HostPort, Message, Source, Target, ToBrick, Urgency};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{Incarnation, Instant, UnixMillis};
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::sync::Arc;
 
 /// Something that the member wants done.
@@ -53,11 +56,13 @@ pub(crate) struct SimHost {
     pub(crate) states: Vec<LoopState>,
     pub(crate) adopted: Vec<u64>,
     pub(crate) wishes: VecDeque<Wish>,
+    disk: SimDisk,
 }
 
 impl SimHost {
-    pub(crate) fn new(now: Instant, unix: UnixMillis) -> Self {
+    pub(crate) fn new(now: Instant, unix: UnixMillis, disk: SimDisk) -> Self {
         Self {
+            disk,
             now,
             unix,
             me: None,
@@ -123,6 +128,16 @@ impl Host for SimHost {
     fn connected(&self) -> Vec<Target> {
         let there = self.dialed.iter().filter(|(_, it)| it.connection.is_some());
         there.map(|(target, _)| target.clone()).collect()
+    }
+
+    fn add_seed(&mut self, address: &HostPort) {
+        let seed = Target::Seed(address.clone());
+        self.dialed.entry(seed).or_default();
+        self.wishes.push_back(Wish::Connect);
+    }
+
+    fn keep(&mut self, kept: &Kept) -> io::Result<()> {
+        kept::store(&self.disk, kept)
     }
 
     fn follow(&mut self, catalog: &Catalog, me: NodeId) {

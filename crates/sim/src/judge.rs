@@ -14,6 +14,8 @@ mod holders;
 mod leases;
 mod linearizable;
 mod primaries;
+mod scans;
+mod stalls;
 mod wanted;
 
 use crate::clock::{MILLISECOND, SECOND};
@@ -83,11 +85,20 @@ impl World {
     pub(crate) fn judge_catalog(&mut self, node: usize, catalog: &Arc<Catalog>) {
         let version = catalog.version();
         let former = self.judges.latest.clone();
+        if former
+            .as_ref()
+            .is_some_and(|it| it.cluster() != catalog.cluster())
+        {
+            return self.object(format!("node {node} is of another cluster than others are"));
+        }
         if former.as_ref().is_some_and(|it| it.version() >= version) {
             return;
         }
         self.tell_catalog(node, former.as_deref(), catalog);
         if let Some(former) = &former {
+            if let Some(coverage) = &mut self.coverage {
+                coverage.look_at_views(former, catalog);
+            }
             leases::judge(self, former, catalog);
             holders::judge_views(self, former, catalog);
         }
@@ -198,6 +209,8 @@ impl World {
         contents::judge(self);
         bounds::judge_end(self);
         expiry::judge(self);
+        scans::judge(self);
+        stalls::judge(self);
         linearizable::judge(self);
     }
 

@@ -25,6 +25,7 @@ mod clients;
 mod clock;
 mod cluster;
 mod connect;
+mod coverage;
 mod digest;
 mod disk;
 mod fault;
@@ -43,8 +44,9 @@ mod shrink;
 mod turn;
 mod world;
 
+pub use coverage::{Coverage, TABLES, Table};
 pub use plan::Plan;
-pub use run::{Outcome, plan_of, run, run_plan, tell};
+pub use run::{Outcome, cover, plan_of, run, run_plan, tell};
 pub use shrink::{Shrunk, shrink};
 
 #[cfg(test)]

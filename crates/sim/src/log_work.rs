@@ -314,6 +314,18 @@ impl LogWork {
         }
     }
 
+    /// The process ends in order: everything is written, and synced.
+    pub(crate) fn finish_all(&mut self, now: Nanos) {
+        while !self.appends.is_empty() {
+            self.finish_append(now);
+        }
+        self.finish_sync();
+        if !self.is_poisoned {
+            self.begin_sync(false);
+            self.finish_sync();
+        }
+    }
+
     /// The process is being killed in the middle of what it does: the last of it may get anywhere.
     pub(crate) fn die(&mut self, now: Nanos) {
         if self.is_appending {

@@ -1,7 +1,7 @@
 //! What is going to be done to a cluster: the part of a run that can be made shorter.
 
-use crate::clock::{MILLISECOND, Nanos};
-use crate::fault::KINDS;
+use crate::clock::{MILLISECOND, Nanos, SECOND};
+use crate::fault::{KINDS, PLANNED_STOP};
 use crate::random::Random;
 use crate::shape::Shape;
 use std::fmt;
@@ -47,11 +47,19 @@ impl Plan {
             })
             .collect();
         faults.sort_by_key(|it| it.at);
+        if random.one_in(20) {
+            faults = one_stop_after_the_other(&mut random);
+        }
         Self {
             faults,
             clients: 2 + random.below(4 + shape.nodes as u64) as u32,
             operations: random.between(20, 120) as u32,
         }
+    }
+
+    /// Whether nothing happens but that one node after the other is told to stop.
+    pub(crate) fn is_orderly(&self) -> bool {
+        self.faults.iter().all(|it| it.kind == PLANNED_STOP)
     }
 
     /// Without the faults of a range.
@@ -60,6 +68,17 @@ impl Plan {
         less.faults.drain(range);
         less
     }
+}
+
+/// As in a rolling restart: each has come back before the next one goes.
+fn one_stop_after_the_other(random: &mut Random) -> Vec<Planned> {
+    let count = random.between(1, 4);
+    let stops = (0..count).map(|number| Planned {
+        at: number * 12 * SECOND,
+        kind: PLANNED_STOP,
+        dice: random.next(),
+    });
+    stops.collect()
 }
 
 impl fmt::Display for Plan {

@@ -16,8 +16,9 @@ use brickyard_control::LoopState;
 use brickyard_metadata::{
     Addresses, Catalog, ClusterId, Genesis, Machine as MachineId, Registration, Roles, brick_name,
 };
+use brickyard_node::forming::kept;
 use brickyard_node::storage::{self, Stored};
-use brickyard_node::{Common, HostPort, LogWriter, Member, Target, recovery};
+use brickyard_node::{Common, Founding, Host as _, HostPort, LogWriter, Member, Target, recovery};
 use brickyard_routing::Seat;
 use brickyard_store::{self as store, BootNote};
 use brickyard_types::{BrickId, Durability, Instant, TableAttributes, UnixMillis};
@@ -25,6 +26,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::disk::SimDisk;
+
+/// How a process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// At once, in the middle of whatever it does.
+    Kill,
+    /// With its machine.
+    Power,
+    /// In order: what it has is written and synced.
+    Stop,
+}
 
 impl World {
     /// A node's process is started, if the machine is on.
@@ -57,6 +69,9 @@ impl World {
             self.tell(|| format!("node {node} cannot start: its boot note cannot be written"));
             return self.after(500 * MILLISECOND, What::Start(node));
         }
+        let Ok(kept) = kept::load(&machine.disk) else {
+            return self.object(format!("node {node} cannot read what it has promised"));
+        };
         let run = self.chance.next();
         let seed = self.chance.next();
         let registration = self.registration(node, run);
@@ -74,7 +89,7 @@ impl World {
         let machine = &self.machines[node];
         let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
         let common = Common {
-            host: SimHost::new(now, unix),
+            host: SimHost::new(now, unix, machine.disk.clone()),
             registration: registration.clone(),
             control: self.shape.control.clone(),
             consensus_seed: seed,
@@ -86,10 +101,7 @@ impl World {
         let me = me.map(|it| it.id);
         let mut process = Process {
             life,
-            phase: Phase::Joining {
-                stored: None,
-                asked: 0,
-            },
+            phase: Phase::Between,
             common,
             control: None,
             boot,
@@ -98,10 +110,12 @@ impl World {
             catalog: None,
             registration,
             seed,
+            draining: None,
         };
-        for other in (0..self.machines.len()).filter(|other| *other != node) {
-            let seed = Target::Seed(address(other));
-            process.common.host.dialed.insert(seed, <_>::default());
+        let others = (0..self.machines.len()).filter(|other| *other != node);
+        let seeds: Vec<HostPort> = others.map(address).collect();
+        for seed in &seeds {
+            process.common.host.add_seed(seed);
         }
         if let Some(me) = me {
             process.common.host.me = Some((me, brickyard_types::Incarnation(0)));
@@ -109,10 +123,10 @@ impl World {
         let begun = match (stored, me) {
             (Some(stored), Some(me)) => become_member(&mut process, me, stored),
             (stored, _) => {
-                process.phase = Phase::Joining {
-                    stored: stored.map(Box::new),
-                    asked: 0,
-                };
+                let expect = self.shape.expect;
+                let common = &mut process.common;
+                let founding = Founding::new(address(node), seeds, expect, kept, common);
+                process.phase = Phase::Founding(Box::new(founding), stored.map(Box::new));
                 Ok(())
             }
         };
@@ -137,11 +151,22 @@ impl World {
         let directory = self.machines[node].directory.clone();
         let stored = storage::open(&directory, boot.page_cache());
         let stored = stored.map_err(|error| error.to_string())?;
-        if stored.is_some() || node != 0 || !is_new {
+        let founds_alone = node == 0 && is_new && self.shape.expect == 0;
+        if stored.is_some() || !founds_alone {
             return Ok(stored);
         }
+        self.found(node, registration).map(Some)
+    }
+
+    /// A node founds a cluster, of which it is the only member.
+    pub(crate) fn found(
+        &mut self,
+        node: usize,
+        registration: &Registration,
+    ) -> Result<Stored<SimDisk>, String> {
+        let directory = self.machines[node].directory.clone();
         let catalog = Catalog::found(Genesis {
-            cluster: ClusterId(u128::from(self.seed) + 1),
+            cluster: ClusterId(u128::from(self.chance.next()) + 1),
             node: registration.clone(),
             // Made for one node; the run's own tables are made by clients.
             attributes: TableAttributes {
@@ -154,7 +179,7 @@ impl World {
         });
         let catalog = catalog.map_err(|refusal| refusal.to_string())?;
         let found = storage::found(&directory, &catalog);
-        Ok(Some(found.map_err(|error| error.to_string())?))
+        found.map_err(|error| error.to_string())
     }
 
     fn registration(&self, node: usize, run: u64) -> Registration {
@@ -259,6 +284,9 @@ impl World {
                     let report = &recovered.opened.report;
                     cuts.extend(report.torn.iter().map(ToString::to_string));
                     cuts.extend(report.damages.iter().map(ToString::to_string));
+                    if let Some(coverage) = &mut self.coverage {
+                        coverage.look_at_log(report, process.common.is_tail_sure);
+                    }
                     process.bricks.push(BrickSide {
                         brick: recovered.brick,
                         log: LogWork::new(recovered.opened),
@@ -309,27 +337,40 @@ impl World {
 
     /// The process dies, and in a power cut with it what was not synced.
     pub(crate) fn kill(&mut self, node: usize, is_power_cut: bool) {
+        let how = if is_power_cut {
+            Ending::Power
+        } else {
+            Ending::Kill
+        };
+        self.end(node, how);
+    }
+
+    /// The process ends.
+    pub(crate) fn end(&mut self, node: usize, how: Ending) {
         let now = self.now;
         let Some(mut process) = self.machines[node].process.take() else {
-            if is_power_cut {
+            if how == Ending::Power {
                 self.tell(|| format!("node {node}, which is down, loses its power"));
                 self.cut_power(node);
             }
             return;
         };
-        self.count(if is_power_cut { "power cuts" } else { "kills" });
-        self.tell(|| {
-            let how = if is_power_cut {
-                "loses its power"
-            } else {
-                "is killed"
-            };
-            format!("node {node} {how}")
-        });
+        let (counted, told) = match how {
+            Ending::Kill => ("kills", "is killed"),
+            Ending::Power => ("power cuts", "loses its power"),
+            Ending::Stop => ("stops", "stops"),
+        };
+        self.count(counted);
+        self.tell(|| format!("node {node} {told}"));
+        if let Some(coverage) = &mut self.coverage {
+            coverage.look_at_end(&process, how);
+        }
         let machine = &self.machines[node];
         for (side, disk) in process.bricks.iter_mut().zip(&machine.bricks) {
-            // In the middle of a write, or just before it.
-            if self.chance.one_in(2) {
+            if how == Ending::Stop {
+                side.log.finish_all(now);
+            } else if self.chance.one_in(2) {
+                // In the middle of a write, or just before it.
                 disk.die(self.chance.below(4));
                 side.log.die(now);
             }
@@ -339,12 +380,12 @@ impl World {
         for disk in machine.bricks.iter().chain([&machine.disk]) {
             disk.die(0);
         }
-        if is_power_cut {
+        if how == Ending::Power {
             self.cut_power(node);
         }
         let here = Place::Node(node);
         for id in self.network.at(here) {
-            self.lose_end(id, End { place: here, life }, is_power_cut);
+            self.lose_end(id, End { place: here, life }, how == Ending::Power);
         }
     }
 
@@ -432,7 +473,10 @@ impl World {
                 disk.fill(None);
                 disk.fail(false);
             }
-            if !machine.is_up() {
+            if machine.is_up() {
+                // Who was told to stop does.
+                self.stop_in_order(node);
+            } else {
                 self.restart_soon(node, SECOND / 2);
             }
         }

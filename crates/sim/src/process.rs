@@ -9,7 +9,7 @@ use brickyard_brick::{Brick, Direction, Forward, LinkId, Port};
 use brickyard_consensus::Persist;
 use brickyard_metadata::{Catalog, NodeKey, Registration};
 use brickyard_node::storage::{Directory, Stored};
-use brickyard_node::{Common, LogWriter, Member, ToBrick};
+use brickyard_node::{Common, Draining, Founding, LogWriter, Member, ToBrick};
 use brickyard_routing::Seat;
 use brickyard_store::BootNote;
 use brickyard_types::{BrickId, Instant};
@@ -47,11 +47,10 @@ pub(crate) struct ControlWork {
 
 /// What the process is to its cluster.
 pub(crate) enum Phase {
-    /// It asks to be taken in.
-    Joining {
-        stored: Option<Box<Stored<SimDisk>>>,
-        asked: u64,
-    },
+    /// It has no cluster: it finds one or founds one with others. With what its directory has of one.
+    Founding(Box<Founding>, Option<Box<Stored<SimDisk>>>),
+    /// Between that and the next.
+    Between,
     Member(Box<Member>),
 }
 
@@ -68,6 +67,8 @@ pub(crate) struct Process {
     pub(crate) catalog: Option<Arc<Catalog>>,
     pub(crate) registration: Registration,
     pub(crate) seed: u64,
+    /// It was told to stop, and hands over what others can take.
+    pub(crate) draining: Option<Draining>,
 }
 
 /// What waits for a brick's next turn.
@@ -116,7 +117,7 @@ impl Process {
     pub(crate) fn member(&self) -> Option<&Member> {
         match &self.phase {
             Phase::Member(member) => Some(member),
-            Phase::Joining { .. } => None,
+            Phase::Founding(..) | Phase::Between => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One run, from its seed to what came of it.
 
 use crate::clock::Nanos;
+use crate::coverage::Coverage;
 use crate::plan::Plan;
 use crate::shape::Shape;
 use crate::world::World;
@@ -43,6 +44,15 @@ pub fn run(seed: u64) -> Outcome {
 pub fn run_plan(seed: u64, plan: Plan) -> Outcome {
     let mut world = World::new(seed, plan, false);
     finish(&mut world)
+}
+
+/// Runs a seed and notes which transitions it comes through.
+#[must_use]
+pub fn cover(seed: u64) -> (Outcome, Coverage) {
+    let mut world = World::new(seed, plan_of(seed), false);
+    world.coverage = Some(Coverage::default());
+    let outcome = finish(&mut world);
+    (outcome, world.coverage.take().unwrap_or_default())
 }
 
 /// Runs a plan and tells everything that happened, line by line.

@@ -1,6 +1,6 @@
 //! What a seed's cluster looks like: nodes, bricks, tables, times.
 
-use crate::clock::{MILLISECOND, Nanos};
+use crate::clock::{MILLISECOND, Nanos, SECOND};
 use crate::random::Random;
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;
@@ -50,6 +50,10 @@ pub(crate) struct Shape {
     pub(crate) latency: Nanos,
     /// How long a sync takes, mostly.
     pub(crate) sync: Nanos,
+    /// The last node is started so much later than the others.
+    pub(crate) late_by: Nanos,
+    /// How many nodes found the cluster together; 0: the first does it by itself, at once.
+    pub(crate) expect: u32,
 }
 
 impl Shape {
@@ -62,6 +66,15 @@ impl Shape {
         let tables = (0..1 + random.index(2))
             .map(|at| table(at, nodes as u32 * bricks, is_all_fsync, &mut random))
             .collect();
+        let late_by = if random.one_in(6) {
+            random.between(1, 9) * SECOND
+        } else {
+            0
+        };
+        // Two clusters come about only where twice as many nodes are there.
+        let there = if late_by > 0 { nodes - 1 } else { nodes };
+        let expect = random.between(nodes as u64 / 2 + 1, there as u64 + 1) as u32;
+        let expect = if random.one_in(2) { expect } else { 0 };
         Self {
             nodes,
             bricks,
@@ -75,6 +88,8 @@ impl Shape {
             request_deadline: Duration::from_millis([1_500, 5_000][random.index(2)]),
             latency: MILLISECOND / [10, 5, 2, 1][random.index(4)],
             sync: MILLISECOND * [1, 2, 8][random.index(3)] / 2,
+            late_by,
+            expect,
         }
     }
 

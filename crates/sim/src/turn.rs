@@ -165,11 +165,10 @@ impl World {
     /// Receives what is there, from clients and from other bricks.
     fn receive(&mut self, node: usize, brick: usize) {
         let here = Place::Node(node);
-        let Some(side) = self.machines[node]
-            .process
-            .as_mut()
-            .and_then(|it| it.bricks.get_mut(brick))
-        else {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let Some(side) = process.bricks.get_mut(brick) else {
             return;
         };
         let readable: Vec<_> = side.readable.iter().copied().collect();
@@ -192,6 +191,11 @@ impl World {
                     for bytes in flow.arrived.drain(..) {
                         flow.bytes -= bytes.len();
                         input.extend_from_slice(&bytes);
+                    }
+                    if let (Some(coverage), Some(catalog)) = (&mut self.coverage, &process.catalog)
+                    {
+                        let bytes = input.clone();
+                        coverage.look_at_frames(&bytes, &side.brick, catalog);
                     }
                     side.brick.on_peer_received(link);
                 }

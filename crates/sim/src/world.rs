@@ -17,6 +17,7 @@
 use crate::agenda::Agenda;
 use crate::clients::Clients;
 use crate::clock::{Clocks, DRIFT_PPM_MAX, MILLISECOND, Nanos, SECOND, SKEW_MS};
+use crate::coverage::Coverage;
 use crate::digest::Digest;
 use crate::disk::SimDisk;
 use crate::fault;
@@ -119,7 +120,7 @@ pub(crate) struct World {
     /// Nodes that may lose what they acknowledged though nothing more happens to them, and since which life: their
     /// disks rot or fail. Until they have been restarted, and everything is whole again.
     pub(crate) at_risk: BTreeMap<usize, u64>,
-    /// Nodes whose logs may be damaged: a bit has turned over, or a sync has failed.
+    /// Nodes whose logs may be damaged: a bit has turned over.
     pub(crate) rotten: BTreeSet<usize>,
     pub(crate) is_calm: bool,
     pub(crate) calm_at: Nanos,
@@ -129,6 +130,8 @@ pub(crate) struct World {
     pub(crate) acting_dice: u64,
     /// What happened how often.
     pub(crate) counts: BTreeMap<&'static str, u64>,
+    /// Which transitions of the protocol this run comes through, if anybody asks.
+    pub(crate) coverage: Option<Coverage>,
 }
 
 impl World {
@@ -160,6 +163,7 @@ impl World {
             acting: 0,
             acting_dice: 0,
             counts: BTreeMap::new(),
+            coverage: None,
         };
         world.begin();
         world
@@ -168,12 +172,14 @@ impl World {
     fn begin(&mut self) {
         let shape = format!("{:?}", self.shape);
         self.tell(|| shape);
-        for at in 0..self.machines.len() {
-            let delay = self.chance.below(100 * MILLISECOND);
+        let last = self.machines.len() - 1;
+        for at in 0..=last {
+            let late = if at == last { self.shape.late_by } else { 0 };
+            let delay = self.chance.below(100 * MILLISECOND) + late;
             self.agenda.note(delay, What::Start(at));
         }
-        // A cluster has to be there before it can be hurt.
-        let begin = 2 * SECOND;
+        // What is founded by one node has to be there before it can be hurt.
+        let begin = if self.shape.expect > 0 { 0 } else { 2 * SECOND };
         for at in 0..self.plan.faults.len() {
             self.agenda
                 .note(begin + self.plan.faults[at].at, What::Strike(at));

@@ -5,7 +5,7 @@
 
 use crate::exit;
 use anyhow::Context as _;
-use brickyard_sim::{Outcome, Plan, plan_of, run as run_seed, shrink, tell};
+use brickyard_sim::{Coverage, Outcome, Plan, cover, plan_of, run as run_seed, shrink, tell};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -28,6 +28,7 @@ Examples:
   brickyard sim --seeds 1000            seeds 1 to 1000, on all processors
   brickyard sim --first 5000 --minutes 10   from seed 5000 on, for ten minutes
   brickyard sim --seed 44               one seed; if it fails, its story
+  brickyard sim --seeds 1000 --coverage     and which transitions of the protocol they came through
 
 A seed is a cluster, its clients and everything that goes wrong; two runs of one seed are the same. docs/simulator.md
 tells what is simulated and how to read a transcript. Exit code 4: something was wrong.";
@@ -51,6 +52,9 @@ pub(crate) struct Arguments {
     /// Begin no more seeds after so long, and do not stop before
     #[arg(long, value_name = "N", conflicts_with_all = ["seed", "seeds"])]
     minutes: Option<f64>,
+    /// Show which transitions of the protocol were come through, and which never
+    #[arg(long, conflicts_with_all = ["seed", "json"])]
+    coverage: bool,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -68,6 +72,8 @@ struct Report {
     requests_served: u64,
     /// Faults, and what else was counted.
     counts: BTreeMap<&'static str, u64>,
+    #[serde(skip)]
+    coverage: Coverage,
 }
 
 #[derive(Debug, Serialize)]
@@ -87,6 +93,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         println!("{}", serde_json::to_string(&report)?);
     } else {
         summarize(&report);
+    }
+    if arguments.coverage {
+        show_coverage(&report.coverage);
     }
     Ok(if report.failed.is_empty() {
         ExitCode::SUCCESS
@@ -136,12 +145,19 @@ fn many(arguments: &Arguments) -> anyhow::Result<Report> {
             if seed >= end || is_late || has_failed_enough() {
                 return;
             }
-            let outcome = run_seed(seed);
+            let (outcome, coverage) = if arguments.coverage {
+                cover(seed)
+            } else {
+                (run_seed(seed), Coverage::default())
+            };
             if let Some(violation) = &outcome.violation {
                 let first = violation.lines().next().unwrap_or_default().to_owned();
                 bar.suspend(|| eprintln!("seed {seed}: {first}"));
             }
-            lock(&report).add(outcome);
+            let mut report = lock(&report);
+            report.coverage.add(&coverage);
+            report.add(outcome);
+            drop(report);
             match limit {
                 Some(_) => bar.set_position(started.elapsed().as_secs()),
                 None => bar.inc(1),
@@ -221,6 +237,13 @@ fn tell_shortest(seed: u64) {
         shrunk.runs
     );
     println!("{}", shrunk.violation);
+}
+
+fn show_coverage(coverage: &Coverage) {
+    println!("\n{coverage}");
+    for (table, event, state) in coverage.unreached() {
+        println!("never: {table} {state}: {event}");
+    }
 }
 
 fn summarize(report: &Report) {

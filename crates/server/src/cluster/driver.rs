@@ -2,22 +2,23 @@
 //!
 //! In:  events of peers, orders of the control thread, reports of the disk, ticks. Out: see [`super`].
 
-use super::founding::{Ended, Founding};
 use super::loops::Loops;
 use super::outside::Outside;
 use super::view::{ClusterView, Standing};
 use super::writer::Writer;
-use super::{Common, Setup, Stored, kept, storage};
+use super::{Common, Setup, Stored, storage};
 use crate::clock;
 use crate::config::HostPort;
 use crate::control::{CatalogFile, Notices, ToLoop};
 use crate::peer::{Answer, Arrived, Event, Hello, Introduction, Kind, Peers, Refused, incoming};
 use brickyard_brick::{ControlRequest, Direction};
-use brickyard_control::message::{DrainAsk, ToLeader};
 use brickyard_metadata::{Catalog, Change};
-use brickyard_node::{Asker, First, Member, Report, Target, Urgency};
+use brickyard_node::forming::kept;
+use brickyard_node::{
+    Asker, Draining, Ended, First, Founding, Host as _, Member, Report, Source, Target,
+};
 use brickyard_routing::{NodeId, Seat};
-use brickyard_types::{Incarnation, Instant, TableAttributes};
+use brickyard_types::{Incarnation, TableAttributes};
 use std::collections::BTreeSet;
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::Duration;
@@ -29,9 +30,6 @@ const EVENTS_MAX: usize = 1024;
 
 /// Ticks of the agreement in one lease: an election takes 10 to 20, and a lease should outlast it.
 const TICKS_A_LEASE: u32 = 30;
-
-/// How often a node that is going to stop asks how far its emptying is, while a lease is renewed once.
-const DRAIN_ASKS: u32 = 6;
 
 /// Longest and shortest tick.
 const TICK_MAX: Duration = Duration::from_millis(50);
@@ -64,11 +62,6 @@ enum Phase {
     Failed,
 }
 
-struct Draining {
-    done: Option<oneshot::Sender<()>>,
-    asked: Option<Instant>,
-}
-
 /// See the module.
 pub(crate) struct Driver {
     common: Common,
@@ -79,7 +72,8 @@ pub(crate) struct Driver {
     notices: Arc<Notices>,
     first: Option<std_mpsc::SyncSender<Result<First, String>>>,
     view: watch::Sender<ClusterView>,
-    draining: Option<Draining>,
+    /// The node is going to stop; whom to tell when it has handed over what it can.
+    draining: Option<(Draining, oneshot::Sender<()>)>,
     attributes: TableAttributes,
     tick: Duration,
     seeds: Vec<HostPort>,
@@ -151,7 +145,7 @@ impl Driver {
             (stored, _) => {
                 let key = common.registration.key;
                 let seeds = seeds.clone();
-                let founding = Founding::new(key, address, seeds, expect, kept, &mut common);
+                let founding = Founding::new(address, seeds, expect, kept, &mut common);
                 Phase::Founding(founding, stored)
             }
         };
@@ -245,7 +239,7 @@ impl Driver {
             Ended::Joined(cluster, registered) => {
                 tracing::info!(%cluster, node = registered.node.0, "taken into the cluster");
                 let kept = founding.joined(cluster);
-                let kept = kept::store(&self.common.host.directory.disk, &kept);
+                let kept = self.common.host.keep(&kept);
                 let stored = kept.map_err(|error| error.to_string()).and_then(|()| {
                     let made = || storage::joined(&self.common.host.directory);
                     stored
@@ -292,11 +286,7 @@ impl Driver {
 
     fn on_order(&mut self, order: Order) {
         if let Order::Drain(done) = order {
-            self.common.drained = None;
-            self.draining = Some(Draining {
-                done: Some(done),
-                asked: None,
-            });
+            self.draining = Some((Draining::begin(&mut self.common), done));
             return;
         }
         let Phase::Member(member) = &mut self.phase else {
@@ -333,7 +323,7 @@ impl Driver {
             return self.on_arrived(arrived);
         }
         let member = match &mut self.phase {
-            Phase::Founding(founding, _) => return founding.on_event(event, &mut self.common),
+            Phase::Founding(founding, _) => return tell(founding, event, &mut self.common),
             Phase::Member(member) => member,
             Phase::Failed => return,
         };
@@ -416,39 +406,13 @@ impl Driver {
         }
     }
 
-    /// Asks the leader to hand over what is here, until that is done.
+    /// Hands over what is here, until that is done.
     fn go_on_draining(&mut self) {
-        let (Some(draining), Phase::Member(member)) = (&mut self.draining, &mut self.phase) else {
-            return;
-        };
-        let is_alone = member
-            .catalog()
-            .is_none_or(|catalog| catalog.nodes().len() < 2);
-        let is_leading = member.is_leading() && member.has_other_voters();
-        let is_empty = self
-            .common
-            .drained
-            .as_ref()
-            .is_some_and(|it| it.remaining == 0);
-        let Some(incarnation) = member.incarnation().filter(|_| !is_alone) else {
-            draining.done = None;
-            return;
-        };
-        if is_empty && !is_leading {
-            draining.done = None;
-            return;
-        }
-        let now = clock::now();
-        let is_due = draining
-            .asked
-            .is_none_or(|asked| now - asked >= self.common.control.renew / DRAIN_ASKS);
-        if draining.done.is_some() && is_due {
-            draining.asked = Some(now);
-            let ask = DrainAsk {
-                node: member.me(),
-                incarnation,
-            };
-            member.tell_leader(ToLeader::Drain(ask), Urgency::High, &mut self.common);
+        if let (Some((draining, _)), Phase::Member(member)) = (&mut self.draining, &mut self.phase)
+            && draining.poll(member, &mut self.common)
+        {
+            // Whoever waits for it hears that it is gone.
+            self.draining = None;
         }
     }
 
@@ -461,6 +425,26 @@ impl Driver {
         };
         let refusals = self.refusals.iter().cloned().collect();
         self.view.send_replace(ClusterView { standing, refusals });
+    }
+}
+
+/// Tells a node without a cluster what its connections say.
+fn tell(founding: &mut Founding, event: Event, common: &mut Common) {
+    match event {
+        Event::Welcomed(target, welcome) => {
+            let source = Source::Dialed(target);
+            founding.on_welcome(source, welcome.key, welcome.cluster, common);
+        }
+        Event::Refused(Target::Seed(address), Refused::Myself) => {
+            common.host.peers.drop_seed(&address);
+        }
+        Event::Refused(target, refused) => {
+            founding.complain(format!("{target:?} refuses this node: {refused}"));
+        }
+        Event::Received(source, message) => founding.on_message(source, message, common),
+        Event::Lost(target) => founding.forget(&Source::Dialed(target)),
+        Event::Left(id) => founding.forget(&Source::Arrived(id)),
+        Event::Arrived(_) | Event::Stream(_) | Event::NoStream(..) => {}
     }
 }
 

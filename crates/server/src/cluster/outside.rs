@@ -7,10 +7,12 @@ use crate::{clock, fatal};
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
 use brickyard_metadata::Catalog;
+use brickyard_node::forming::{Kept, kept};
 use brickyard_node::{Host, HostPort, Message, Source, Target, ToBrick, Urgency};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_store::BootNote;
 use brickyard_types::{Incarnation, Instant, UnixMillis};
+use std::io;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -50,6 +52,14 @@ impl Host for Outside {
 
     fn connected(&self) -> Vec<Target> {
         self.peers.connected()
+    }
+
+    fn add_seed(&mut self, address: &HostPort) {
+        self.peers.add_seed(address);
+    }
+
+    fn keep(&mut self, kept: &Kept) -> io::Result<()> {
+        kept::store(&self.directory.disk, kept)
     }
 
     fn follow(&mut self, catalog: &Catalog, me: NodeId) {

@@ -3,8 +3,9 @@
 use super::{Directory, directory_of};
 use crate::control::{CatalogError, CatalogFile};
 use brickyard_metadata::Catalog;
+use brickyard_node::forming::{Kept, kept};
 use brickyard_node::storage::{self, StorageError};
-use brickyard_store::{DataDir, OsDisk};
+use brickyard_store::{DataDir, Disk as _, OsDisk};
 
 /// Why a node cannot go on with what its directory has of the cluster.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +45,14 @@ pub(crate) fn open(directory: &DataDir) -> Result<Option<Stored>, ClusterError> 
         }
         None => Ok(None),
     }
+}
+
+/// What it has while it is of no cluster.
+pub(crate) fn load_kept(disk: &OsDisk) -> Result<Kept, ClusterError> {
+    kept::load(disk).map_err(|source| ClusterError::File {
+        file: disk.describe(kept::NAME),
+        source,
+    })
 }
 
 /// Makes the log of a cluster of one node, whose first state is `catalog`.

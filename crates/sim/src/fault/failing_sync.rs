@@ -26,7 +26,6 @@ fn act(world: &mut World, random: &mut Random, stage: u32) {
         world.tell(|| format!("syncs fail on node {node}"));
         let life = world.machines[node].life;
         world.at_risk.insert(node, life);
-        world.rotten.insert(node);
         again(world, random.between(50, 3_000) * MILLISECOND, 1);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::world::World;
 use brickyard_brick::Role;
+use brickyard_types::Medium;
 
 /// What is not as it should be; `None` if everything is.
 pub(super) fn missing(world: &World) -> Option<String> {
@@ -25,12 +26,13 @@ pub(super) fn missing(world: &World) -> Option<String> {
         let wanted = usize::from(table.attributes.replicas).min(nodes);
         for (partition, group) in table.partitions() {
             let have = group.in_sync().count();
-            // From a damaged log nothing is copied (docs/simulator.md, "What is known").
+            // What was in the damaged part of the one log there is, and not in memory, nobody can copy.
+            let is_in_memory = table.attributes.medium == Medium::Ram;
             let is_rotten = |seat| {
                 let found = world.seat_of(seat);
                 found.is_some_and(|(node, _)| world.rotten.contains(&node))
             };
-            if have < wanted && is_rotten(group.primary) {
+            if have == 1 && !is_in_memory && is_rotten(group.primary) {
                 continue;
             }
             if have != wanted || group.change.is_some() || !group.learners.is_empty() {

@@ -1,15 +1,15 @@
 //! A node without a cluster: it finds one and is taken in, or founds one with others.
 //!
-//! In:  who is met, what they say. Out: [`Ended`], once.
+//! In:  who is met, what they say, ticks. Out: [`Ended`], once.
+//!
+//! Not here: who promises what to whom (`forming`), making the cluster's log (`storage`), connections.
 
-use super::{Common, kept};
-use crate::clock;
-use crate::config::HostPort;
-use crate::peer::{Event, Refused};
+use crate::address::HostPort;
+use crate::forming::{Forming, Kept, Step, Word};
+use crate::host::{Common, Host, Source, Urgency};
+use crate::message::Message;
 use brickyard_control::message::{Join, Joined, ToLeader, ToNode};
 use brickyard_metadata::{ClusterId, NodeKey, Registered};
-use brickyard_node::forming::{Forming, Kept, Step, Word};
-use brickyard_node::{Message, Source, Target, Urgency};
 use brickyard_types::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,7 +25,7 @@ const HEARSAY_MAX: usize = 256;
 
 /// How it came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub enum Ended {
     /// This node founds the cluster.
     Found,
     /// It was taken in.
@@ -34,7 +34,7 @@ pub(crate) enum Ended {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Founding {
+pub struct Founding {
     me: NodeKey,
     forming: Forming,
     seeds: Vec<HostPort>,
@@ -52,46 +52,48 @@ pub(crate) struct Founding {
 }
 
 impl Founding {
-    pub(crate) fn new(
-        key: NodeKey,
+    /// A node that others reach at `address`, and that looks for a cluster at `seeds`; `expect`: how many found
+    /// one together, 0: this one founds none.
+    pub fn new<H: Host>(
         address: HostPort,
         seeds: Vec<HostPort>,
         expect: u32,
         kept: Kept,
-        common: &mut Common,
+        common: &mut Common<H>,
     ) -> Self {
         for seed in &seeds {
-            common.host.peers.add_seed(seed);
+            common.host.add_seed(seed);
         }
         let list: Vec<String> = seeds.iter().map(ToString::to_string).collect();
         tracing::info!(seeds = list.join(" "), expect, "looking for a cluster");
+        let me = common.registration.key;
         Self {
-            me: key,
-            forming: Forming::new(key, address, expect, kept),
+            me,
+            forming: Forming::new(me, address, expect, kept),
             seeds,
             met: BTreeMap::new(),
             members: Vec::new(),
             hearsay: BTreeSet::new(),
             next: 0,
             said: None,
-            reminded: clock::now(),
+            reminded: common.host.now(),
             refusals: BTreeSet::new(),
             ended: None,
         }
     }
 
     /// How it came out, once it has.
-    pub(crate) fn take_ended(&mut self) -> Option<Ended> {
+    pub fn take_ended(&mut self) -> Option<Ended> {
         self.ended.take()
     }
 
     /// What of it has to outlive the process once it was taken in.
-    pub(crate) fn joined(&mut self, cluster: ClusterId) -> Kept {
+    pub fn joined(&mut self, cluster: ClusterId) -> Kept {
         self.forming.set_joined(cluster)
     }
 
     /// What it waits for, in words.
-    pub(crate) fn waits_for(&self) -> String {
+    pub fn waits_for(&self) -> String {
         if self.members.is_empty() {
             format!(
                 "a cluster at the addresses in join, or enough nodes to found one: {} of {} others are there",
@@ -103,36 +105,29 @@ impl Founding {
         }
     }
 
-    pub(crate) fn on_event(&mut self, event: Event, common: &mut Common) {
-        match event {
-            Event::Welcomed(target, welcome) => {
-                let source = Source::Dialed(target);
-                if let Some(cluster) = welcome.cluster {
-                    self.on_cluster(source.clone(), cluster);
-                }
-                self.met.insert(welcome.key, source);
-            }
-            Event::Refused(Target::Seed(address), Refused::Myself) => {
-                common.host.peers.drop_seed(&address);
-            }
-            Event::Refused(target, refused) => {
-                let what = format!("{target:?} refuses this node: {refused}");
-                self.complain(what);
-            }
-            Event::Received(source, message) => self.on_message(source, message, common),
-            Event::Lost(target) => self.forget(&Source::Dialed(target)),
-            Event::Left(id) => self.forget(&Source::Arrived(id)),
-            Event::Arrived(_) | Event::Stream(_) | Event::NoStream(..) => {}
+    /// A connection that this node made is there, and the node at its other end says who it is.
+    pub fn on_welcome<H: Host>(
+        &mut self,
+        source: Source,
+        key: NodeKey,
+        cluster: Option<ClusterId>,
+        common: &mut Common<H>,
+    ) {
+        if let Some(cluster) = cluster {
+            self.on_cluster(source.clone(), cluster);
         }
+        self.met.insert(key, source);
         self.carry_out(common);
     }
 
-    fn forget(&mut self, source: &Source) {
+    /// A connection is gone.
+    pub fn forget(&mut self, source: &Source) {
         self.met.retain(|_, it| it != source);
         self.members.retain(|(it, _)| it != source);
     }
 
-    fn complain(&mut self, what: String) {
+    /// Tells the operator what stands in the way, once.
+    pub fn complain(&mut self, what: String) {
         if self.refusals.insert(what.clone()) {
             tracing::error!("{what}");
         }
@@ -155,7 +150,18 @@ impl Founding {
         }
     }
 
-    fn on_message(&mut self, source: Source, message: Message, common: &mut Common) {
+    /// A node says something.
+    pub fn on_message<H: Host>(
+        &mut self,
+        source: Source,
+        message: Message,
+        common: &mut Common<H>,
+    ) {
+        self.take(source, message, common);
+        self.carry_out(common);
+    }
+
+    fn take<H: Host>(&mut self, source: Source, message: Message, common: &mut Common<H>) {
         match message {
             Message::Forming(word) => {
                 if let Word::Status(status) = &word {
@@ -168,16 +174,16 @@ impl Founding {
                     self.hear_of(&status.knows, common);
                     if matches!(source, Source::Arrived(_)) {
                         let own = Message::Forming(Word::Status(self.forming.status()));
-                        common.host.peers.reply(&source, &own, Urgency::Normal);
+                        common.host.reply(&source, &own, Urgency::Normal);
                     }
                     self.met.insert(status.key, source);
                 }
-                self.forming.on_word(clock::now(), word);
+                self.forming.on_word(common.host.now(), word);
             }
             Message::ToNode(ToNode::Joined(joined)) => self.on_joined(joined, common),
             Message::ToNode(ToNode::NotLeader(it)) => {
                 if let Some((host, port)) = it.address {
-                    common.host.peers.add_seed(&HostPort { host, port });
+                    common.host.add_seed(&HostPort { host, port });
                 }
             }
             // Raft's before the first catalog come again.
@@ -185,7 +191,7 @@ impl Founding {
         }
     }
 
-    fn on_joined(&mut self, joined: Joined, common: &Common) {
+    fn on_joined<H>(&mut self, joined: Joined, common: &Common<H>) {
         if joined.run != common.registration.run {
             return;
         }
@@ -197,7 +203,7 @@ impl Founding {
         }
     }
 
-    fn hear_of(&mut self, knows: &[(NodeKey, String, u16)], common: &mut Common) {
+    fn hear_of<H: Host>(&mut self, knows: &[(NodeKey, String, u16)], common: &mut Common<H>) {
         for (key, host, port) in knows {
             let address = HostPort {
                 host: host.clone(),
@@ -205,13 +211,14 @@ impl Founding {
             };
             let is_new = *key != self.me && !self.met.contains_key(key) && *port != 0;
             if is_new && self.hearsay.len() < HEARSAY_MAX && self.hearsay.insert(address.clone()) {
-                common.host.peers.add_seed(&address);
+                common.host.add_seed(&address);
             }
         }
     }
 
-    pub(crate) fn on_tick(&mut self, common: &mut Common) {
-        let now = clock::now();
+    /// Time went on.
+    pub fn on_tick<H: Host>(&mut self, common: &mut Common<H>) {
+        let now = common.host.now();
         if self.said.is_some_and(|said| now - said < REPEAT) {
             return;
         }
@@ -233,23 +240,22 @@ impl Founding {
                 registration: common.registration.clone(),
             };
             let join = Message::ToLeader(ToLeader::Join(join));
-            common.host.peers.reply(source, &join, Urgency::Normal);
+            common.host.reply(source, &join, Urgency::Normal);
         }
         let status = Message::Forming(Word::Status(self.forming.status()));
-        for target in common.host.peers.connected() {
+        for target in common.host.connected() {
             common
                 .host
-                .peers
                 .reply(&Source::Dialed(target), &status, Urgency::Normal);
         }
         self.carry_out(common);
     }
 
-    fn carry_out(&mut self, common: &mut Common) {
+    fn carry_out<H: Host>(&mut self, common: &mut Common<H>) {
         for step in self.forming.take_steps() {
             match step {
                 Step::Keep(kept) => {
-                    if let Err(error) = kept::store(&common.host.directory.disk, &kept) {
+                    if let Err(error) = common.host.keep(&kept) {
                         // What is not stored must not be said: nothing that follows is done.
                         tracing::error!(%error, "a promise to other nodes cannot be stored");
                         return;
@@ -259,7 +265,6 @@ impl Founding {
                     if let Some(source) = self.met.get(&key) {
                         common
                             .host
-                            .peers
                             .reply(source, &Message::Forming(word), Urgency::Normal);
                     }
                 }

@@ -1,0 +1,53 @@
+//! A node that is going to stop hands over what others can take: its partitions, and then the lead.
+//!
+//! In:  how the node stands. Out: questions to the leader; whether nothing is left to be handed over.
+
+use crate::host::{Common, Host, Urgency};
+use crate::member::Member;
+use brickyard_control::message::{DrainAsk, ToLeader};
+use brickyard_types::Instant;
+
+/// How often it is asked how far that is, while a lease is renewed once.
+const ASKS: u32 = 6;
+
+/// See the module. Begun when the node is told to stop.
+#[derive(Debug)]
+pub struct Draining {
+    asked: Option<Instant>,
+}
+
+impl Draining {
+    /// From now on the node wants to be rid of what it holds.
+    pub fn begin<H: Host>(common: &mut Common<H>) -> Self {
+        common.drained = None;
+        Self { asked: None }
+    }
+
+    /// Whether the node may stop now without anybody having to wait for a lease to run out. If not, the leader is
+    /// asked; [`Member::settle`] it next, and ask again after everything that happens.
+    pub fn poll<H: Host>(&mut self, member: &mut Member, common: &mut Common<H>) -> bool {
+        let is_alone = member
+            .catalog()
+            .is_none_or(|catalog| catalog.nodes().len() < 2);
+        let is_leading = member.is_leading() && member.has_other_voters();
+        let drained = common.drained.as_ref();
+        let is_empty = drained.is_some_and(|it| it.remaining == 0);
+        let Some(incarnation) = member.incarnation().filter(|_| !is_alone) else {
+            return true;
+        };
+        if is_empty && !is_leading {
+            return true;
+        }
+        let now = common.host.now();
+        let pause = common.control.renew / ASKS;
+        if self.asked.is_none_or(|asked| now - asked >= pause) {
+            self.asked = Some(now);
+            let ask = DrainAsk {
+                node: member.me(),
+                incarnation,
+            };
+            member.tell_leader(ToLeader::Drain(ask), Urgency::High, common);
+        }
+        false
+    }
+}

@@ -1,0 +1,78 @@
+//! Messages of the control plane, by how the node that takes them stands.
+
+use super::{Coverage, Table};
+use crate::process::{Phase, Process};
+use brickyard_control::message::{ToLeader, ToNode};
+use brickyard_node::Message;
+
+pub(super) const TABLE: Table = Table {
+    name: "message to",
+    events: &[
+        "agreement",
+        "Lease",
+        "Heard, answer",
+        "Report",
+        "Promote",
+        "Evict",
+        "Drain",
+        "Change",
+        "Join",
+        "Grant",
+        "Superseded",
+        "Heard, question",
+        "Report wanted",
+        "Drained",
+        "Changed",
+        "Joined",
+        "NotLeader",
+        "forming",
+    ],
+    states: &[
+        "leader",
+        "member",
+        "logs unread",
+        "told to stop",
+        "no cluster",
+    ],
+};
+
+impl Coverage {
+    /// A node is about to take a message.
+    pub(crate) fn look_at_message(&mut self, message: &Message, process: &Process) {
+        let state = match &process.phase {
+            Phase::Member(member) if member.is_leading() => "leader",
+            Phase::Member(_) if process.draining.is_some() => "told to stop",
+            Phase::Member(_) if process.bricks.is_empty() => "logs unread",
+            Phase::Member(_) => "member",
+            _ => "no cluster",
+        };
+        self.hit(&TABLE, event_of(message), state);
+    }
+}
+
+const fn event_of(message: &Message) -> &'static str {
+    match message {
+        Message::Raft(_) => "agreement",
+        Message::ToLeader(message) => match message {
+            ToLeader::Lease(_) => "Lease",
+            ToLeader::Heard(_) => "Heard, answer",
+            ToLeader::Report(_) => "Report",
+            ToLeader::Promote(_) => "Promote",
+            ToLeader::Evict(_) => "Evict",
+            ToLeader::Drain(_) => "Drain",
+            ToLeader::Change(_) => "Change",
+            ToLeader::Join(_) => "Join",
+        },
+        Message::ToNode(message) => match message {
+            ToNode::Grant(_) => "Grant",
+            ToNode::Superseded(_) => "Superseded",
+            ToNode::Heard(_) => "Heard, question",
+            ToNode::Report(_) => "Report wanted",
+            ToNode::Drained(_) => "Drained",
+            ToNode::Changed(_) => "Changed",
+            ToNode::Joined(_) => "Joined",
+            ToNode::NotLeader(_) => "NotLeader",
+        },
+        Message::Forming(_) => "forming",
+    }
+}

@@ -1,0 +1,109 @@
+//! Frames of the streams between bricks, by what the receiver is to their partition.
+
+use super::{Coverage, Table};
+use brickyard_brick::{Brick, Role};
+use brickyard_metadata::Catalog;
+use brickyard_replication::frame::{Frame, Reason, frame_len};
+use brickyard_types::{PartitionId, record};
+
+pub(super) const TABLE: Table = Table {
+    name: "frame to",
+    events: &[
+        "Begin, backup",
+        "Begin, learner",
+        "Records",
+        "Turn with commits",
+        "CopyStart, full",
+        "CopyStart, difference",
+        "Copy",
+        "CopyEnd",
+        "Claim",
+        "CopyDone",
+        "Join",
+        "Refuse: old view",
+        "Refuse: new view",
+        "Refuse: not a member",
+        "Refuse: gap",
+        "Refuse: behind",
+        "Refuse: damage",
+        "Refuse: log",
+    ],
+    states: &[
+        "primary",
+        "primary, view changes",
+        "backup",
+        "backup, view changes",
+        "learner",
+        "stopped",
+        "none",
+    ],
+};
+
+impl Coverage {
+    /// A brick is about to take these bytes of a peer.
+    pub(crate) fn look_at_frames(&mut self, mut bytes: &[u8], brick: &Brick, catalog: &Catalog) {
+        while let Ok(Some(len)) = frame_len(bytes) {
+            let Some((frame, rest)) = bytes.split_at_checked(len) else {
+                return;
+            };
+            bytes = rest;
+            let Ok(frame) = Frame::decode(frame) else {
+                return;
+            };
+            if let Some((event, partition)) = event_of(&frame) {
+                self.hit(&TABLE, event, state_of(brick, catalog, partition));
+            }
+        }
+    }
+}
+
+fn event_of(frame: &Frame<'_>) -> Option<(&'static str, PartitionId)> {
+    Some(match frame {
+        Frame::Begin(begin) if begin.is_learner => ("Begin, learner", begin.partition),
+        Frame::Begin(begin) => ("Begin, backup", begin.partition),
+        Frame::Records(records) => {
+            let first = record::decode(records).ok()?;
+            ("Records", first.header.partition)
+        }
+        Frame::Turn { commits, .. } => {
+            let (partition, _) = commits.iter().next()?;
+            ("Turn with commits", partition)
+        }
+        Frame::CopyStart(start) if start.is_full => ("CopyStart, full", start.partition),
+        Frame::CopyStart(start) => ("CopyStart, difference", start.partition),
+        Frame::Copy { partition, .. } => ("Copy", *partition),
+        Frame::CopyEnd { partition, .. } => ("CopyEnd", *partition),
+        Frame::Claim { partition, .. } => ("Claim", *partition),
+        Frame::CopyDone { partition, .. } => ("CopyDone", *partition),
+        Frame::Join { partition, .. } => ("Join", *partition),
+        Frame::Refuse(refuse) => (name(refuse.reason), refuse.partition),
+        Frame::Message(_) | Frame::Ping | Frame::Pong | Frame::Vote { .. } => return None,
+    })
+}
+
+const fn name(reason: Reason) -> &'static str {
+    match reason {
+        Reason::OldView => "Refuse: old view",
+        Reason::NewView => "Refuse: new view",
+        Reason::NotMember => "Refuse: not a member",
+        Reason::Gap => "Refuse: gap",
+        Reason::Behind => "Refuse: behind",
+        Reason::Damage => "Refuse: damage",
+        Reason::Log => "Refuse: log",
+    }
+}
+
+fn state_of(brick: &Brick, catalog: &Catalog, partition: PartitionId) -> &'static str {
+    let role = brick.standings().find(|it| it.partition == partition);
+    let mut groups = catalog.tables().filter_map(|it| it.map.group(partition));
+    let changes = groups.next().is_some_and(|group| group.change.is_some());
+    match role.map(|it| it.role) {
+        Some(Role::Primary) if changes => "primary, view changes",
+        Some(Role::Primary) => "primary",
+        Some(Role::Backup) if changes => "backup, view changes",
+        Some(Role::Backup) => "backup",
+        Some(Role::Learner) => "learner",
+        Some(Role::Stopped) => "stopped",
+        Some(Role::None) | None => "none",
+    }
+}

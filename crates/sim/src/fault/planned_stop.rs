@@ -1,0 +1,32 @@
+//! A node is told to stop, as by SIGTERM: it hands over first, and goes when that is done or takes too long.
+
+use super::{Kind, again};
+use crate::clock::SECOND;
+use crate::random::Random;
+use crate::world::World;
+use brickyard_node::Draining;
+
+pub(super) const KIND: Kind = Kind {
+    name: "planned stop",
+    weight: 5,
+    act,
+};
+
+/// Half of the server's `stop_timeout`: by then it stops without having handed over.
+const PATIENCE: u64 = 5 * SECOND;
+
+fn act(world: &mut World, random: &mut Random, stage: u32) {
+    let node = random.index(world.machines.len());
+    if stage > 0 {
+        return world.stop_in_order(node);
+    }
+    let Some(process) = &mut world.machines[node].process else {
+        return;
+    };
+    if process.bricks.is_empty() || process.draining.is_some() {
+        return;
+    }
+    process.draining = Some(Draining::begin(&mut process.common));
+    world.tell(|| format!("node {node} is told to stop"));
+    again(world, PATIENCE, 1);
+}

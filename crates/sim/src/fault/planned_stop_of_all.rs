@@ -1,0 +1,33 @@
+//! All nodes are told to stop, as when a cluster is shut down: none has anybody to hand over to for long.
+
+use super::{Kind, again};
+use crate::clock::SECOND;
+use crate::random::Random;
+use crate::shape::Harm;
+use crate::world::World;
+use brickyard_node::Draining;
+
+pub(super) const KIND: Kind = Kind {
+    name: "planned stop of all",
+    weight: 1,
+    act,
+};
+
+fn act(world: &mut World, _random: &mut Random, stage: u32) {
+    if stage > 0 {
+        for node in 0..world.machines.len() {
+            world.stop_in_order(node);
+        }
+        return;
+    }
+    if world.shape.loses(Harm::Memory) {
+        return;
+    }
+    world.tell(|| "all nodes are told to stop".to_owned());
+    for machine in &mut world.machines {
+        if let Some(process) = machine.process.as_mut().filter(|it| !it.bricks.is_empty()) {
+            process.draining = Some(Draining::begin(&mut process.common));
+        }
+    }
+    again(world, 5 * SECOND, 1);
+}
