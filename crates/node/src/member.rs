@@ -36,9 +36,9 @@ const READING_MAX: Duration = Duration::from_millis(1);
 pub struct First {
     /// Which node this is.
     pub node: NodeId,
-    /// 0: not registered in this life yet.
+    /// This life.
     pub incarnation: Incarnation,
-    /// As it is now.
+    /// It names this life.
     pub catalog: Arc<Catalog>,
 }
 
@@ -187,17 +187,17 @@ impl Member {
         }
     }
 
-    /// What bricks can be made with, as soon as they can.
+    /// What bricks can be made with, once the catalog has this very life. What a node finds of the catalog when it
+    /// starts may be older than its logs: it knew more when it wrote them than it had stored as agreed. Whatever
+    /// they hold was decided before this life was registered, so that there is no record of a table or a view
+    /// that this catalog does not have. Read by an older one, records of a table that is not in it would be
+    /// passed over, and nobody would go on from them (PROTOCOL rule 9).
     #[must_use]
     pub fn first(&self) -> Option<First> {
-        let catalog = self.catalog.as_ref()?;
-        catalog.node(self.me)?;
-        // Alone it registers in no time, and the bricks begin with a catalog that names their life.
-        let is_alone = catalog.nodes().len() == 1;
-        (self.incarnation.is_some() || !is_alone).then(|| First {
+        Some(First {
             node: self.me,
-            incarnation: self.incarnation.unwrap_or_default(),
-            catalog: Arc::clone(catalog),
+            incarnation: self.incarnation?,
+            catalog: Arc::clone(self.catalog.as_ref()?),
         })
     }
 
@@ -660,3 +660,7 @@ pub(crate) fn table_of(
         .tables()
         .find(|table| table.map.group(partition).is_some())
 }
+
+#[cfg(test)]
+#[path = "member_test.rs"]
+mod member_test;
