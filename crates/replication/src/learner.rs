@@ -64,11 +64,9 @@ impl<P> Replicator<P> {
             put_cut(host, it, start.first.1);
             it.log.settled_mark = it.log.mark;
         } else if !catch_up(host, it, start, runs) {
-            let partition = it.id;
-            let (cut, committed) = (start.cut, it.log.committed);
-            let what = format!("a copy would cut at {cut} what is committed up to {committed}");
-            self.requests.push_back(Request::Report { partition, what });
-            self.leave(slot, Reason::Damage);
+            // It answers an earlier claim: the primary took this learner off its list and on again meanwhile, and
+            // more has been copied since. It is asked anew.
+            self.leave(slot, Reason::Gap);
             return Ok(());
         }
         it.log.lineage = it.place.lineage;

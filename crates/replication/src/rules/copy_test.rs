@@ -375,7 +375,51 @@ fn a_learner_never_cuts_what_it_knows_to_be_committed() {
     assert_eq!(cluster.brick(1).committed(P), 2);
     assert_eq!(cluster.brick(1).host.cut, []);
     cluster.flush(1);
-    assert!(matches!(cluster.asked(1)[..], [Request::Report { .. }]));
+    let refused = |frame: &Frame<'_>| matches!(frame, Frame::Refuse(_));
+    let wire = cluster.wires.len() - 1;
+    assert!(cluster.under_way(wire).1.iter().any(refused));
+}
+
+/// A learner that is taken off the list and on again in one view is asked twice what it has: the answer to the
+/// first question does not pass for one to the second.
+#[test]
+fn an_old_claim_does_not_undo_what_was_copied_since() {
+    let (without, with) = (group(1, 0, &[], &[]), group(1, 0, &[], &[1]));
+    let mut cluster = Cluster::started(2, &[P], &without);
+    cluster.brick(0).put(P, "a", "old").unwrap();
+    cluster.run();
+    let ask = |cluster: &mut Cluster| {
+        cluster.brick(0).adopt(P, &without);
+        cluster.brick(0).adopt(P, &with);
+        cluster.flush(0);
+    };
+    cluster.adopt(P, &with);
+    cluster.flush(0);
+    cluster.answer();
+    ask(&mut cluster);
+    ask(&mut cluster);
+    let wire = cluster.wires.len() - 1;
+    while !cluster.wires[wire].down.is_empty() {
+        cluster.deliver_down(wire).unwrap();
+    }
+    cluster.flush(1);
+    // The first claim is answered, and everything is copied.
+    cluster.deliver_up(wire).unwrap();
+    cluster.flush(0);
+    let held: Vec<_> = cluster.wires[wire].up.drain(..).collect();
+    assert!(!held.is_empty(), "the second claim is under way");
+    cluster.run();
+    assert_eq!(cluster.brick(1).committed(P), 2);
+    assert_eq!(cluster.asked(0), [promotion(1)]);
+    // It is asked a third time, and the second claim comes.
+    ask(&mut cluster);
+    cluster.wires[wire].up.extend(held);
+    cluster.run();
+    cluster.pass(Duration::from_secs(1));
+    cluster.run();
+    assert_eq!(cluster.brick(1).committed(P), 2);
+    assert_eq!(cluster.asked(1), []);
+    assert!(cluster.asked(0).contains(&promotion(1)));
 }
 
 #[test]
