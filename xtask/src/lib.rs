@@ -9,6 +9,7 @@
 
 pub mod arrows;
 mod finding;
+pub mod hunts;
 pub mod rust_source;
 pub mod tidy;
 mod tree;

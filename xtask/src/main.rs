@@ -1,12 +1,13 @@
-//! `cargo xtask tidy | arrows | lengths`: the checks, by hand.
+//! `cargo xtask tidy | arrows | lengths`: the checks, by hand; `hunts` writes what they found into docs/sabotage.md.
 
-use std::{path::Path, process::ExitCode};
-use xtask::{Finding, Tree, arrows, tidy};
+use std::{fs, io, path::Path, process::ExitCode};
+use xtask::{Finding, Tree, arrows, hunts, tidy};
 
 const USAGE: &str = "usage: cargo xtask <check>
   tidy     house rules of the source: sans-IO rooms, module doors, dead files, strangers, unsafe
   arrows   dependencies between rooms point one way
-  lengths  files that have grown long (a report, never a failure)";
+  lengths  files that have grown long (a report, never a failure)
+  hunts    puts what hunts for deliberate bugs print (standard input) into docs/sabotage.md";
 
 fn main() -> ExitCode {
     let check = std::env::args().nth(1).unwrap_or_default();
@@ -27,11 +28,24 @@ fn main() -> ExitCode {
             }
             ExitCode::SUCCESS
         }
+        "hunts" => match write_hunts(&root.join("docs/sabotage.md")) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("cannot write docs/sabotage.md: {error}");
+                ExitCode::FAILURE
+            }
+        },
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
         }
     }
+}
+
+fn write_hunts(page: &Path) -> io::Result<()> {
+    let lines = io::read_to_string(io::stdin())?;
+    let text = fs::read_to_string(page)?;
+    fs::write(page, hunts::update(&text, &lines))
 }
 
 fn verdict(findings: &[Finding]) -> ExitCode {

@@ -52,3 +52,7 @@ pub use shrink::{Shrunk, shrink};
 #[cfg(test)]
 #[path = "sim_test.rs"]
 mod sim_test;
+
+#[cfg(all(test, feature = "sabotage"))]
+#[path = "sabotage_test.rs"]
+mod sabotage_test;

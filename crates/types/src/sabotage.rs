@@ -1,7 +1,7 @@
 //! Deliberate bugs, by which the judges are judged: for tests only.
 //!
 //! In:  a test says which bug is on in its thread ([`with`]). Out: whether one is ([`is`]), at the very line that
-//! keeps the rule which the bug breaks.
+//! keeps the rule which the bug breaks. A room says what its judges find ([`Judges`]), and has that proved.
 //!
 //! Invariants:
 //! - Without the feature `sabotage`, which no manifest turns on, [`is`] is the constant `false`: what it guards
@@ -220,80 +220,15 @@ pub const fn is(_: Bug) -> bool {
 }
 
 #[cfg(feature = "sabotage")]
+pub use hunts::Judges;
+#[cfg(feature = "sabotage")]
 pub use switch::{Hunt, hunt, is, with};
 
 #[cfg(feature = "sabotage")]
-mod switch {
-    use super::Bug;
-    use std::cell::Cell;
-    use std::ops::Range;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-
-    thread_local! {
-        static ON: Cell<Option<Bug>> = const { Cell::new(None) };
-        static REACHED: Cell<u64> = const { Cell::new(0) };
-    }
-
-    /// Whether this bug is on in this thread.
-    #[inline]
-    #[must_use]
-    pub fn is(bug: Bug) -> bool {
-        let is_on = ON.get() == Some(bug);
-        if is_on {
-            REACHED.set(REACHED.get() + 1);
-        }
-        is_on
-    }
-
-    /// Does something with a bug on, also if that panics.
-    pub fn with<R>(bug: Bug, work: impl FnOnce() -> R) -> R {
-        struct Off(Option<Bug>);
-        impl Drop for Off {
-            fn drop(&mut self) {
-                ON.set(self.0);
-            }
-        }
-        let _off = Off(ON.replace(Some(bug)));
-        REACHED.set(0);
-        work()
-    }
-
-    /// How a hunt for a bug has ended.
-    #[derive(Clone, Debug, Default)]
-    pub struct Hunt {
-        /// How many schedules it took; `None`: no judge objected.
-        pub seeds: Option<u64>,
-        /// What the judge said.
-        pub objection: String,
-        /// How often the code came to the bug.
-        pub reached: u64,
-    }
-
-    /// A bug to which so many schedules did not come is another room's.
-    const UNREACHED_MAX: u64 = 20;
-
-    /// Runs schedules with a bug on until one panics.
-    pub fn hunt(bug: Bug, seeds: Range<u64>, schedule: impl Fn(u64)) -> Hunt {
-        let mut hunt = Hunt::default();
-        for (seed, count) in seeds.zip(1..) {
-            let run = AssertUnwindSafe(|| with(bug, || schedule(seed)));
-            let outcome = catch_unwind(run);
-            hunt.reached += REACHED.get();
-            let is_elsewhere = hunt.reached == 0 && count >= UNREACHED_MAX;
-            if is_elsewhere {
-                break;
-            }
-            if let Err(panic) = outcome {
-                let text = panic.downcast_ref::<String>().cloned();
-                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).into()));
-                hunt.seeds = Some(count);
-                hunt.objection = text.unwrap_or_default();
-                break;
-            }
-        }
-        hunt
-    }
-}
+#[path = "sabotage/testing/hunts.rs"]
+mod hunts;
+#[cfg(feature = "sabotage")]
+mod switch;
 
 #[cfg(test)]
 #[path = "sabotage_test.rs"]
