@@ -10,6 +10,7 @@ fn storm() -> Faults {
         slow_tick: 9,
         part: 80,
         crash: 60,
+        pause: 100,
         change: 40,
         transfer: 200,
         spoil: 0,

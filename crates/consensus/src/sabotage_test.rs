@@ -6,8 +6,8 @@ use brickyard_types::sabotage::{Bug, Judges};
 const JUDGES: Judges<'_> = Judges {
     room: "consensus",
     quick: &[Bug::RaftToldUnstored],
-    slow: &[],
-    seeds_max: 100,
+    slow: &[Bug::RaftRoundUnasked],
+    seeds_max: 300,
 };
 
 fn schedule(seed: u64) {

@@ -6,6 +6,9 @@ use super::{Disk, Random};
 use crate::{Change, Consensus, Output, Recovered};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Longer than any election takes.
+const PAUSE_MAX: u64 = 120;
+
 /// How often things go wrong: once in so many times; 0: never.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
@@ -16,6 +19,8 @@ pub(crate) struct Faults {
     pub(crate) slow_tick: u64,
     pub(crate) part: u64,
     pub(crate) crash: u64,
+    /// A process stops for a while, and goes on as if nothing had been.
+    pub(crate) pause: u64,
     pub(crate) change: u64,
     pub(crate) transfer: u64,
     /// Messages whose bytes are changed; nothing is expected any more then but that nobody falls over.
@@ -32,6 +37,8 @@ pub(crate) struct Network {
     pub(crate) time: u64,
     /// Ordered pairs that cannot reach one another.
     parted: BTreeSet<(u64, u64)>,
+    /// Who is stopped, and until when.
+    paused: BTreeMap<u64, u64>,
     /// What was applied anywhere.
     pub(crate) committed: BTreeMap<u64, (u64, Vec<u8>)>,
     /// The state after it.
@@ -66,6 +73,7 @@ impl Network {
             sent: 0,
             time: 0,
             parted: BTreeSet::new(),
+            paused: BTreeMap::new(),
             committed: BTreeMap::new(),
             states: BTreeMap::new(),
             leaders: BTreeMap::new(),
@@ -128,6 +136,7 @@ impl Network {
     pub(crate) fn heal(&mut self) {
         self.faults = Faults::default();
         self.parted.clear();
+        self.paused.clear();
         let down = self.nodes.values_mut();
         for node in down.filter(|node| node.consensus.is_none()) {
             node.start();
@@ -171,7 +180,8 @@ impl Network {
 
     fn leading(&self) -> Vec<u64> {
         let leading = self.nodes.values().filter(|node| node.is_leader());
-        leading.map(|node| node.id).collect()
+        let ids = leading.map(|node| node.id);
+        ids.filter(|id| !self.paused.contains_key(id)).collect()
     }
 
     fn summary(&self) -> Vec<String> {
@@ -183,15 +193,25 @@ impl Network {
     fn step(&mut self) {
         self.time += 1;
         self.misbehave();
+        self.go_on();
         while let Some(entry) = self.packets.first_entry() {
             if entry.key().0 > self.time {
                 break;
             }
-            let (to, from, message) = entry.remove();
-            self.deliver(to, from, &message);
+            let ((_, number), (to, from, message)) = entry.remove_entry();
+            match self.paused.get(&to) {
+                Some(until) => {
+                    let late = (*until, number);
+                    self.packets.insert(late, (to, from, message));
+                }
+                None => self.deliver(to, from, &message),
+            }
         }
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
         for id in ids {
+            if self.paused.contains_key(&id) {
+                continue;
+            }
             self.store(id);
             if self.random.once_in(self.faults.slow_tick) {
                 continue;
@@ -214,6 +234,7 @@ impl Network {
         let Faults {
             part,
             crash,
+            pause,
             change,
             transfer,
             ..
@@ -244,6 +265,11 @@ impl Network {
                 self.drain(id);
             }
         }
+        if self.random.once_in(pause) {
+            let id = self.random.pick(&ids).unwrap();
+            let length = 1 + self.random.below(PAUSE_MAX);
+            self.paused.entry(id).or_insert(self.time + length);
+        }
         let leader = self.random.pick(&self.leading());
         if let Some(leader) = leader.filter(|_| self.random.once_in(change)) {
             let id = self.random.pick(&ids).unwrap();
@@ -263,15 +289,34 @@ impl Network {
         }
     }
 
+    /// Whoever was stopped goes on; one that led may ask something before it hears what has come meanwhile.
+    fn go_on(&mut self) {
+        let time = self.time;
+        let due: Vec<u64> = self
+            .paused
+            .extract_if(.., |_, until| *until <= time)
+            .map(|it| it.0)
+            .collect();
+        for id in due {
+            if self.nodes[&id].is_leader() && self.random.once_in(2) {
+                self.ask_quorum_of(id);
+            }
+        }
+    }
+
     fn ask_quorum(&mut self) {
-        let token = self.rounds.len() as u64;
-        let led = self.leaders.last_key_value().map_or(0, |(term, _)| *term);
         let leading = self.leading();
         if let Some(id) = self.random.pick(&leading) {
-            self.rounds.insert(token, led);
-            self.consensus(id).confirm_quorum(token);
-            self.drain(id);
+            self.ask_quorum_of(id);
         }
+    }
+
+    fn ask_quorum_of(&mut self, id: u64) {
+        let token = self.rounds.len() as u64;
+        let led = self.leaders.last_key_value().map_or(0, |(term, _)| *term);
+        self.rounds.insert(token, led);
+        self.consensus(id).confirm_quorum(token);
+        self.drain(id);
     }
 
     fn deliver(&mut self, to: u64, from: u64, message: &[u8]) {
