@@ -9,9 +9,12 @@ const JUDGES: Judges<'_> = Judges {
         Bug::FailedSyncIgnored,
         Bug::FailedAppendStays,
         Bug::DirectoryUnsynced,
+        Bug::ReadUnchecked,
+        Bug::HeaderDamageContained,
+        Bug::RenamedUnsynced,
     ],
-    slow: &[],
-    seeds_max: 300,
+    slow: &[Bug::TornTailCutUnsynced],
+    seeds_max: 1_000,
 };
 
 fn schedule(seed: u64) {
