@@ -69,6 +69,7 @@ fn is_heavy(spec: &Spec, arguments: usize) -> bool {
                 | CommandId::Flushall
                 | CommandId::Flushdb
                 | CommandId::TableDigest
+                | CommandId::TableExport
                 | CommandId::Exec
                 | CommandId::Info
                 | CommandId::Command

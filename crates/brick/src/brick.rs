@@ -38,7 +38,10 @@ use crate::slowlog::{SlowCommand, Slowlog};
 use crate::staging::Staging;
 use crate::stall::Stalls;
 use crate::watch::Absences;
-use crate::{batch::Parsed, session::Pending};
+use crate::{
+    batch::Parsed,
+    session::{Exports, Pending},
+};
 use brickyard_command::CommandId;
 use brickyard_metadata::Catalog;
 use brickyard_routing::{Member, Seat};
@@ -103,6 +106,8 @@ pub struct Brick {
     /// Checkpoints of this brick's log that are under way, and who waits for them.
     pub(crate) checkpoints: BTreeMap<u64, Origin>,
     pub(crate) cleaner: Cleaner,
+    /// Partitions that are being read as they were.
+    pub(crate) exports: Exports,
     /// A batch is being executed.
     pub(crate) is_running: bool,
     /// Connections that may be over when it is done.
@@ -203,6 +208,7 @@ impl Brick {
             pending_next: 1,
             checkpoints: BTreeMap::new(),
             cleaner: Cleaner::default(),
+            exports: Exports::default(),
             is_running: false,
             ending: Vec::new(),
             batch: Vec::new(),
@@ -570,6 +576,7 @@ impl Brick {
         self.waiting.retain(|waiting| *waiting != id);
         self.queued.retain(|queued| *queued != id);
         self.listed.retain(|listed| *listed != id);
+        self.end_export(id);
         Some(id)
     }
 

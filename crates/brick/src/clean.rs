@@ -182,7 +182,7 @@ impl Brick {
     /// Begins with the segment whose cleaning pays most, if there is one; `dead_only`: if nothing of it is live.
     fn begin_cleaning(&mut self, dead_only: bool) {
         let is_walked = self.core.catch_ups.needs_log() && !sabotage::is(Bug::CleanedWhileCopied);
-        if self.is_stopping || is_walked {
+        if self.is_stopping || is_walked || self.exports.need_log() {
             return;
         }
         // A segment with operations that have not committed is not ready.
@@ -344,6 +344,9 @@ impl Brick {
 
     /// Removes the segment that was emptied, once what was in it is safe elsewhere.
     pub(crate) fn on_clean_synced(&mut self) {
+        if self.exports.need_log() {
+            return;
+        }
         let frontier = self.core.log.frontier();
         let upto = if sabotage::is(Bug::CleanedBeforeSync) {
             frontier.appended

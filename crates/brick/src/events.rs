@@ -13,6 +13,7 @@ use crate::log::KeyRef;
 use crate::output::{Gate, Lost, Opens};
 use crate::replica::SYNC_TOKEN;
 use crate::segments::Chunk;
+use crate::session::is_of_export;
 use crate::settings::Settings;
 use crate::view::{ColdWanted, Detour, PendingClear};
 use crate::watch::Version;
@@ -296,6 +297,9 @@ impl Brick {
     }
 
     fn on_read(&mut self, token: u64, value: Result<&[u8], String>) {
+        if is_of_export(token) {
+            return self.on_export_read(token, value);
+        }
         let Some((reading, position, waiting)) =
             self.core.cold.on_read(token, value.as_ref().ok().copied())
         else {
@@ -485,6 +489,7 @@ impl Brick {
             self.commands_at_sweep = commands;
             self.last_sweep = self.core.now;
             self.close_idle();
+            self.end_idle_exports();
             self.core.expire_requests();
             self.publish();
         }

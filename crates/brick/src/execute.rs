@@ -265,6 +265,7 @@ const fn is_whole_table(id: CommandId) -> bool {
             | CommandId::TableAlter
             | CommandId::TableDigest
             | CommandId::TableDrop
+            | CommandId::TableExport
             | CommandId::Auth
             | CommandId::Hello
             | CommandId::Shutdown

@@ -5,12 +5,13 @@
 //!
 //! The files: `login` (HELLO, AUTH, SELECT, RESET), `client` (CLIENT), `whole` (DBSIZE, KEYS, SCAN,
 //! RANDOMKEY, FLUSHDB: every brick's share), `transact` (MULTI, EXEC, WATCH), `tables` (TABLE),
-//! `cluster`, `config`, `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
+//! `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `cluster`, `config`, `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
 mod client;
 mod cluster;
 mod config;
 mod digest;
+mod export;
 mod info;
 mod inspect;
 mod login;
@@ -19,6 +20,7 @@ mod tables;
 mod transact;
 mod whole;
 
+pub(crate) use export::{Exports, is_of_export};
 pub(crate) use login::enter_user;
 
 use crate::brick::Brick;

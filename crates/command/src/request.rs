@@ -25,7 +25,7 @@ pub use scan::ScanArgs;
 pub use server::{
     FlushMode, LatencyCommand, ShutdownArgs, SlowlogCommand, WaitArgs, parse_bgsave, parse_flush,
 };
-pub use table::{DigestCursor, TableCommand, TableOptions};
+pub use table::{DigestCursor, ExportPiece, TableCommand, TableOptions};
 
 use crate::error::ErrorReply;
 

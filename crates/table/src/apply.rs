@@ -154,6 +154,7 @@ impl Table {
         if header.op() >= op {
             return None;
         }
+        self.preserve(partition, hash, reference, header);
         let replaced = self.uncount(partition, reference, header);
         self.partitions[partition.index()]
             .index
@@ -220,6 +221,7 @@ impl Table {
         let mut wants_timer = change.expiry.is_some_and(Expiry::has_timer);
         let applied = match found {
             Some((place, (reference, before))) => {
+                self.preserve(partition, hash, reference, before);
                 if before.has_expiry() {
                     let armed = record::expiry(self.arena.at(reference));
                     if let Some(expiry) = &mut change.expiry
@@ -351,6 +353,7 @@ impl Table {
         let header = record::header(bytes);
         let hash = self.hasher.hash(self.layout.key(header, bytes));
         let place = self.find_reference(partition, hash, reference)?;
+        self.preserve(partition, hash, reference, header);
         let replaced = self.uncount(partition, reference, header);
         self.partitions[partition.index()]
             .index

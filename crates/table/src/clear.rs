@@ -36,6 +36,7 @@ impl Table {
                 ..Partition::default()
             };
             let share = std::mem::replace(share, cleared);
+            self.snapshots.spoil(partition);
             self.bury(share);
         } else {
             // Replay may bring an old clear after newer records.
@@ -50,6 +51,7 @@ impl Table {
     pub fn drop_partition(&mut self, partition: LocalPartition) {
         let share = std::mem::take(&mut self.partitions[partition.index()]);
         self.free_partitions.push(partition);
+        self.snapshots.spoil(partition);
         self.bury(share);
     }
 

@@ -7,7 +7,7 @@
 //!
 //! The parts, from the outside in; what stands in one line uses what stands below it:
 //! ```text
-//! table: reads    apply: writes    cold  scan  clear  evict  due  compact  measure
+//! table: reads    apply: writes    cold  scan  snapshot  clear  evict  due  compact  measure
 //!   index     one a partition, hash -> reference   (in lines of the shapes in bucket, from pool)
 //!   arena     reference -> bytes                   (in chunks; record says what they mean,
 //!                                                   holes which of them are free)
@@ -49,6 +49,7 @@ mod prefetch;
 mod record;
 mod scan;
 mod segments;
+mod snapshot;
 mod table;
 
 pub use apply::{Applied, Put, Replaced};
@@ -59,4 +60,5 @@ pub use full::Full;
 pub use hash::{KeyHash, key_hash};
 pub use leftovers::Leftovers;
 pub use scan::ScanPosition;
+pub use snapshot::{SnapshotId, Spoilt};
 pub use table::{Config, Found, LocalPartition, Table, Value};

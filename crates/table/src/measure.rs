@@ -6,13 +6,19 @@ use crate::arena::ADDRESSABLE_BYTES;
 use crate::hash::KeyHash;
 use crate::record::State;
 use crate::table::{LocalPartition, Table};
-use brickyard_types::{SegmentId, UnixMillis};
+use brickyard_types::{Op, SegmentId, UnixMillis};
 
 impl Table {
     /// How many keys a partition has.
     #[must_use]
     pub fn len(&self, partition: LocalPartition) -> usize {
         self.partitions[partition.index()].keys as usize
+    }
+
+    /// The highest op that was ever put into a partition.
+    #[must_use]
+    pub fn op_max(&self, partition: LocalPartition) -> Op {
+        self.partitions[partition.index()].op_max
     }
 
     /// Whether a partition has no keys.

@@ -7,7 +7,7 @@
 //!
 //! Not here: writes (`apply`), values that are in the log alone (`cold`), counts and sizes
 //! (`measure`), scans (`scan`), compaction (`compact`), clearing (`clear`), eviction (`evict`),
-//! expiry (`due`); each is another `impl Table`.
+//! expiry (`due`), snapshots (`snapshot`); each is another `impl Table`.
 
 use crate::apply::Replaced;
 use crate::arena::{Arena, RecordRef};
@@ -18,6 +18,7 @@ use crate::leftovers::Leftovers;
 use crate::pool::Pool;
 use crate::record::{self, Header, Layout, State};
 use crate::segments::Segments;
+use crate::snapshot::Snapshots;
 use brickyard_types::{Medium, Op, Position, UnixMillis};
 
 /// What a table is, as far as its memory is concerned; fixed for its life.
@@ -131,6 +132,7 @@ pub struct Table {
     pub(crate) leftovers: Leftovers,
     /// What was counted out of them and not polled yet.
     pub(crate) replaced: Vec<Replaced>,
+    pub(crate) snapshots: Snapshots,
     /// Sums over all partitions.
     pub(crate) keys: usize,
     pub(crate) tombstones: usize,
@@ -174,6 +176,7 @@ impl Table {
             buried: Vec::new(),
             replaced: Vec::new(),
             leftovers: Leftovers::default(),
+            snapshots: Snapshots::default(),
             keys: 0,
             tombstones: 0,
             expiring: 0,

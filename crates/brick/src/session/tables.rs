@@ -30,12 +30,13 @@ impl Brick {
             TableCommand::Create(name, _)
             | TableCommand::Alter(name, _)
             | TableCommand::Digest { name, .. }
+            | TableCommand::Export { name, .. }
             | TableCommand::Drop(name)
             | TableCommand::Recover { name, .. }
                 if !rights(name).admin =>
             {
                 return Err(ErrorReply::new(format!(
-                    "NOPERM making, altering, digesting, recovering and dropping table '{name}' needs the right admin on it"
+                    "NOPERM making, altering, digesting, exporting, recovering and dropping table '{name}' needs the right admin on it"
                 )));
             }
             TableCommand::Describe(name) if rights(name) == Rights::default() => {
@@ -47,6 +48,11 @@ impl Brick {
             TableCommand::List => self.list_tables(id),
             TableCommand::Describe(name) => return self.describe_table(id, name),
             TableCommand::Digest { name, from } => return self.digest_table(id, name, *from),
+            TableCommand::Export {
+                name,
+                partition,
+                piece,
+            } => return self.export(id, name, PartitionId(*partition), *piece),
             TableCommand::Use(name) => {
                 let database = name
                     .parse()

@@ -24,6 +24,15 @@ pub enum TableCommand<'a> {
     },
     /// Remove a table and its keys; the name was given twice.
     Drop(&'a str),
+    /// A partition as it is now, a piece at a time.
+    Export {
+        /// The table.
+        name: &'a str,
+        /// The partition.
+        partition: u32,
+        /// Which piece.
+        piece: ExportPiece,
+    },
     /// The subcommands.
     Help,
     /// The names of the tables.
@@ -88,6 +97,7 @@ impl<'a> TableCommand<'a> {
                 from: DigestCursor::parse(args)?,
             },
             CommandId::TableDrop => Self::Drop(confirmed_name(args)?),
+            CommandId::TableExport => export(args)?,
             CommandId::TableHelp => Self::Help,
             CommandId::TableList => Self::List,
             CommandId::TableRecover => recovery(args)?,
@@ -95,6 +105,15 @@ impl<'a> TableCommand<'a> {
             _ => panic!("{id:?} is no subcommand of TABLE"),
         })
     }
+}
+
+/// What `TABLE EXPORT` is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportPiece {
+    /// The first piece of the partition as it is now; of records up to this op without their values.
+    First(Option<u64>),
+    /// The piece after the one that this connection had last.
+    Next,
 }
 
 /// Where `TABLE DIGEST` goes on; `0`, or two numbers with a dash between them.
@@ -134,6 +153,31 @@ impl fmt::Display for DigestCursor {
 fn name(args: Args<'_>) -> Result<&str, ErrorReply> {
     std::str::from_utf8(args.at(2)).map_err(|_| {
         ErrorReply::constant("ERR the table's name is not text; use letters and digits")
+    })
+}
+
+fn export(args: Args<'_>) -> Result<TableCommand<'_>, ErrorReply> {
+    const WRONG: ErrorReply = ErrorReply::constant(
+        "ERR TABLE EXPORT takes a table's name, a partition's number, and then nothing or AFTER op for the first piece \
+         and NEXT for each further one",
+    );
+    let number = |at: usize| std::str::from_utf8(args.at(at)).ok()?.parse::<u64>().ok();
+    let partition = number(3).and_then(|it| u32::try_from(it).ok());
+    let piece = match args.len() {
+        4 => Some(ExportPiece::First(None)),
+        5 if args.at(4).eq_ignore_ascii_case(b"next") => Some(ExportPiece::Next),
+        6 if args.at(4).eq_ignore_ascii_case(b"after") => {
+            number(5).map(|op| ExportPiece::First(Some(op)))
+        }
+        _ => None,
+    };
+    let (Some(partition), Some(piece)) = (partition, piece) else {
+        return Err(WRONG);
+    };
+    Ok(TableCommand::Export {
+        name: name(args)?,
+        partition,
+        piece,
     })
 }
 

@@ -285,6 +285,8 @@ pub enum CommandId {
     TableDigest,
     /// `TABLE DROP`
     TableDrop,
+    /// `TABLE EXPORT`
+    TableExport,
     /// `TABLE HELP`
     TableHelp,
     /// `TABLE LIST`

@@ -172,6 +172,31 @@ pub(super) const COMMANDS: &[Spec] = &[
             Argument::string("name").token("CONFIRM"),
         ]),
         Spec::new(
+            CommandId::TableExport,
+            "table|export",
+            -4,
+            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
+            0,
+        )
+        .docs(
+            "Returns a partition as it was when the first piece was asked for, a piece at a time, while writes go on.",
+            "0.1.0",
+            Group::Server,
+            "O(1) for each piece, O(N) for the N keys of the partition",
+        )
+        .arguments(&[
+            Argument::string("name"),
+            Argument::integer("partition"),
+            Argument::one_of(
+                "piece",
+                &[
+                    Argument::word("next", "NEXT"),
+                    Argument::integer("op").token("AFTER"),
+                ],
+            )
+            .optional(),
+        ]),
+        Spec::new(
             CommandId::TableHelp,
             "table|help",
             2,

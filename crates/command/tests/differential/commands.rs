@@ -12,7 +12,7 @@ use brickyard_wire::{Protocol, Reply, ReplyDecoder, ReplyLimits, ReplyStep, Valu
 use std::path::PathBuf;
 
 /// Commands and subcommands that Redis 7.0 lacks.
-const NEWER: [&str; 14] = [
+const NEWER: [&str; 15] = [
     "client|no-touch",
     "client|setinfo",
     "cluster|watch",
@@ -24,6 +24,7 @@ const NEWER: [&str; 14] = [
     "table|describe",
     "table|digest",
     "table|drop",
+    "table|export",
     "table|help",
     "table|list",
     "table|recover",
