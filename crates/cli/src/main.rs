@@ -6,6 +6,7 @@
 //! Each subcommand is a file in `cmd` with `Arguments` (what it takes) and `run` (what it does).
 //! Not here: the server itself (`brickyard-server`), load generation (`brickyard-bench`).
 
+mod backup;
 mod cmd;
 mod dev;
 mod exit;
@@ -52,6 +53,8 @@ enum Command {
     Dump(cmd::dump::Arguments),
     /// List, create, describe, change or drop tables.
     Table(cmd::table::Arguments),
+    /// Back tables up while they are used; verify, list and restore backups.
+    Backup(cmd::backup::Arguments),
     /// Measure a server: throughput, latency percentiles, refusals.
     Bench(cmd::bench::Arguments),
     /// Make nodes fail under load, and judge what clients saw.
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Load(arguments) => cmd::load::run(&arguments),
         Command::Dump(arguments) => cmd::dump::run(&arguments),
         Command::Table(arguments) => cmd::table::run(&arguments),
+        Command::Backup(arguments) => cmd::backup::run(&arguments),
         Command::Bench(arguments) => cmd::bench::run(&arguments),
         Command::Torture(arguments) => cmd::torture::run(arguments),
         Command::Sim(arguments) => cmd::sim::run(&arguments),

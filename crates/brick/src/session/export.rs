@@ -155,28 +155,48 @@ impl Brick {
         id: PartitionId,
         after: Option<Op>,
     ) -> Result<(), ErrorReply> {
-        let Some(&table) = self.core.table_by_name.get(name) else {
-            return Err(ErrorReply::new(format!(
-                "ERR there is no table '{name}'; TABLE LIST shows those there are"
-            )));
-        };
+        let table = self.core.table_named(name)?;
         let (local, at) = self.core.exportable(table, id)?;
         let Some(state) = self.core.table_mut(table) else {
             return Err(refusal(id, Spoilt::Cleared));
         };
-        // Of a partition with one replica, what is applied counts: its last op may still be on its way to the log.
-        let op = state.table.op_max(local).max(at.op);
-        let snapshot = state.table.begin_snapshot(local, op, PRESERVED_BYTES_MAX);
+        let snapshot = state
+            .table
+            .begin_snapshot(local, at.op, PRESERVED_BYTES_MAX);
         self.exports.open.push(Export {
             connection,
             table,
             partition: id,
             medium: state.attributes.medium,
             snapshot,
-            at: At { op, ..at },
+            at,
             after,
             asked: self.core.now,
             unfinished: None,
+        });
+        Ok(())
+    }
+
+    pub(super) fn list_exportable(
+        &mut self,
+        id: ConnectionId,
+        name: &str,
+    ) -> Result<(), ErrorReply> {
+        let table = self.core.table_named(name)?;
+        let state = self.core.table(table);
+        let places = state.map(|it| it.map.partitions().leaves());
+        let led: Vec<u32> = places
+            .into_iter()
+            .flatten()
+            .map(|place| place.partition)
+            .filter(|it| self.core.exportable(table, *it).is_ok())
+            .map(|it| it.0)
+            .collect();
+        self.reply(id, |reply| {
+            reply.array(led.len());
+            for partition in led {
+                reply.integer(i64::from(partition));
+            }
         });
         Ok(())
     }
@@ -290,6 +310,14 @@ impl Brick {
 }
 
 impl Core {
+    fn table_named(&self, name: &str) -> Result<usize, ErrorReply> {
+        self.table_by_name.get(name).copied().ok_or_else(|| {
+            ErrorReply::new(format!(
+                "ERR there is no table '{name}'; TABLE LIST shows those there are"
+            ))
+        })
+    }
+
     /// The partition's place in its table here, and what an export of it would be of.
     fn exportable(
         &self,
@@ -320,12 +348,14 @@ impl Core {
                  its node has lost the control plane; nothing was done, try again"
             )));
         };
+        // Of a partition with one replica, what is applied counts: its last op may be on its way to the log.
+        let applied = state.table.op_max(partition.local);
         let at = At {
             view: partition.view,
             op: if partition.is_replicated {
-                partition.committed
+                partition.committed.max(applied)
             } else {
-                Op(0)
+                applied
             },
             lineage: partition.lineage,
         };

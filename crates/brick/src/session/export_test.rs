@@ -209,4 +209,16 @@ fn only_the_primary_exports() {
     assert!(!piece(led[0], &mut rows).0);
     assert_eq!(rows["{t}key"].1.as_deref(), Some("value"));
     assert!(refused[0].contains("is led by"), "{refused:?}");
+    // Together the bricks lead all of them.
+    let led = [0, 1].map(|host| {
+        let backup = cluster.connect(host, Port::Brick);
+        cluster.call(backup, "TABLE EXPORT t")
+    });
+    let mut all: Vec<&str> = led.iter().flat_map(|it| it.split(' ').skip(1)).collect();
+    all.sort_unstable();
+    all.dedup();
+    let described = cluster.call(client, "TABLE DESCRIBE t");
+    let partitions = described.split_once("partitions :").unwrap().1;
+    let partitions = partitions.split(' ').next().unwrap();
+    assert_eq!(all.len().to_string(), partitions, "{led:?}");
 }

@@ -30,6 +30,7 @@ impl Brick {
             TableCommand::Create(name, _)
             | TableCommand::Alter(name, _)
             | TableCommand::Digest { name, .. }
+            | TableCommand::Exportable(name)
             | TableCommand::Export { name, .. }
             | TableCommand::Drop(name)
             | TableCommand::Recover { name, .. }
@@ -48,6 +49,7 @@ impl Brick {
             TableCommand::List => self.list_tables(id),
             TableCommand::Describe(name) => return self.describe_table(id, name),
             TableCommand::Digest { name, from } => return self.digest_table(id, name, *from),
+            TableCommand::Exportable(name) => return self.list_exportable(id, name),
             TableCommand::Export {
                 name,
                 partition,

@@ -90,7 +90,7 @@ impl<R: Read> Rows<R> {
         Record {
             key,
             value,
-            expire_ms: None,
+            expiry: None,
             line,
         }
         .checked()

@@ -8,7 +8,7 @@
 
 use super::{
     lines::Lines,
-    record::{Record, Trouble},
+    record::{Expiry, Record, Trouble},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use brickyard_types::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -60,10 +60,10 @@ impl DumpLine {
                 line,
                 "ttl_ms is 0; leave it out or use 1",
             )),
-            (Ok(key), Ok(value), expire_ms) => Record {
+            (Ok(key), Ok(value), ttl_ms) => Record {
                 key,
                 value,
-                expire_ms,
+                expiry: ttl_ms.map(Expiry::In),
                 line,
             }
             .storable(),

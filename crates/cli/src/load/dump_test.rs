@@ -1,4 +1,4 @@
-use super::super::record::{Record, Trouble};
+use super::super::record::{Expiry, Record, Trouble};
 use super::{Dump, DumpLine};
 
 #[test]
@@ -21,8 +21,8 @@ fn what_is_written_is_read_back() {
         .collect();
     for (record, (key, value, ttl)) in back.iter().zip(records) {
         assert_eq!(
-            (&record.key[..], &record.value[..], record.expire_ms),
-            (key, value, ttl)
+            (&record.key[..], &record.value[..], record.expiry),
+            (key, value, ttl.map(Expiry::In))
         );
     }
     assert_eq!(back.len(), records.len());

@@ -48,7 +48,7 @@ impl<R: BufRead> Iterator for JsonLines<R> {
                 Record {
                     key,
                     value,
-                    expire_ms: None,
+                    expiry: None,
                     line: number,
                 }
                 .checked(),

@@ -8,10 +8,19 @@ use std::io;
 pub(crate) struct Record {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
-    /// How long it lives, in milliseconds; `None` means for ever.
-    pub(crate) expire_ms: Option<u64>,
+    /// When it is gone; `None` means never.
+    pub(crate) expiry: Option<Expiry>,
     /// The line on which it starts, from 1.
     pub(crate) line: u64,
+}
+
+/// When a record is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expiry {
+    /// So many milliseconds after it was written.
+    In(u64),
+    /// At this time, in milliseconds since 1970.
+    At(u64),
 }
 
 /// Why a reader did not produce a record.

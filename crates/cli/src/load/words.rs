@@ -33,7 +33,7 @@ impl<R: BufRead> Iterator for Words<R> {
             let record = Record {
                 key: line.bytes.to_vec(),
                 value: line.number.to_string().into_bytes(),
-                expire_ms: None,
+                expiry: None,
                 line: line.number,
             };
             return Some(record.checked());

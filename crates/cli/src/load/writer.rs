@@ -11,7 +11,10 @@
 //! - A SET that is sent again stores what it stored before; sending again is therefore safe also when nobody
 //!   knows whether the first was executed. So the load goes on through the loss of a node.
 
-use super::{record::Record, tally::Tally};
+use super::{
+    record::{Expiry, Record},
+    tally::Tally,
+};
 use anyhow::{Context, anyhow, bail};
 use brickyard_bench::{Link, Target};
 use brickyard_client::{Client, Error, Options as ClientOptions, Pending, Table, Value};
@@ -260,15 +263,18 @@ impl Worker {
     }
 
     fn send(&mut self, record: Record, since: Instant) {
-        let reply = match record.expire_ms {
+        let expiry = record.expiry.map(|it| match it {
+            Expiry::In(ms) => ("PX", ms.to_string()),
+            Expiry::At(ms) => ("PXAT", ms.to_string()),
+        });
+        let reply = match expiry {
             None => {
                 let words: [&[u8]; 3] = [b"SET", &record.key, &record.value];
                 self.table.command(&words)
             }
-            Some(expire_ms) => {
-                let expire_ms = expire_ms.to_string();
+            Some((option, ms)) => {
                 let (key, value) = (&record.key[..], &record.value[..]);
-                let words: [&[u8]; 5] = [b"SET", key, value, b"PX", expire_ms.as_bytes()];
+                let words = [b"SET", key, value, option.as_bytes(), ms.as_bytes()];
                 self.table.command(&words)
             }
         };

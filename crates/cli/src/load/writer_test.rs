@@ -1,5 +1,8 @@
 use super::{Options, Stopped, Writer};
-use crate::load::{record::Record, tally::Tally};
+use crate::load::{
+    record::{Expiry, Record},
+    tally::Tally,
+};
 use brickyard_bench::Target;
 use brickyard_wire::{ReplyDecoder, ReplyLimits, ReplyStep, Value};
 use std::{
@@ -83,7 +86,7 @@ fn record(key: &str, value: &str, line: u64) -> Record {
     Record {
         key: key.into(),
         value: value.into(),
-        expire_ms: None,
+        expiry: None,
         line,
     }
 }
@@ -188,7 +191,7 @@ fn node_that_is_gone_is_passed_over_for_another() {
 fn a_time_to_live_is_sent_along() {
     let (address, heard) = serve(&[]);
     let expiring = Record {
-        expire_ms: Some(1500),
+        expiry: Some(Expiry::In(1500)),
         ..record("a", "1", 1)
     };
     load(&options(address), vec![expiring]).unwrap();

@@ -24,6 +24,8 @@ pub enum TableCommand<'a> {
     },
     /// Remove a table and its keys; the name was given twice.
     Drop(&'a str),
+    /// The partitions of a table that this brick can export.
+    Exportable(&'a str),
     /// A partition as it is now, a piece at a time.
     Export {
         /// The table.
@@ -158,9 +160,12 @@ fn name(args: Args<'_>) -> Result<&str, ErrorReply> {
 
 fn export(args: Args<'_>) -> Result<TableCommand<'_>, ErrorReply> {
     const WRONG: ErrorReply = ErrorReply::constant(
-        "ERR TABLE EXPORT takes a table's name, a partition's number, and then nothing or AFTER op for the first piece \
-         and NEXT for each further one",
+        "ERR TABLE EXPORT takes a table's name, and to read one of its partitions that one's number, and then nothing or \
+         AFTER op for the first piece and NEXT for each further one",
     );
+    if args.len() == 3 {
+        return Ok(TableCommand::Exportable(name(args)?));
+    }
     let number = |at: usize| std::str::from_utf8(args.at(at)).ok()?.parse::<u64>().ok();
     let partition = number(3).and_then(|it| u32::try_from(it).ok());
     let piece = match args.len() {

@@ -174,19 +174,19 @@ pub(super) const COMMANDS: &[Spec] = &[
         Spec::new(
             CommandId::TableExport,
             "table|export",
-            -4,
+            -3,
             flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
             0,
         )
         .docs(
-            "Returns a partition as it was when the first piece was asked for, a piece at a time, while writes go on.",
+            "Returns a partition as it was when the first piece was asked for, a piece at a time, while writes go on; or which a brick leads.",
             "0.1.0",
             Group::Server,
             "O(1) for each piece, O(N) for the N keys of the partition",
         )
         .arguments(&[
             Argument::string("name"),
-            Argument::integer("partition"),
+            Argument::integer("partition").optional(),
             Argument::one_of(
                 "piece",
                 &[

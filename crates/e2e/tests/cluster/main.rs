@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test's failure is its message")]
 
+mod backup;
 mod dev;
 mod digest;
 mod figure9;
