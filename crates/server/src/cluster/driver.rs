@@ -143,7 +143,6 @@ impl Driver {
         let phase = match (stored, me) {
             (Some(stored), Some(me)) => member(me, stored, &mut common, &to_reports, &first),
             (stored, _) => {
-                let key = common.registration.key;
                 let seeds = seeds.clone();
                 let founding = Founding::new(address, seeds, expect, kept, &mut common);
                 Phase::Founding(founding, stored)
