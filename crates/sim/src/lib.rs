@@ -16,8 +16,7 @@
 //! - One seed, one run: two runs of a seed have the same [`Outcome::digest`].
 //! - Whoever looks on changes nothing.
 //!
-//! Not here: threads, sockets, files, HTTP, passwords (`server`); finding the first other nodes (`server`'s
-//! founding): the first node founds, the others ask to be taken in.
+//! Not here: threads, sockets, files, HTTP, passwords (`server`).
 //! Source: FoundationDB (Zhou et al., SIGMOD 2021), TigerBeetle's VOPR.
 
 mod agenda;

@@ -6,6 +6,9 @@ use crate::world::World;
 use brickyard_history::{Action, Outcome};
 use brickyard_wire::{Fate, fate};
 
+/// How a brick begins that does not know the table.
+const NO_TABLE: &[u8] = b"ERR the table of this connection";
+
 impl World {
     pub(super) fn answer(&mut self, at: usize, asked: &Asked, reply: &Reply) {
         if asked.expected != Expected::Greeting {
@@ -96,6 +99,8 @@ pub(super) fn outcome(action: &Action, reply: &Reply) -> Outcome {
         (_, Reply::Error(line)) => match fate(line) {
             Fate::NotExecuted | Fate::Damaged => Outcome::Refused,
             Fate::Unknown => Outcome::Unknown,
+            // Of a brick that has not heard of it: nothing is said of the value.
+            Fate::Refused if line.starts_with(NO_TABLE) => Outcome::Refused,
             Fate::Refused if matches!(action, Action::Increment(_)) => Outcome::WrongValue,
             Fate::Refused => Outcome::Refused,
         },
