@@ -4,8 +4,9 @@
 //!      must do, a hole in the output until they have answered.
 //!
 //! The files: `login` (HELLO, AUTH, SELECT, RESET), `client` (CLIENT), `whole` (DBSIZE, KEYS, SCAN,
-//! RANDOMKEY, FLUSHDB: every brick's share), `transact` (MULTI, EXEC, WATCH), `tables` (TABLE),
-//! `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `cluster`, `config`, `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
+//! RANDOMKEY, FLUSHDB: every brick's share), `share` (that of this brick), `listing` (its keys), `transact`
+//! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `cluster`, `config`,
+//! `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
 mod client;
 mod cluster;
@@ -14,8 +15,10 @@ mod digest;
 mod export;
 mod info;
 mod inspect;
+mod listing;
 mod login;
 mod save;
+mod share;
 mod tables;
 mod transact;
 mod whole;

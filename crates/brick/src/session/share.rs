@@ -1,0 +1,301 @@
+//! A brick's share of a command on a whole table: the partitions of which it is the primary.
+//!
+//! In:  the command, and by what name whoever asks knows the share. Out: its part of the reply, or why it cannot
+//!      be had now.
+//!
+//! Invariant: the shares of all bricks together are the table, each partition once: a share is named by its
+//! partitions, and a brick that sees them otherwise does nothing.
+//!
+//! Not here: how shares make a reply (`whole`), lists of keys (`listing`).
+
+use crate::brick::Brick;
+use crate::core::{Core, TableState};
+use crate::log::KeyRef;
+use crate::output::Gate;
+use crate::random::Random;
+use crate::view::PendingClear;
+use crate::watch::Version;
+use brickyard_command::request::{ClusterCommand, ScanArgs};
+use brickyard_command::{Args, CommandId, ErrorReply, Spec};
+use brickyard_routing::{Cursor, Member};
+use brickyard_table::KeyHash;
+use brickyard_types::record::Kind;
+use brickyard_types::{Op, PartitionId};
+use brickyard_wire::{Protocol, Reply};
+
+impl Brick {
+    /// This brick's share of a command that is not about given keys.
+    pub(crate) fn execute_share(
+        &mut self,
+        spec: &'static Spec,
+        args: Args<'_>,
+        share: u64,
+        table: usize,
+        protocol: Protocol,
+        out: &mut Vec<u8>,
+    ) -> Gate {
+        let mut reply = Reply::new(out, protocol);
+        if let Some(error) = self.core.cannot_share(spec, args, share, table) {
+            reply.error_bytes(error.as_bytes());
+            return Gate::OPEN;
+        }
+        match spec.id {
+            CommandId::Dbsize => {
+                reply.integer(self.core.table(table).map_or(0, TableState::keys) as i64)
+            }
+            CommandId::Keys => self.core.keys(table, args.at(1), &mut reply),
+            CommandId::Randomkey => return self.core.random_key(table, &mut reply),
+            CommandId::Scan => self.core.scan(table, args, &mut reply),
+            CommandId::Flushdb => return self.core.flush(&[table], &mut reply),
+            CommandId::Flushall => {
+                let tables: Vec<usize> = args
+                    .from(1)
+                    .filter_map(|name| self.core.table_by_name.get(std::str::from_utf8(name).ok()?))
+                    .copied()
+                    .collect();
+                return self.core.flush(&tables, &mut reply);
+            }
+            CommandId::ClusterCountkeysinslot | CommandId::ClusterGetkeysinslot => {
+                self.core.slot_share(spec, args, table, &mut reply);
+            }
+            CommandId::Watch => return self.core.versions(table, args, out),
+            CommandId::ClientList | CommandId::ClientKill => {
+                self.client_share(spec, args, &mut reply)
+            }
+            _ => reply.error("ERR this command has no share of a brick"),
+        }
+        Gate::OPEN
+    }
+}
+
+impl Core {
+    /// The tables that a command is about.
+    fn tables_of(&self, spec: &Spec, args: Args<'_>, table: usize) -> Vec<usize> {
+        if spec.id != CommandId::Flushall {
+            return vec![table];
+        }
+        let names = args
+            .from(1)
+            .filter_map(|name| std::str::from_utf8(name).ok());
+        let tables = names.filter_map(|name| self.table_by_name.get(name));
+        tables.copied().collect()
+    }
+
+    /// Names a brick's share of a command on a whole table: the partitions of which it is the primary, going by
+    /// the catalog here. Never 0.
+    ///
+    /// Two bricks with different catalogs would leave a partition out, or count it twice.
+    pub(crate) fn share(&self, spec: &Spec, args: Args<'_>, table: usize, brick: Member) -> u64 {
+        let mut sum = Random::new(0).next();
+        for state in self.shared_leaves(spec, args, table, brick) {
+            let (partition, ..) = state;
+            sum = Random::new(sum ^ u64::from(partition.0)).next();
+        }
+        sum | 1
+    }
+
+    /// Partitions, with table and leaf, of which a brick is the primary, going by the catalog.
+    fn shared_leaves(
+        &self,
+        spec: &Spec,
+        args: Args<'_>,
+        table: usize,
+        brick: Member,
+    ) -> Vec<(PartitionId, usize, usize)> {
+        let mut all = Vec::new();
+        let scanned = match spec.id {
+            CommandId::Scan => Some(ScanArgs::parse(args).map_or(0, |scan| scan.cursor)),
+            _ => None,
+        };
+        for table in self.tables_of(spec, args, table) {
+            let Some(state) = self.table(table) else {
+                continue;
+            };
+            let leaves = state
+                .map
+                .partitions()
+                .leaves()
+                .iter()
+                .zip(state.map.groups());
+            let only = scanned.map(|at| state.map.partitions().resume(Cursor::decode(at)).leaf);
+            for (leaf, (place, group)) in leaves.enumerate() {
+                if group.primary.member == brick && only.is_none_or(|only| only == leaf) {
+                    all.push((place.partition, table, leaf));
+                }
+            }
+        }
+        all
+    }
+
+    /// Why this brick's share of a command on a whole table cannot be had now.
+    fn cannot_share(
+        &self,
+        spec: &Spec,
+        args: Args<'_>,
+        share: u64,
+        table: usize,
+    ) -> Option<ErrorReply> {
+        if matches!(
+            spec.id,
+            CommandId::ClientList | CommandId::ClientKill | CommandId::Watch
+        ) {
+            return None;
+        }
+        let writes = matches!(spec.id, CommandId::Flushdb | CommandId::Flushall);
+        let me = self.member();
+        let mut leaves = self.shared_leaves(spec, args, table, me).into_iter();
+        let are_well = leaves.all(|(_, table, leaf)| {
+            let state = self.table(table);
+            let partition = state.and_then(|it| it.partitions.get(leaf)?.as_ref());
+            partition.is_some_and(|it| {
+                let may = if writes {
+                    it.status.accepts_writes
+                } else {
+                    it.status.serves_reads
+                };
+                // What was given up waits for nobody, and its outcome is not known all the same.
+                let is_known =
+                    it.op <= it.committed || !it.is_replicated || !self.log.is_given_up(it.id);
+                it.is_primary() && may && is_known
+            })
+        });
+        let is_same = share == 0 || share == self.share(spec, args, table, me);
+        let serves =
+            self.replicas.is_leased && are_well && is_same && !(writes && self.is_adopting());
+        (!serves).then(|| {
+            ErrorReply::new(format!(
+                "CLUSTERDOWN brick {me} cannot serve its share now: a view is changing, or its node has lost the \
+                 control plane; it did nothing, try again"
+            ))
+        })
+    }
+
+    /// Clears every partition of tables that this brick has.
+    pub(crate) fn flush(&mut self, tables: &[usize], reply: &mut Reply<'_>) -> Gate {
+        let mut gate = Gate::OPEN;
+        for &table in tables {
+            let leaves: Vec<usize> = self
+                .table(table)
+                .map_or(Vec::new(), |it| it.leaves().collect());
+            for leaf in leaves {
+                gate = gate.and(self.clear_partition(table, leaf));
+            }
+        }
+        reply.ok();
+        gate
+    }
+
+    fn clear_partition(&mut self, table: usize, leaf: usize) -> Gate {
+        let Some(Some(state)) = self.tables.get_mut(table) else {
+            return Gate::OPEN;
+        };
+        let Some(Some(partition)) = state.partitions.get(leaf) else {
+            return Gate::OPEN;
+        };
+        let commits = state.commits(partition);
+        let Some(Some(partition)) = state.partitions.get_mut(leaf) else {
+            return Gate::OPEN;
+        };
+        let is_untouched = partition.op.0 == 0;
+        if is_untouched {
+            return Gate::OPEN;
+        }
+        partition.op = partition.op.next();
+        let (op, local) = (partition.op, partition.local);
+        self.note_clear(table, leaf);
+        let Some(commits) = commits else {
+            if let Some(Some(state)) = self.tables.get_mut(table) {
+                state.table.clear(local, op);
+            }
+            self.has_buried = true;
+            return Gate::OPEN;
+        };
+        let Some(header) = self.header(table, leaf, Kind::Clear, op) else {
+            return Gate::OPEN;
+        };
+        let key = KeyRef {
+            table: table as u32,
+            partition: local,
+            hash: KeyHash(0),
+        };
+        let held = self.log.prepare_clear(key, &header, commits);
+        self.hand_over(header.partition, held);
+        let gate = self.log.gate(commits);
+        if let Some(Some(state)) = self.tables.get_mut(table)
+            && let Some(Some(partition)) = state.partitions.get_mut(leaf)
+        {
+            partition.clear = Some(PendingClear { op, gate });
+        }
+        gate
+    }
+
+    /// What watched keys are, one a line.
+    fn versions(&mut self, table: usize, args: Args<'_>, out: &mut Vec<u8>) -> Gate {
+        use crate::log::Writer;
+        use crate::view::{Asker, View};
+        let Some(first) = args.get(1) else {
+            return Gate::OPEN;
+        };
+        let Some(location) = self.locate(table, first) else {
+            return Gate::OPEN;
+        };
+        let asker = Asker {
+            writer: Writer::MANY,
+            reads_only: false,
+            writes_many: false,
+        };
+        let mut view = View::new(self, table, asker, (first, location), &[]);
+        let versions: Result<Vec<Option<Op>>, ErrorReply> =
+            args.from(1).map(|key| view.version(key)).collect();
+        // What is found expired is removed by this: only then are those that do not exist noted.
+        let gate = view.abandon().gate;
+        match versions {
+            Ok(versions) => {
+                for (key, op) in args.from(1).zip(versions) {
+                    let version = match op {
+                        Some(op) => Version::Written(op),
+                        None => self.watch_absent(table, key),
+                    };
+                    out.extend_from_slice(version.line().as_bytes());
+                }
+            }
+            Err(error) => *out = crate::keyed::error_line(&error),
+        }
+        gate
+    }
+
+    fn watch_absent(&mut self, table: usize, name: &[u8]) -> Version {
+        let Some(location) = self.locate(table, name) else {
+            return Version::Unknown;
+        };
+        let state = self.table(table);
+        let Some(Some(partition)) = state.and_then(|it| it.partitions.get(location.leaf as usize))
+        else {
+            return Version::Unknown;
+        };
+        let (view, local) = (partition.view, partition.local);
+        let key = KeyRef {
+            table: table as u32,
+            partition: local,
+            hash: KeyHash(location.key_hash),
+        };
+        Version::Absent(self.absences.watch(key, name, view, self.now))
+    }
+
+    /// `CLUSTER COUNTKEYSINSLOT` and `CLUSTER GETKEYSINSLOT`.
+    fn slot_share(&self, spec: &Spec, args: Args<'_>, table: usize, reply: &mut Reply<'_>) {
+        match ClusterCommand::parse(spec.id, args) {
+            Ok(ClusterCommand::CountKeysInSlot(slot)) => {
+                reply.integer(self.keys_in_slot(table, slot, 0).1 as i64);
+            }
+            Ok(ClusterCommand::GetKeysInSlot(slot, max)) => {
+                let (keys, _) = self.keys_in_slot(table, slot, max);
+                reply.array(keys.len());
+                for key in &keys {
+                    reply.bulk(key);
+                }
+            }
+            _ => reply.error("ERR this command has no share of a brick"),
+        }
+    }
+}
