@@ -489,6 +489,17 @@ impl Control {
         let wanted = usize::from(self.attributes(table).replicas);
         let mut learners: Vec<Seat> = group.learners.clone();
         learners.retain(|it| self.is_heard(*it, now));
+        let is_lost = |seat: &Seat| !learners.contains(seat) && self.is_current(*seat);
+        if group.learners.iter().any(is_lost) {
+            // One that may be listed again is let go by a view (PROTOCOL rule 4).
+            let in_sync: Vec<Seat> = group.in_sync().collect();
+            let proposal = Proposal {
+                learners,
+                ..Proposal::of(table, partition, group, &in_sync)
+            };
+            let is_done = self.propose(proposal);
+            return is_done.then(|| "a learner is let go".to_owned());
+        }
         for at in 0..self.known.len() {
             let at = (at + partition.0 as usize) % self.known.len();
             let seat = self.known[at].seat;

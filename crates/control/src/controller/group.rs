@@ -123,7 +123,8 @@ impl Controller {
             .answer(case, load)
             .or_else(|| self.empty_node(case, load))
             .or_else(|| self.lead_elsewhere(case, load))
-            .or_else(|| self.drop_surplus(case, load));
+            .or_else(|| self.drop_surplus(case, load))
+            .or_else(|| self.dismiss_learners(case, load));
         if let Some(proposal) = proposal {
             decisions.is_busy = true;
             decisions.proposals.push(proposal);

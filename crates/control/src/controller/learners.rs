@@ -94,7 +94,43 @@ impl Controller {
         Some(self.with_members(case, load, &left))
     }
 
-    /// Drops learners that are gone or not needed, and finds new ones.
+    /// Learners that are to stay: they are up, and there is a place for them.
+    fn wanted_learners(&self, case: &Case<'_>) -> Vec<Seat> {
+        let is_good = |seat: &Seat| self.live.contains(seat) && !self.is_leaving(seat.member.node);
+        let learners = case.group.learners.iter().copied();
+        let mut learners: Vec<Seat> = learners.filter(is_good).collect();
+        let missing = self.target(case).saturating_sub(self.placed(case));
+        // One that is to take another one's place comes beside those that are missing.
+        learners.sort_by_key(|seat| !self.is_planned(case, seat.member));
+        let planned = learners
+            .iter()
+            .filter(|seat| self.is_planned(case, seat.member));
+        let planned = planned.count().min(1);
+        learners.truncate(missing.max(planned));
+        learners
+    }
+
+    /// Lets learners go that are not to stay, by a view in which they are none.
+    ///
+    /// Another list in the same view would not do (PROTOCOL rule 4): whoever is no learner any more drops what it
+    /// holds, and may be listed again, while its primary's request to promote it is on its way, from when it held
+    /// everything. That request names the view, so none of a former listing is carried out. A life that is over needs
+    /// no view: it cannot be listed again.
+    pub(super) fn dismiss_learners(&self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
+        let wanted = self.wanted_learners(case);
+        let mut learners = case.group.learners.iter();
+        let may_come_again =
+            learners.any(|seat| !wanted.contains(seat) && self.catalog.is_current(*seat));
+        if !may_come_again {
+            return None;
+        }
+        let in_sync: Vec<Seat> = case.group.in_sync().collect();
+        let mut proposal = self.with_members(case, load, &in_sync);
+        proposal.learners = wanted;
+        Some(proposal)
+    }
+
+    /// Drops learners whose life is over, and finds new ones.
     pub(super) fn see_to_learners(
         &mut self,
         case: &Case<'_>,
@@ -103,15 +139,7 @@ impl Controller {
         let group = case.group;
         let target = self.target(case);
         let placed = self.placed(case);
-        let is_good = |seat: &Seat| self.live.contains(seat) && !self.is_leaving(seat.member.node);
-        let mut learners: Vec<Seat> = group.learners.iter().copied().filter(is_good).collect();
-        // One that is to take another one's place comes beside those that are missing.
-        learners.sort_by_key(|seat| !self.is_planned(case, seat.member));
-        let planned = learners
-            .iter()
-            .filter(|seat| self.is_planned(case, seat.member));
-        let wanted = planned.count().min(1);
-        learners.truncate(target.saturating_sub(placed).max(wanted));
+        let mut learners = self.wanted_learners(case);
         while placed + learners.len() < target {
             let Some(seat) = self.choose_learner(case, load, &learners) else {
                 break;

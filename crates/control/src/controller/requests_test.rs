@@ -174,3 +174,30 @@ fn learner_that_is_not_needed_any_more_is_not_promoted() {
     assert_eq!(world.group().learners, []);
     assert_eq!(world.group().view, View(3), "the primary is answered");
 }
+
+/// PROTOCOL rule 4: whoever is no learner for a while drops what it holds, and is listed again in the same life.
+#[test]
+fn promotion_asked_for_before_the_learner_was_let_go_is_not_that_of_the_next_listing() {
+    let mut world = world();
+    let learner = seat(2, 4);
+    let late = promotion(&world, 2, first(0), learner);
+    // Its lease runs out, and it is heard again.
+    world.nodes[2].is_up = false;
+    world.run_until(|world| world.group().learners.is_empty());
+    world.nodes[2].is_up = true;
+    world.run_until(|world| world.group().learners == [learner]);
+    world.controller.on_promote(late);
+    world.run(ms(1_000));
+    assert_eq!(world.in_sync(), [first(0), first(1)]);
+    // Once it has everything again it is asked for in the view that lists it.
+    world.promote(learner);
+    world.run_until(|world| world.in_sync().len() == 3);
+}
+
+#[test]
+fn learner_whose_life_is_over_costs_no_view() {
+    let mut world = world();
+    let again = world.restart(2);
+    world.run_until(|world| world.group().learners == [again]);
+    assert_eq!(world.group().view, View(2));
+}
