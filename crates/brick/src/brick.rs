@@ -266,7 +266,9 @@ impl Brick {
     /// When a [`crate::Event::Tick`] is wanted at the latest.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
-        Some(self.core.now + Duration::from_millis(100))
+        let tick = self.core.now + Duration::from_millis(100);
+        let silence = self.remotes.hearing.check_at();
+        Some(silence.map_or(tick, |at| at.min(tick)))
     }
 
     /// Tells the brick what time it is; all that follows happens at that time.

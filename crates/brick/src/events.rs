@@ -243,13 +243,7 @@ impl Brick {
             let Some((_, share)) = self.deferred.pop_front() else {
                 break;
             };
-            self.run_now(
-                share.work,
-                share.table,
-                share.protocol,
-                share.origin,
-                share.writer,
-            );
+            self.run_deferred(share);
         }
         let stats = self.core.stats();
         stats
@@ -407,10 +401,28 @@ impl Brick {
         };
         for message in messages {
             match message {
-                Forward::Reply(reply) if reply.is_misplaced => self.on_misplaced(reply.token),
-                Forward::Reply(reply) => self.on_part(reply.token, reply.bytes, Gate::OPEN),
+                Forward::Reply(reply) => {
+                    self.end_near(reply.token);
+                    if reply.is_misplaced {
+                        self.on_misplaced(reply.token);
+                    } else {
+                        self.on_part(reply.token, reply.bytes, Gate::OPEN);
+                    }
+                }
+                Forward::Returned(request) => self.on_returned(*request),
                 Forward::Request(request) => self.take_request(from, request),
             }
+        }
+    }
+
+    /// A brick of this node does not serve what it was asked to read.
+    fn on_returned(&mut self, request: ForwardRequest) {
+        let is_near = self.end_near(request.token);
+        if is_near || matches!(request.work, Work::Share(..)) {
+            self.stall_returned(request);
+        } else {
+            // What its connection sent after it may be done there: then it would come too late.
+            self.on_misplaced(request.token);
         }
     }
 
@@ -449,7 +461,11 @@ impl Brick {
             return self.complete(origin, error_line(&dropped_table()), Gate::OPEN);
         };
         let key = request.work.first_key().map(<[u8]>::to_vec);
-        let until = self.core.deadline();
+        let until = if from.node == self.core.shared.node {
+            request.until
+        } else {
+            self.core.deadline()
+        };
         let lane = self.lane(&origin, request.table, &request.work);
         if lane.is_some_and(|lane| self.stalls.lanes.is_busy(lane)) {
             return self.stall_request(request, origin, until);

@@ -100,6 +100,8 @@ pub struct ForwardRequest {
     pub(crate) until: Instant,
     /// What it must not be overtaken in, by what the same connection asks later; noted where it is asked.
     pub(crate) lane: Option<Lane>,
+    /// How often it was sent on in vain; not sent either.
+    pub(crate) moves: u32,
 }
 
 /// Its answer: a rendered reply whose time has come.
@@ -118,6 +120,8 @@ pub enum Forward {
     Request(ForwardRequest),
     /// Answers.
     Reply(ForwardReply),
+    /// Gives back what does not belong to the brick that was asked, which did nothing; within a node, reads alone.
+    Returned(Box<ForwardRequest>),
 }
 
 impl Forward {
@@ -126,6 +130,7 @@ impl Forward {
     pub fn bytes(&self) -> usize {
         match self {
             Self::Request(request) => request.bytes(),
+            Self::Returned(request) => request.bytes(),
             Self::Reply(reply) => reply.bytes.len(),
         }
     }

@@ -42,6 +42,8 @@ pub(crate) struct Gather {
     join: Join,
     protocol: Protocol,
     parts: Vec<Option<Vec<u8>>>,
+    /// The number of the first of them: parts that were asked for before, in vain, have lower ones.
+    first_part: u32,
     missing: usize,
     gate: Gate,
     refused: Option<Vec<u8>>,
@@ -64,6 +66,7 @@ impl Gather {
             join,
             protocol,
             parts: (0..parts).map(|_| None).collect(),
+            first_part: 0,
             missing: parts,
             gate: Gate::OPEN,
             refused: None,
@@ -99,6 +102,19 @@ impl Gather {
         self.join
     }
 
+    /// Forgets what has come so far, since `part` cannot be had: `parts` others are asked for instead, numbered from
+    /// the returned one on. `None`: that has been done already.
+    pub(crate) fn begin_again(&mut self, part: u32, parts: usize) -> Option<u32> {
+        part.checked_sub(self.first_part)?;
+        self.first_part += self.parts.len() as u32;
+        self.parts = (0..parts).map(|_| None).collect();
+        self.missing = parts;
+        self.gate = Gate::OPEN;
+        self.refused = None;
+        self.bytes = 0;
+        Some(self.first_part)
+    }
+
     /// Takes a part and what it waits for; the whole reply once none is missing.
     pub(crate) fn on_part(
         &mut self,
@@ -106,6 +122,7 @@ impl Gather {
         bytes: Vec<u8>,
         gate: Gate,
     ) -> Option<(Vec<u8>, Gate)> {
+        let at = part.checked_sub(self.first_part)? as usize;
         self.gate = self.gate.and(gate);
         self.has_done |= gate.is_open() && bytes.first() != Some(&b'-');
         self.bytes += bytes.len();
@@ -117,7 +134,7 @@ impl Gather {
             self.parts.iter_mut().flatten().for_each(Vec::clear);
         }
         let bytes = if is_too_long { Vec::new() } else { bytes };
-        let place = self.parts.get_mut(part as usize)?;
+        let place = self.parts.get_mut(at)?;
         if place.replace(bytes).is_none() {
             self.missing -= 1;
         }
@@ -301,6 +318,19 @@ mod gather_test {
             b"$1\r\na\r\n"
         );
         assert_eq!(joined(Join::Any(7), &[b"$-1\r\n", b"$-1\r\n"]), b"$-1\r\n");
+    }
+
+    #[test]
+    fn parts_of_an_attempt_that_was_given_up_do_not_count() {
+        let mut gather = Gather::new(Join::Sum, Protocol::Resp2, 3);
+        assert!(gather.on_part(0, b":1\r\n".to_vec(), Gate::OPEN).is_none());
+        assert_eq!(gather.begin_again(1, 2), Some(3));
+        // Another part of that attempt fails, and one comes after all.
+        assert_eq!(gather.begin_again(2, 2), None);
+        assert!(gather.on_part(2, b":4\r\n".to_vec(), Gate::OPEN).is_none());
+        assert!(gather.on_part(3, b":8\r\n".to_vec(), Gate::OPEN).is_none());
+        let whole = gather.on_part(4, b":16\r\n".to_vec(), Gate::OPEN);
+        assert_eq!(whole.unwrap().0, b":24\r\n");
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod standing;
 
 pub(crate) use request::{honest_line, honest_reply};
 pub(crate) use run::{Missing, Share};
+pub(crate) use standing::too_few;
 
 use crate::batch::Target;
 use crate::brick::Brick;

@@ -56,6 +56,9 @@ impl Brick {
                 input: Vec::new(),
             },
         );
+        if direction == Direction::Outgoing {
+            self.remotes.hearing.hear(peer, self.core.now);
+        }
         self.core.replicate(|replicator, core| {
             replicator.on_link(core, link, peer, direction, connection);
         });
@@ -126,6 +129,9 @@ impl Brick {
         let Some(peer) = self.peers.streams.get_mut(&link) else {
             return;
         };
+        if peer.direction == Direction::Outgoing {
+            self.remotes.hearing.hear(peer.seat, self.core.now);
+        }
         let input = std::mem::take(&mut peer.input);
         let mut at = 0;
         let mut broken = None;

@@ -8,9 +8,11 @@
 //!   reads, or was not sent, is placed anew.
 //! - What a peer sent is believed in nothing before it was decoded as a whole.
 //!
-//! The files: this one sends and takes answers, `elsewhere` sees to what is not answered, `message` has the bytes.
+//! The files: this one sends and takes answers, `hedge` says which replica reads, `elsewhere` sees to what is not
+//! answered, `message` has the bytes.
 
 mod elsewhere;
+mod hedge;
 mod message;
 
 pub use message::reads_message;
@@ -25,7 +27,8 @@ use crate::transaction::Step;
 use brickyard_command::{ErrorReply, table::flag};
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::{Member, Seat};
-use brickyard_types::Incarnation;
+use brickyard_types::{Incarnation, Instant};
+use hedge::{Hearing, NearReads, may_stray};
 use message::{decode, encode_reply, encode_request};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -37,6 +40,17 @@ pub(crate) struct Remote {
     sent: Option<Seat>,
     request: ForwardRequest,
     lane: Option<Lane>,
+    /// Since when it waits for its answer, or to be sent.
+    since: Instant,
+    /// A read that is for a backup.
+    is_stray: bool,
+}
+
+impl Remote {
+    /// Whether another replica may answer it.
+    fn is_movable(&self) -> bool {
+        may_stray(&self.request.work) && self.lane.is_some()
+    }
 }
 
 /// See the module.
@@ -52,6 +66,12 @@ pub(crate) struct Remotes {
     replies: VecDeque<(Member, Vec<u8>)>,
     reply_bytes: usize,
     pub(crate) lanes: Lanes,
+    /// Those of them with something that writes.
+    pub(crate) writing: Lanes,
+    /// How many requests are reads for a backup.
+    strays: usize,
+    pub(crate) near: NearReads,
+    pub(crate) hearing: Hearing,
     pub(crate) ids: OwnIds,
 }
 
@@ -67,6 +87,11 @@ impl Remotes {
         self.pending.is_empty() && self.replies.is_empty()
     }
 
+    /// Whether no lane has anything under way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.lanes.is_empty() && self.near.is_empty()
+    }
+
     /// Whether peers are owed more than they take.
     pub(crate) fn is_choked(&self) -> bool {
         self.reply_bytes > REPLY_BYTES_MAX
@@ -80,6 +105,10 @@ impl Remotes {
     fn take(&mut self, id: u64) -> Option<Remote> {
         let remote = self.pending.remove(&id)?;
         self.lanes.leave(remote.lane);
+        if !only_reads(&remote.request.work) {
+            self.writing.leave(remote.lane);
+        }
+        self.strays -= usize::from(remote.is_stray);
         Some(remote)
     }
 
@@ -135,20 +164,30 @@ pub(crate) fn only_reads(work: &Work) -> bool {
 impl Brick {
     /// Sends what is for other nodes, as far as there are streams.
     pub(crate) fn send_remote(&mut self) {
+        self.leave_silent();
         for (to, message) in std::mem::take(&mut self.core.outbox.remote) {
             match message {
                 Forward::Request(request) => {
                     let id = self.remotes.number(self.core.replicas.incarnation);
                     let lane = request.lane;
-                    let remote = Remote {
+                    let mut remote = Remote {
                         to,
                         sent: None,
                         request,
                         lane,
+                        since: self.core.now,
+                        is_stray: false,
                     };
+                    remote.is_stray = remote.is_movable() && self.core.has_moved(&remote);
+                    if remote.is_movable() {
+                        self.remotes.hearing.watch(self.core.now);
+                    }
+                    self.remotes.strays += usize::from(remote.is_stray);
                     self.remotes.pending.insert(id, remote);
                     self.remotes.unsent.push_back(id);
                 }
+                // Within a node alone.
+                Forward::Returned(_) => {}
                 Forward::Reply(reply) => {
                     let mut bytes = Vec::with_capacity(reply.bytes.len() + 10);
                     encode_reply(&mut bytes, &reply);
@@ -194,12 +233,21 @@ impl Brick {
                 continue;
             };
             // Behind one that is under way it must stay: that one may come back.
-            if self.core.has_moved(remote) && !self.remotes.has_earlier(id, remote.lane) {
+            let has_moved = if remote.is_stray {
+                self.core.has_left(remote)
+            } else {
+                self.core.has_moved(remote)
+            };
+            if has_moved && !self.remotes.has_earlier(id, remote.lane) {
                 // Another brick is primary now, or this one: it need not wait for the former.
                 if let Some(remote) = self.remotes.take(id) {
                     self.core.replicas.wake();
                     self.stall_remote(remote);
                 }
+                continue;
+            }
+            if self.remotes.follows_stray(id, remote) {
+                self.remotes.unsent.push_back(id);
                 continue;
             }
             let Some(remote) = self.remotes.pending.get_mut(&id) else {
@@ -229,6 +277,7 @@ impl Brick {
             }
             if self.core.replicas.replicator_mut().message(link, &bytes) {
                 remote.sent = Some(seat);
+                remote.since = self.core.now;
             } else {
                 waits.insert(remote.to);
                 self.remotes.unsent.push_back(id);
@@ -242,7 +291,7 @@ impl Brick {
             match decode(&bytes) {
                 Some(Forward::Request(request)) => self.take_request(peer.member, request),
                 Some(Forward::Reply(reply)) => self.on_remote_reply(peer, reply),
-                None => {
+                Some(Forward::Returned(_)) | None => {
                     let text = format!("brick {peer} sent a message that is none; it was ignored");
                     self.core
                         .effects
@@ -262,6 +311,8 @@ impl Brick {
         let Some(remote) = is_its.then(|| self.remotes.take(id)).flatten() else {
             return;
         };
+        let now = self.core.now;
+        self.remotes.hearing.answered(peer, remote.since, now);
         self.core.replicas.wake();
         if reply.is_misplaced {
             // What the connection sent after it may be done: then it would come too late.
@@ -271,6 +322,9 @@ impl Brick {
             if is_overtaken && remote.request.work.was_lost() {
                 let reason = "the key's partition is changing hands";
                 return self.tell_unknown(remote.request.token, reason);
+            }
+            if only_reads(&remote.request.work) && !self.remotes.has_later_write(id, remote.lane) {
+                return self.take_back(id, remote);
             }
             if is_overtaken || matches!(remote.request.work, Work::Share(..)) {
                 return self.refuse_unplaced(remote.request.token);
@@ -311,6 +365,20 @@ impl Brick {
         self.stall_unsent(lane);
     }
 
+    /// Sets a read aside that comes back, and behind it the reads that its lane sent after it.
+    fn take_back(&mut self, id: u64, remote: Remote) {
+        let lane = remote.lane;
+        self.stall_returned(remote.request);
+        let later = self.remotes.pending.range(id + 1..);
+        let later = later.filter(|(_, it)| lane.is_some() && it.lane == lane);
+        let later: Vec<u64> = later.map(|(id, _)| *id).collect();
+        for id in later {
+            if let Some(remote) = self.remotes.take(id) {
+                self.stall_one(remote);
+            }
+        }
+    }
+
     fn stall_unsent(&mut self, lane: Option<Lane>) {
         let behind = lane.map(|lane| self.remotes.take_unsent(lane));
         for remote in behind.into_iter().flatten() {
@@ -319,7 +387,8 @@ impl Brick {
     }
 
     fn stall_one(&mut self, remote: Remote) {
-        let request = remote.request;
+        let mut request = remote.request;
+        request.moves += 1;
         let origin = Origin {
             member: self.core.member(),
             token: request.token,

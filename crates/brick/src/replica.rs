@@ -38,6 +38,15 @@ const LEASE_GRACE: Duration = Duration::from_secs(1);
 /// The token of a checkpoint that the replicator waits for.
 pub(crate) const SYNC_TOKEN: u64 = u64::MAX;
 
+/// What is known of a request that was set aside, or sent on in vain, and is placed anew.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placing {
+    /// When it is given up.
+    pub(crate) until: Instant,
+    /// How often it was sent on in vain.
+    pub(crate) moves: u32,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Replicas {
@@ -49,14 +58,16 @@ pub(crate) struct Replicas {
     pub(crate) lease: Instant,
     granted: Option<(Instant, u64)>,
     pub(crate) is_leased: bool,
+    /// It had a lease in this life of the process.
+    pub(crate) was_leased: bool,
     /// Since when it has had none, if it had one.
     unleased_since: Option<Instant>,
     /// Writes whose clients are to be told that nobody knows.
     pub(crate) lost: Vec<Lost>,
     /// Something changed that stalled requests may have waited for.
     pub(crate) is_woken: bool,
-    /// When the request that is being placed anew is given up.
-    pub(crate) placing: Option<Instant>,
+    /// The request that is being placed anew.
+    pub(crate) placing: Option<Placing>,
     /// Partitions that were cleared: to whoever misses that, the difference is not enough.
     cleared: Vec<(PartitionId, Op)>,
     /// Messages of other bricks, as they came.
@@ -80,6 +91,7 @@ impl Replicas {
             lease: Instant(0),
             granted: None,
             is_leased: false,
+            was_leased: false,
             unleased_since: None,
             lost: Vec::new(),
             is_woken: false,
@@ -137,6 +149,7 @@ impl Replicas {
         let is_leased = now < self.lease || sabotage::is(Bug::ReadsWithoutLease);
         if is_leased != self.is_leased {
             self.is_leased = is_leased;
+            self.was_leased |= is_leased;
             self.unleased_since = (!is_leased).then_some(now);
             self.is_woken |= is_leased;
             if let Some(replicator) = self.replicator.as_deref_mut() {

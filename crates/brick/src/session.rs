@@ -25,6 +25,8 @@ mod whole;
 
 pub(crate) use export::{Exports, is_of_export};
 pub(crate) use login::enter_user;
+pub(crate) use share::ShareStanding;
+pub(crate) use whole::Shares;
 
 use crate::brick::Brick;
 use crate::connection::{Blocked, ConnectionId};

@@ -12,10 +12,15 @@ use crate::core::Core;
 use crate::forward::{Forward, ForwardReply, ForwardRequest, Origin, Work};
 use crate::keyed::{dropped_table, error_line, honest_line};
 use crate::output::{Gate, HoleId, Lost};
-use brickyard_command::ErrorReply;
+use crate::remote::only_reads;
+use crate::replica::Placing;
+use crate::session::Shares;
+use brickyard_command::{ErrorReply, table::flag};
+use brickyard_metadata::CatalogVersion;
 use brickyard_routing::Member;
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Instant, PartitionId, TableId};
+use brickyard_wire::Protocol;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -74,7 +79,19 @@ pub(crate) struct Stalled {
     origin: Origin,
     lane: Option<Lane>,
     until: Instant,
+    rest: Option<Rest>,
 }
+
+/// A request that another brick has just refused: asking again at once would find nothing else.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    until: Instant,
+    /// A newer catalog ends it.
+    catalog: CatalogVersion,
+}
+
+/// How long such a request rests.
+const REST: Duration = Duration::from_millis(10);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -133,7 +150,13 @@ impl Core {
     /// has to wait again (PROTOCOL rule 34).
     pub(crate) fn deadline(&self) -> Instant {
         let fresh = || self.now + self.shared.request_deadline;
-        self.replicas.placing.unwrap_or_else(fresh)
+        let placing = self.replicas.placing;
+        placing.map_or_else(fresh, |placing| placing.until)
+    }
+
+    /// How often the request that is being placed was sent on in vain.
+    pub(crate) fn moves(&self) -> u32 {
+        self.replicas.placing.map_or(0, |placing| placing.moves)
     }
 }
 
@@ -145,6 +168,31 @@ impl Brick {
         origin: Origin,
         until: Instant,
     ) {
+        self.set_aside(request, origin, until, None);
+    }
+
+    /// As [`Self::stall_request`], for a request of this brick's client that another brick does not serve.
+    pub(crate) fn stall_returned(&mut self, mut request: ForwardRequest) {
+        request.moves += 1;
+        let origin = Origin {
+            member: self.core.member(),
+            token: request.token,
+        };
+        let until = request.until;
+        let rest = Rest {
+            until: self.core.now + REST,
+            catalog: self.core.catalog.version(),
+        };
+        self.set_aside(request, origin, until, Some(rest));
+    }
+
+    fn set_aside(
+        &mut self,
+        request: ForwardRequest,
+        origin: Origin,
+        until: Instant,
+        rest: Option<Rest>,
+    ) {
         let is_full = self.stalls.bytes + request.bytes() > BYTES_MAX && !self.stalls.is_empty();
         if is_full && !sabotage::is(Bug::QueueUnbounded) {
             return self.refuse_stalled(origin);
@@ -155,6 +203,7 @@ impl Brick {
             origin,
             lane,
             until,
+            rest,
         });
     }
 
@@ -190,9 +239,13 @@ impl Brick {
         let mut round = std::mem::take(&mut self.stalls.waiting);
         while let Some(stalled) = round.pop_front() {
             let is_behind = stalled.lane.is_some_and(|lane| {
-                still.contains(&lane) || self.remotes.lanes.is_busy(lane) || self.has_parked(lane)
+                still.contains(&lane) || self.has_asked(lane) || self.has_parked(lane)
             });
-            if is_behind {
+            let rests = stalled.rest.is_some_and(|rest| {
+                self.core.now < rest.until && rest.catalog == self.core.catalog.version()
+            });
+            if is_behind || rests {
+                still.extend(stalled.lane);
                 self.stalls.waiting.push_back(stalled);
                 continue;
             }
@@ -202,10 +255,12 @@ impl Brick {
                 origin,
                 lane,
                 until,
+                rest: _,
             } = stalled;
             self.stalls.lanes.leave(lane);
             let before = self.stalls.waiting.len();
-            self.core.replicas.placing = Some(until);
+            let moves = request.moves;
+            self.core.replicas.placing = Some(Placing { until, moves });
             self.place_again(request, origin, until);
             self.core.replicas.placing = None;
             if self.stalls.waiting.len() > before {
@@ -228,8 +283,22 @@ impl Brick {
             work,
             ..
         } = request;
+        let is_own = origin.member == self.core.member();
+        let work = match work {
+            Work::Share(spec, args, share) if is_own && share != 0 && spec.has(flag::READONLY) => {
+                let asked = Shares {
+                    spec,
+                    args,
+                    table,
+                    protocol,
+                    is_named: true,
+                };
+                return self.ask_shares_again(&asked, token, until);
+            }
+            work => work,
+        };
         let key = work.first_key().map(<[u8]>::to_vec);
-        if origin.member == self.core.member() {
+        if is_own {
             self.place_until(work, table, protocol, token, key.as_deref(), until);
         } else {
             self.run_for_peer(work, table, protocol, origin, key.as_deref(), until);
@@ -256,24 +325,56 @@ impl Brick {
                 continue;
             }
             self.stalls.lanes.leave(stalled.lane);
-            let error = ErrorReply::new(
-                "CLUSTERDOWN the key has no brick now that may serve it: a view is changing, too few replicas \
-                 are in sync, or this node has lost the control plane; the command was not executed, try again"
-                    .to_owned(),
-            );
+            let error = self.why_stalled(&stalled.request.work);
             let line = honest_line(&stalled.request.work, &error);
             self.complete(stalled.origin, line, Gate::OPEN);
         }
     }
 
-    /// Tells another brick that its request does not belong here; it was not executed.
-    pub(crate) fn refuse_misplaced(&mut self, to: Member, request_token: crate::forward::Token) {
+    fn why_stalled(&self, work: &Work) -> ErrorReply {
+        if !self.core.replicas.was_leased {
+            return ErrorReply::constant(
+                "LOADING this node has started and waits for a lease from its cluster's control plane; the command was \
+                 not executed, try again",
+            );
+        }
+        let what = match work {
+            Work::Share(..) => "a part of the table",
+            _ => "the key",
+        };
+        ErrorReply::new(format!(
+            "CLUSTERDOWN {what} has no brick now that may serve it: a view is changing, too few replicas are in \
+             sync, or this node has lost the control plane; the command was not executed, try again"
+        ))
+    }
+
+    /// Tells another brick that its request does not belong here; it was not executed. One of this node gets what only
+    /// reads back, since it has not kept it.
+    pub(crate) fn refuse_misplaced(
+        &mut self,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        origin: Origin,
+        until: Instant,
+    ) {
+        let Origin { member, token } = origin;
+        let is_near = member.node == self.core.shared.node;
+        if is_near
+            && only_reads(&work)
+            && let Some(request) = self.request(work, table, protocol, token, until)
+        {
+            return self
+                .core
+                .outbox
+                .push(member, Forward::Returned(Box::new(request)));
+        }
         let reply = ForwardReply {
-            token: request_token,
+            token,
             bytes: Vec::new(),
             is_misplaced: true,
         };
-        self.core.outbox.push(to, Forward::Reply(reply));
+        self.core.outbox.push(member, Forward::Reply(reply));
     }
 
     /// Clients whose writes were cut, or wait for too long, are told that nobody knows (PROTOCOL rule 25).

@@ -8,6 +8,7 @@ use crate::connection::ConnectionId;
 use crate::forward::{Forward, ForwardRequest, Origin, Token, Work};
 use crate::gather::{Gather, Join};
 use crate::output::Gate;
+use crate::remote::only_reads;
 use crate::view::Detour;
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, keys, lookup, table::flag};
 use brickyard_routing::{Location, Member};
@@ -76,10 +77,10 @@ impl Brick {
             token,
         };
         let id = self.core.table(table).map(|state| state.id);
-        let is_quiet = self.stalls.lanes.is_empty() && self.remotes.lanes.is_empty();
+        let is_quiet = self.stalls.lanes.is_empty() && self.remotes.is_quiet();
         let id = id.filter(|_| !is_quiet);
         if let Some(lane) = id.and_then(|id| self.lane(&origin, id, &work)) {
-            let is_stalled = self.stalls.lanes.is_busy(lane);
+            let is_stalled = self.stalls.lanes.is_busy(lane) || self.remotes.near.is_busy(lane);
             if is_stalled || self.has_asked(lane) {
                 let leaf = key.and_then(|key| self.core.locate(table, key));
                 let owner = leaf.zip(self.core.table(table));
@@ -147,7 +148,7 @@ impl Brick {
             Standing::Elsewhere(_) if work.was_lost() => {
                 self.complete(origin, honest_line(&work, &CHANGING_HANDS), Gate::OPEN);
             }
-            Standing::Elsewhere(_) => self.refuse_misplaced(origin.member, origin.token),
+            Standing::Elsewhere(_) => self.refuse_misplaced(work, table, protocol, origin, until),
             Standing::Waits => {
                 if let Some(request) = self.request(work, table, protocol, origin.token, until) {
                     self.stall_request(request, origin, until);
@@ -174,7 +175,9 @@ impl Brick {
         let Some(state) = self.core.table(table) else {
             return;
         };
-        let is_remote = owner.node != self.core.shared.node;
+        let to = self.reader(owner, &origin, state, &work);
+        let is_near_backup = to != owner && to.node == self.core.shared.node;
+        let is_remote = to.node != self.core.shared.node;
         let table = state.id;
         let work = if is_remote {
             self.name_work(work)
@@ -188,14 +191,23 @@ impl Brick {
             work,
             until,
             lane: None,
+            moves: self.core.moves(),
         };
-        let lane = is_remote.then(|| self.lane(&origin, request.table, &request.work));
+        let has_lane = is_remote || is_near_backup;
+        let lane = has_lane.then(|| self.lane(&origin, request.table, &request.work));
         let request = ForwardRequest {
             lane: lane.flatten(),
             ..request
         };
-        self.remotes.lanes.enter(request.lane);
-        self.core.outbox.push(owner, Forward::Request(request));
+        if is_near_backup {
+            self.remotes.near.enter(token, request.lane);
+        } else {
+            self.remotes.lanes.enter(request.lane);
+            if !only_reads(&request.work) {
+                self.remotes.writing.enter(request.lane);
+            }
+        }
+        self.core.outbox.push(to, Forward::Request(request));
     }
 
     pub(crate) fn moved(&self, location: Location, owner: Member) -> ErrorReply {
@@ -213,7 +225,8 @@ impl Brick {
         ErrorReply::new(moved.to_string())
     }
 
-    fn request(
+    /// Work as it is set aside, or passed on.
+    pub(crate) fn request(
         &self,
         work: Work,
         table: usize,
@@ -229,6 +242,7 @@ impl Brick {
             work,
             until,
             lane: None,
+            moves: self.core.moves(),
         })
     }
 
@@ -279,11 +293,11 @@ impl Brick {
         if origin.member == self.core.member() {
             return self.detour(detour, work, table, protocol, origin.token, leaf);
         }
+        let until = self.core.deadline();
         if detour == Detour::AskPrimary {
             // Whoever asks will have heard of the primary, or will.
-            return self.refuse_misplaced(origin.member, origin.token);
+            return self.refuse_misplaced(work, table, protocol, origin, until);
         }
-        let until = self.core.deadline();
         if let Some(request) = self.request(work, table, protocol, origin.token, until) {
             self.stall_request(request, origin, until);
         }

@@ -8,6 +8,8 @@ use crate::core::Core;
 use crate::forward::{Origin, Work};
 use crate::log::Writer;
 use crate::output::{Gate, Opens};
+use crate::replica::Placing;
+use crate::session::ShareStanding;
 use crate::settings::Settings;
 use crate::view::{Asker, ColdValue, ColdWanted, Detour, View, is_out_of_memory};
 use brickyard_command::{
@@ -15,6 +17,7 @@ use brickyard_command::{
     table::flag,
 };
 use brickyard_routing::Location;
+use brickyard_types::Instant;
 use brickyard_wire::{Protocol, Reply};
 
 /// How a command on this brick's keys went.
@@ -41,6 +44,8 @@ pub(crate) struct Share {
     pub(crate) protocol: Protocol,
     pub(crate) origin: Origin,
     pub(crate) writer: Writer,
+    /// When it is given up.
+    pub(crate) until: Instant,
 }
 
 /// Everything that a command on one partition is run with.
@@ -81,6 +86,7 @@ impl Brick {
                     protocol,
                     origin,
                     writer,
+                    until: self.core.deadline(),
                 };
                 return self.deferred.push_back((gate, share));
             }
@@ -88,9 +94,24 @@ impl Brick {
         self.run_now(work, table, protocol, origin, writer);
     }
 
-    /// As [`Self::run_for`], for a share that has waited for what was prepared before it: what was
-    /// prepared since is none of its business, and waiting for that too might never end.
-    pub(crate) fn run_now(
+    /// Runs a share that has waited for what was prepared before it: what was prepared since is none of its
+    /// business, and waiting for that too might never end.
+    pub(crate) fn run_deferred(&mut self, share: Share) {
+        let Share {
+            work,
+            table,
+            protocol,
+            origin,
+            writer,
+            until,
+        } = share;
+        let placing = Placing { until, moves: 0 };
+        let placing = self.core.replicas.placing.replace(placing);
+        self.run_now(work, table, protocol, origin, writer);
+        self.core.replicas.placing = placing;
+    }
+
+    fn run_now(
         &mut self,
         work: Work,
         table: usize,
@@ -98,10 +119,17 @@ impl Brick {
         origin: Origin,
         writer: Writer,
     ) {
-        if let Work::Share(spec, ..) = &work
-            && matches!(spec.id, CommandId::Save | CommandId::Bgsave)
-        {
-            return self.checkpoint_for(origin);
+        if let Work::Share(spec, args, share) = &work {
+            if matches!(spec.id, CommandId::Save | CommandId::Bgsave) {
+                return self.checkpoint_for(origin);
+            }
+            let standing = self
+                .core
+                .share_standing(spec, args.as_args(), *share, table);
+            if !matches!(standing, ShareStanding::Serves) {
+                let until = self.core.deadline();
+                return self.set_share_aside(standing, work, table, protocol, origin, until);
+            }
         }
         let must_park = !self.core.cold.is_idle()
             && self
@@ -135,7 +163,7 @@ impl Brick {
             Work::Command(spec, args) => {
                 let args = args.as_args();
                 if !is_data_command(spec.id) {
-                    let gate = self.execute_share(spec, args, 0, table, protocol, &mut out);
+                    let gate = self.execute_share(spec, args, table, protocol, &mut out);
                     return Ok((out, gate));
                 }
                 let key = args.get(spec.key_first as usize).unwrap_or_default();
@@ -170,9 +198,9 @@ impl Brick {
                 };
                 run_request(&mut self.core, &call, *request, &mut out)
             }
-            Work::Share(spec, args, share) => {
+            Work::Share(spec, args, _) => {
                 let args = args.as_args();
-                let gate = self.execute_share(spec, args, *share, table, protocol, &mut out);
+                let gate = self.execute_share(spec, args, table, protocol, &mut out);
                 return Ok((out, gate));
             }
             Work::Transaction(transaction) => run_transaction(

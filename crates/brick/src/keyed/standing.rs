@@ -59,7 +59,7 @@ impl Brick {
         if sabotage::is(Bug::OwnWriteOvertaken) {
             return standing;
         }
-        if self.stalls.lanes.is_busy(lane) {
+        if self.stalls.lanes.is_busy(lane) || self.remotes.near.is_busy(lane) {
             return Standing::Waits;
         }
         let goes_away = matches!(standing, Standing::Elsewhere(_));
@@ -94,8 +94,8 @@ impl Brick {
     }
 
     /// Whether something of the lane is with another brick, or about to go there.
-    pub(super) fn has_asked(&self, lane: Lane) -> bool {
-        self.remotes.lanes.is_busy(lane)
+    pub(crate) fn has_asked(&self, lane: Lane) -> bool {
+        self.remotes.lanes.is_busy(lane) || self.remotes.near.is_busy(lane)
     }
 }
 
@@ -146,8 +146,9 @@ pub(super) fn standing(
     }
 }
 
+/// Why a write is refused where fewer replicas are in sync than the table asks for.
 #[cold]
-fn too_few(state: &TableState, leaf: u32, reads_only: bool) -> Option<ErrorReply> {
+pub(crate) fn too_few(state: &TableState, leaf: u32, reads_only: bool) -> Option<ErrorReply> {
     let group = state.map.groups().get(leaf as usize)?;
     let (have, want) = (
         group.in_sync().count(),

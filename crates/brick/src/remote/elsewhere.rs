@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 impl Brick {
     /// The stream to a brick is gone, and what it had been asked with it.
     pub(crate) fn on_remote_lost(&mut self, peer: Seat) {
+        self.remotes.hearing.lose(peer);
         let pending = self.remotes.pending.iter();
         let lost = pending.filter(|(_, remote)| remote.sent == Some(peer));
         let lost = lost.map(|(id, _)| *id).collect();
@@ -26,13 +27,16 @@ impl Brick {
     /// stream to it stands: its process is paused, or the network swallows what is sent. What may be asked
     /// twice is asked of the new primary.
     pub(crate) fn leave_removed(&mut self) {
+        let catalog = &self.core.catalog;
+        let is_current = |seat| catalog.is_current(seat);
+        self.remotes.hearing.forget(is_current);
         let mut left: BTreeMap<Seat, Vec<u64>> = BTreeMap::new();
         for (id, remote) in &self.remotes.pending {
             let work = &remote.request.work;
             let may_repeat = only_reads(work) || matches!(work, Work::Request(..));
             if let Some(peer) = remote.sent
                 && may_repeat
-                && self.core.has_left(remote, peer)
+                && self.core.has_left(remote)
             {
                 left.entry(peer).or_default().push(*id);
             }
@@ -60,9 +64,7 @@ impl Brick {
             } else if !only_reads(&remote.request.work) {
                 let reason = format!("the connection to brick {} broke", remote.to);
                 self.tell_unknown(remote.request.token, &reason);
-            } else if matches!(remote.request.work, Work::Share(..))
-                || self.remotes.has_later_write(id, remote.lane)
-            {
+            } else if self.remotes.has_later_write(id, remote.lane) {
                 // Read again, it would see what its connection wrote only afterwards.
                 self.refuse_unplaced(remote.request.token);
             } else {
@@ -117,20 +119,40 @@ impl Brick {
 }
 
 impl Core {
-    /// Whether what a request is about has another primary than the one that it is for.
+    /// Whether what a request is about has another primary than the brick that it is for.
     pub(super) fn has_moved(&self, remote: &Remote) -> bool {
-        let group = self.group_of(remote);
-        group.is_some_and(|group| group.primary.member != remote.to)
+        match self.group_of(remote) {
+            Some(group) => group.primary.member != remote.to,
+            None => self.shares_otherwise(remote),
+        }
     }
 
-    /// Whether what a request is about is in sync with others, and not with the one that was asked.
-    fn has_left(&self, remote: &Remote, peer: Seat) -> bool {
-        let group = self.group_of(remote);
-        group.is_some_and(|group| group.in_sync().all(|seat| seat != peer))
+    /// Whether what a request is about is in sync with others, and not with the brick that was asked.
+    pub(super) fn has_left(&self, remote: &Remote) -> bool {
+        let is_its = |seat: Seat| match remote.sent {
+            Some(peer) => seat == peer,
+            None => seat.member == remote.to,
+        };
+        match self.group_of(remote) {
+            Some(group) => !group.in_sync().any(is_its),
+            None => self.shares_otherwise(remote),
+        }
+    }
+
+    /// Whether the brick would be asked for another share of the table now.
+    fn shares_otherwise(&self, remote: &Remote) -> bool {
+        let Work::Share(spec, args, share) = &remote.request.work else {
+            return false;
+        };
+        let table = self.table_by_id.get(&remote.request.table);
+        table.is_some_and(|table| {
+            let now = self.share(spec, args.as_args(), *table, remote.to);
+            *share != 0 && *share != now && only_reads(&remote.request.work)
+        })
     }
 
     /// The replica group that a request is about.
-    fn group_of(&self, remote: &Remote) -> Option<&Group> {
+    pub(super) fn group_of(&self, remote: &Remote) -> Option<&Group> {
         let key = remote.request.work.first_key()?;
         let table = *self.table_by_id.get(&remote.request.table)?;
         let leaf = self.locate(table, key)?.leaf;

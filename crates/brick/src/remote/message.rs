@@ -218,6 +218,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Forward> {
                     // Not sent: how long it may take here is for this brick to say.
                     until: Instant(0),
                     lane: None,
+                    moves: 0,
                 })
             })
         }

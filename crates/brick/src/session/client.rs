@@ -135,6 +135,7 @@ impl Brick {
                     work,
                     until: self.core.deadline(),
                     lane: None,
+                    moves: 0,
                 };
                 let member = Member {
                     brick: BrickId(brick),

@@ -9,10 +9,13 @@
 //! Not here: how shares make a reply (`whole`), lists of keys (`listing`).
 
 use crate::brick::Brick;
-use crate::core::{Core, TableState};
+use crate::core::{Core, Partition, TableState};
+use crate::forward::{Origin, Work};
+use crate::keyed::{error_line, too_few};
 use crate::log::KeyRef;
 use crate::output::Gate;
 use crate::random::Random;
+use crate::remote::only_reads;
 use crate::view::PendingClear;
 use crate::watch::Version;
 use brickyard_command::request::{ClusterCommand, ScanArgs};
@@ -20,25 +23,66 @@ use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 use brickyard_routing::{Cursor, Member};
 use brickyard_table::KeyHash;
 use brickyard_types::record::Kind;
-use brickyard_types::{Op, PartitionId};
+use brickyard_types::{Instant, Op, PartitionId};
 use brickyard_wire::{Protocol, Reply};
 
+/// What a brick may do with its share at this moment.
+#[derive(Debug)]
+pub(crate) enum ShareStanding {
+    Serves,
+    /// Not now: a view is changing, or the lease has run out.
+    Waits,
+    /// Whoever asks sees other partitions in it.
+    Differs,
+    /// Too few replicas are in sync for a write.
+    TooFew(ErrorReply),
+}
+
+/// A share is asked of a brick that has another map, or does not have its partitions now.
+const SHARES_DIFFER: ErrorReply = ErrorReply::constant(
+    "CLUSTERDOWN the bricks see different maps of the table: a view is changing; the share was not executed, try \
+     again",
+);
+
 impl Brick {
+    /// A share that cannot be had now waits. Where the maps differ all shares are asked for anew, by one map, unless
+    /// some of them may have been executed.
+    pub(crate) fn set_share_aside(
+        &mut self,
+        standing: ShareStanding,
+        work: Work,
+        table: usize,
+        protocol: Protocol,
+        origin: Origin,
+        until: Instant,
+    ) {
+        let is_own = origin.member == self.core.member();
+        match standing {
+            ShareStanding::TooFew(error) => self.complete(origin, error_line(&error), Gate::OPEN),
+            ShareStanding::Differs if !is_own => {
+                self.refuse_misplaced(work, table, protocol, origin, until);
+            }
+            ShareStanding::Differs if !only_reads(&work) => {
+                self.complete(origin, error_line(&SHARES_DIFFER), Gate::OPEN);
+            }
+            ShareStanding::Serves | ShareStanding::Waits | ShareStanding::Differs => {
+                if let Some(request) = self.request(work, table, protocol, origin.token, until) {
+                    self.stall_request(request, origin, until);
+                }
+            }
+        }
+    }
+
     /// This brick's share of a command that is not about given keys.
     pub(crate) fn execute_share(
         &mut self,
         spec: &'static Spec,
         args: Args<'_>,
-        share: u64,
         table: usize,
         protocol: Protocol,
         out: &mut Vec<u8>,
     ) -> Gate {
         let mut reply = Reply::new(out, protocol);
-        if let Some(error) = self.core.cannot_share(spec, args, share, table) {
-            reply.error_bytes(error.as_bytes());
-            return Gate::OPEN;
-        }
         match spec.id {
             CommandId::Dbsize => {
                 reply.integer(self.core.table(table).map_or(0, TableState::keys) as i64)
@@ -127,47 +171,60 @@ impl Core {
         all
     }
 
-    /// Why this brick's share of a command on a whole table cannot be had now.
-    fn cannot_share(
+    /// What this brick may do with its share of a command on a whole table. `share` is its name in the eyes of
+    /// whoever asks; 0: whatever the brick has.
+    pub(crate) fn share_standing(
         &self,
         spec: &Spec,
         args: Args<'_>,
         share: u64,
         table: usize,
-    ) -> Option<ErrorReply> {
+    ) -> ShareStanding {
         if matches!(
             spec.id,
             CommandId::ClientList | CommandId::ClientKill | CommandId::Watch
         ) {
-            return None;
+            return ShareStanding::Serves;
+        }
+        let me = self.member();
+        if share != 0 && share != self.share(spec, args, table, me) {
+            return ShareStanding::Differs;
         }
         let writes = matches!(spec.id, CommandId::Flushdb | CommandId::Flushall);
-        let me = self.member();
-        let mut leaves = self.shared_leaves(spec, args, table, me).into_iter();
-        let are_well = leaves.all(|(_, table, leaf)| {
-            let state = self.table(table);
-            let partition = state.and_then(|it| it.partitions.get(leaf)?.as_ref());
-            partition.is_some_and(|it| {
-                let may = if writes {
-                    it.status.accepts_writes
-                } else {
-                    it.status.serves_reads
-                };
-                // What was given up waits for nobody, and its outcome is not known all the same.
-                let is_known =
-                    it.op <= it.committed || !it.is_replicated || !self.log.is_given_up(it.id);
-                it.is_primary() && may && is_known
-            })
-        });
-        let is_same = share == 0 || share == self.share(spec, args, table, me);
-        let serves =
-            self.replicas.is_leased && are_well && is_same && !(writes && self.is_adopting());
-        (!serves).then(|| {
-            ErrorReply::new(format!(
-                "CLUSTERDOWN brick {me} cannot serve its share now: a view is changing, or its node has lost the \
-                 control plane; it did nothing, try again"
-            ))
-        })
+        let leaves = self.shared_leaves(spec, args, table, me);
+        let too_few = |(_, table, leaf): &(PartitionId, usize, usize)| {
+            too_few(self.table(*table)?, *leaf as u32, !writes)
+        };
+        if let Some(error) = leaves.iter().find_map(too_few) {
+            return ShareStanding::TooFew(error);
+        }
+        let may_act = self.replicas.is_leased && !(writes && self.is_adopting());
+        let is_well = |(_, table, leaf): &(PartitionId, usize, usize)| {
+            let partition = self
+                .table(*table)
+                .and_then(|it| it.partitions.get(*leaf)?.as_ref());
+            partition.is_some_and(|it| self.is_shared(it, writes))
+        };
+        if may_act && leaves.iter().all(is_well) {
+            ShareStanding::Serves
+        } else {
+            ShareStanding::Waits
+        }
+    }
+
+    /// Whether a partition of which the catalog says that this brick is the primary is in its hands.
+    fn is_shared(&self, partition: &Partition, writes: bool) -> bool {
+        let status = partition.status;
+        let may = if writes {
+            status.accepts_writes
+        } else {
+            status.serves_reads
+        };
+        // What was given up waits for nobody, and its outcome is not known all the same.
+        let is_known = partition.op <= partition.committed
+            || !partition.is_replicated
+            || !self.log.is_given_up(partition.id);
+        partition.is_primary() && may && is_known
     }
 
     /// Clears every partition of tables that this brick has.
@@ -259,7 +316,7 @@ impl Core {
                     out.extend_from_slice(version.line().as_bytes());
                 }
             }
-            Err(error) => *out = crate::keyed::error_line(&error),
+            Err(error) => *out = error_line(&error),
         }
         gate
     }
@@ -299,3 +356,7 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "share_test.rs"]
+mod share_test;

@@ -12,6 +12,19 @@ use crate::gather::{Gather, Join};
 use brickyard_command::request::{ScanArgs, WaitArgs, parse_flush};
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, table::flag};
 use brickyard_routing::{Cursor, Member};
+use brickyard_types::Instant;
+use brickyard_wire::Protocol;
+
+/// A command on a whole table, as its bricks are asked.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    pub(crate) spec: &'static Spec,
+    pub(crate) args: OwnedArgs,
+    pub(crate) table: usize,
+    pub(crate) protocol: Protocol,
+    /// Each share is named, so that together they are the table; else a brick gives what it has.
+    pub(crate) is_named: bool,
+}
 
 impl Brick {
     pub(super) fn execute_whole(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
@@ -23,15 +36,11 @@ impl Brick {
         if self.core.table(table).is_none() {
             return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
         }
-        // What the client wrote on its way to other bricks must be there before it is counted.
         let is_everywhere = connection.accepted.port == Port::Node;
-        let bricks: Vec<Member> = if !is_everywhere {
-            vec![self.core.member()]
-        } else if spec.id == CommandId::Scan {
-            vec![self.scanned_brick(table, *args)]
+        let bricks = if is_everywhere {
+            self.sharers(spec, *args, table)
         } else {
-            self.core
-                .primaries((spec.id != CommandId::Flushall).then_some(table))
+            vec![self.core.member()]
         };
         let join = match spec.id {
             CommandId::Dbsize => Join::Sum,
@@ -44,33 +53,73 @@ impl Brick {
             .within(self.output_bytes_max())
             .reading(spec.has(flag::READONLY));
         let token = self.open_gather(id, gather);
+        // What the client wrote on its way to other bricks must be there before it is counted.
         self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
         let share = match spec.id {
             CommandId::Flushall => self.flushed_by(id),
             _ => args.to_owned(),
         };
+        let asked = Shares {
+            spec,
+            args: share,
+            table,
+            protocol,
+            is_named: is_everywhere,
+        };
+        let until = self.core.deadline();
+        self.ask_shares(&asked, bricks, token, until);
+    }
+
+    /// The bricks whose shares make up the table, or the answer.
+    fn sharers(&self, spec: &Spec, args: Args<'_>, table: usize) -> Vec<Member> {
+        match spec.id {
+            CommandId::Scan => vec![self.scanned_brick(table, args)],
+            CommandId::Flushall => self.core.primaries(None),
+            _ => self.core.primaries(Some(table)),
+        }
+    }
+
+    /// Asks each brick for its share, as the parts of a reply from `token`'s part on.
+    fn ask_shares(&mut self, asked: &Shares, bricks: Vec<Member>, token: Token, until: Instant) {
+        let Shares {
+            spec,
+            args,
+            table,
+            protocol,
+            is_named,
+        } = asked;
         for (part, brick) in bricks.into_iter().enumerate() {
             let token = Token {
-                part: part as u32,
+                part: token.part + part as u32,
                 ..token
             };
-            let work = if is_everywhere {
-                let named = self.core.share(spec, share.as_args(), table, brick);
-                Work::Share(spec, share.clone(), named)
-            } else {
-                Work::Share(spec, share.clone(), 0)
+            let share = match is_named {
+                true => self.core.share(spec, args.as_args(), *table, brick),
+                false => 0,
             };
+            let work = Work::Share(spec, args.clone(), share);
             if brick == self.core.member() {
                 let origin = Origin {
                     member: brick,
                     token,
                 };
-                let writer = self.writer(id);
-                self.run_for(work, table, protocol, origin, writer);
+                let writer = self.writer(token.connection);
+                self.run_for(work, *table, *protocol, origin, writer);
             } else {
-                let until = self.core.deadline();
-                self.forward(brick, token, table, protocol, work, until);
+                self.forward(brick, token, *table, *protocol, work, until);
             }
+        }
+    }
+
+    /// A share of a command that only reads could not be had: all of them are asked for anew, by the map that there is
+    /// now, since together they must be the table.
+    pub(crate) fn ask_shares_again(&mut self, asked: &Shares, token: Token, until: Instant) {
+        let bricks = self.sharers(asked.spec, asked.args.as_args(), asked.table);
+        let connection = self.connections.get_mut(token.connection.0 as usize);
+        let connection = connection.filter(|it| it.client == token.client);
+        let gather = connection.and_then(|it| it.gather(token.hole));
+        if let Some(part) = gather.and_then(|it| it.begin_again(token.part, bricks.len())) {
+            self.ask_shares(asked, bricks, Token { part, ..token }, until);
         }
     }
 

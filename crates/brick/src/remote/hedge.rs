@@ -1,0 +1,294 @@
+//! Reads of other nodes' partitions go to a backup where the primary is silent, or cannot be reached.
+//!
+//! In:  what peers sent, the time. Out: which replica a read is sent to; reads that are with a silent one, placed anew.
+//!
+//! Any in-sync replica answers a read, so a client of a node that has none of them need not wait for the next view.
+//! What counts is the silence of a stream that owes an answer, as in the client library
+//! ([decision 0018](../../../../docs/decisions/0018-hedged-reads.md)): a replica that is merely loaded goes on answering.
+//!
+//! Invariants:
+//! - A read does not go to a backup past a write that its connection sent before it (PROTOCOL rule 26), nor does a
+//!   write of the connection leave while a read that it sent before is with a backup: that would see it.
+//! - A read is with one replica at a time. Whatever the former says later is not listened to, so reads of one
+//!   connection never see a value and then an older one.
+
+use super::{Remote, Remotes, only_reads};
+use crate::brick::Brick;
+use crate::core::TableState;
+use crate::forward::{Origin, Token, Work};
+use crate::output::HoleId;
+use crate::stall::{Lane, Lanes};
+use brickyard_command::is_data_command;
+use brickyard_routing::{Member, Seat};
+use brickyard_types::Instant;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// How long a stream that owes an answer may be silent before reads go elsewhere.
+const HEDGE_AFTER: Duration = Duration::from_millis(50);
+
+/// Where answers take longer than usual anyway: so many times that.
+const ROUND_TRIPS: u32 = 4;
+
+/// The limit doubles with each attempt of a read, so often at most.
+const DOUBLINGS_MAX: u32 = 4;
+
+/// A new round trip's weight in the mean is one in so many.
+const MEAN_OVER: u32 = 8;
+
+/// What is known of the brick at the far end of a stream.
+#[derive(Debug)]
+struct Peer {
+    heard: Instant,
+    /// Mean time of an answer.
+    round_trip: Duration,
+    /// It owed an answer for too long, and has not been heard since.
+    is_silent: bool,
+}
+
+/// Whom this brick asks, and how they answer.
+#[derive(Debug, Default)]
+pub(crate) struct Hearing {
+    peers: BTreeMap<Seat, Peer>,
+    /// When silence is looked for next.
+    check_at: Option<Instant>,
+}
+
+impl Hearing {
+    fn peer(&mut self, seat: Seat) -> &mut Peer {
+        self.peers.entry(seat).or_insert(Peer {
+            heard: Instant(0),
+            round_trip: Duration::ZERO,
+            is_silent: false,
+        })
+    }
+
+    /// Something came from a brick on the stream on which it answers.
+    pub(crate) fn hear(&mut self, seat: Seat, now: Instant) {
+        let peer = self.peer(seat);
+        peer.heard = now;
+        peer.is_silent = false;
+    }
+
+    /// It has answered what was sent at that instant.
+    pub(super) fn answered(&mut self, seat: Seat, sent_at: Instant, now: Instant) {
+        let peer = self.peer(seat);
+        peer.round_trip = (peer.round_trip * (MEAN_OVER - 1) + (now - sent_at)) / MEAN_OVER;
+    }
+
+    /// The stream to a brick is gone: it is heard again when there is another.
+    pub(super) fn lose(&mut self, seat: Seat) {
+        self.peer(seat).is_silent = true;
+    }
+
+    /// Forgets lives that are over.
+    pub(super) fn forget(&mut self, is_current: impl Fn(Seat) -> bool) {
+        self.peers.retain(|seat, _| is_current(*seat));
+    }
+
+    fn is_silent(&self, seat: Seat) -> bool {
+        self.peers.get(&seat).is_some_and(|peer| peer.is_silent)
+    }
+
+    /// A read waits for an answer from now on.
+    pub(super) fn watch(&mut self, now: Instant) {
+        let at = now + HEDGE_AFTER;
+        self.check_at = Some(self.check_at.map_or(at, |before| before.min(at)));
+    }
+
+    /// When silence is looked for next.
+    pub(crate) fn check_at(&self) -> Option<Instant> {
+        self.check_at
+    }
+
+    /// Until when a read may go unanswered.
+    fn limit(&self, remote: &Remote) -> Instant {
+        let peer = remote.sent.and_then(|seat| self.peers.get(&seat));
+        let heard = peer.map_or(Instant(0), |peer| peer.heard);
+        let round_trip = peer.map_or(Duration::ZERO, |peer| peer.round_trip);
+        let patience = HEDGE_AFTER.max(round_trip * ROUND_TRIPS);
+        let doublings = remote.request.moves.min(DOUBLINGS_MAX);
+        remote.since.max(heard) + patience * (1 << doublings)
+    }
+}
+
+/// Reads that are with a backup on another brick of this node.
+#[derive(Debug, Default)]
+pub(crate) struct NearReads {
+    lanes: Lanes,
+    by_token: BTreeMap<(u64, HoleId, u32), Option<Lane>>,
+}
+
+impl NearReads {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_token.is_empty()
+    }
+
+    pub(crate) fn is_busy(&self, lane: Lane) -> bool {
+        self.lanes.is_busy(lane)
+    }
+
+    pub(crate) fn enter(&mut self, token: Token, lane: Option<Lane>) {
+        self.lanes.enter(lane);
+        self.by_token
+            .insert((token.client, token.hole, token.part), lane);
+    }
+
+    fn leave(&mut self, token: Token) -> bool {
+        let key = (token.client, token.hole, token.part);
+        let lane = self.by_token.remove(&key);
+        self.lanes.leave(lane.flatten());
+        lane.is_some()
+    }
+}
+
+/// Whether another replica than the primary may do it. What is watched is known to the primary alone.
+pub(super) fn may_stray(work: &Work) -> bool {
+    let is_plain = match work {
+        Work::Command(spec, _) => is_data_command(spec.id),
+        Work::Transaction(transaction) => transaction.watches.is_empty(),
+        Work::Request(..) | Work::Share(..) => false,
+    };
+    is_plain && only_reads(work)
+}
+
+impl Remotes {
+    /// Whether a read that the lane sent before is with another brick than this one: it has to be answered first.
+    pub(super) fn follows_stray(&self, id: u64, remote: &Remote) -> bool {
+        let mut earlier = self.pending.range(..id);
+        self.strays > 0
+            && remote.lane.is_some()
+            && earlier.any(|(_, it)| it.is_stray && it.lane == remote.lane && it.to != remote.to)
+    }
+}
+
+impl Brick {
+    /// The brick that a request for `owner`'s partition is sent to: for a read it may be a backup.
+    pub(crate) fn reader(
+        &self,
+        owner: Member,
+        origin: &Origin,
+        state: &TableState,
+        work: &Work,
+    ) -> Member {
+        let me = self.core.member();
+        let may_stray = owner.node != me.node && may_stray(work);
+        let Some(key) = work.first_key().filter(|_| may_stray) else {
+            return owner;
+        };
+        let location = state.map.locate(key);
+        let Some(group) = state.map.groups().get(location.leaf as usize) else {
+            return owner;
+        };
+        let is_linked = |member: Member| self.core.link_to(member).is_some();
+        let hears = |seat: &Seat| !self.remotes.hearing.is_silent(*seat);
+        if hears(&group.primary) && is_linked(owner) {
+            return owner;
+        }
+        let lane = Lane {
+            member: origin.member,
+            connection: origin.token.connection,
+            partition: location.partition,
+        };
+        if self.remotes.writing.is_busy(lane) {
+            return owner;
+        }
+        let others = group.in_sync().filter(|seat| seat.member != me);
+        let others: Vec<Member> = others.filter(hears).map(|seat| seat.member).collect();
+        let moves = self.core.moves() as usize;
+        let near = others.iter().find(|it| it.node == me.node);
+        let linked = others.iter().find(|it| is_linked(**it));
+        let any = others.get(moves % others.len().max(1));
+        // One that is near has refused before; one that is not linked may be dead: not the same again and again.
+        let near = near.filter(|_| moves.is_multiple_of(2));
+        near.or(linked).or(any).copied().unwrap_or(owner)
+    }
+
+    /// Reads that a silent brick does not answer are asked of another.
+    pub(crate) fn leave_silent(&mut self) {
+        let now = self.core.now;
+        if self.remotes.hearing.check_at.is_none_or(|at| now < at) {
+            return;
+        }
+        let mut next: Option<Instant> = None;
+        let mut silent = BTreeSet::new();
+        let mut overdue = Vec::new();
+        for (id, remote) in &self.remotes.pending {
+            if !remote.is_movable() {
+                continue;
+            }
+            let limit = self.remotes.hearing.limit(remote);
+            if limit <= now {
+                overdue.push(*id);
+                silent.extend(remote.sent);
+            } else {
+                next = Some(next.map_or(limit, |next| next.min(limit)));
+            }
+        }
+        for seat in &silent {
+            self.remotes.hearing.peer(*seat).is_silent = true;
+        }
+        self.remotes.hearing.check_at = next;
+        self.move_reads(&silent, overdue);
+    }
+
+    /// All reads that wait for these bricks, and some that could not even be sent, are placed anew; but none whose
+    /// connection has a write under way: that may be done before, or after.
+    fn move_reads(&mut self, silent: &BTreeSet<Seat>, overdue: Vec<u64>) {
+        let pending = self.remotes.pending.iter();
+        let of_silent = pending.filter(|(_, it)| {
+            it.is_movable() && it.sent.is_some_and(|seat| silent.contains(&seat))
+        });
+        let ids: BTreeSet<u64> = of_silent.map(|(id, _)| *id).chain(overdue).collect();
+        let writing: BTreeSet<Lane> = self
+            .remotes
+            .pending
+            .values()
+            .filter(|it| it.sent.is_some() && !only_reads(&it.request.work))
+            .filter_map(|it| it.lane)
+            .collect();
+        let mut moved = BTreeSet::new();
+        for id in ids {
+            let lane = self.remotes.pending.get(&id).and_then(|it| it.lane);
+            let has_another = self.has_another(id);
+            if lane.is_some_and(|lane| writing.contains(&lane)) || !has_another {
+                // It waits on, and is looked at again.
+                self.remotes.hearing.watch(self.core.now);
+                continue;
+            }
+            if let Some(remote) = self.remotes.take(id) {
+                self.core.replicas.wake();
+                moved.insert(remote.lane);
+                self.stall_one(remote);
+            }
+        }
+        for lane in moved {
+            self.stall_unsent(lane);
+        }
+    }
+
+    /// Whether another replica than the one that it was sent to may answer a read.
+    fn has_another(&self, id: u64) -> bool {
+        let Some(remote) = self.remotes.pending.get(&id) else {
+            return false;
+        };
+        let group = self.core.group_of(remote);
+        group.is_some_and(|group| {
+            let mut others = group.in_sync().filter(|seat| seat.member != remote.to);
+            others.any(|seat| !self.remotes.hearing.is_silent(seat))
+        })
+    }
+
+    /// A read that was with a backup on this node is answered, or given back; whether it was one.
+    pub(crate) fn end_near(&mut self, token: Token) -> bool {
+        let was_near = !self.remotes.near.is_empty() && self.remotes.near.leave(token);
+        if was_near {
+            self.core.replicas.wake();
+        }
+        was_near
+    }
+}
+
+#[cfg(test)]
+#[path = "hedge_test.rs"]
+mod hedge_test;
