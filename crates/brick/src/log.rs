@@ -13,11 +13,13 @@
 //!   when its batch is synced, one of a replicated partition when the replicator says so.
 //! - What the replicator knows of is not forgotten by a refusal: it is appended again.
 //!
-//! Reading order: this file (what there is, and building a batch), `log/pending` (looking a key
-//! up), `log/progress` (appended, synced, refused), `log/held` (records of replicated partitions).
+//! Reading order: this file (what there is), `log/batch` and `log/prepare` (building a batch), `log/pending`
+//! (looking a key up), `log/progress` (appended, synced, refused), `log/held` (records of replicated partitions).
 
+mod batch;
 mod held;
 mod pending;
+mod prepare;
 mod progress;
 
 pub(crate) use held::HeldId;
@@ -25,9 +27,9 @@ pub(crate) use progress::Committed;
 
 use crate::effect::{Append, BatchId};
 use crate::output::{Frontier, Gate, Opens};
-use crate::replica::PartitionHasher;
+use batch::{Batch, Building, Lists};
 use brickyard_table::{KeyHash, LocalPartition};
-use brickyard_types::record::{self, Header, Kind};
+use brickyard_types::record::Kind;
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use hashbrown::HashMap;
@@ -118,133 +120,6 @@ impl Commits {
             } => Class::Replicated,
             Self::Voted { .. } => Class::Unlogged,
         }
-    }
-}
-
-/// Prepared operations of one batch.
-#[derive(Debug, Default)]
-struct Lists {
-    log: Vec<Prepared>,
-    fsync: Vec<Prepared>,
-    replicated: Vec<Prepared>,
-    unlogged: Vec<Prepared>,
-}
-
-impl Lists {
-    fn of(&self, class: Class) -> &Vec<Prepared> {
-        match class {
-            Class::Log => &self.log,
-            Class::Fsync => &self.fsync,
-            Class::Replicated => &self.replicated,
-            Class::Unlogged => &self.unlogged,
-        }
-    }
-
-    fn of_mut(&mut self, class: Class) -> &mut Vec<Prepared> {
-        match class {
-            Class::Log => &mut self.log,
-            Class::Fsync => &mut self.fsync,
-            Class::Replicated => &mut self.replicated,
-            Class::Unlogged => &mut self.unlogged,
-        }
-    }
-}
-
-/// The batch that records are put into.
-#[derive(Debug)]
-struct Building {
-    id: BatchId,
-    bytes: Vec<u8>,
-    /// Records of replicated tables without a log: kept until they commit.
-    unlogged: Vec<u8>,
-    lists: Lists,
-    /// Records of replicated partitions that the replicator hears of when they are in the log.
-    fresh: Vec<HeldId>,
-    /// Records of replicated partitions that have neither committed nor been cut.
-    held: Waiting,
-    sync: bool,
-    only_frees: bool,
-}
-
-impl Building {
-    fn new(id: BatchId) -> Self {
-        Self {
-            id,
-            bytes: Vec::new(),
-            unlogged: Vec::new(),
-            lists: Lists::default(),
-            fresh: Vec::new(),
-            held: Waiting::default(),
-            sync: false,
-            only_frees: true,
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && self.unlogged.is_empty()
-    }
-}
-
-/// How many records of which partitions have neither committed nor been cut.
-#[derive(Debug, Default)]
-struct Waiting(HashMap<PartitionId, u32, BuildHasherDefault<PartitionHasher>>);
-
-impl Waiting {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn has(&self, partition: PartitionId) -> bool {
-        self.0.contains_key(&partition)
-    }
-
-    fn add(&mut self, partition: PartitionId) {
-        *self.0.entry(partition).or_insert(0) += 1;
-    }
-
-    /// Whether nothing is left.
-    fn take(&mut self, partition: PartitionId) -> bool {
-        if let Some(count) = self.0.get_mut(&partition) {
-            *count -= 1;
-            if *count == 0 {
-                self.0.remove(&partition);
-            }
-        }
-        self.0.is_empty()
-    }
-
-    fn partitions(&self) -> impl Iterator<Item = PartitionId> {
-        self.0.keys().copied()
-    }
-}
-
-/// A batch that is on its way to the log, or whose operations have not all committed.
-#[derive(Debug)]
-struct Batch {
-    id: BatchId,
-    bytes: Arc<Vec<u8>>,
-    unlogged: Vec<u8>,
-    lists: Lists,
-    fresh: Vec<HeldId>,
-    held: Waiting,
-    made_at: Instant,
-    /// Its clients were told that nobody knows: nobody waits for its replicated operations any more.
-    is_given_up: bool,
-    /// The log has answered: its bytes are there, or never will be.
-    is_answered: bool,
-    position: Position,
-    /// Bytes of it that count as pending: those of an `fsync` table wait for the disk until they
-    /// are synced.
-    counted: usize,
-}
-
-impl Batch {
-    /// Whether nothing of it waits for anything.
-    fn is_done(&self) -> bool {
-        self.is_answered
-            && self.held.is_empty()
-            && self.lists.log.is_empty()
-            && self.lists.fsync.is_empty()
     }
 }
 
@@ -401,161 +276,6 @@ impl Log {
         })
     }
 
-    /// Appends a record that changes no key (a clear, a horizon, one that the cleaner moves);
-    /// returns its offset in the batch.
-    pub(crate) fn append_bare(&mut self, header: &Header, key: &[u8], value: &[&[u8]]) -> u32 {
-        let at = self.building.bytes.len() as u32;
-        record::encode(&mut self.building.bytes, header, key, value);
-        at
-    }
-
-    /// Appends a record that says nothing but that a request was executed.
-    pub(crate) fn append_id(&mut self, header: &Header, outcome: Option<&[u8]>) {
-        record::encode_with(&mut self.building.bytes, header, outcome, b"", &[]);
-    }
-
-    /// Prepares a put or delete of one key as a record of its own. A replicated one without a log is
-    /// returned: the replicator is to hear of it at once.
-    #[inline]
-    pub(crate) fn prepare(
-        &mut self,
-        key: KeyRef,
-        header: &Header,
-        name: &[u8],
-        value: &[&[u8]],
-        outcome: Option<&[u8]>,
-        (commits, writer): (Commits, Writer),
-    ) -> Option<HeldId> {
-        let class = commits.class();
-        let buffer = self.building.buffer_mut(class);
-        let record_at = buffer.len();
-        let len = record::encode_with(buffer, header, outcome, name, value);
-        let end = record_at + len;
-        let value_len: usize = value.iter().map(|piece| piece.len()).sum();
-        let prepared = Prepared {
-            key,
-            kind: header.kind,
-            op: header.op,
-            raw: header.flags & record::flag::RAW != 0,
-            expires_at: header.expires_at,
-            record_at: record_at as u32,
-            key_at: (end - value_len - name.len()) as u32,
-            key_len: name.len() as u16,
-            value_at: (end - value_len) as u32,
-            value_len: value_len as u32,
-            is_void: false,
-        };
-        if header.kind != Kind::Delete {
-            self.building.only_frees = false;
-        }
-        self.push(prepared, class, writer);
-        self.hold(commits, record_at, len, 1)
-    }
-
-    /// Prepares several puts and deletes of one partition as one record; as [`Self::prepare`].
-    ///
-    /// `entries` are in the order of `value`'s entries, with offsets relative to `value`.
-    pub(crate) fn prepare_batch(
-        &mut self,
-        header: &Header,
-        value: &[u8],
-        outcome: Option<&[u8]>,
-        entries: impl Iterator<Item = Prepared>,
-        commits: Commits,
-        writer: Writer,
-    ) -> Option<HeldId> {
-        let class = commits.class();
-        let buffer = self.building.buffer_mut(class);
-        let record_at = buffer.len();
-        let len = record::encode_with(buffer, header, outcome, b"", &[value]);
-        let base = (record_at + len - value.len()) as u32;
-        self.building.only_frees = false;
-        let mut count = 0;
-        for mut prepared in entries {
-            prepared.record_at = record_at as u32;
-            prepared.key_at += base;
-            prepared.value_at += base;
-            self.push(prepared, class, writer);
-            count += 1;
-        }
-        self.hold(commits, record_at, len, count)
-    }
-
-    /// Prepares the clear of a partition; as [`Self::prepare`].
-    pub(crate) fn prepare_clear(
-        &mut self,
-        key: KeyRef,
-        header: &Header,
-        commits: Commits,
-    ) -> Option<HeldId> {
-        let class = commits.class();
-        let buffer = self.building.buffer_mut(class);
-        let record_at = buffer.len();
-        let len = record::encode(buffer, header, b"", &[]);
-        self.push_keyless(key, header.kind, header.op, record_at, class);
-        self.hold(commits, record_at, len, 1)
-    }
-
-    /// Prepares a record that says nothing but that a request was executed; as [`Self::prepare`]. `key` names
-    /// the partition.
-    pub(crate) fn prepare_id(
-        &mut self,
-        key: KeyRef,
-        header: &Header,
-        outcome: Option<&[u8]>,
-        commits: Commits,
-    ) -> Option<HeldId> {
-        let class = commits.class();
-        let buffer = self.building.buffer_mut(class);
-        let record_at = buffer.len();
-        let len = record::encode_with(buffer, header, outcome, b"", &[]);
-        self.push_keyless(key, header.kind, header.op, record_at, class);
-        self.hold(commits, record_at, len, 1)
-    }
-
-    /// A clear, or a request that changed nothing, is not in `newest`: it is about no key, and commands see it
-    /// through their partition.
-    fn push_keyless(&mut self, key: KeyRef, kind: Kind, op: Op, record_at: usize, class: Class) {
-        let at = record_at as u32;
-        self.building.lists.of_mut(class).push(Prepared {
-            key,
-            kind,
-            op,
-            raw: false,
-            expires_at: None,
-            record_at: at,
-            key_at: at,
-            key_len: 0,
-            value_at: at,
-            value_len: 0,
-            is_void: false,
-        });
-        self.building.sync |= class == Class::Fsync;
-    }
-
-    #[inline]
-    fn push(&mut self, prepared: Prepared, class: Class, writer: Writer) {
-        let list = self.building.lists.of_mut(class);
-        let index = list.len() as u32;
-        list.push(prepared);
-        self.building.sync |= class == Class::Fsync;
-        let batch = self.building.id;
-        let newest = self.newest.entry(prepared.key).or_insert(Newest {
-            batch,
-            index,
-            class,
-            writer,
-            count: 0,
-        });
-        newest.batch = batch;
-        newest.index = index;
-        newest.class = class;
-        newest.count += 1;
-        if newest.writer != writer {
-            newest.writer = Writer::MANY;
-        }
-    }
-
     /// What a reply waits for that needs everything prepared so far to have committed.
     pub(crate) fn barrier(&self) -> Gate {
         let mut sum = Gate::OPEN;
@@ -660,15 +380,6 @@ impl Log {
         }
         let batch = self.index(batch).and_then(|at| self.in_flight.get(at));
         batch.is_some_and(|batch| !batch.is_given_up && batch.held.has(partition))
-    }
-}
-
-impl Building {
-    fn buffer_mut(&mut self, class: Class) -> &mut Vec<u8> {
-        match class {
-            Class::Unlogged => &mut self.unlogged,
-            _ => &mut self.bytes,
-        }
     }
 }
 

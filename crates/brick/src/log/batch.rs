@@ -1,0 +1,143 @@
+//! A batch of records and what is prepared in it: while it is built, and on its way to the log.
+
+use super::{Class, HeldId, Prepared};
+use crate::effect::BatchId;
+use crate::replica::PartitionHasher;
+use brickyard_types::{Instant, PartitionId, Position};
+use hashbrown::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
+
+/// Prepared operations of one batch.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    pub(super) log: Vec<Prepared>,
+    pub(super) fsync: Vec<Prepared>,
+    pub(super) replicated: Vec<Prepared>,
+    pub(super) unlogged: Vec<Prepared>,
+}
+
+impl Lists {
+    pub(super) fn of(&self, class: Class) -> &Vec<Prepared> {
+        match class {
+            Class::Log => &self.log,
+            Class::Fsync => &self.fsync,
+            Class::Replicated => &self.replicated,
+            Class::Unlogged => &self.unlogged,
+        }
+    }
+
+    pub(super) fn of_mut(&mut self, class: Class) -> &mut Vec<Prepared> {
+        match class {
+            Class::Log => &mut self.log,
+            Class::Fsync => &mut self.fsync,
+            Class::Replicated => &mut self.replicated,
+            Class::Unlogged => &mut self.unlogged,
+        }
+    }
+}
+
+/// The batch that records are put into.
+#[derive(Debug)]
+pub(super) struct Building {
+    pub(super) id: BatchId,
+    pub(super) bytes: Vec<u8>,
+    /// Records of replicated tables without a log: kept until they commit.
+    pub(super) unlogged: Vec<u8>,
+    pub(super) lists: Lists,
+    /// Records of replicated partitions that the replicator hears of when they are in the log.
+    pub(super) fresh: Vec<HeldId>,
+    /// Records of replicated partitions that have neither committed nor been cut.
+    pub(super) held: Waiting,
+    pub(super) sync: bool,
+    pub(super) only_frees: bool,
+}
+
+impl Building {
+    pub(super) fn new(id: BatchId) -> Self {
+        Self {
+            id,
+            bytes: Vec::new(),
+            unlogged: Vec::new(),
+            lists: Lists::default(),
+            fresh: Vec::new(),
+            held: Waiting::default(),
+            sync: false,
+            only_frees: true,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.unlogged.is_empty()
+    }
+
+    pub(super) fn buffer_mut(&mut self, class: Class) -> &mut Vec<u8> {
+        match class {
+            Class::Unlogged => &mut self.unlogged,
+            _ => &mut self.bytes,
+        }
+    }
+}
+
+/// How many records of which partitions have neither committed nor been cut.
+#[derive(Debug, Default)]
+pub(super) struct Waiting(HashMap<PartitionId, u32, BuildHasherDefault<PartitionHasher>>);
+
+impl Waiting {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn has(&self, partition: PartitionId) -> bool {
+        self.0.contains_key(&partition)
+    }
+
+    pub(super) fn add(&mut self, partition: PartitionId) {
+        *self.0.entry(partition).or_insert(0) += 1;
+    }
+
+    /// Whether nothing is left.
+    pub(super) fn take(&mut self, partition: PartitionId) -> bool {
+        if let Some(count) = self.0.get_mut(&partition) {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&partition);
+            }
+        }
+        self.0.is_empty()
+    }
+
+    pub(super) fn partitions(&self) -> impl Iterator<Item = PartitionId> {
+        self.0.keys().copied()
+    }
+}
+
+/// A batch that is on its way to the log, or whose operations have not all committed.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) id: BatchId,
+    pub(super) bytes: Arc<Vec<u8>>,
+    pub(super) unlogged: Vec<u8>,
+    pub(super) lists: Lists,
+    pub(super) fresh: Vec<HeldId>,
+    pub(super) held: Waiting,
+    pub(super) made_at: Instant,
+    /// Its clients were told that nobody knows: nobody waits for its replicated operations any more.
+    pub(super) is_given_up: bool,
+    /// The log has answered: its bytes are there, or never will be.
+    pub(super) is_answered: bool,
+    pub(super) position: Position,
+    /// Bytes of it that count as pending: those of an `fsync` table wait for the disk until they
+    /// are synced.
+    pub(super) counted: usize,
+}
+
+impl Batch {
+    /// Whether nothing of it waits for anything.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_answered
+            && self.held.is_empty()
+            && self.lists.log.is_empty()
+            && self.lists.fsync.is_empty()
+    }
+}

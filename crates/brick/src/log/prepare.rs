@@ -1,0 +1,169 @@
+//! Records that are put into the batch at hand, and what they will do once they commit.
+
+use super::{Class, Commits, HeldId, KeyRef, Log, Newest, Prepared, Writer};
+use brickyard_types::Op;
+use brickyard_types::record::{self, Header, Kind};
+
+impl Log {
+    /// Appends a record that changes no key (a clear, a horizon, one that the cleaner moves);
+    /// returns its offset in the batch.
+    pub(crate) fn append_bare(&mut self, header: &Header, key: &[u8], value: &[&[u8]]) -> u32 {
+        let at = self.building.bytes.len() as u32;
+        record::encode(&mut self.building.bytes, header, key, value);
+        at
+    }
+
+    /// Appends a record that says nothing but that a request was executed.
+    pub(crate) fn append_id(&mut self, header: &Header, outcome: Option<&[u8]>) {
+        record::encode_with(&mut self.building.bytes, header, outcome, b"", &[]);
+    }
+
+    /// Prepares a put or delete of one key as a record of its own. A replicated one without a log is
+    /// returned: the replicator is to hear of it at once.
+    #[inline]
+    pub(crate) fn prepare(
+        &mut self,
+        key: KeyRef,
+        header: &Header,
+        name: &[u8],
+        value: &[&[u8]],
+        outcome: Option<&[u8]>,
+        (commits, writer): (Commits, Writer),
+    ) -> Option<HeldId> {
+        let class = commits.class();
+        let buffer = self.building.buffer_mut(class);
+        let record_at = buffer.len();
+        let len = record::encode_with(buffer, header, outcome, name, value);
+        let end = record_at + len;
+        let value_len: usize = value.iter().map(|piece| piece.len()).sum();
+        let prepared = Prepared {
+            key,
+            kind: header.kind,
+            op: header.op,
+            raw: header.flags & record::flag::RAW != 0,
+            expires_at: header.expires_at,
+            record_at: record_at as u32,
+            key_at: (end - value_len - name.len()) as u32,
+            key_len: name.len() as u16,
+            value_at: (end - value_len) as u32,
+            value_len: value_len as u32,
+            is_void: false,
+        };
+        if header.kind != Kind::Delete {
+            self.building.only_frees = false;
+        }
+        self.push(prepared, class, writer);
+        self.hold(commits, record_at, len, 1)
+    }
+
+    /// Prepares several puts and deletes of one partition as one record; as [`Self::prepare`].
+    ///
+    /// `entries` are in the order of `value`'s entries, with offsets relative to `value`.
+    pub(crate) fn prepare_batch(
+        &mut self,
+        header: &Header,
+        value: &[u8],
+        outcome: Option<&[u8]>,
+        entries: impl Iterator<Item = Prepared>,
+        commits: Commits,
+        writer: Writer,
+    ) -> Option<HeldId> {
+        let class = commits.class();
+        let buffer = self.building.buffer_mut(class);
+        let record_at = buffer.len();
+        let len = record::encode_with(buffer, header, outcome, b"", &[value]);
+        let base = (record_at + len - value.len()) as u32;
+        self.building.only_frees = false;
+        let mut count = 0;
+        for mut prepared in entries {
+            prepared.record_at = record_at as u32;
+            prepared.key_at += base;
+            prepared.value_at += base;
+            self.push(prepared, class, writer);
+            count += 1;
+        }
+        self.hold(commits, record_at, len, count)
+    }
+
+    /// Prepares the clear of a partition; as [`Self::prepare`].
+    pub(crate) fn prepare_clear(
+        &mut self,
+        key: KeyRef,
+        header: &Header,
+        commits: Commits,
+    ) -> Option<HeldId> {
+        let class = commits.class();
+        let buffer = self.building.buffer_mut(class);
+        let record_at = buffer.len();
+        let len = record::encode(buffer, header, b"", &[]);
+        self.push_keyless(key, header.kind, header.op, record_at, class);
+        self.hold(commits, record_at, len, 1)
+    }
+
+    /// Prepares a record that says nothing but that a request was executed; as [`Self::prepare`]. `key` names
+    /// the partition.
+    pub(crate) fn prepare_id(
+        &mut self,
+        key: KeyRef,
+        header: &Header,
+        outcome: Option<&[u8]>,
+        commits: Commits,
+    ) -> Option<HeldId> {
+        let class = commits.class();
+        let buffer = self.building.buffer_mut(class);
+        let record_at = buffer.len();
+        let len = record::encode_with(buffer, header, outcome, b"", &[]);
+        self.push_keyless(key, header.kind, header.op, record_at, class);
+        self.hold(commits, record_at, len, 1)
+    }
+
+    /// A clear, or a request that changed nothing, is not in `newest`: it is about no key, and commands see it
+    /// through their partition.
+    pub(super) fn push_keyless(
+        &mut self,
+        key: KeyRef,
+        kind: Kind,
+        op: Op,
+        record_at: usize,
+        class: Class,
+    ) {
+        let at = record_at as u32;
+        self.building.lists.of_mut(class).push(Prepared {
+            key,
+            kind,
+            op,
+            raw: false,
+            expires_at: None,
+            record_at: at,
+            key_at: at,
+            key_len: 0,
+            value_at: at,
+            value_len: 0,
+            is_void: false,
+        });
+        self.building.sync |= class == Class::Fsync;
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, prepared: Prepared, class: Class, writer: Writer) {
+        let list = self.building.lists.of_mut(class);
+        let index = list.len() as u32;
+        list.push(prepared);
+        self.building.sync |= class == Class::Fsync;
+        let batch = self.building.id;
+        let newest = self.newest.entry(prepared.key).or_insert(Newest {
+            batch,
+            index,
+            class,
+            writer,
+            count: 0,
+        });
+        newest.batch = batch;
+        newest.index = index;
+        newest.class = class;
+        newest.count += 1;
+        if newest.writer != writer {
+            newest.writer = Writer::MANY;
+        }
+    }
+}
