@@ -55,6 +55,10 @@ use tokio::task::LocalSet;
 /// Requests of all loops that may wait for the control thread.
 pub(crate) const REQUESTS_MAX: usize = 1024;
 
+/// A node opens for clients when it may serve, or after so many times a lease: about what its registration and its
+/// first lease take in a cluster that has a leader.
+const OPENING_LEASES: u32 = 2;
+
 /// How often process figures are read and full rings looked at again.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
@@ -142,6 +146,7 @@ async fn run(
         tokio::task::spawn_local(shutdown::handle_signals(stop.stopper()));
     }
     let notices = Arc::clone(&cluster.notices);
+    let patience = cluster.timing.lease * OPENING_LEASES;
     let (orders, from_control) = mpsc::unbounded_channel();
     let driver = tokio::task::spawn_local(Driver::new(cluster).run(from_control));
     // A sender that is gone means that the start failed: the node tells why.
@@ -197,8 +202,9 @@ async fn run(
             }
         }
     });
+    let open = || send_all(&loops, || ToLoop::Open);
     tokio::select! {
-        () = follow_standing(standing, &phase, serving) => {}
+        () = follow_standing(standing, &phase, serving, open, patience) => {}
         () = stop.wait() => {}
     }
     phase.send_replace(Phase::Stopping);
@@ -210,13 +216,20 @@ async fn run(
     drop(http);
 }
 
-/// Says whether the node serves, as it changes, for ever.
+/// Says whether the node serves, as it changes, for ever; and opens it for clients when it does.
+///
+/// Whoever is answered finds a node that says that it is ready. One that may not serve for so long, as without a
+/// majority of its cluster, opens all the same: it can say what it waits for.
 async fn follow_standing(
     mut standing: watch::Receiver<ClusterView>,
     phase: &watch::Sender<Phase>,
     serving: std_mpsc::SyncSender<()>,
+    open: impl Fn(),
+    patience: Duration,
 ) {
     let mut serving = Some(serving);
+    let mut is_open = false;
+    let opens_at = tokio::time::Instant::now() + patience;
     loop {
         let is_serving = standing.borrow_and_update().is_serving();
         let now = if is_serving {
@@ -225,6 +238,9 @@ async fn follow_standing(
             Phase::Waiting
         };
         let is_new = phase.send_if_modified(|phase| std::mem::replace(phase, now) != now);
+        if is_serving && !std::mem::replace(&mut is_open, true) {
+            open();
+        }
         if is_new && is_serving {
             crate::notify::notify(crate::notify::State::Ready);
             if let Some(serving) = serving.take() {
@@ -232,10 +248,22 @@ async fn follow_standing(
                 debug_assert!(told != Err(std_mpsc::TrySendError::Full(())), "told twice");
             }
         }
-        if standing.changed().await.is_err() {
-            // The driver has panicked, and with it the process.
-            std::future::pending::<()>().await;
+        tokio::select! {
+            changed = standing.changed() => if changed.is_err() {
+                // The driver has panicked, and with it the process.
+                std::future::pending::<()>().await;
+            },
+            () = tokio::time::sleep_until(opens_at), if !is_open => {
+                is_open = true;
+                open();
+            }
         }
+    }
+}
+
+fn send_all(loops: &RefCell<Vec<LoopLink>>, message: impl Fn() -> ToLoop) {
+    for link in loops.borrow_mut().iter_mut() {
+        link.send(message());
     }
 }
 

@@ -91,6 +91,8 @@ struct Loop {
     /// Streams to and from bricks of other nodes.
     streams: Streams,
     phase: Phase,
+    /// Clients are accepted; until then they wait in the listeners' queues.
+    is_open: bool,
     ticked: Instant,
     /// The brick cannot go on.
     stop_reason: Option<String>,
@@ -119,6 +121,7 @@ impl Driver {
             sockets: Sockets::default(),
             streams: Streams::default(),
             phase: Phase::Serving,
+            is_open: false,
             ticked: Instant(0),
             stop_reason: None,
             readable: Vec::new(),
@@ -202,7 +205,7 @@ impl Loop {
         if driver.brick.has_work()
             || (can_receive && self.sockets.has_readable())
             || self.streams.has_readable()
-            || accepts
+            || (accepts && self.is_open)
         {
             return Duration::ZERO;
         }
@@ -272,14 +275,14 @@ impl Loop {
             ..
         } = &mut self.driver;
         let accepted = &mut self.accepted;
-        if let Some((listener, handout)) = node_port {
+        if let Some((listener, handout)) = node_port.as_mut().filter(|_| self.is_open) {
             listener.accept(|stream, peer| {
                 if let Some(ours) = handout.give((stream, peer)) {
                     accepted.push((Port::Node, ours));
                 }
             });
         }
-        if let Some(listener) = brick_port {
+        if let Some(listener) = brick_port.as_mut().filter(|_| self.is_open) {
             listener.accept(|stream, peer| accepted.push((Port::Brick, (stream, peer))));
         }
         if let Some(handed) = handed {
@@ -400,6 +403,7 @@ impl Loop {
             match message {
                 ToLoop::Brick(message) => brick.handle(message.into_event()),
                 ToLoop::Peer(stream) => self.streams.open(poll.registry(), brick, stream),
+                ToLoop::Open => self.is_open = true,
                 ToLoop::Drain if self.phase == Phase::Serving => {
                     self.phase = Phase::Draining;
                     brick.begin_shutdown();

@@ -7,7 +7,8 @@
 //! finish what there is, sync, end the threads, give back the lock.
 //!
 //! Invariants:
-//! - Nobody is answered before every brick has read its log.
+//! - Nobody is answered before every brick has read its log, nor before the bricks have their leases, unless those do
+//!   not come for a while (`control`).
 //! - The number of bricks is the catalog's: it was fixed when the directory was made.
 
 mod assembly;
@@ -61,8 +62,8 @@ pub struct Node {
 
 impl Node {
     /// Starts a node and returns when it listens, which is when it belongs to a cluster and its logs are
-    /// read. A node that is a cluster of its own, or a member of one that has a leader, serves at once;
-    /// [`Node::wait_until_serving`] waits for that.
+    /// read. Clients that come now wait until it may serve: a cluster of its own at once, a member of one that has a
+    /// leader a moment later; [`Node::wait_until_serving`] waits for that.
     ///
     /// # Errors
     /// [`StartError`]: nothing is left running.

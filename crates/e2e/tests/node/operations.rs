@@ -183,9 +183,7 @@ fn one_slow_start_is_never_half_a_server() {
         for brick in 0..3 {
             assert_eq!(server.connect_brick(brick).line("PING").text(), "PONG");
         }
-        // It says so itself a moment later: only the opposite order would be wrong.
-        wait_for("readiness", || {
-            (get(server.http_port(), "/readyz").0 == 200).then_some(())
-        });
+        assert_eq!(get(server.http_port(), "/readyz").0, 200);
+        assert_eq!(server.connect().line("DBSIZE").text(), ":0");
     }
 }

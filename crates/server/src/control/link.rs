@@ -21,6 +21,8 @@ pub(crate) enum ToLoop {
     Brick(ToBrick),
     /// A stream between this brick and another node's.
     Peer(Stream),
+    /// Accept clients.
+    Open,
     /// Take no more work; say when what there is is done.
     Drain,
     /// End.

@@ -92,7 +92,7 @@ pub(crate) async fn handle_signals(stopper: Stopper) {
 
 /// Lets the loops finish what they have, at most so long, and ends them.
 pub(crate) async fn drain(loops: &RefCell<Vec<LoopLink>>, notices: &Notices, timeout: Duration) {
-    send_all(loops, || ToLoop::Drain);
+    super::send_all(loops, || ToLoop::Drain);
     let all_drained = async {
         while !loops
             .borrow()
@@ -108,11 +108,5 @@ pub(crate) async fn drain(loops: &RefCell<Vec<LoopLink>>, notices: &Notices, tim
             "stop_timeout is over: closing connections whose requests are still in flight"
         );
     }
-    send_all(loops, || ToLoop::Exit);
-}
-
-fn send_all(loops: &RefCell<Vec<LoopLink>>, message: impl Fn() -> ToLoop) {
-    for link in loops.borrow_mut().iter_mut() {
-        link.send(message());
-    }
+    super::send_all(loops, || ToLoop::Exit);
 }
