@@ -77,6 +77,14 @@ pub fn open<D: Disk>(
     }))
 }
 
+/// The catalog that a log comes to, which was read without being opened; `None`: nothing came to it yet.
+///
+/// # Errors
+/// [`StorageError`]: a node cannot start with it.
+pub fn catalog_of(state: ControlState) -> Result<Option<Catalog>, StorageError> {
+    catalog(&recovered(state)?)
+}
+
 /// Makes the log of a cluster of one node, whose first state is `catalog`.
 ///
 /// # Errors

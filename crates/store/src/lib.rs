@@ -52,7 +52,8 @@ pub use append::{Appended, Appender, Purpose, Rolled};
 pub use config::{Config, PageCache, SEGMENT_BYTES_MAX};
 pub use control_log::{
     ControlDamage, ControlEntry, ControlHardState, ControlLog, ControlLogError, ControlOpened,
-    ControlScan, ControlSnapshot, ControlState, scan_control_log,
+    ControlReport, ControlScan, ControlSnapshot, ControlState, ControlTerm, inspect_control_log,
+    scan_control_log,
 };
 pub use damage::{Damage, Part, Tainted};
 pub use data_dir::{BootNote, Create, DataDir, DataDirError, NodeId};

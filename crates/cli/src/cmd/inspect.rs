@@ -1,13 +1,14 @@
 //! `brickyard inspect`: look into a data directory, verify it, repair it.
 //!
-//! In:  a data directory. Out: its tables and files; with `--verify` every byte checked; on request a
-//!      cut tail or a repaired segment.
+//! In:  a data directory. Out: its tables, files and control log; with `--verify` every byte checked; on
+//!      request a cut tail or a repaired segment.
 //!
 //! Invariants:
 //! - Without `--repair-tail` and `--discard-damaged` nothing is changed.
 //! - Everything but the plain listing holds the directory's lock, so no server is at work meanwhile.
 //! - Nothing that can be read is lost by a repair, and what would be lost is told before.
 
+mod control;
 mod listing;
 mod verify;
 

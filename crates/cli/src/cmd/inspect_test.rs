@@ -1,5 +1,7 @@
 use super::*;
-use brickyard_store::{Config, Purpose, open};
+use brickyard_store::{
+    Config, ControlEntry, ControlHardState, ControlLog, ControlState, Purpose, open,
+};
 use brickyard_types::record::{Header, Kind, encode};
 use brickyard_types::{Op, PartitionId, TableId, View};
 use std::path::Path;
@@ -97,6 +99,58 @@ fn directory_in_use_is_refused() {
     let _held = DataDir::open(made.path(), Create::Never).unwrap();
     let error = run(arguments(made.path())).unwrap_err().to_string();
     assert!(error.contains("is in use by process"), "{error}");
+}
+
+/// A directory as a server leaves it: with a control log of one entry.
+fn with_control_log() -> tempfile::TempDir {
+    let made = directory();
+    let directory = DataDir::open(made.path(), Create::Never).unwrap();
+    let state = ControlState {
+        hard_state: ControlHardState {
+            term: 3,
+            vote: 1,
+            commit: 0,
+        },
+        snapshot: None,
+        entries: vec![ControlEntry {
+            index: 1,
+            term: 3,
+            kind: 0,
+            data: b"an entry".to_vec(),
+        }],
+    };
+    let disk = directory.disk().clone();
+    let log = ControlLog::create(disk, directory.directory(), &state).unwrap();
+    log.close().unwrap();
+    made
+}
+
+#[test]
+fn control_log_is_verified_too() {
+    let made = with_control_log();
+    let success = format!("{:?}", ExitCode::SUCCESS);
+    assert_eq!(code(run(arguments(made.path()))), success);
+    let control = |made: &tempfile::TempDir| {
+        let directory = DataDir::open(made.path(), Create::Never).unwrap();
+        control::ControlLog::verify(&directory).unwrap().unwrap()
+    };
+    let told = control(&made).to_text();
+    assert!(told.contains("term 3, vote for node 0"), "{told}");
+    assert!(told.contains("entries 1 to 1 of term 3"), "{told}");
+    let path = made.path().join("control");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(8).position(|it| it == b"an entry").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    assert_ne!(code(run(arguments(made.path()))), success);
+    let told = control(&made);
+    let offset = told.to_json()["damage_offset"].as_u64().unwrap();
+    assert!((64..at as u64).contains(&offset), "{offset}");
+    let text = told.to_text();
+    assert!(
+        text.contains(&format!("damaged at offset {offset}")),
+        "{text}"
+    );
 }
 
 #[test]

@@ -85,6 +85,17 @@ impl ControlLogError {
     }
 }
 
+impl ControlDamage {
+    /// Where it begins, if it is at a place.
+    #[must_use]
+    pub const fn offset(&self) -> Option<u64> {
+        match self {
+            Self::Damaged { offset, .. } => Some(*offset),
+            Self::Newer { .. } | Self::Foreign { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for ControlDamage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -40,6 +40,12 @@ impl Header {
         bytes
     }
 
+    /// The directory that a file says it is of.
+    pub(super) fn directory(bytes: &[u8]) -> Option<DirectoryId> {
+        let id = bytes.get(32..48)?.try_into().ok()?;
+        Some(DirectoryId(id))
+    }
+
     /// Checks that the file is of this directory, and reads its header.
     pub(super) fn decode(bytes: &[u8], directory: DirectoryId) -> Result<Self, ControlDamage> {
         let at = |what| ControlDamage::Damaged { offset: 0, what };

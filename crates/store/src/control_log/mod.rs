@@ -21,11 +21,13 @@
 
 mod error;
 mod header;
+mod inspect;
 mod record;
 mod scan;
 mod state;
 
 pub use error::{ControlDamage, ControlLogError};
+pub use inspect::{ControlReport, ControlTerm, inspect_control_log};
 pub use scan::{ControlScan, scan_control_log};
 pub use state::{ControlEntry, ControlHardState, ControlSnapshot, ControlState};
 

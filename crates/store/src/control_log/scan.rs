@@ -47,11 +47,24 @@ pub fn scan_control_log(
     directory: DirectoryId,
     page_cache: PageCache,
 ) -> Result<ControlScan, ControlDamage> {
-    let header = Header::decode(bytes, directory)?;
-    let mut scan = ControlScan {
-        len: HEADER_BYTES as u64,
-        ..ControlScan::default()
+    match survey(bytes, directory, page_cache) {
+        (scan, None) => Ok(scan),
+        (_, Some(damage)) => Err(damage),
+    }
+}
+
+/// Reads as much as can be read, and says what is wrong with the rest.
+pub(super) fn survey(
+    bytes: &[u8],
+    directory: DirectoryId,
+    page_cache: PageCache,
+) -> (ControlScan, Option<ControlDamage>) {
+    let mut scan = ControlScan::default();
+    let header = match Header::decode(bytes, directory) {
+        Ok(header) => header,
+        Err(damage) => return (scan, Some(damage)),
     };
+    scan.len = HEADER_BYTES as u64;
     while scan.len < bytes.len() as u64 {
         let at = scan.len;
         let (what, is_torn) = match scan.next(bytes) {
@@ -61,17 +74,16 @@ pub fn scan_control_log(
             Err(Unreadable::Nonsense(what)) => (what, false),
         };
         if at < header.base || !is_torn || was_synced(bytes, at) {
-            return Err(ControlDamage::Damaged { offset: at, what });
+            return (scan, Some(ControlDamage::Damaged { offset: at, what }));
         }
-        return Ok(scan);
+        return (scan, None);
     }
-    if scan.len < header.base {
-        return Err(ControlDamage::Damaged {
-            offset: scan.len,
-            what: "it ends too early",
-        });
-    }
-    Ok(scan)
+    let ends_early = scan.len < header.base;
+    let damage = ends_early.then_some(ControlDamage::Damaged {
+        offset: scan.len,
+        what: "it ends too early",
+    });
+    (scan, damage)
 }
 
 impl ControlScan {

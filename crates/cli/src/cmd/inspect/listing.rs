@@ -1,7 +1,9 @@
 //! What a data directory holds, without reading its logs; also while a server runs.
 
+use super::control::ControlLog;
 use anyhow::Context as _;
 use brickyard_metadata::Catalog;
+use brickyard_store::OsDisk;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -25,10 +27,12 @@ pub(super) fn run(dir: &Path, is_json: bool) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot read {}: is this a data directory?", path.display()))?;
     let catalog = Catalog::decode(&bytes).with_context(|| path.display().to_string())?;
     let bricks = bricks(dir)?;
+    let disk = OsDisk::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
+    let control = ControlLog::look(&disk)?;
     if is_json {
-        println!("{:#}", to_json(&catalog, &bricks));
+        println!("{:#}", to_json(&catalog, &bricks, control.as_ref()));
     } else {
-        print!("{}", to_text(&catalog, &bricks));
+        print!("{}", to_text(&catalog, &bricks, control.as_ref()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,7 +78,7 @@ fn files(dir: &Path) -> anyhow::Result<Vec<LogFile>> {
     Ok(files)
 }
 
-fn to_text(catalog: &Catalog, bricks: &[BrickFiles]) -> String {
+fn to_text(catalog: &Catalog, bricks: &[BrickFiles], control: Option<&ControlLog>) -> String {
     let mut out = format!(
         "cluster {}  catalog version {}  bricks {}\n\n{:<24} {:>6} {:<6} {:<10} {:>10}\n",
         catalog.cluster(),
@@ -96,6 +100,9 @@ fn to_text(catalog: &Catalog, bricks: &[BrickFiles]) -> String {
             "{name:<24} {id:>6} {medium:<6} {durability:<10} {partitions:>10}"
         );
     }
+    if let Some(control) = control {
+        let _ = write!(out, "\n{}", control.to_text());
+    }
     for BrickFiles { brick, files } in bricks {
         let total: u64 = files.iter().map(|file| file.bytes).sum();
         let _ = writeln!(out, "\nbrick {brick}: {} files, {total} bytes", files.len());
@@ -106,7 +113,7 @@ fn to_text(catalog: &Catalog, bricks: &[BrickFiles]) -> String {
     out
 }
 
-fn to_json(catalog: &Catalog, bricks: &[BrickFiles]) -> Value {
+fn to_json(catalog: &Catalog, bricks: &[BrickFiles], control: Option<&ControlLog>) -> Value {
     let tables = catalog.tables().map(|table| {
         json!({
             "name": table.name,
@@ -126,6 +133,7 @@ fn to_json(catalog: &Catalog, bricks: &[BrickFiles]) -> Value {
         "cluster": catalog.cluster().to_string(),
         "catalog_version": catalog.version().0,
         "tables": tables.collect::<Vec<_>>(),
+        "control": control.map(ControlLog::to_json),
         "bricks": bricks.collect::<Vec<_>>(),
     })
 }

@@ -1,5 +1,6 @@
 //! Checks every byte of the logs and says what is wrong, by segment and offset.
 
+use super::control::ControlLog;
 use anyhow::Context as _;
 use brickyard_store::DataDir;
 use brickyard_store::inspect::{InspectSummary, SegmentReport, inspect};
@@ -14,6 +15,13 @@ pub(super) fn run(
 ) -> anyhow::Result<ExitCode> {
     let mut is_sound = true;
     let mut as_json = Vec::new();
+    let control = ControlLog::verify(directory)?;
+    if let Some(control) = &control {
+        is_sound &= control.is_sound();
+        if !is_json {
+            print!("{}", control.to_text());
+        }
+    }
     for &brick in bricks {
         let disk = directory.brick(brick)?;
         let mut segments = Vec::new();
@@ -36,7 +44,9 @@ pub(super) fn run(
         }
     }
     if is_json {
-        println!("{:#}", json!({ "sound": is_sound, "bricks": as_json }));
+        let control = control.as_ref().map(ControlLog::to_json);
+        let report = json!({ "sound": is_sound, "control": control, "bricks": as_json });
+        println!("{report:#}");
     } else if is_sound {
         println!("everything verified");
     } else {
