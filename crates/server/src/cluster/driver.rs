@@ -215,11 +215,7 @@ impl Driver {
             self.seeds.clear();
         }
         if let Some(present) = member.superseded() {
-            let present = present.map_or_else(|| "none".to_owned(), |it| it.to_string());
-            crate::fatal::stop_control(&format!(
-                "another process has registered with this data directory or a copy of it (its \
-                 incarnation is {present}), or this node was removed from the cluster"
-            ));
+            stop_superseded(present);
         }
         self.go_on_draining();
         if !self.view.borrow().is_serving() {
@@ -333,6 +329,12 @@ impl Driver {
             Event::Lost(Target::Node(node)) => member.on_lost(node),
             Event::Refused(Target::Seed(address), Refused::Myself) => {
                 self.common.host.peers.drop_seed(&address);
+            }
+            // What the members agree on counts, also for whoever gets nothing from them any more.
+            Event::Refused(Target::Node(_), Refused::Superseded(present))
+                if member.incarnation().is_some_and(|mine| mine < present) =>
+            {
+                stop_superseded(Some(present));
             }
             Event::Refused(target, refused) => {
                 let what = format!("{target:?} refuses this node: {refused}");
@@ -475,6 +477,15 @@ fn begin(
     let writer = writer.map_err(|error| format!("cannot start a thread: {error}"))?;
     common.host.writer = Some(writer);
     Member::new(me, stored.recovered, common)
+}
+
+/// Ends the process: its life of the node is over.
+fn stop_superseded(present: Option<Incarnation>) -> ! {
+    let present = present.map_or_else(|| "none".to_owned(), |it| it.to_string());
+    crate::fatal::stop_control(&format!(
+        "another process has registered with this data directory or a copy of it (its incarnation is {present}), or this \
+         node was removed from the cluster"
+    ))
 }
 
 fn accept(listener: std::net::TcpListener, events: mpsc::Sender<Event>) {

@@ -4,7 +4,7 @@
 //! oldest first, since newer ones say the same or more.
 
 use brickyard_node::Urgency;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use tokio::sync::Notify;
 
@@ -18,6 +18,7 @@ const BYTES_MAX: usize = 32 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     waiting: RefCell<Waiting>,
+    is_closed: Cell<bool>,
     has_more: Notify,
 }
 
@@ -35,14 +36,24 @@ impl Lane {
         self.has_more.notify_one();
     }
 
-    /// The next frame to send; waits for one.
-    pub(crate) async fn next(&self) -> Vec<u8> {
+    /// The next frame to send; waits for one. `None`: the connection is to be closed.
+    pub(crate) async fn next(&self) -> Option<Vec<u8>> {
         loop {
-            if let Some(frame) = self.waiting.borrow_mut().pop() {
+            if self.is_closed.get() {
+                return None;
+            }
+            let frame = self.waiting.borrow_mut().pop();
+            if frame.is_some() {
                 return frame;
             }
             self.has_more.notified().await;
         }
+    }
+
+    /// Ends the connection: nothing more is sent, nor taken, on it.
+    pub(crate) fn close(&self) {
+        self.is_closed.set(true);
+        self.has_more.notify_one();
     }
 
     /// Forgets everything: the connection is gone, and what waited is old.

@@ -20,6 +20,18 @@ fn urgent_frames_overtake() {
 }
 
 #[test]
+fn closed_lane_gives_nothing_more() {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+    let lane = Lane::default();
+    lane.push(vec![1], Urgency::Normal);
+    lane.close();
+    let mut context = Context::from_waker(Waker::noop());
+    assert_eq!(pin!(lane.next()).poll(&mut context), Poll::Ready(None));
+}
+
+#[test]
 fn oldest_is_dropped_and_one_long_frame_always_fits() {
     let lane = Lane::default();
     for number in 0..FRAMES_MAX + 2 {

@@ -209,7 +209,9 @@ pub(super) async fn write_all(
     lane: &Lane,
 ) -> io::Error {
     loop {
-        let frame = lane.next().await;
+        let Some(frame) = lane.next().await else {
+            return io::Error::other("the life that its node had when it was made is over");
+        };
         match timeout(WRITE, frame::write(writer, &frame)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return error,

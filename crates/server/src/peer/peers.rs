@@ -32,9 +32,15 @@ impl Peers {
         }
     }
 
-    /// What this node says of itself from the next connection on.
-    pub(crate) fn introduce(&self, change: impl FnOnce(&mut Introduction)) {
-        change(&mut self.introduction.borrow_mut());
+    /// What this node says of itself from the next connection on. Those to members are made anew when it has another
+    /// life: they are closed when that is over, which a node that did not know its life yet could not tell them.
+    pub(crate) fn introduce(&mut self, change: impl FnOnce(&mut Introduction)) {
+        let mut introduction = self.introduction.borrow_mut();
+        let before = introduction.node;
+        change(&mut introduction);
+        if introduction.node != before {
+            self.members.clear();
+        }
     }
 
     pub(crate) fn introduction(&self) -> Introduction {
@@ -65,12 +71,18 @@ impl Peers {
                 self.members.insert(node.id, outgoing);
             }
         }
-        // Whoever registered anew has another process now; the old one's words count no more.
-        self.arrived.retain(|_, (hello, _)| {
+        // Whoever registered anew has another process now; the old one's words count no more. It is told so when it
+        // connects again.
+        self.arrived.retain(|_, (hello, lane)| {
             let present = hello
                 .node
                 .and_then(|(id, life)| Some((catalog.node(id)?.incarnation, life)));
-            present.is_none_or(|(present, life)| life == Incarnation(0) || life >= present)
+            let is_present =
+                present.is_none_or(|(present, life)| life == Incarnation(0) || life >= present);
+            if !is_present {
+                lane.close();
+            }
+            is_present
         });
     }
 
