@@ -34,6 +34,7 @@ fn trials() -> Vec<(Setup, Keys, Harm)> {
     let any = |name| Setup::new(name);
     let on_network = |name| Setup {
         can_be_cut: true,
+        aside: Some(0),
         ..Setup::new(name)
     };
     vec![
@@ -64,7 +65,10 @@ fn trials() -> Vec<(Setup, Keys, Harm)> {
             },
         ),
         (
-            any("SIGSTOP for five leases"),
+            Setup {
+                aside: Some(1),
+                ..any("SIGSTOP for five leases")
+            },
             Keys::Any,
             |cluster, _, _| {
                 cluster.signal(1, "STOP");
@@ -111,8 +115,9 @@ fn main() {
         .map_or(1, |word| word.parse().expect("a number of rounds"));
     let part = arguments.next().unwrap_or_default();
     println!(
-        "| failure | operations | unknown | lost or stale | longest write | longest read | beside a write | whole after |\n\
-         |---|---|---|---|---|---|---|---|"
+        "| failure | operations | unknown | lost or stale | longest write | longest read | any read | plain client | whole \
+         after |\n\
+         |---|---|---|---|---|---|---|---|---|"
     );
     let mut is_good = true;
     for (setup, keys, harm) in trials() {
@@ -141,11 +146,12 @@ fn show(reports: &[Report]) -> bool {
     let unknown: usize = judged().map(|it| it.unknown).sum();
     let bad = reports.iter().filter(|it| it.judged.is_err()).count();
     println!(
-        "| {} | {operations} | {unknown} | {bad} | {} | {} | {} | {} |",
+        "| {} | {operations} | {unknown} | {bad} | {} | {} | {} | {} | {} |",
         first.name,
         worst(|it| it.write_wait),
         worst(|it| it.free_read_wait),
         worst(|it| it.read_wait),
+        worst(|it| it.plain.longest),
         worst(|it| it.whole_after),
     );
     for violation in reports.iter().filter_map(|it| it.judged.as_ref().err()) {

@@ -216,6 +216,18 @@ impl Cluster {
         at
     }
 
+    /// Makes room for a process that works on a copy of a stopped node's data; it does not run yet.
+    ///
+    /// # Panics
+    /// If the data cannot be copied.
+    pub fn copy(&mut self, of: usize) -> usize {
+        let at = self.place();
+        let (from, to) = (&self.nodes[of].data, &self.nodes[at].data);
+        let status = Command::new("cp").arg("-r").args([from, to]).status();
+        assert!(status.is_ok_and(|it| it.success()), "{}", from.display());
+        at
+    }
+
     fn command(&self, at: usize) -> Command {
         let node = &self.nodes[at];
         let join: Vec<String> = self.seeds().into_iter().take(self.expect).collect();

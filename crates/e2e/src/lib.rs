@@ -20,6 +20,7 @@ pub mod figure9;
 pub mod ledger;
 pub mod load;
 pub mod network;
+pub mod plain;
 pub mod port;
 pub mod process;
 pub mod random;

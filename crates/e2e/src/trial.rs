@@ -3,6 +3,7 @@
 use crate::cluster::Cluster;
 use crate::deadline::wait_for;
 use crate::network::Network;
+use crate::plain::{Met, PlainReaders};
 use crate::value::Value;
 use brickyard_torture::{Action, Judged, Kind, Load, LoadOptions, Operation, Outcome, Recording};
 use std::fmt;
@@ -24,6 +25,8 @@ pub struct Setup {
     pub can_be_cut: bool,
     /// Keys that the load uses.
     pub keys: usize,
+    /// The node that stays and cannot answer meanwhile.
+    pub aside: Option<usize>,
 }
 
 impl Setup {
@@ -36,6 +39,7 @@ impl Setup {
             attributes: &["PARTITIONS", "16"],
             can_be_cut: false,
             keys: 40,
+            aside: None,
         }
     }
 }
@@ -62,6 +66,8 @@ pub struct Report {
     pub read_wait: Duration,
     /// The same for reads of keys on which no write was under way, whose outcome they might have to wait for.
     pub free_read_wait: Duration,
+    /// What clients met that know one node's port and nothing of the cluster.
+    pub plain: Met,
     /// From the end of the failure until every partition had all its replicas in sync.
     pub whole_after: Duration,
     /// When the failure began, and when it ended, since the load began.
@@ -84,11 +90,13 @@ impl fmt::Display for Report {
         }
         write!(
             f,
-            "; longest wait of a write {:.0} ms, of a read {:.0} ms ({:.0} ms beside writes of its key); whole after {:.0} \
-             ms",
+            "; longest wait of a write {:.0} ms, of a read {:.0} ms ({:.0} ms beside writes of its key), of a plain \
+             client's read {:.0} ms ({} refused); whole after {:.0} ms",
             millis(self.write_wait),
             millis(self.free_read_wait),
             millis(self.read_wait),
+            millis(self.plain.longest),
+            self.plain.refused,
             millis(self.whole_after)
         )
     }
@@ -133,6 +141,7 @@ pub fn try_failure(
     let load = Load::start(options).unwrap_or_else(|error| panic!("{error}"));
     let zero = Instant::now() - Duration::from_nanos(load.now());
     wait_for_writes(&load);
+    let plain = PlainReaders::start(&cluster, "t", setup.aside);
     let begin = load.now();
     harm(&mut cluster, &load, &holders);
     let end = load.now();
@@ -141,6 +150,7 @@ pub fn try_failure(
     let whole = load.now();
     wait_for_writes(&load);
     let last = load.now();
+    let plain = plain.stop();
     let mut recording = load.stop();
     audit(&cluster, &keys, zero, &mut recording);
     let wait = |kind| Duration::from_nanos(recording.longest(kind, begin, last));
@@ -150,6 +160,7 @@ pub fn try_failure(
         write_wait: wait(Kind::Write),
         read_wait: wait(Kind::Read),
         free_read_wait: Duration::from_nanos(recording.longest_undisturbed(begin, last)),
+        plain,
         whole_after: Duration::from_nanos(whole - end),
         failure: (Duration::from_nanos(begin), Duration::from_nanos(end)),
         recording,

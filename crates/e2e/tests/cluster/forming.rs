@@ -1,6 +1,7 @@
 //! Nodes find one another, whatever the order.
 
 use brickyard_e2e::cluster::Cluster;
+use brickyard_e2e::deadline::wait_for;
 use brickyard_e2e::value::Value;
 
 #[test]
@@ -51,4 +52,30 @@ fn node_joins_later_and_a_restarted_one_comes_back() {
         cluster.table(1, "t").unwrap().call(&["GET", "k"]).text(),
         "v"
     );
+}
+
+/// PROTOCOL rule 20: whoever runs on a copy is the node's next life, and the former one is refused for ever.
+#[test]
+fn older_incarnation_ends_and_says_why() {
+    let mut cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+    cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "16"]);
+    cluster.wait_until_whole("t", 2);
+    cluster.stop(2);
+    let copy = cluster.copy(2);
+    cluster.launch(2);
+    // It is answered there once the cluster has taken note of this life.
+    let mut client = wait_for("the original to serve", || cluster.table(2, "t").ok());
+    client.must(&["SET", "k", "v"]);
+    cluster.launch(copy);
+    wait_for("the original to be told", || {
+        let told = cluster.logs();
+        told.contains("another process has registered with this data directory")
+            .then_some(())
+    });
+    cluster.kill(2);
+    let value = wait_for("the copy to serve", || {
+        let mut client = cluster.table(copy, "t").ok()?;
+        client.try_call(&["GET", "k"]).ok()
+    });
+    assert_eq!(value.text(), "v");
 }

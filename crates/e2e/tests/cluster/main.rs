@@ -7,6 +7,7 @@ mod dev;
 mod digest;
 mod figure9;
 mod forming;
+mod gateway;
 mod once;
 mod recover;
 mod survival;

@@ -58,7 +58,10 @@ fn all_nodes_killed_at_once_keep_everything() {
 
 #[test]
 fn paused_node_answers_nothing_stale_when_it_wakes() {
-    let setup = Setup::new("SIGSTOP for five leases");
+    let setup = Setup {
+        aside: Some(1),
+        ..Setup::new("SIGSTOP for five leases")
+    };
     try_failure(setup, Keys::Any, |cluster, _, _| {
         cluster.signal(1, "STOP");
         // The pause itself is what is tested.
@@ -85,6 +88,7 @@ fn rolling_restart_loses_nothing() {
 fn cut(setup: Setup, pairs: &'static [(usize, usize)]) {
     let setup = Setup {
         can_be_cut: true,
+        aside: Some(0),
         ..setup
     };
     try_failure(setup, Keys::Any, |cluster, load, _| {
