@@ -98,7 +98,8 @@ impl<P> Replicator<P> {
         let Some(link) = linked(&mut self.links, &it.lead.members[at]) else {
             return;
         };
-        for entry in &it.log.pending {
+        let lost = usize::from(sabotage::is(Bug::GapsAppended));
+        for entry in it.log.pending.iter().skip(lost) {
             if !sabotage::is(Bug::PendingNotSentAgain) {
                 link.put_record(host.bytes(&entry.payload));
             }

@@ -285,13 +285,12 @@ fn agreement<P>(it: &Partition<P>, begin: &Begin) -> Result<Op, (Reason, &'stati
     if log.partial.is_some() || (log.lineage != 0 && log.lineage != begin.lineage) {
         return Err((Reason::Behind, "an in-sync member has not caught up"));
     }
+    if sabotage::is(Bug::CommittedCut) {
+        return Ok(begin.first.1);
+    }
     // PROTOCOL rule 28: nothing at or below the own commit position is cut.
-    let anchor = if sabotage::is(Bug::CommittedCut) {
-        begin.first.1
-    } else {
-        log.committed.max(begin.first.1)
-    };
-    if log.view_at(anchor).is_none() || log.view_at(anchor) != begin.view_at(anchor) {
+    let anchor = log.committed.max(begin.first.1);
+    if !is_same(log.view_at(anchor), begin.view_at(anchor)) {
         return Err(if log.committed >= begin.first.1 {
             let what = "the primary's log does not have what is committed here";
             (Reason::Damage, what)
@@ -303,10 +302,15 @@ fn agreement<P>(it: &Partition<P>, begin: &Begin) -> Result<Op, (Reason, &'stati
         });
     }
     let mut op = anchor;
-    while op < log.last.1 && log.view_at(op.next()) == begin.view_at(op.next()) {
+    while op < log.last.1 && is_same(log.view_at(op.next()), begin.view_at(op.next())) {
         op = op.next();
     }
     Ok(op)
+}
+
+/// Whether two logs hold the same at an op: both hold it, of the same view.
+fn is_same(held: Option<View>, sent: Option<View>) -> bool {
+    held.is_some() && (held == sent || sent.is_some() && sabotage::is(Bug::PredecessorUnchecked))
 }
 
 /// Where a record stands to what is held.
@@ -322,8 +326,8 @@ fn place_of<P>(it: &Partition<P>, record: &Record<'_>) -> Fit {
     if op <= last.1 {
         let held = it.log.view_at(op);
         // Of what is committed and long ago, the view may be forgotten; the beginning has compared it.
-        let is_same = held == Some(view) || (held.is_none() && op <= it.log.committed);
-        return if is_same { Fit::Held } else { Fit::Gap };
+        let is_held = is_same(held, Some(view)) || (held.is_none() && op <= it.log.committed);
+        return if is_held { Fit::Held } else { Fit::Gap };
     }
     // PROTOCOL rule 2: a record is appended only when it follows the one before it.
     if (op != last.1.next() || view < last.0) && !sabotage::is(Bug::GapsAppended) {

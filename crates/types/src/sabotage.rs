@@ -37,7 +37,7 @@ bugs! {
     PendingNotSentAgain,
     /// 2: a stream that begins anew does not say what is committed.
     CommitPositionNotRepeated,
-    /// 2: a record is appended although it does not follow the one before.
+    /// 2: a record is not sent again, and what follows it is appended all the same.
     GapsAppended,
     /// 3: a grant counts before the map that it names is adopted.
     GrantBeforeAdoption,
@@ -151,7 +151,7 @@ bugs! {
     CutNotWritten,
     /// 28: a log is cut below what it knows to be committed.
     CommittedCut,
-    /// 28: a view's first record is taken whatever it follows.
+    /// 28: records are taken whatever they follow: of two logs only the lengths are compared.
     PredecessorUnchecked,
     /// 29: what stands at a position is taken for the value that was there once.
     ReadUnchecked,

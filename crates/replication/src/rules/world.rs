@@ -1,5 +1,8 @@
 //! Random schedules: three bricks, two partitions, a control plane without faults, and everything else with
 //! them: lost streams, late maps, lost leases, crashes with lost tails, view changes on top of one another.
+//!
+//! What is likely changes all the time, and from seed to seed (swarm testing, Groce et al., 2012): rare orders need
+//! a stretch in which some things hardly ever happen, and others all the time.
 
 mod check;
 mod faults;
@@ -8,7 +11,7 @@ mod views;
 use crate::fixture::{Cluster, P, Plane, Q, TABLE, group, header};
 use crate::{LinkId, Request};
 use brickyard_routing::Seat;
-use brickyard_types::record::{Kind, encode};
+use brickyard_types::record::{self, encode};
 use brickyard_types::{Durability, Op, PartitionId, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -39,6 +42,62 @@ impl Random {
     }
 }
 
+/// What a step may be.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Write,
+    Look,
+    Log,
+    Flush,
+    Deliver,
+    LoseStream,
+    Dial,
+    Adopt,
+    Copy,
+    Change,
+    Advance,
+    Promote,
+    Teach,
+    Lease,
+    Crash,
+    DropTombstones,
+    RefuseBatch,
+    Pass,
+}
+
+/// All kinds, and how often each is taken in ordinary times.
+const KINDS: [(Kind, u64); 18] = [
+    (Kind::Write, 140),
+    (Kind::Look, 60),
+    (Kind::Log, 100),
+    (Kind::Flush, 120),
+    (Kind::Deliver, 280),
+    (Kind::LoseStream, 8),
+    (Kind::Dial, 50),
+    (Kind::Adopt, 60),
+    (Kind::Copy, 30),
+    (Kind::Change, 6),
+    (Kind::Advance, 50),
+    (Kind::Promote, 40),
+    (Kind::Teach, 30),
+    (Kind::Lease, 10),
+    (Kind::Crash, 3),
+    (Kind::DropTombstones, 10),
+    (Kind::RefuseBatch, 3),
+    (Kind::Pass, 20),
+];
+
+/// So many steps are of one mind.
+const MOOD_STEPS: u64 = 120;
+
+/// What is likely at the moment.
+pub(crate) struct Mood {
+    weights: [u64; KINDS.len()],
+    left: u64,
+    /// Streams that hold back what goes down, or up.
+    held: BTreeSet<(LinkId, bool)>,
+}
+
 /// A catch-up that a host works on.
 pub(crate) struct Walk {
     pub(crate) brick: usize,
@@ -54,8 +113,9 @@ pub(crate) struct World {
     pub(crate) plane: Plane,
     pub(crate) random: Random,
     pub(crate) durability: Durability,
-    /// The higher, the less goes wrong.
-    pub(crate) calm: u64,
+    /// More may wait on a stream only in the turn that sends it.
+    pub(crate) output_bytes_max: usize,
+    pub(crate) mood: Mood,
     pub(crate) lives: Vec<u64>,
     /// The version that each brick adopted.
     pub(crate) adopted: Vec<u64>,
@@ -86,6 +146,12 @@ impl World {
             1 | 2 => Durability::Log,
             _ => Durability::Fsync,
         };
+        // With little room a stream is closed whenever much is pending.
+        let output_bytes_max = if seed.is_multiple_of(4) {
+            1_000
+        } else {
+            1 << 20
+        };
         let mut cluster = Cluster::new(3);
         cluster.does_copy = false;
         let mut plane = Plane::default();
@@ -93,13 +159,19 @@ impl World {
         plane.create(Q, group(1, 1, &[2], &[0]));
         for brick in cluster.bricks.iter_mut().flatten() {
             brick.host.durability = durability;
+            brick.core.config.output_bytes_max = output_bytes_max;
         }
         Self {
             cluster,
             plane,
             random: Random::new(seed),
             durability,
-            calm: 3 + seed % 7 * 4,
+            output_bytes_max,
+            mood: Mood {
+                weights: KINDS.map(|(_, weight)| weight),
+                left: MOOD_STEPS,
+                held: BTreeSet::new(),
+            },
             lives: vec![1; 3],
             adopted: vec![0; 3],
             leased: vec![true; 3],
@@ -122,27 +194,67 @@ impl World {
     pub(crate) fn step(&mut self) {
         let at = self.random.index(3);
         let partition = PARTITIONS[self.random.index(2)];
-        match self.random.below(100) {
-            0..14 => self.write(at, partition),
-            14..20 => self.look(at, partition),
-            20..30 => self.log(at),
-            30..42 => self.flush(at),
-            42..70 => self.deliver(),
-            70..71 if self.random.below(self.calm) < 3 => self.lose_stream(),
-            71..76 => self.dial(),
-            76..82 => self.adopt(at),
-            82..85 => self.copy(),
-            85..86 if self.random.below(self.calm) < 3 => self.change(partition),
-            86..91 => self.advance(partition),
-            91..93 => self.promote(),
-            93..94 => self.teach(partition),
-            94..95 => self.lease(at),
-            95..96 if self.random.below(self.calm) == 0 => self.crash(at),
-            96..97 => self.drop_tombstones(at, partition),
-            97..98 if self.random.below(4) == 0 => self.refuse_batch(at),
-            _ => self.pass(),
+        match self.kind() {
+            Kind::Write => self.write(at, partition),
+            Kind::Look => self.look(at, partition),
+            Kind::Log => self.log(at),
+            Kind::Flush => self.flush(at),
+            Kind::Deliver => self.deliver(),
+            Kind::LoseStream => self.lose_stream(),
+            Kind::Dial => self.dial(),
+            Kind::Adopt => self.adopt(at),
+            Kind::Copy => self.copy(),
+            Kind::Change => self.change(partition),
+            Kind::Advance => self.advance(partition),
+            Kind::Promote => self.promote(),
+            Kind::Teach => self.teach(partition, true),
+            Kind::Lease => self.lease(at),
+            Kind::Crash => self.crash(at),
+            Kind::DropTombstones => self.drop_tombstones(at, partition),
+            Kind::RefuseBatch => self.refuse_batch(at),
+            Kind::Pass => self.pass(),
         }
         self.check();
+    }
+
+    /// What the next step is, as likely as the mood has it.
+    fn kind(&mut self) -> Kind {
+        if self.mood.left == 0 {
+            self.change_mood();
+        }
+        self.mood.left -= 1;
+        let mut drawn = self.random.below(self.mood.weights.iter().sum());
+        for ((kind, _), weight) in KINDS.iter().zip(self.mood.weights) {
+            if drawn < weight {
+                return *kind;
+            }
+            drawn -= weight;
+        }
+        Kind::Pass
+    }
+
+    fn change_mood(&mut self) {
+        self.mood.left = MOOD_STEPS / 2 + self.random.below(MOOD_STEPS);
+        for ((_, usual), weight) in KINDS.iter().zip(&mut self.mood.weights) {
+            let times = [1, 2, 8, 8, 8, 32][self.random.index(6)];
+            *weight = usual * times;
+        }
+        self.mood.held.clear();
+        if self.random.below(2) == 0 {
+            self.cluster.unread.clear();
+        }
+        if self.random.below(2) == 0 {
+            for wire in &self.cluster.wires {
+                for is_down in [true, false] {
+                    if self.random.below(4) == 0 {
+                        self.mood.held.insert((wire.link, is_down));
+                    }
+                }
+                if self.random.below(8) == 0 {
+                    self.cluster.unread.insert(wire.link);
+                }
+            }
+        }
     }
 
     pub(crate) fn write(&mut self, at: usize, partition: PartitionId) {
@@ -155,7 +267,11 @@ impl World {
             return;
         };
         self.written += 1;
-        let kind = if is_delete { Kind::Delete } else { Kind::Put };
+        let kind = if is_delete {
+            record::Kind::Delete
+        } else {
+            record::Kind::Put
+        };
         let value = if is_delete {
             String::new()
         } else {
@@ -234,6 +350,13 @@ impl World {
         }
         let wire = self.random.index(self.cluster.wires.len());
         let is_down = self.random.below(2) == 0;
+        if self
+            .mood
+            .held
+            .contains(&(self.cluster.wires[wire].link, is_down))
+        {
+            return;
+        }
         for _ in 0..=self.random.below(4) {
             let result = if is_down {
                 self.cluster.deliver_down(wire)
@@ -295,7 +418,9 @@ impl World {
         };
         walk.from = [&key[..], b"\0"].concat();
         if walk.after.is_none_or(|after| op > after) {
-            let kind = value.as_ref().map_or(Kind::Delete, |_| Kind::Put);
+            let kind = value
+                .as_ref()
+                .map_or(record::Kind::Delete, |_| record::Kind::Put);
             let mut header = header(kind, walk.partition, view.0, op.0, 0);
             header.committed = None;
             let mut raw = Vec::new();

@@ -64,6 +64,23 @@ impl World {
                 }
             }
             self.read[at] = brick.host.committed.len();
+            for link in brick.core.links.iter().flatten() {
+                let unsent = link.output.unsent();
+                assert!(
+                    link.is_stale || unsent <= 2 * brick.core.config.output_bytes_max,
+                    "brick {at} keeps {unsent} bytes for {}, which does not read",
+                    link.peer
+                );
+            }
+            for (_, it) in brick.core.partitions.iter() {
+                // PROTOCOL rules 8 and 11.
+                let follows = it.follow.stream.is_some();
+                let (place, id) = (&it.place, it.id);
+                assert!(
+                    !follows || place.is_current(),
+                    "brick {at} follows {id} in {place:?}, and has acknowledged a newer view"
+                );
+            }
             for partition in PARTITIONS {
                 let now = brick.core.committed(partition);
                 let before = self.positions.insert((at, partition), now);
@@ -77,7 +94,14 @@ impl World {
         }
     }
 
+    /// Ends all faults and waits until every brick holds the same.
     pub(crate) fn heal(&mut self) {
+        self.mood.held.clear();
+        self.cluster.unread.clear();
+        // However much there is to be sent again: everybody reads.
+        for brick in self.cluster.bricks.iter_mut().flatten() {
+            brick.core.config.output_bytes_max = usize::MAX / 4;
+        }
         for round in 0..400 {
             for at in 0..3 {
                 self.adopt(at);
@@ -121,7 +145,7 @@ impl World {
                         None => self.revive(partition),
                     }
                 } else {
-                    self.teach(partition);
+                    self.teach(partition, false);
                 }
             }
             while !self.promotions.is_empty() {

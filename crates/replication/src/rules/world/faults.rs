@@ -34,6 +34,23 @@ impl World {
         }
     }
 
+    /// One write in a cluster that is whole, somewhere on its way, and then a stream is lost.
+    pub(crate) fn part(&mut self) {
+        let partition = PARTITIONS[self.random.index(2)];
+        for at in 0..3 {
+            self.write(at, partition);
+        }
+        for _ in 0..self.random.below(40) {
+            let at = self.random.index(3);
+            match self.random.below(3) {
+                0 => self.log(at),
+                1 => self.flush(at),
+                _ => self.deliver(),
+            }
+        }
+        self.lose_stream();
+    }
+
     pub(crate) fn lease(&mut self, at: usize) {
         let is_current = self.adopted[at] == self.plane.version;
         let Some(brick) = &mut self.cluster.bricks[at] else {
@@ -68,6 +85,7 @@ impl World {
         host.batch.0 = 2;
         let mut brick = Brick::new(seat);
         brick.host = host;
+        brick.core.config.output_bytes_max = self.output_bytes_max;
         for (partition, rebuild) in rebuilds {
             brick.core.restore(partition, rebuild.finish());
         }

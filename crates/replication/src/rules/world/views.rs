@@ -98,11 +98,16 @@ impl World {
             .propose(partition, group.primary, backups, learners);
     }
 
-    pub(crate) fn teach(&mut self, partition: PartitionId) {
+    /// Who is missing is to learn; also who was to learn may be taken off the list for a while.
+    pub(crate) fn teach(&mut self, partition: PartitionId, may_drop: bool) {
         let group = &self.plane.groups[&partition];
         let mut learners = group.learners.clone();
         let in_sync: Vec<Seat> = group.in_sync().collect();
         learners.retain(|it| self.is_up(*it));
+        if may_drop && !learners.is_empty() && self.random.below(3) == 0 {
+            learners.clear();
+            return self.plane.learners(partition, learners);
+        }
         for seat in &self.cluster.seats {
             if !in_sync.contains(seat) && !learners.contains(seat) {
                 learners.push(*seat);
