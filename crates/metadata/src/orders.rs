@@ -97,6 +97,9 @@ impl Catalog {
 
     /// Lets a node be emptied; with `force` also where tables then have fewer copies than they ask for.
     pub(crate) fn drain_node(&mut self, id: NodeId, force: bool) -> Result<Applied, Refusal> {
+        if self.nodes.contains_key(&id) && self.is_last(id) {
+            return Err(Refusal::LastNode { node: id.0 });
+        }
         self.check_enough_without(id, force)?;
         let alteration = NodeAlteration {
             weight: Some(0),
