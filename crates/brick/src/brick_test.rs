@@ -391,6 +391,31 @@ fn lru_table_makes_room_by_itself() {
 }
 
 #[test]
+fn all_rights_on_a_table_are_none_on_the_node() {
+    let grant = Grant {
+        tables: "default".to_owned(),
+        rights: Rights::ALL,
+    };
+    let user = User {
+        name: "default".to_owned(),
+        password_hashes: Vec::new(),
+        grants: vec![grant],
+        table: None,
+    };
+    let mut node = Node::with_users(1, with(Durability::Log), vec![user]);
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "SET k v"), "+OK");
+    for line in ["CONFIG SET maxclients 1", "SHUTDOWN", "CLIENT LIST"] {
+        let refused = node.call(client, line);
+        assert!(refused.starts_with("-NOPERM"), "{line}: {refused}");
+    }
+    assert_eq!(
+        node.call(client, "TABLE ALTER default MAXMEMORY 1gb"),
+        "+OK"
+    );
+}
+
+#[test]
 fn stranger_must_log_in_and_a_user_may_do_what_was_granted() {
     let grant = |tables: &str, rights| Grant {
         tables: tables.to_owned(),

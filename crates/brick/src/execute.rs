@@ -88,7 +88,8 @@ impl Brick {
             }
             return Err(ErrorReply::constant("NOAUTH Authentication required."));
         };
-        if connection.session.rights != Rights::ALL {
+        // All rights on a table are none on the node.
+        if connection.session.rights != Rights::ALL || spec.has(flag::ADMIN) {
             check_rights(connection, spec)?;
         }
         if connection.session.queue.is_some() && spec.has(flag::NO_MULTI) {
