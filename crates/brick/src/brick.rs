@@ -152,6 +152,7 @@ impl Brick {
             seed,
         } = config;
         let (node, eviction_timeout) = (shared.node, shared.eviction_timeout);
+        let recovery_bandwidth = shared.recovery_bandwidth;
         let mut core = Core {
             id,
             bricks,
@@ -186,7 +187,7 @@ impl Brick {
             torn: BTreeSet::new(),
             passed_over: BTreeMap::new(),
             requests_known: 0,
-            catch_ups: CatchUps::default(),
+            catch_ups: CatchUps::at(recovery_bandwidth),
             waiting_catalog: None,
         };
         core.adopt(catalog);

@@ -9,7 +9,8 @@
 //!   cut ops are used again, so that the op alone does not tell.
 //! - No segment is cleaned while a walk is under way: what moves to where the walk was is not seen, and what is
 //!   deleted before it is there neither.
-//! - A walk waits while a learner's link is full; it never holds up the loop.
+//! - A walk waits while a learner's link is full, or as much was copied as `recovery_bandwidth` allows; it never
+//!   holds up the loop.
 //!
 //! Not here: what a walk makes of a log with damage (`catch_up/damaged`).
 
@@ -18,6 +19,7 @@ mod damaged;
 use crate::brick::Brick;
 use crate::core::{Core, Partition};
 use crate::effect::Effect;
+use crate::pace::Pace;
 use crate::segments::Chunk;
 use brickyard_replication::LinkId;
 use brickyard_routing::Seat;
@@ -79,11 +81,20 @@ pub(crate) struct CatchUps {
     /// All records were handed over; what is left is the window of requests.
     windows: Vec<Wanted>,
     walk: Option<Walk>,
+    pace: Pace,
     /// Asked for since the last turn; sorted by table then.
     asked: Vec<Wanted>,
 }
 
 impl CatchUps {
+    /// At most so many bytes a second; 0: as fast as it goes.
+    pub(crate) fn at(bandwidth: u64) -> Self {
+        Self {
+            pace: Pace::new(bandwidth),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn begin(
         &mut self,
         partition: PartitionId,
@@ -136,6 +147,7 @@ impl Brick {
         if self.core.catch_ups.is_idle() {
             return;
         }
+        self.core.catch_ups.pace.refill(self.core.now);
         self.core.sort_asked();
         self.core.scan_unlogged();
         // The cleaner ends what it is at first, and begins no more.
@@ -207,13 +219,15 @@ impl Core {
                 scan,
                 ..
             } = self.catch_ups.unlogged[at];
-            if !self.replicas.replicator().has_room(link) {
+            let may_copy = self.catch_ups.pace.has_room();
+            if !may_copy || !self.replicas.replicator().has_room(link) {
                 at += 1;
                 continue;
             }
             let mut records = Vec::new();
             let next = self.scan_partition(partition, scan, &mut records);
             for raw in &records {
+                self.catch_ups.pace.spend(raw.len());
                 self.replicas
                     .replicator_mut()
                     .catch_up_records(link, partition, raw);
@@ -366,7 +380,8 @@ impl Core {
         loop {
             let links = self.catch_ups.logged[..learners].iter();
             let mut links = links.map(|wanted| wanted.link);
-            if !links.all(|link| self.replicas.replicator().has_room(link)) {
+            let may_copy = self.catch_ups.pace.has_room();
+            if !may_copy || !links.all(|link| self.replicas.replicator().has_room(link)) {
                 let left = (chunk.bytes.len(), chunk.offsets.len());
                 rest.copied = (rest.bytes.len() - left.0, rest.offsets.len() - left.1);
                 if let Some(walk) = &mut self.catch_ups.walk {
@@ -402,6 +417,7 @@ impl Core {
         self.encode_committed(position, record, &mut out);
         for raw in &out {
             for link in &links {
+                self.catch_ups.pace.spend(raw.len());
                 self.replicas
                     .replicator_mut()
                     .catch_up_records(*link, header.partition, raw);

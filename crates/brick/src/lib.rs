@@ -43,6 +43,7 @@ mod keyed;
 mod log;
 mod membership;
 mod output;
+mod pace;
 mod peer;
 mod random;
 mod rebuild;

@@ -52,6 +52,8 @@ pub struct Shared {
     pub request_deadline: Duration,
     /// After how long without its vote a replica is taken out of a partition.
     pub eviction_timeout: Duration,
+    /// Most bytes a second that a brick copies for others that catch up; 0: as fast as it goes.
+    pub recovery_bandwidth: u64,
     /// Longest value in bytes.
     pub value_bytes_max: usize,
     /// Settings that may change while the node runs.

@@ -155,6 +155,10 @@ fields! {
         eviction_timeout: Duration = Duration::from_secs(5), "time",
             "How long a replica may keep a write waiting before the others go on without it. Longer \
              than most pauses of disks, since whoever is taken out has to catch up.";
+        recovery_bandwidth: ByteSize = ByteSize(0), "bytes",
+            "Most bytes that a brick copies in a second for replicas that catch up or move to other nodes. \
+             0: as fast as it goes, since until then a copy is missing; less keeps disks and networks \
+             free for clients.";
         write_timeout: Duration = Duration::from_secs(5), "time",
             "How long a request may wait for replicas or for a view to change; then its client is told \
              that the outcome is not known, or to try again.";

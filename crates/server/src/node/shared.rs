@@ -51,6 +51,7 @@ pub(super) fn shared(
         value_bytes_max: config.value_bytes_max.to_usize(),
         request_deadline: config.write_timeout,
         eviction_timeout: config.eviction_timeout,
+        recovery_bandwidth: config.recovery_bandwidth.0,
         settings: settings(config, maxclients),
         users: Users::new(users(config)),
         stats: addresses.bricks.iter().map(|_| Stats::new()).collect(),
