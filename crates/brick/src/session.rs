@@ -5,8 +5,8 @@
 //!
 //! The files: `login` (HELLO, AUTH, SELECT, RESET), `client` (CLIENT), `whole` (DBSIZE, KEYS, SCAN,
 //! RANDOMKEY, FLUSHDB: every brick's share), `share` (that of this brick), `listing` (its keys), `transact`
-//! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `cluster`, `config`,
-//! `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
+//! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
+//! `cluster`, `config`, `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
 mod client;
 mod cluster;
@@ -17,6 +17,7 @@ mod info;
 mod inspect;
 mod listing;
 mod login;
+mod nodes;
 mod save;
 mod share;
 mod tables;
@@ -94,6 +95,8 @@ impl Brick {
             _ if spec.name.starts_with("client") => self.execute_client(id, spec, args),
             _ if spec.name.starts_with("cluster") => self.execute_cluster(id, spec, args),
             _ if spec.name.starts_with("config") => self.execute_config(id, spec, args),
+            _ if spec.name.starts_with("node") => self.execute_node(id, spec, args),
+            _ if spec.name.starts_with("rebalance") => self.execute_rebalance(id, spec),
             _ if spec.name.starts_with("table") => self.execute_table(id, spec, args),
             _ => self.execute_inspect(id, spec, args),
         }

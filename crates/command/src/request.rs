@@ -10,6 +10,7 @@ mod cluster;
 mod config;
 mod connection;
 mod identified;
+mod node;
 mod scan;
 mod server;
 mod table;
@@ -21,6 +22,7 @@ pub use cluster::ClusterCommand;
 pub use config::ConfigCommand;
 pub use connection::{AuthArgs, HelloArgs, parse_ping, parse_select};
 pub use identified::RequestArgs;
+pub use node::{NodeCommand, NodeOptions, RebalanceCommand};
 pub use scan::ScanArgs;
 pub use server::{
     FlushMode, LatencyCommand, ShutdownArgs, SlowlogCommand, WaitArgs, parse_bgsave, parse_flush,

@@ -20,6 +20,7 @@ mod id;
 mod key_spec;
 mod keys;
 mod lookup;
+mod nodes;
 mod server;
 mod spec;
 mod strings;
@@ -33,7 +34,7 @@ pub use key_spec::KeySpec;
 pub use lookup::{lookup, lookup_full, lookup_subcommand};
 pub use spec::Spec;
 
-const FAMILIES: [&[Spec]; 8] = [
+const FAMILIES: [&[Spec]; 9] = [
     strings::COMMANDS,
     bits::COMMANDS,
     keys::COMMANDS,
@@ -42,6 +43,7 @@ const FAMILIES: [&[Spec]; 8] = [
     server::COMMANDS,
     cluster::COMMANDS,
     tables::COMMANDS,
+    nodes::COMMANDS,
 ];
 
 const COUNT: usize = {

@@ -295,6 +295,32 @@ pub enum CommandId {
     TableRecover,
     /// `TABLE USE`
     TableUse,
+    /// `NODE`
+    Node,
+    /// `NODE ALTER`
+    NodeAlter,
+    /// `NODE DRAIN`
+    NodeDrain,
+    /// `NODE HELP`
+    NodeHelp,
+    /// `NODE LIST`
+    NodeList,
+    /// `NODE REMOVE`
+    NodeRemove,
+    /// `NODE REPLACE`
+    NodeReplace,
+    /// `REBALANCE`
+    Rebalance,
+    /// `REBALANCE HELP`
+    RebalanceHelp,
+    /// `REBALANCE PAUSE`
+    RebalancePause,
+    /// `REBALANCE PLAN`
+    RebalancePlan,
+    /// `REBALANCE RESUME`
+    RebalanceResume,
+    /// `REBALANCE STATUS`
+    RebalanceStatus,
     /// A subcommand of `CLUSTER` that Redis's operators use; refused with the name of ours.
     ClusterAdmin,
 }

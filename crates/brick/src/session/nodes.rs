@@ -1,0 +1,241 @@
+//! NODE and REBALANCE: which nodes there are, what they hold, and where partitions should be.
+//!
+//! What is shown is of this brick's catalog: the plan is a function of it, so that any brick can tell what is going
+//! to move before it does. Which nodes are up only the leader knows (`/status`).
+
+use super::Then;
+use crate::brick::Brick;
+use crate::connection::ConnectionId;
+use crate::effect::ControlRequest;
+use brickyard_command::request::{NodeCommand, NodeOptions, RebalanceCommand};
+use brickyard_command::{Args, Spec, help};
+use brickyard_metadata::{Catalog, Change, Move, Node, NodeAlteration, Plan, Roles};
+use brickyard_routing::{Member, NodeId};
+use brickyard_types::TableId;
+use brickyard_wire::Reply;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a node has of all tables.
+#[derive(Clone, Copy, Debug, Default)]
+struct Holding {
+    primaries: u64,
+    copies: u64,
+    learning: u64,
+}
+
+impl Brick {
+    pub(super) fn execute_node(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
+        let outcome = NodeCommand::parse(spec.id, *args).map(|command| self.node(id, command));
+        if let Err(error) = outcome {
+            self.refuse(id, Some(spec), &error);
+        }
+    }
+
+    fn node(&mut self, id: ConnectionId, command: NodeCommand) {
+        let change = match command {
+            NodeCommand::Help => return self.reply(id, |reply| help("node", reply)),
+            NodeCommand::List => return self.list_nodes(id),
+            NodeCommand::Alter(node, options) => Change::AlterNode {
+                node: NodeId(node),
+                alteration: alteration(&self.core.catalog, NodeId(node), options),
+            },
+            NodeCommand::Drain { node, force } => Change::DrainNode {
+                node: NodeId(node),
+                force,
+            },
+            NodeCommand::Remove { node, force } => Change::RemoveNode {
+                node: NodeId(node),
+                force,
+            },
+            NodeCommand::Replace { old, new } => Change::ReplaceNode {
+                old: NodeId(old),
+                new: NodeId(new),
+            },
+        };
+        self.ask_control(id, ControlRequest::Change(change), Then::Ok);
+    }
+
+    pub(super) fn execute_rebalance(&mut self, id: ConnectionId, spec: &'static Spec) {
+        match RebalanceCommand::of(spec.id) {
+            RebalanceCommand::Help => self.reply(id, |reply| help("rebalance", reply)),
+            RebalanceCommand::Pause => self.pause_moves(id, true),
+            RebalanceCommand::Resume => self.pause_moves(id, false),
+            RebalanceCommand::Plan => self.show_plan(id),
+            RebalanceCommand::Status => self.show_moves(id),
+        }
+    }
+
+    fn pause_moves(&mut self, id: ConnectionId, is_paused: bool) {
+        let change = Change::PauseMoves(is_paused);
+        self.ask_control(id, ControlRequest::Change(change), Then::Ok);
+    }
+
+    fn list_nodes(&mut self, id: ConnectionId) {
+        let catalog = std::sync::Arc::clone(&self.core.catalog);
+        let holdings = holdings(&catalog);
+        self.reply(id, |reply| {
+            reply.array(catalog.nodes().len());
+            for node in catalog.nodes() {
+                let holding = holdings.get(&node.id).copied().unwrap_or_default();
+                show_node(reply, &catalog, node, holding);
+            }
+        });
+    }
+
+    /// What has to move, and about how many bytes each copy has: the mean of this node's of the table.
+    fn moves(&mut self) -> Vec<(Move, u64)> {
+        // Other bricks' figures are as of their last second.
+        self.publish();
+        let catalog = &self.core.catalog;
+        let plan: Plan = catalog.plan(&BTreeSet::new());
+        let own = self.core.member().node;
+        let mut bytes: BTreeMap<TableId, u64> = BTreeMap::new();
+        for table in catalog.tables() {
+            let stats = self.core.shared.stats.iter();
+            let memory: u64 = stats
+                .filter_map(|stats| Some(stats.tables().get(&table.id)?.memory.value()))
+                .sum();
+            let is_here = |member: Member| member.node == own;
+            let held = table
+                .partitions()
+                .filter(|(_, group)| group.members().any(|seat| is_here(seat.member)));
+            bytes.insert(table.id, memory / (held.count().max(1) as u64));
+        }
+        let moves = plan.moves(catalog).into_iter();
+        moves
+            .map(|it| {
+                let copied = !it.is_hand_over && it.to.is_some();
+                let bytes = bytes.get(&it.table).copied().filter(|_| copied);
+                (it, bytes.unwrap_or_default())
+            })
+            .collect()
+    }
+
+    fn show_plan(&mut self, id: ConnectionId) {
+        let moves = self.moves();
+        let tables: BTreeMap<TableId, String> = self
+            .core
+            .catalog
+            .tables()
+            .map(|table| (table.id, table.name.clone()))
+            .collect();
+        self.reply(id, |reply| {
+            reply.array(moves.len());
+            for (it, bytes) in &moves {
+                let table = tables.get(&it.table).map(String::as_str);
+                let kind = if it.is_hand_over { "primary" } else { "copy" };
+                reply.map(6);
+                text(reply, "table", table.unwrap_or_default());
+                number(reply, "partition", it.partition.0.into());
+                text(reply, "kind", kind);
+                text(reply, "from", &shown(it.from));
+                text(reply, "to", &shown(it.to));
+                number(reply, "bytes", *bytes);
+            }
+        });
+    }
+
+    fn show_moves(&mut self, id: ConnectionId) {
+        let moves = self.moves();
+        let is_paused = self.core.catalog.is_paused();
+        let catalog = &self.core.catalog;
+        let groups = catalog.tables().flat_map(|table| table.map.groups());
+        let learning: usize = groups.map(|group| group.learners.len()).sum();
+        let hand_overs = moves.iter().filter(|(it, _)| it.is_hand_over).count();
+        let bytes: u64 = moves.iter().map(|(_, bytes)| bytes).sum();
+        self.reply(id, |reply| {
+            reply.map(5);
+            text(reply, "moves", if is_paused { "paused" } else { "on" });
+            number(reply, "copies", (moves.len() - hand_overs) as u64);
+            number(reply, "primaries", hand_overs as u64);
+            number(reply, "learning", learning as u64);
+            number(reply, "bytes", bytes);
+        });
+    }
+}
+
+/// What the request says, and of the roles that it does not name what they are.
+fn alteration(catalog: &Catalog, node: NodeId, options: NodeOptions) -> NodeAlteration {
+    let roles = catalog.node(node).map(|node| node.registration.roles);
+    let roles = roles.filter(|_| options.control.is_some() || options.storage.is_some());
+    NodeAlteration {
+        weight: options.weight,
+        zone: options.zone,
+        roles: roles.map(|roles| Roles {
+            control: options.control.unwrap_or(roles.control),
+            storage: options.storage.unwrap_or(roles.storage),
+            ..roles
+        }),
+    }
+}
+
+fn holdings(catalog: &Catalog) -> BTreeMap<NodeId, Holding> {
+    let mut all: BTreeMap<NodeId, Holding> = BTreeMap::new();
+    for group in catalog.tables().flat_map(|table| table.map.groups()) {
+        all.entry(group.primary.member.node).or_default().primaries += 1;
+        for seat in group.in_sync() {
+            all.entry(seat.member.node).or_default().copies += 1;
+        }
+        for seat in &group.learners {
+            all.entry(seat.member.node).or_default().learning += 1;
+        }
+    }
+    all
+}
+
+fn show_node(reply: &mut Reply<'_>, catalog: &Catalog, node: &Node, holding: Holding) {
+    let registration = &node.registration;
+    let addresses = &registration.addresses;
+    let state = match (node.weight(), holding.copies + holding.learning) {
+        (0, 0) => "empty",
+        (0, _) => "draining",
+        _ => "in use",
+    };
+    let roles = [
+        (registration.roles.storage, "storage"),
+        (registration.roles.control, "control"),
+        (registration.roles.gateway, "gateway"),
+    ];
+    let roles = roles.iter().filter(|(has, _)| *has);
+    let roles: Vec<&str> = roles.map(|(_, name)| *name).collect();
+    let successor = catalog.successor(node.id);
+    let address = format!("{}:{}", addresses.host, addresses.port);
+    reply.map(11);
+    number(reply, "node", node.id.0.into());
+    text(reply, "address", &address);
+    text(reply, "state", state);
+    text(
+        reply,
+        "zone",
+        registration.zone.as_deref().unwrap_or_default(),
+    );
+    number(reply, "weight", registration.weight.into());
+    text(reply, "roles", &roles.join(","));
+    number(reply, "bricks", registration.bricks.into());
+    number(reply, "primaries", holding.primaries);
+    number(reply, "copies", holding.copies);
+    number(reply, "learning", holding.learning);
+    text(
+        reply,
+        "successor",
+        &successor.map(|it| it.to_string()).unwrap_or_default(),
+    );
+}
+
+fn text(reply: &mut Reply<'_>, field: &str, value: &str) {
+    reply.bulk(field.as_bytes());
+    reply.bulk(value.as_bytes());
+}
+
+fn number(reply: &mut Reply<'_>, field: &str, value: u64) {
+    reply.bulk(field.as_bytes());
+    reply.integer(value as i64);
+}
+
+fn shown(member: Option<Member>) -> String {
+    member.map(|member| member.to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "nodes_test.rs"]
+mod nodes_test;
