@@ -168,7 +168,7 @@ impl NewFile {
 
     /// It is complete: syncs it and gives it its name, which is returned.
     pub(crate) fn finish(mut self) -> anyhow::Result<String> {
-        let write = || {
+        let mut write = || {
             self.out.flush()?;
             self.out.get_ref().sync_all()?;
             fs::rename(&self.path_now, &self.path)?;
