@@ -7,13 +7,17 @@ const JUDGES: Judges<'_> = Judges {
     room: "control",
     quick: &[
         Bug::GrantBeforeAdoption,
+        Bug::StaleProposalApplied,
         Bug::EffectiveUnfenced,
         Bug::OnlyPendingFenced,
+        Bug::RejoinsInSync,
+        Bug::UnsureTailTrusted,
+        Bug::CloneTrusted,
         Bug::LeaseFromReceipt,
         Bug::LeasesForgotten,
-        Bug::CloneTrusted,
+        Bug::DurabilityOfNow,
     ],
-    slow: &[],
+    slow: &[Bug::ClockJumpIgnored, Bug::HungLoopLeased],
     seeds_max: 300,
 };
 

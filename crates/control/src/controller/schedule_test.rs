@@ -1,18 +1,24 @@
 //! Random schedules of a whole control plane: clocks that run apart, requests, rounds and answers that are
-//! late, leaders that were deposed and do not know it, nodes that restart, are cloned, hang, and act by old
-//! maps. Whatever happens, nobody acts in a view that it was taken out of.
+//! late, leaders that were deposed and do not know it, nodes that restart, are cloned, hang, lose power, stand still
+//! without noticing, and act by old maps. Whatever happens, nobody acts in a view that it was taken out of, no view
+//! leaves out what was acknowledged, and none keeps who hangs.
+
+#[path = "schedule_test/logs.rs"]
+mod logs;
+#[path = "schedule_test/strikes.rs"]
+mod strikes;
 
 use crate::controller::testing::{registration, seat};
 use crate::controller::{Controller, Membership, Output, ProposalToken};
-use crate::message::{
-    BrickState, Claim, EvictAsk, HeardQuery, LeaseRequest, PromoteAsk, Report, ToNode,
-};
+use crate::message::{BrickState, EvictAsk, HeardQuery, LeaseRequest, PromoteAsk, Report, ToNode};
 use crate::{Config, Heard, LoopState, NodeLease, RoundToken};
 use brickyard_metadata::{Catalog, CatalogVersion, Change, ClusterId, Genesis, NewTable};
 use brickyard_routing::{NodeId, Seat};
-use brickyard_types::{Durability, Incarnation, Instant, Op, TableAttributes, UnixMillis, View};
+use brickyard_types::{Durability, Incarnation, Instant, TableAttributes, UnixMillis};
+use logs::Logs;
 use std::sync::Arc;
 use std::time::Duration;
+use strikes::Mood;
 
 const NODES: usize = 3;
 
@@ -46,12 +52,14 @@ struct Leader {
     node: usize,
     term: u64,
     controller: Controller,
-    proposals: Vec<(ProposalToken, Change)>,
+    /// Its own, and what operators want.
+    proposals: Vec<(Option<ProposalToken>, Change)>,
 }
 
 enum Late {
     Request(u64, LeaseRequest),
     Quorum(u64, RoundToken),
+    NoQuorum(u64, RoundToken),
     To(usize, u64, ToNode),
     Heard(u64, NodeId, crate::message::HeardReply),
 }
@@ -68,6 +76,13 @@ pub(super) struct Schedule {
     late: Vec<(Duration, Late)>,
     runs: u64,
     changes: usize,
+    logs: Logs,
+    mood: Mood,
+    /// Since when and until when each node's machine stands still; its clock does not count that.
+    frozen: [Option<(Duration, Duration)>; NODES],
+    uncounted: [Duration; NODES],
+    /// Nothing new goes wrong.
+    is_calm: bool,
 }
 
 impl Schedule {
@@ -89,7 +104,11 @@ impl Schedule {
         }
         let mut new = NewTable::named("t", 1, UnixMillis(1));
         new.attributes.replicas = 3;
-        new.attributes.durability = Durability::Fsync;
+        new.attributes.durability = if seed.is_multiple_of(2) {
+            Durability::Fsync
+        } else {
+            Durability::Log
+        };
         new.partitions = Some(4);
         catalog.apply(Change::CreateTable(new)).unwrap();
         let mut schedule = Self {
@@ -103,6 +122,11 @@ impl Schedule {
             late: Vec::new(),
             runs: 10_000,
             changes: 0,
+            logs: Logs::default(),
+            mood: Mood::USUAL,
+            frozen: [None; NODES],
+            uncounted: [Duration::ZERO; NODES],
+            is_calm: false,
         };
         for node in 0..NODES {
             let heard = Heard::new(schedule.clock(node));
@@ -112,10 +136,16 @@ impl Schedule {
         schedule
     }
 
-    /// The clock of a node: they differ in rate by up to 1 %.
+    /// The clock of a node: they differ in rate by up to 1 %, and do not count while the machine stands still.
     fn clock(&self, node: usize) -> Instant {
         let rate = [1_000, 1_004, 995][node];
-        Instant((self.now.as_nanos() as u64) / 1_000 * rate)
+        let now = self.frozen[node].map_or(self.now, |(since, _)| since);
+        let counted = now - self.uncounted[node];
+        Instant((counted.as_nanos() as u64) / 1_000 * rate)
+    }
+
+    fn is_frozen(&self, node: usize) -> bool {
+        self.frozen[node].is_some()
     }
 
     fn catalog(&self) -> &Arc<Catalog> {
@@ -140,6 +170,12 @@ impl Schedule {
     fn elect(&mut self) {
         let node = self.chance.next(NODES as u64) as usize;
         let left_out = self.chance.next(NODES as u64) as usize;
+        let votes =
+            |voter: &usize| (*voter != left_out || *voter == node) && !self.is_frozen(*voter);
+        let voting: Vec<usize> = (0..NODES).filter(votes).collect();
+        if !voting.contains(&node) || voting.len() <= NODES / 2 {
+            return;
+        }
         let term = self.terms.iter().max().unwrap() + 1;
         if let Some(mut before) = self.leaders.pop() {
             for (_, change) in std::mem::take(&mut before.proposals) {
@@ -149,10 +185,8 @@ impl Schedule {
             }
             self.leaders.push(before);
         }
-        for voter in 0..NODES {
-            if voter != left_out || voter == node {
-                self.terms[voter] = term;
-            }
+        for voter in voting {
+            self.terms[voter] = term;
         }
         let voters = (0..NODES as u32).map(NodeId).collect();
         let membership = Membership {
@@ -179,6 +213,9 @@ impl Schedule {
         let mut next = Catalog::clone(self.catalog());
         if next.apply(change).is_ok() && next.version() > self.catalog().version() {
             self.changes += 1;
+            let former = Arc::clone(self.catalog());
+            self.check_forced(&former, &next);
+            self.logs.judge(&former, &next);
             self.catalogs.push(Arc::new(next));
         }
     }
@@ -204,12 +241,17 @@ impl Schedule {
         leader
             .controller
             .on_catalog(now, Arc::clone(self.catalog()));
-        leader.controller.on_outcome(now, token, &outcome);
+        if let Some(token) = token {
+            leader.controller.on_outcome(now, token, &outcome);
+        }
         self.leaders.push(leader);
     }
 
     fn restart(&mut self) {
         let node = self.chance.next(NODES as u64) as usize;
+        if self.is_frozen(node) {
+            return;
+        }
         let is_clone = self.chance.one_in(3);
         let catalog = Arc::clone(self.catalog());
         let current = catalog.node(NodeId(node as u32)).unwrap();
@@ -219,6 +261,8 @@ impl Schedule {
         if is_clone {
             next.machine.directory.1 += 1;
         } else {
+            let is_power_cut = self.chance.one_in(3);
+            self.logs.stop(node, is_power_cut);
             let incarnation = current.incarnation;
             self.processes
                 .retain(|it| it.node != node || it.incarnation != incarnation);
@@ -232,6 +276,11 @@ impl Schedule {
         self.start(node, incarnation);
         let now = self.clock(node);
         self.heard[node] = Heard::new(now);
+        self.tell_leader();
+    }
+
+    /// The present leader has applied what came about.
+    fn tell_leader(&mut self) {
         if let Some(mut leader) = self.leaders.pop() {
             let now = self.clock(leader.node);
             leader
@@ -243,17 +292,14 @@ impl Schedule {
 
     fn step(&mut self) {
         self.now += Duration::from_micros(self.chance.next(80_000));
-        match self.chance.next(200) {
-            0 => self.elect(),
-            1 => self.restart(),
-            2..12 => self.ask(),
-            12 => {
-                let at = self.chance.next(self.processes.len() as u64) as usize;
-                self.processes[at].is_hung ^= true;
-            }
-            _ => {}
+        self.thaw();
+        if !self.is_calm {
+            self.strike();
         }
-        if self.leaders.is_empty() {
+        if self.chance.one_in(self.mood.ask) {
+            self.ask();
+        }
+        while self.leaders.is_empty() {
             self.elect();
         }
         if self.chance.one_in(2) {
@@ -262,8 +308,12 @@ impl Schedule {
         for at in 0..self.processes.len() {
             self.turn(at);
         }
+        self.write();
         self.deliver();
         for at in 0..self.leaders.len() {
+            if self.is_frozen(self.leaders[at].node) {
+                continue;
+            }
             let now = self.clock(self.leaders[at].node);
             self.leaders[at].controller.run(now);
             self.carry_out(at);
@@ -275,31 +325,44 @@ impl Schedule {
     fn ask(&mut self) {
         let catalog = Arc::clone(self.catalog());
         let table = catalog.table("t").unwrap();
-        let Some(leader) = self.leaders.last_mut() else {
-            return;
-        };
         for (partition, group) in table.partitions() {
-            let (view, primary) = (group.view, group.primary);
-            if let Some(learner) = group.learners.first() {
-                leader.controller.on_promote(PromoteAsk {
-                    table: table.id,
+            let (table, view, primary) = (table.id, group.view, group.primary);
+            if self.leaders.is_empty() || !self.acts(primary, partition, view) {
+                continue;
+            }
+            let mut learners = group.learners.iter().copied();
+            let learner = learners.find(|it| self.acts(*it, partition, view));
+            if let Some(learner) = learner {
+                if self.chance.one_in(2) {
+                    self.logs.begin_to_fill(partition, learner);
+                    continue;
+                }
+                self.logs.fill(partition, view, primary, learner);
+                self.leading().on_promote(PromoteAsk {
+                    table,
                     partition,
                     view,
                     primary,
-                    learner: *learner,
+                    learner,
                 });
-            } else if let Some(backup) = group.backups.first()
+            } else if let Some(backup) = group.backups.first().copied()
+                && !self.is_calm
                 && self.chance.one_in(20)
             {
-                leader.controller.on_evict(EvictAsk {
-                    table: table.id,
+                self.leading().on_evict(EvictAsk {
+                    table,
                     partition,
                     view,
                     primary,
-                    backup: *backup,
+                    backup,
                 });
             }
         }
+    }
+
+    fn leading(&mut self) -> &mut Controller {
+        let leader = self.leaders.last_mut();
+        &mut leader.expect("somebody was elected").controller
     }
 
     /// A process goes on: it may take over a newer map, and ask for its lease.
@@ -309,8 +372,13 @@ impl Schedule {
         let asks = self.chance.one_in(3);
         let late = self.lateness();
         let is_slow = self.chance.one_in(4);
+        if self.is_frozen(self.processes[at].node) {
+            return;
+        }
+        let unix = UnixMillis(self.now.as_millis() as u64);
         let clock = self.clock(self.processes[at].node);
         let process = &mut self.processes[at];
+        process.lease.on_clocks(clock, unix);
         if !process.is_hung {
             process.turns += 1;
             if adopts && !is_slow {
@@ -333,15 +401,28 @@ impl Schedule {
     }
 
     fn lateness(&mut self) -> Duration {
-        let most = if self.chance.one_in(20) { 3_000 } else { 20 };
+        let is_late = !self.is_calm && self.chance.one_in(self.mood.late);
+        let most = if is_late { 3_000 } else { 20 };
         Duration::from_millis(self.chance.next(most))
     }
 
     fn deliver(&mut self) {
         let now = self.now;
-        let (due, late): (Vec<_>, Vec<_>) = std::mem::take(&mut self.late)
-            .into_iter()
-            .partition(|(at, _)| *at <= now);
+        let (due, late): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.late)
+                .into_iter()
+                .partition(|(at, message)| {
+                    let to = match message {
+                        Late::To(node, ..) => Some(*node),
+                        Late::Request(term, _)
+                        | Late::Quorum(term, _)
+                        | Late::NoQuorum(term, _)
+                        | Late::Heard(term, ..) => {
+                            self.leader(*term).map(|at| self.leaders[at].node)
+                        }
+                    };
+                    *at <= now && to.is_none_or(|node| !self.is_frozen(node))
+                });
         self.late = late;
         for (_, message) in due {
             match message {
@@ -355,6 +436,11 @@ impl Schedule {
                     if let Some(at) = self.leader(term) {
                         let now = self.clock(self.leaders[at].node);
                         self.leaders[at].controller.on_quorum(now, token);
+                    }
+                }
+                Late::NoQuorum(term, token) => {
+                    if let Some(at) = self.leader(term) {
+                        self.leaders[at].controller.on_quorum_lost(token);
                     }
                 }
                 Late::Heard(term, from, reply) => {
@@ -390,20 +476,9 @@ impl Schedule {
                 }
             }
             ToNode::Report(request) => {
-                let catalog = Arc::clone(self.catalog());
-                let table = catalog.table("t").unwrap();
-                let claims = table.partitions().map(|(partition, group)| Claim {
-                    partition,
-                    lineage: group.lineage,
-                    committed: Op(0),
-                    last: (View(1), Op(1)),
-                    is_complete: true,
-                    is_tail_sure: true,
-                    durability: Durability::Fsync,
-                });
                 let report = Report {
                     seat: seat(node as u32, request.incarnation.0),
-                    claims: claims.collect(),
+                    claims: self.logs.claims(node),
                     is_last: true,
                 };
                 if let Some(at) = self.leader(term) {
@@ -424,7 +499,9 @@ impl Schedule {
                     self.heard[node].on_leader(term, clock);
                     let mut count = 0;
                     for voter in 0..NODES {
-                        if self.terms[voter] <= term && (voter == node || !self.chance.one_in(5)) {
+                        let is_there = voter == node || !self.is_frozen(voter);
+                        let answers = self.terms[voter] <= term && is_there;
+                        if answers && (voter == node || !self.chance.one_in(5)) {
                             count += 1;
                             self.terms[voter] = term;
                             let clock = self.clock(voter);
@@ -434,9 +511,15 @@ impl Schedule {
                     if count > NODES / 2 {
                         let late = self.lateness();
                         self.late.push((self.now + late, Late::Quorum(term, token)));
+                    } else {
+                        let late = Duration::from_millis(500) + self.lateness();
+                        self.late
+                            .push((self.now + late, Late::NoQuorum(term, token)));
                     }
                 }
-                Output::Propose(token, change) => self.leaders[at].proposals.push((token, change)),
+                Output::Propose(token, change) => {
+                    self.leaders[at].proposals.push((Some(token), change));
+                }
                 Output::Send(to, message) => {
                     let late = self.lateness();
                     let message = Late::To(to.0 as usize, term, message);
@@ -454,7 +537,7 @@ impl Schedule {
     /// Nobody acts in a view that it was taken out of.
     fn check(&self) {
         let truth = self.catalog();
-        for process in &self.processes {
+        for process in self.processes.iter().filter(|it| !self.is_frozen(it.node)) {
             let map = &self.catalogs[process.adopted];
             let me = seat(process.node as u32, process.incarnation.0);
             let until = process.lease.until(0, map.version());
@@ -479,11 +562,56 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// From now on nothing goes wrong; of those who hang one goes on hanging. After a while no view has it.
+    fn settle(&mut self) {
+        let catalog = Arc::clone(self.catalog());
+        let is_current = |it: &Process| {
+            let node = catalog.node(NodeId(it.node as u32));
+            node.is_some_and(|node| node.incarnation == it.incarnation)
+        };
+        self.processes.retain(is_current);
+        let hung = self.processes.iter().position(|it| it.is_hung);
+        for (at, process) in self.processes.iter_mut().enumerate() {
+            process.is_hung = hung == Some(at);
+        }
+        self.is_calm = true;
+        for _ in 0..CALM_STEPS {
+            self.step();
+        }
+        let hangs = hung.map(|at| &self.processes[at]);
+        let hangs = hangs.map(|it| seat(it.node as u32, it.incarnation.0));
+        let catalog = self.catalog();
+        for (partition, group) in catalog.table("t").unwrap().partitions() {
+            let in_sync: Vec<Seat> = group.in_sync().collect();
+            let is_well = |it: &Seat| Some(*it) != hangs && catalog.is_current(*it);
+            let waited_for = hangs.map(|it| it.member);
+            let is_waited_for = in_sync.iter().any(|it| Some(it.member) == waited_for);
+            if is_waited_for && !in_sync.iter().any(is_well) {
+                // Nobody else has everything for sure.
+                continue;
+            }
+            assert!(
+                in_sync.iter().all(|it| Some(*it) != hangs),
+                "{hangs:?} hangs, and is in sync in {partition} for ever: {group:?}"
+            );
+            assert!(
+                in_sync.len() >= NODES - 1 && in_sync.iter().all(|it| catalog.is_current(*it)),
+                "{partition} does not become whole: {group:?}"
+            );
+        }
+    }
+}
+
+/// Long enough for everything to become whole.
+const CALM_STEPS: usize = 1_500;
+
 pub(super) fn run(seed: u64, steps: usize) -> Schedule {
     let mut schedule = Schedule::new(seed);
     for _ in 0..steps {
         schedule.step();
     }
+    schedule.settle();
     schedule
 }
 
