@@ -8,6 +8,8 @@ mod control;
 mod disk;
 mod history;
 mod judges;
+mod mood;
+mod requests;
 #[cfg(feature = "sabotage")]
 mod sabotage_test;
 mod world;
@@ -27,7 +29,7 @@ use world::World;
 const STEPS: usize = 260;
 
 /// The edition that new seeds are of.
-const EDITION: u64 = 2;
+const EDITION: u64 = 3;
 
 /// Edition and seed of schedules that went wrong once.
 const REGRESSIONS: &[(u64, u64)] = &[
@@ -61,8 +63,7 @@ fn attributes(random: &mut Random) -> TableAttributes {
 fn strike(world: &mut World) {
     let count = world.nodes.len();
     let at = world.below(count);
-    let kinds = if world.edition < 2 { 20 } else { 24 };
-    match world.below(kinds) {
+    match world.draw_strike() {
         0 if world.is_up(at) => {
             world.tell(format!("node {at} is killed"));
             world.kill(at, false);
@@ -131,12 +132,7 @@ fn strike(world: &mut World) {
                 world.spread();
             }
         }
-        18 => {
-            let node = &mut world.nodes[at];
-            if let Some(brick) = &mut node.brick {
-                node.disk.roll(brick);
-            }
-        }
+        18 => world.roll(at),
         19 => world.break_link(),
         20 => {
             let dice = world.below(1 << 20);
@@ -155,10 +151,19 @@ fn strike(world: &mut World) {
             world.tell(format!("node {at} hears of new maps {turns} turns late"));
             world.nodes[at].maps_late = turns;
         }
-        _ => {
+        23 => {
             let turns = world.below(30) as u32;
             world.tell(format!("grants get to node {at} {turns} turns late"));
             world.nodes[at].grants_late = turns;
+        }
+        24 => {
+            let pause = 1 + world.below(60) as u32;
+            world.tell(format!("node {at} pauses in a turn for {pause} turns"));
+            world.pause_in_turn(at, pause);
+        }
+        _ => {
+            let links = world.break_links(at);
+            world.tell(format!("node {at} loses {links} streams"));
         }
     }
 }
@@ -215,8 +220,13 @@ fn compare(world: &World) {
 
 fn run(world: &mut World, clients: &mut Clients) {
     for _ in 0..STEPS {
-        if world.one_in(5) {
+        world.feel();
+        if world.one_in(world.mood.strikes) {
             strike(world);
+        }
+        if world.mood.rolls < usize::MAX && world.one_in(world.mood.rolls) {
+            let at = world.below(world.nodes.len());
+            world.roll(at);
         }
         clients.ask(world);
         step(world, clients);
@@ -227,6 +237,7 @@ fn run(world: &mut World, clients: &mut Clients) {
     while !(world.control.is_whole(nodes) && clients.are_done()) {
         rounds += 1;
         assert!(rounds < 900, "not whole again:\n{}", story(world));
+        clients.ask_again(world);
         step(world, clients);
     }
     clients.ask_all(world);

@@ -1,6 +1,7 @@
 //! Clients that speak bytes, and remember what they asked and were told.
 
 use super::history::{Histories, KEYS, Operation, Step};
+use super::requests::{Asked, Named};
 use super::world::{DEADLINE, SKEW_MS, World};
 use crate::ConnectionId;
 use crate::effect::{Accepted, Port};
@@ -10,9 +11,11 @@ use std::time::Duration;
 
 /// What a reply will be about.
 #[derive(Debug)]
-enum Expected {
+pub(super) enum Expected {
     /// Of no interest.
     Nothing,
+    /// The outcome of a request with an id.
+    Named(Named),
     /// The operation, in these objects' histories.
     Outcome(Vec<(String, usize)>),
 }
@@ -32,6 +35,7 @@ pub(super) struct Client {
     port: Port,
     is_reader: bool,
     connection: Option<Connection>,
+    asked: Asked,
 }
 
 /// Everybody who asks for something.
@@ -43,6 +47,8 @@ pub(super) struct Clients {
     /// Values that expire: when, of which object and key.
     expiring: Vec<(u64, String, usize, String)>,
     pub(super) answered: usize,
+    /// All is well and whole: nobody is refused.
+    is_last: bool,
 }
 
 /// Objects of a table.
@@ -61,6 +67,7 @@ impl Clients {
                 port,
                 is_reader: world.one_in(4),
                 connection: None,
+                asked: Asked::default(),
             }
         });
         Self {
@@ -70,6 +77,34 @@ impl Clients {
             values: 0,
             expiring: Vec::new(),
             answered: 0,
+            is_last: false,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.clients.len()
+    }
+
+    pub(super) fn asked(&mut self, at: usize) -> &mut Asked {
+        &mut self.clients[at].asked
+    }
+
+    pub(super) fn is_connected(&self, at: usize) -> bool {
+        self.clients[at].connection.is_some()
+    }
+
+    /// Whether a client has no room for another request.
+    pub(super) fn is_waiting(&self, at: usize) -> bool {
+        let connection = self.clients[at].connection.as_ref();
+        connection.is_some_and(|it| it.expected.len() >= 2)
+    }
+
+    /// A client without a connection gets one, somewhere.
+    pub(super) fn meet(&mut self, at: usize, world: &mut World) {
+        self.drop_dead(at, world);
+        if !self.is_connected(at) {
+            let node = world.below(world.nodes.len());
+            self.connect(at, node, world);
         }
     }
 
@@ -110,18 +145,13 @@ impl Clients {
             if world.one_in(20) && !world.is_calm {
                 self.leave(at, world);
             }
-            if self.clients[at].connection.is_none() {
-                let node = world.below(world.nodes.len());
-                self.connect(at, node, world);
-            }
-            let is_free = self.clients[at]
-                .connection
-                .as_ref()
-                .is_some_and(|it| it.expected.len() < 2);
-            if is_free && world.one_in(3) {
+            self.meet(at, world);
+            let is_free = self.is_connected(at) && !self.is_waiting(at);
+            if is_free && world.one_in(world.mood.asks) {
                 self.ask_one(at, world);
             }
         }
+        self.ask_again(world);
     }
 
     fn drop_dead(&mut self, at: usize, world: &World) {
@@ -129,7 +159,17 @@ impl Clients {
             !world.is_up(it.node) || world.nodes[it.node].incarnation.0 != it.incarnation
         });
         if is_dead {
-            self.clients[at].connection = None;
+            let connection = self.clients[at].connection.take();
+            self.forget(at, connection);
+        }
+    }
+
+    /// The connection is gone: what was asked with an id may be asked again.
+    fn forget(&mut self, at: usize, connection: Option<Connection>) {
+        for (expected, _) in connection.into_iter().flat_map(|it| it.expected) {
+            if let Expected::Named(named) = expected {
+                self.clients[at].asked.leave_open(named);
+            }
         }
     }
 
@@ -139,6 +179,7 @@ impl Clients {
         {
             brick.on_error(connection.id);
             while brick.poll_closed().is_some() {}
+            self.forget(at, Some(connection));
         }
     }
 
@@ -148,6 +189,9 @@ impl Clients {
     }
 
     fn step(&mut self, world: &mut World) -> Step {
+        if world.edition >= 3 && world.one_in(world.mood.reads) {
+            return Step::Get(world.below(KEYS));
+        }
         // The second key of an object is a number.
         if world.one_in(3) {
             return if world.one_in(3) {
@@ -209,6 +253,9 @@ impl Clients {
             return self.send(at, &text, vec![object], steps, None, false, world);
         }
         let step = self.step(world);
+        if world.edition >= 3 && dice >= 16 && !step.only_reads() && world.one_in(2) {
+            return self.ask_named(at, object, step, world);
+        }
         let text = render(&object, &step);
         self.send(
             at,
@@ -246,6 +293,22 @@ impl Clients {
         is_transaction: bool,
         world: &mut World,
     ) {
+        let ids = objects.into_iter().map(|object| {
+            let id = self.note(&object, steps.clone(), after, is_transaction);
+            (object, id)
+        });
+        let ids = ids.collect();
+        self.put(at, text, Expected::Outcome(ids), world);
+    }
+
+    /// Notes that something was asked of an object; which of its operations that is.
+    pub(super) fn note(
+        &mut self,
+        object: &str,
+        steps: Vec<Step>,
+        after: Option<usize>,
+        is_transaction: bool,
+    ) -> usize {
         let operation = Operation {
             steps,
             is_transaction,
@@ -254,19 +317,24 @@ impl Clients {
             is_refused: false,
             told: "nothing".to_owned(),
         };
-        let ids = objects.into_iter().map(|object| {
-            let history = self.histories.entry(object.clone()).or_default();
-            (object, history.send(operation.clone()))
-        });
-        let ids = ids.collect();
+        let history = self.histories.entry(object.to_owned()).or_default();
+        history.send(operation)
+    }
+
+    /// The outcome of an operation is known.
+    pub(super) fn resolve(&mut self, object: &str, operation: usize, text: &str) {
+        let history = self.histories.entry(object.to_owned()).or_default();
+        history.answer(operation, text);
+    }
+
+    /// Sends a line.
+    pub(super) fn put(&mut self, at: usize, text: &str, expected: Expected, world: &mut World) {
         let Some(connection) = &mut self.clients[at].connection else {
             return;
         };
         let story = text.replace("\r\n", "; ");
         let node = connection.node;
-        connection
-            .expected
-            .push_back((Expected::Outcome(ids), world.now));
+        connection.expected.push_back((expected, world.now));
         if let Some(brick) = world.nodes[node].brick.as_mut() {
             let input = brick.input(connection.id);
             input.extend_from_slice(text.as_bytes());
@@ -298,6 +366,7 @@ impl Clients {
         self.expire(world);
         for at in 0..self.clients.len() {
             self.drop_dead(at, world);
+            let mut named_replies = Vec::new();
             let client = &mut self.clients[at];
             let Some(connection) = &mut client.connection else {
                 continue;
@@ -314,11 +383,23 @@ impl Clients {
                 let text = String::from_utf8_lossy(&bytes).replace("\r\n", " ");
                 let text = text.trim_end();
                 let (expected, _) = connection.expected.pop_front().unwrap();
-                let Expected::Outcome(ids) = expected else {
+                if matches!(expected, Expected::Nothing) {
                     continue;
-                };
+                }
                 self.answered += usize::from(!text.starts_with('-'));
                 world.tell(format!("client {at} is told {text}"));
+                assert!(
+                    !self.is_last || !text.starts_with('-'),
+                    "all is well, and client {at} is told {text}"
+                );
+                let ids = match expected {
+                    Expected::Nothing => continue,
+                    Expected::Named(named) => {
+                        named_replies.push((named, text.to_owned()));
+                        continue;
+                    }
+                    Expected::Outcome(ids) => ids,
+                };
                 // At a brick's own port a whole table is what that brick has of it.
                 let is_whole = client.port == Port::Node && !text.starts_with('-');
                 let may_be_partly = ids.len() > 1 && !is_whole;
@@ -342,6 +423,12 @@ impl Clients {
             );
             if connection.received.starts_with(b"-MOVED") {
                 self.clients[at].connection = None;
+            }
+            for (named, text) in named_replies {
+                self.hear_named(at, named, &text);
+                if text.starts_with("-MOVED") {
+                    self.leave(at, world);
+                }
             }
         }
     }
@@ -378,6 +465,7 @@ impl Clients {
 
     /// Asks for everything there is, at the end.
     pub(super) fn ask_all(&mut self, world: &mut World) {
+        self.is_last = true;
         for at in 0..self.clients.len() {
             self.leave(at, world);
             self.clients[at].port = Port::Node;
@@ -404,15 +492,13 @@ impl Clients {
 
     pub(super) fn are_done(&self) -> bool {
         self.clients.iter().all(|client| {
-            client
-                .connection
-                .as_ref()
-                .is_none_or(|it| it.expected.is_empty())
+            let is_told = client.connection.as_ref();
+            is_told.is_none_or(|it| it.expected.is_empty()) && client.asked.is_empty()
         })
     }
 }
 
-fn render(object: &str, step: &Step) -> String {
+pub(super) fn render(object: &str, step: &Step) -> String {
     match step {
         Step::Get(key) => format!("GET {object}{key}"),
         Step::Set(key, value) => format!("SET {object}{key} {value}"),

@@ -32,7 +32,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    fn only_reads(&self) -> bool {
+    pub(super) fn only_reads(&self) -> bool {
         matches!(self, Self::Get(_))
     }
 

@@ -35,6 +35,7 @@ const JUDGES: Judges<'_> = Judges {
         Bug::PendingCleaned,
         Bug::MovedUnmarked,
         Bug::NoOpAnsweredAtOnce,
+        Bug::WindowNotCopied,
         Bug::UnsureTailTrusted,
     ],
     seeds_max: 300,

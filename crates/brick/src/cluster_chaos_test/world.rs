@@ -4,6 +4,7 @@
 
 use super::control::Control;
 use super::disk::Disk;
+use super::mood::Mood;
 use crate::effect::{ControlRequest, Effect, Event};
 use crate::harness::shared_of;
 use crate::random::Random;
@@ -33,6 +34,8 @@ pub(super) struct Node {
     pub(super) grants: VecDeque<(Instant, u64)>,
     /// Turns in a row that it does not get.
     pub(super) pause: u32,
+    /// It pauses after its turn has begun.
+    is_in_turn: bool,
     /// It had one in this step.
     pub(super) had_turn: bool,
     /// Turns in which it gets no catalog, or no grant.
@@ -56,6 +59,7 @@ pub(super) struct World {
     /// From whom to whom nothing gets.
     pub(super) mute: BTreeSet<(usize, usize)>,
     pub(super) edition: u64,
+    pub(super) mood: Mood,
     pub(super) control: Control,
     pub(super) now: Instant,
     pub(super) unix: UnixMillis,
@@ -75,6 +79,7 @@ impl World {
             cut: BTreeSet::new(),
             mute: BTreeSet::new(),
             edition,
+            mood: Mood::usual(),
             control,
             now: Instant(1_000_000_000),
             unix: UnixMillis(1_700_000_000_000),
@@ -93,6 +98,7 @@ impl World {
                 catalogs: VecDeque::new(),
                 grants: VecDeque::new(),
                 pause: 0,
+                is_in_turn: false,
                 had_turn: false,
                 maps_late: 0,
                 grants_late: 0,
@@ -157,6 +163,7 @@ impl World {
 
     pub(super) fn kill(&mut self, at: usize, is_power_cut: bool) {
         self.nodes[at].brick = None;
+        self.nodes[at].is_in_turn = false;
         self.nodes[at].disk.forget(is_power_cut);
         for link in &mut self.links {
             for end in 0..2 {
@@ -185,6 +192,40 @@ impl World {
                 self.links[at].bytes[end].clear();
                 self.close_end(at, end);
             }
+        }
+    }
+
+    /// All streams of a node break.
+    pub(super) fn break_links(&mut self, at: usize) -> usize {
+        let mut count = 0;
+        for link in 0..self.links.len() {
+            if self.links[link].ends.iter().any(|end| end.0 == at) {
+                count += 1;
+                for end in 0..2 {
+                    self.links[link].bytes[end].clear();
+                    self.close_end(link, end);
+                }
+            }
+        }
+        count
+    }
+
+    /// A node's log goes on in another segment.
+    pub(super) fn roll(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        if let Some(brick) = &mut node.brick {
+            node.disk.roll(brick);
+        }
+    }
+
+    /// A node pauses between the beginning of its turn and what it reads then (PROTOCOL rule 22).
+    pub(super) fn pause_in_turn(&mut self, at: usize, turns: u32) {
+        let (now, unix) = (self.now, self.unix);
+        let node = &mut self.nodes[at];
+        if let Some(brick) = node.brick.as_mut().filter(|_| node.pause == 0) {
+            brick.begin_turn(now, UnixMillis(unix.0 + node.skew));
+            node.is_in_turn = true;
+            node.pause = turns;
         }
     }
 
@@ -247,7 +288,9 @@ impl World {
             let Some(brick) = &mut node.brick else {
                 continue;
             };
-            brick.begin_turn(now, unix);
+            if !std::mem::take(&mut node.is_in_turn) {
+                brick.begin_turn(now, unix);
+            }
             self.hear_control(at);
             self.carry_to(at);
             let node = &mut self.nodes[at];
@@ -317,6 +360,10 @@ impl World {
                 if self.cut.contains(&(at.min(other), at.max(other)))
                     || self.mute.contains(&(other, at))
                 {
+                    continue;
+                }
+                let lag = self.mood.lag(other, at);
+                if !self.is_calm && lag > 1 && !self.one_in(lag) {
                     continue;
                 }
                 let waiting = self.links[index].bytes[end].len();

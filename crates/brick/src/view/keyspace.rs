@@ -8,6 +8,7 @@ use brickyard_command::{Entry, Failure, Keyspace, Probe, Put as CommandPut};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
 use brickyard_types::record::Kind;
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{PartitionId, UnixMillis};
 
 /// Bytes of values that any command may read; past that the settings are asked.
@@ -34,6 +35,7 @@ impl Keyspace for View<'_> {
             core,
             place,
             asker,
+            known,
             values,
             gate,
             wanted,
@@ -67,6 +69,7 @@ impl Keyspace for View<'_> {
                 note_expired(expired, location, key);
                 Ok(None)
             }
+            Newest::Unsettled if is_unawaited(key, known.0) => Ok(None),
             Newest::Unsettled => {
                 *is_unsettled = true;
                 Err(Failure::Suspend)
@@ -96,6 +99,7 @@ impl Keyspace for View<'_> {
             core,
             place,
             asker,
+            known,
             values,
             gate,
             expired,
@@ -113,6 +117,7 @@ impl Keyspace for View<'_> {
                 note_expired(expired, location, key);
                 Ok(None)
             }
+            Newest::Unsettled if is_unawaited(key, known.0) => Ok(None),
             Newest::Unsettled => {
                 *is_unsettled = true;
                 Err(Failure::Suspend)
@@ -200,6 +205,11 @@ impl Keyspace for View<'_> {
         // A value that has not committed has no record yet.
         Ok(Some(bytes.unwrap_or(key.len() + probe.value_len)))
     }
+}
+
+/// PROTOCOL rule 33: of several keys each is waited for, not only the first.
+fn is_unawaited(key: &[u8], first: &[u8]) -> bool {
+    key != first && sabotage::is(Bug::OtherKeysNotAwaited)
 }
 
 #[cold]

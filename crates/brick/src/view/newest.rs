@@ -102,8 +102,7 @@ pub(super) fn newest<'c>(
             if is_unsettled || pending.is_given_up {
                 return Newest::Unsettled;
             }
-            let is_waited_for = !gate.is_open() && sabotage::is(Bug::OtherKeysNotAwaited);
-            if !is_waited_for && !sabotage::is(Bug::NoOpAnsweredAtOnce) {
+            if !sabotage::is(Bug::NoOpAnsweredAtOnce) {
                 *gate = gate.and(pending.gate);
             }
             let prepared = pending.prepared;
