@@ -30,14 +30,11 @@ const JUDGES: Judges<'_> = Judges {
         Bug::PendingListForgotten,
     ],
     slow: &[
-        Bug::PromotedBeforeAllIsHeld,
         Bug::PromotedNotRequired,
         Bug::AskedNotRequired,
-        Bug::AskedLearnerDropped,
         Bug::VoteBeforeAppend,
         Bug::OwnSyncNotAwaited,
         Bug::RefusedStaysVoted,
-        Bug::QueueUnbounded,
     ],
     seeds_max: 3_000,
 };
