@@ -34,7 +34,9 @@ const JUDGES: Judges<'_> = Judges {
         Bug::AskedNotRequired,
         Bug::VoteBeforeAppend,
         Bug::OwnSyncNotAwaited,
+        Bug::DropIgnored,
         Bug::RefusedStaysVoted,
+        Bug::QueueUnbounded,
     ],
     seeds_max: 3_000,
 };
