@@ -203,8 +203,12 @@ impl Controller {
                 member,
             )
         };
+        // As long as those who leave hold it, it can wait for whoever should have it.
+        let can_wait = group.in_sync().count() >= self.target(case);
         let candidates = candidates.into_iter();
-        let chosen = candidates.filter(|seat| !may_return || holds(seat));
+        let chosen = candidates
+            .filter(|seat| !may_return || holds(seat))
+            .filter(|seat| !can_wait || self.is_planned(case, seat.member));
         chosen.min_by_key(rank)
     }
 

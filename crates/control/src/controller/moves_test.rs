@@ -185,6 +185,9 @@ fn drained_node_hands_its_primaries_over_before_it_is_copied() {
 #[test]
 fn successor_takes_over_exactly_what_the_other_had() {
     let mut world = World::new(3, 2, 64);
+    // Also what has to wait until it has learned something else.
+    world.config.learners_per_brick = 5;
+    world.elect();
     world.run(ms(3_000));
     world.change(Change::PauseMoves(true));
     let new = world.join();
@@ -203,7 +206,7 @@ fn successor_takes_over_exactly_what_the_other_had() {
         old: NodeId(1),
         new: new.member.node,
     });
-    catch_up(&mut world, Duration::from_secs(15), 2);
+    catch_up(&mut world, Duration::from_secs(20), 2);
     assert_eq!(its(&world, 3), before);
     assert_eq!(its(&world, 1), BTreeSet::new());
     assert_eq!([its(&world, 0), its(&world, 2)], others);
