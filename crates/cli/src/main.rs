@@ -12,6 +12,7 @@ mod dev;
 mod exit;
 mod http;
 mod load;
+mod placement;
 mod reply_text;
 mod settings;
 mod status;
@@ -55,6 +56,10 @@ enum Command {
     Table(cmd::table::Arguments),
     /// Back tables up while they are used; verify, list and restore backups.
     Backup(cmd::backup::Arguments),
+    /// List, add, drain, remove or replace nodes.
+    Node(cmd::node::Arguments),
+    /// Show what has to move so that every brick has its share; pause it, wait for it.
+    Rebalance(cmd::rebalance::Arguments),
     /// Measure a server: throughput, latency percentiles, refusals.
     Bench(cmd::bench::Arguments),
     /// Make nodes fail under load, and judge what clients saw.
@@ -80,6 +85,8 @@ fn main() -> ExitCode {
         Command::Dump(arguments) => cmd::dump::run(&arguments),
         Command::Table(arguments) => cmd::table::run(&arguments),
         Command::Backup(arguments) => cmd::backup::run(&arguments),
+        Command::Node(arguments) => cmd::node::run(&arguments),
+        Command::Rebalance(arguments) => cmd::rebalance::run(&arguments),
         Command::Bench(arguments) => cmd::bench::run(&arguments),
         Command::Torture(arguments) => cmd::torture::run(arguments),
         Command::Sim(arguments) => cmd::sim::run(&arguments),

@@ -10,6 +10,8 @@ pub(crate) mod dump;
 pub(crate) mod inspect;
 pub(crate) mod load;
 pub(crate) mod man;
+pub(crate) mod node;
+pub(crate) mod rebalance;
 pub(crate) mod server;
 pub(crate) mod sim;
 pub(crate) mod status;

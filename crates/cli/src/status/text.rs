@@ -256,7 +256,7 @@ fn brick_row(brick: &super::report::BrickReport) -> Vec<String> {
     row
 }
 
-fn time_text(ms: u64) -> String {
+pub(crate) fn time_text(ms: u64) -> String {
     let seconds = ms as f64 / 1e3;
     if seconds < 90.0 {
         format!("{seconds:.1} s")
@@ -265,7 +265,7 @@ fn time_text(ms: u64) -> String {
     }
 }
 
-fn bytes_text(bytes: u64) -> String {
+pub(crate) fn bytes_text(bytes: u64) -> String {
     if bytes < 1_000_000 {
         format!("{:.0} kB", bytes as f64 / 1e3)
     } else {
@@ -274,7 +274,7 @@ fn bytes_text(bytes: u64) -> String {
 }
 
 /// Rows under a head, in columns.
-fn aligned(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(crate) fn aligned(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut all = vec![head.iter().map(|&it| it.to_owned()).collect::<Vec<_>>()];
     all.extend(rows);
     let mut widths = vec![0; head.len()];

@@ -1,0 +1,231 @@
+//! `brickyard node`: the nodes of a cluster, how they come and go.
+//!
+//! In:  a verb, the numbers of nodes. Out: a table of nodes; a bar until a node is filled or empty.
+//! Not here: what may be done; the server checks it, and its words are passed on.
+
+use crate::{
+    placement::{
+        server::Server,
+        text,
+        wait::{self, Left},
+    },
+    target::{ADDRESS_DEFAULT, TargetArguments},
+};
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// How long a node that votes no more may stay a voter: the others have to agree on it.
+const VOTE_PATIENCE: Duration = Duration::from_secs(60);
+
+/// What `brickyard node` takes.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Node to ask, HOST:PORT; one that is to stay
+    #[arg(long, value_name = "HOST:PORT", default_value = ADDRESS_DEFAULT, global = true)]
+    address: String,
+    #[command(flatten)]
+    target: TargetArguments,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List the nodes, and how much each holds.
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell how a new node is started; wait until one has joined and has its share.
+    Add {
+        /// Only tell
+        #[arg(long)]
+        no_wait: bool,
+    },
+    /// Let a node hand over its primaries, then all that it holds; it goes on running.
+    Drain {
+        /// The node's number
+        node: u32,
+        /// Even if tables have fewer copies then than they ask for
+        #[arg(long)]
+        force: bool,
+        /// Do not wait until it is empty
+        #[arg(long)]
+        no_wait: bool,
+    },
+    /// Take a node out of the cluster for ever, after emptying it.
+    Remove {
+        /// The node's number
+        node: u32,
+        /// Do not empty it: it is gone for ever. What only it had is lost, and told before
+        #[arg(long)]
+        force: bool,
+    },
+    /// Let a new node take over exactly what another one has. Start the new one with weight 0.
+    Replace {
+        /// The number of the node that is to go
+        old: u32,
+        /// The number of the one that takes its place
+        new: u32,
+        /// Do not wait until it has taken over
+        #[arg(long)]
+        no_wait: bool,
+    },
+    /// Let each brick of a node hold more or less than others; 0: nothing.
+    Weight {
+        /// The node's number
+        node: u32,
+        /// What its bricks should hold, relative to others
+        weight: u32,
+        /// Do not wait until everything is where it should be
+        #[arg(long)]
+        no_wait: bool,
+    },
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let target = arguments.target.target(&arguments.address)?;
+    let mut server = Server::open(target)?;
+    match &arguments.verb {
+        Verb::List { json } => list(&mut server, *json)?,
+        Verb::Add { no_wait } => add(&mut server, !no_wait)?,
+        Verb::Drain {
+            node,
+            force,
+            no_wait,
+        } => {
+            drain(&mut server, *node, *force)?;
+            if !no_wait {
+                wait::until_empty(&mut server, *node)?;
+                say(&format!("Node {node} holds nothing any more."))?;
+            }
+        }
+        Verb::Remove { node, force } => remove(&mut server, *node, *force)?,
+        Verb::Replace { old, new, no_wait } => replace(&mut server, *old, *new, !no_wait)?,
+        Verb::Weight {
+            node,
+            weight,
+            no_wait,
+        } => {
+            let words = [node.to_string(), weight.to_string()];
+            server.order(&["NODE", "ALTER", &words[0], "WEIGHT", &words[1]])?;
+            if !no_wait {
+                wait::until_even(&mut server, "moving")?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn say(text: &str) -> anyhow::Result<()> {
+    Ok(writeln!(io::stdout(), "{text}")?)
+}
+
+fn list(server: &mut Server, is_json: bool) -> anyhow::Result<()> {
+    let rows = server.nodes()?;
+    let text = if is_json {
+        serde_json::to_string_pretty(&rows)? + "\n"
+    } else {
+        text::nodes(&rows)
+    };
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+fn add(server: &mut Server, waits: bool) -> anyhow::Result<()> {
+    let before = server.nodes()?;
+    let join: Vec<&str> = before.iter().map(|row| row.address.as_str()).collect();
+    say(&format!(
+        "On the new machine, with an empty data directory:\n\n  brickyard server --data DIR --advertise HOST \
+         --join {}\n",
+        join.join(",")
+    ))?;
+    if !waits {
+        return Ok(());
+    }
+    wait::until_done(server, "waiting for a node that joins", |server| {
+        let count = server.nodes()?.len();
+        Ok(Left {
+            count: 1,
+            text: format!("{count} nodes so far"),
+            is_done: count > before.len(),
+        })
+    })?;
+    let known = |number: u32| before.iter().any(|row| row.node == number);
+    let nodes = server.nodes()?;
+    let new = nodes.iter().find(|row| !known(row.node));
+    let new = new.context("the node that joined was removed again")?;
+    if new.weight == 0 {
+        return say(&format!(
+            "Node {} at {} has joined, with weight 0: it is given nothing.",
+            new.node, new.address
+        ));
+    }
+    wait::until_even(server, &format!("filling node {}", new.node))?;
+    say(&format!(
+        "Node {} at {} has joined and has its share.",
+        new.node, new.address
+    ))
+}
+
+fn drain(server: &mut Server, node: u32, force: bool) -> anyhow::Result<()> {
+    let number = node.to_string();
+    let mut request = vec!["NODE", "DRAIN", &number];
+    if force {
+        request.push("FORCE");
+    }
+    server.order(&request)
+}
+
+fn remove(server: &mut Server, node: u32, force: bool) -> anyhow::Result<()> {
+    let number = node.to_string();
+    let row = server.node(node)?;
+    let row = row.with_context(|| {
+        format!("node {node} is not in the cluster; \"brickyard node list\" shows those that are")
+    })?;
+    if force {
+        // What that costs.
+        if let Some(loss) = server.refusal(&["NODE", "REMOVE", &number])? {
+            writeln!(io::stderr(), "{loss}")?;
+        } else {
+            return say(&format!("Node {node} held nothing, and is removed."));
+        }
+    } else if !row.is_empty() {
+        drain(server, node, false)?;
+        wait::until_empty(server, node)?;
+    }
+    if row.roles.split(',').any(|role| role == "control") {
+        server.order(&["NODE", "ALTER", &number, "CONTROL", "no"])?;
+    }
+    let mut request = vec!["NODE", "REMOVE", number.as_str()];
+    if force {
+        request.push("FORCE");
+    }
+    let until = Instant::now() + VOTE_PATIENCE;
+    while let Some(refusal) = server.refusal(&request)? {
+        if !refusal.contains("votes on the catalog") || Instant::now() > until {
+            bail!("{refusal}");
+        }
+        sleep(Duration::from_millis(200));
+    }
+    say(&format!(
+        "Node {node} is removed; its process ends by itself, and its data directory can go."
+    ))
+}
+
+fn replace(server: &mut Server, old: u32, new: u32, waits: bool) -> anyhow::Result<()> {
+    server.order(&["NODE", "REPLACE", &old.to_string(), &new.to_string()])?;
+    if waits {
+        wait::until_empty(server, old)?;
+        say(&format!(
+            "Node {new} has all that node {old} had; \"brickyard node remove {old}\" takes that one out."
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+use super::*;
+
+fn bulk(text: &str) -> Value {
+    Value::Bulk(text.as_bytes().to_vec())
+}
+
+#[test]
+fn maps_are_read_in_both_protocols() {
+    let pairs = vec![
+        (bulk("moves"), bulk("paused")),
+        (bulk("copies"), Value::Integer(3)),
+        (bulk("primaries"), Value::Integer(1)),
+        (bulk("learning"), Value::Integer(2)),
+        (bulk("bytes"), Value::Integer(1_000)),
+    ];
+    let flat = pairs.iter().cloned();
+    let flat = Value::Array(flat.flat_map(|(name, value)| [name, value]).collect());
+    let standing = Standing::read(&Value::Map(pairs)).unwrap();
+    assert_eq!(Standing::read(&flat), Some(standing.clone()));
+    assert!(standing.is_paused() && !standing.is_done());
+    assert_eq!((standing.copies, standing.bytes), (3, 1_000));
+}
+
+#[test]
+fn replies_that_lack_something_are_not_taken() {
+    let one = Value::Array(vec![bulk("moves"), bulk("on")]);
+    assert_eq!(Standing::read(&one), None);
+    assert_eq!(each(&Value::Array(vec![one]), Standing::read), None);
+    assert_eq!(
+        each(&Value::Array(Vec::new()), Planned::read),
+        Some(Vec::new())
+    );
+    assert_eq!(each(&bulk("x"), NodeRow::read), None);
+}

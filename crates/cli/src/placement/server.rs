@@ -1,0 +1,84 @@
+//! Asking a server about nodes and moves.
+
+use super::said::{NodeRow, Planned, Standing, each};
+use anyhow::{Context, bail};
+use brickyard_bench::{Link, Target};
+use brickyard_wire::Value;
+
+/// A server that is asked again and again: it may be the one that is emptied, and go.
+pub(crate) struct Server {
+    target: Target,
+    link: Option<Link>,
+}
+
+impl Server {
+    pub(crate) fn open(target: Target) -> anyhow::Result<Self> {
+        let link = Some(Link::open(&target)?);
+        Ok(Self { target, link })
+    }
+
+    /// The reply, errors of the server included.
+    fn reply(&mut self, request: &[&str]) -> anyhow::Result<Value> {
+        let mut link = match self.link.take() {
+            Some(link) => link,
+            None => Link::open(&self.target)?,
+        };
+        let reply = link.call(request)?;
+        self.link = Some(link);
+        Ok(reply)
+    }
+
+    fn ask(&mut self, request: &[&str]) -> anyhow::Result<Value> {
+        let reply = self.reply(request)?;
+        if let Value::Error(text) = &reply {
+            bail!(
+                "{} refused {}: {}",
+                self.target.address,
+                request.join(" "),
+                String::from_utf8_lossy(text)
+            );
+        }
+        Ok(reply)
+    }
+
+    /// Lets the server do something.
+    pub(crate) fn order(&mut self, request: &[&str]) -> anyhow::Result<()> {
+        self.ask(request).map(|_| ())
+    }
+
+    /// Why the server does not do something, if it does not.
+    pub(crate) fn refusal(&mut self, request: &[&str]) -> anyhow::Result<Option<String>> {
+        Ok(match self.reply(request)? {
+            Value::Error(text) => Some(String::from_utf8_lossy(&text).into_owned()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn nodes(&mut self) -> anyhow::Result<Vec<NodeRow>> {
+        let reply = self.ask(&["NODE", "LIST"])?;
+        each(&reply, NodeRow::read).with_context(|| self.strange("NODE LIST"))
+    }
+
+    /// The node of that number, as long as it is in the cluster.
+    pub(crate) fn node(&mut self, number: u32) -> anyhow::Result<Option<NodeRow>> {
+        let nodes = self.nodes()?;
+        Ok(nodes.into_iter().find(|row| row.node == number))
+    }
+
+    pub(crate) fn plan(&mut self) -> anyhow::Result<Vec<Planned>> {
+        let reply = self.ask(&["REBALANCE", "PLAN"])?;
+        each(&reply, Planned::read).with_context(|| self.strange("REBALANCE PLAN"))
+    }
+
+    pub(crate) fn standing(&mut self) -> anyhow::Result<Standing> {
+        let reply = self.ask(&["REBALANCE", "STATUS"])?;
+        Standing::read(&reply).with_context(|| self.strange("REBALANCE STATUS"))
+    }
+
+    fn strange(&self, request: &str) -> String {
+        format!(
+            "{}: the reply to {request} is not what a node of this version says",
+            self.target.address
+        )
+    }
+}
