@@ -24,6 +24,10 @@ struct Node {
     host: String,
     port: u16,
     data: PathBuf,
+    /// Beside those of all nodes.
+    arguments: Vec<String>,
+    /// It was taken out for ever.
+    is_removed: bool,
 }
 
 impl Node {
@@ -97,6 +101,8 @@ impl Cluster {
             host: network.map_or_else(|| "127.0.0.1".to_owned(), |it| it.address(at)),
             port: free_block(PEER_OFFSET),
             data: self.scratch.path().join(format!("data{at}")),
+            arguments: Vec::new(),
+            is_removed: false,
         });
         at
     }
@@ -211,7 +217,13 @@ impl Cluster {
 
     /// Adds a node that joins through the others.
     pub fn add(&mut self) -> usize {
+        self.add_with(&[])
+    }
+
+    /// Adds a node with arguments of its own.
+    pub fn add_with(&mut self, arguments: &[&str]) -> usize {
         let at = self.place();
+        self.nodes[at].arguments = arguments.iter().map(|&it| it.to_owned()).collect();
         self.launch(at);
         at
     }
@@ -226,6 +238,14 @@ impl Cluster {
         let status = Command::new("cp").arg("-r").args([from, to]).status();
         assert!(status.is_ok_and(|it| it.success()), "{}", from.display());
         at
+    }
+
+    /// Waits until the process of a node that was taken out of the cluster has ended by itself.
+    pub fn wait_until_gone(&mut self, at: usize) {
+        self.nodes[at].is_removed = true;
+        if let Some(mut process) = self.nodes[at].process.take() {
+            let _ = process.wait();
+        }
     }
 
     fn command(&self, at: usize) -> Command {
@@ -245,6 +265,7 @@ impl Cluster {
         command.arg("--join").arg(join.join(","));
         command.arg("--expect").arg(self.expect.to_string());
         command.args(&self.arguments);
+        command.args(&node.arguments);
         command
     }
 
@@ -253,7 +274,8 @@ impl Cluster {
     /// # Panics
     /// If that does not come; the nodes' output is shown.
     pub fn wait_until_formed(&mut self) {
-        let wanted = self.nodes.len() * usize::from(self.bricks);
+        let members = self.nodes.iter().filter(|node| !node.is_removed).count();
+        let wanted = members * usize::from(self.bricks);
         for at in self.running() {
             let is_formed = try_wait_for(PATIENCE, || {
                 let mut client = self.try_client(at).ok()?;

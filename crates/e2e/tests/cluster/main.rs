@@ -8,6 +8,7 @@ mod digest;
 mod figure9;
 mod forming;
 mod gateway;
+mod grow;
 mod once;
 mod recover;
 mod survival;
