@@ -402,6 +402,9 @@ impl World {
 
     /// Whether a node may come to harm without a promise being broken: whatever it loses, another replica has.
     pub(crate) fn may_come_to(&self, harm: Harm, node: usize) -> bool {
+        // What rot has damaged shows at the next start.
+        let is_rotten = self.rotten.contains(&node);
+        let harm = if is_rotten { Harm::Synced } else { harm };
         if !self.shape.loses(harm) {
             return true;
         }

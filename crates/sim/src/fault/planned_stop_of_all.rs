@@ -20,7 +20,7 @@ fn act(world: &mut World, _random: &mut Random, stage: u32) {
         }
         return;
     }
-    if world.shape.loses(Harm::Memory) {
+    if world.shape.loses(Harm::Memory) || !world.rotten.is_empty() {
         return;
     }
     world.tell(|| "all nodes are told to stop".to_owned());

@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    if world.shape.loses(Harm::Unsynced) {
+    if world.shape.loses(Harm::Unsynced) || !world.rotten.is_empty() {
         return;
     }
     let longest = random.between(1, 5) * SECOND;
