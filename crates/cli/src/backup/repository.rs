@@ -81,10 +81,8 @@ impl Repository {
 
     /// The newest backup, of `table` if one is named.
     pub(crate) fn newest(&self, table: Option<&str>) -> anyhow::Result<Option<Manifest>> {
-        let all = self.manifests()?.into_iter();
-        Ok(all
-            .filter(|it| table.is_none_or(|table| it.table == table))
-            .next_back())
+        let mut all = self.manifests()?.into_iter();
+        Ok(all.rfind(|it| table.is_none_or(|table| it.table == table)))
     }
 
     /// The backup that is meant: the one of that name, or the newest.

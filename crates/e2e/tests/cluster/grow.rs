@@ -40,7 +40,10 @@ fn number(cluster: &Cluster, at: usize) -> String {
     let field = |row: &Value, name: &str| -> Option<String> {
         let pairs = row.pairs()?;
         let found = pairs.iter().find(|(it, _)| it.text() == name);
-        found.map(|(_, value)| value.text())
+        found.map(|(_, value)| match value {
+            Value::Integer(number) => number.to_string(),
+            other => other.text(),
+        })
     };
     let rows = listed.items().unwrap_or_default().iter();
     let mut known = rows.filter(|row| field(row, "address").as_ref() == Some(&address));

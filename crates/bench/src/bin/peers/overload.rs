@@ -167,7 +167,7 @@ fn measure_one(
         let Some(median) = row.get(row.len() / 2) else {
             continue;
         };
-        let base = *first.get_or_insert(median.own_per_s());
+        let base = *first.get_or_insert_with(|| median.own_per_s());
         write_row(out, times, base, median);
     }
     out.push('\n');
