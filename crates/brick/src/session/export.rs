@@ -5,7 +5,8 @@
 //! Invariants:
 //! - An export has all that was acknowledged before it began, and nothing that was not committed then: it begins at
 //!   a primary that may serve, which knows the outcome of all that it inherited (PROTOCOL rules 5 and 22).
-//! - A connection has one export at most, which ends with it, and when nobody asks on for a while.
+//! - A connection has one export at most, which ends with it, and when nobody asks on for a while. So many at a time
+//!   are more than enough for backups, and a bound on what they preserve.
 //! - While a table of medium `disk` is exported no segment of the log goes: values may be there alone.
 
 use crate::brick::Brick;
@@ -25,8 +26,12 @@ use std::time::Duration;
 /// Bytes of a piece, at most by one step's more.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Records that are read between two looks at how many bytes they had.
-const STEP: usize = 64;
+/// Records that are read between two looks at how many bytes they had; about twenty more may come, and each may
+/// have the longest value there is.
+const STEP: usize = 1;
+
+/// Exports at a time: each may take memory ([`PRESERVED_BYTES_MAX`]), and keep segments from going.
+const EXPORTS_MAX: usize = 16;
 
 /// What may be overwritten ahead of an export, in bytes.
 const PRESERVED_BYTES_MAX: usize = 64 << 20;
@@ -155,6 +160,11 @@ impl Brick {
         id: PartitionId,
         after: Option<Op>,
     ) -> Result<(), ErrorReply> {
+        if self.exports.open.len() >= EXPORTS_MAX {
+            return Err(ErrorReply::new(format!(
+                "BUSY this brick exports {EXPORTS_MAX} partitions already; begin when one of them has ended"
+            )));
+        }
         let table = self.core.table_named(name)?;
         let (local, at) = self.core.exportable(table, id)?;
         let Some(state) = self.core.table_mut(table) else {

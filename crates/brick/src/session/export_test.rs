@@ -181,9 +181,22 @@ fn an_export_that_cannot_go_on_says_why() {
     }
     let reply = node.call(backup, &next);
     assert!(reply.contains("it ended"), "{reply}");
+    // There is a bound on how many there are, and one that ends makes room.
+    let others: Vec<Client> = (0..EXPORTS_MAX)
+        .map(|_| node.connect(0, Port::Brick))
+        .collect();
+    for other in &others {
+        assert!(node.call(*other, &begin).starts_with("*5 :1"));
+    }
+    assert!(node.call(backup, &begin).starts_with("-BUSY"));
+    node.call(others[0], "QUIT");
+    while node.bricks[0].poll_closed().is_some() {}
     // Closed in the middle: nothing stays behind.
     assert!(node.call(backup, &begin).starts_with("*5 :1"));
     node.call(backup, "QUIT");
+    for other in &others[1..] {
+        node.call(*other, "QUIT");
+    }
     while node.bricks[0].poll_closed().is_some() {}
     assert!(node.bricks[0].exports.open.is_empty());
 }
