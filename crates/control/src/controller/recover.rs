@@ -8,7 +8,7 @@
 //! - Nothing is forced that a live in-sync member serves, or will.
 //! - The new view is above all that were seen on any disk, and begins a new lineage: whoever comes back with the
 //!   old one is filled anew.
-//! - Only a complete log is gone on from. Where there is none the partition begins empty only if nobody who was asked
+//! - Only a complete log is gone on from, of the newest history that is there. Where there is none the partition begins empty only if nobody who was asked
 //!   holds anything of it.
 
 use super::Controller;
@@ -121,9 +121,10 @@ impl Controller {
         } else {
             format!("not heard of: {}", absent.join(", "))
         };
-        let is_good = |claim: &Claim| claim.is_complete && claim.lineage == group.lineage;
-        let best = claims.iter().filter(|(_, claim)| is_good(claim));
-        let best = best.max_by_key(|(seat, claim)| (claim.last, std::cmp::Reverse(*seat)));
+        let best = claims.iter().filter(|(_, claim)| claim.is_complete);
+        // One of an earlier history only where nobody has the present one, which may never have begun.
+        let best =
+            best.max_by_key(|(seat, claim)| (claim.lineage, claim.last, std::cmp::Reverse(*seat)));
         let highest = claims.iter().map(|(_, claim)| claim.last).max();
         let (seat, loss) = match best {
             Some((seat, claim)) => {
@@ -131,6 +132,11 @@ impl Controller {
                     "its end is sure"
                 } else {
                     "its end may be missing, since its machine stopped"
+                };
+                let history = if claim.lineage == group.lineage {
+                    ""
+                } else {
+                    ", of the history before an earlier recovery"
                 };
                 let (view, op) = claim.last;
                 let more = highest
@@ -140,16 +146,15 @@ impl Controller {
                     });
                 let committed = claim.committed;
                 let text = format!(
-                    "partition {partition} goes on with brick {}, whose log ends at view {view} op {op} (known to be \
-                     committed: op {committed}; {end}{more}); what others acknowledged after that is lost; {absent}",
+                    "partition {partition} goes on with brick {}, whose log{history} ends at view {view} op {op} (known \
+                     to be committed: op {committed}; {end}{more}); what others acknowledged after that is lost; {absent}",
                     seat.member
                 );
                 (*seat, text)
             }
             None if !claims.is_empty() => {
                 return Plan::Stays(format!(
-                    "partition {partition} stays as it is: every log of it that was reported has gaps, or is another \
-                     history's; {absent}"
+                    "partition {partition} stays as it is: every log of it that was reported has gaps; {absent}"
                 ));
             }
             None => {

@@ -86,6 +86,42 @@ fn confirmed_recovery_begins_a_new_lineage_above_all_views() {
     assert!(text.contains("no partition that nobody serves"), "{text}");
 }
 
+/// The recovered partition's only member stopped before it wrote anything of the new history.
+#[test]
+fn recovered_partition_goes_on_when_its_primary_stops_before_the_first_record() {
+    for is_sure in [true, false] {
+        let mut world = world(true);
+        let change = told(&mut world, true).unwrap();
+        world.change(change);
+        world.run(ms(3_000));
+        let recovered = world.group();
+        let node = recovered.primary.member.node.0;
+        let mut claim = world.claim((7, 12));
+        claim.is_tail_sure = is_sure;
+        world.nodes[node as usize].claims = vec![claim];
+        world.restart(node);
+        world.run(ms(3_000));
+        if is_sure {
+            assert!(world.group().view > recovered.view, "{:?}", world.group());
+            assert_eq!(world.group().lineage, 2);
+            continue;
+        }
+        // A copy of the new history may have been at its end: that is for the operator to say again.
+        assert_eq!(world.group().view, recovered.view);
+        let text = told(&mut world, false).unwrap_err();
+        assert!(
+            text.contains("history before an earlier recovery"),
+            "{text}"
+        );
+        let change = told(&mut world, true).unwrap();
+        world.change(change);
+        world.run(ms(3_000));
+        let group = world.group();
+        assert_eq!((group.lineage, &group.change), (3, &None));
+        assert!(group.view > recovered.view, "{group:?}");
+    }
+}
+
 #[test]
 fn partition_of_which_nothing_is_left_begins_empty_and_that_is_said() {
     let mut world = world(false);

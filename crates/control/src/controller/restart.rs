@@ -60,8 +60,10 @@ impl Controller {
             // PROTOCOL rules 9 and 15: a log that lacks something is not gone on from, nor another history's.
             // One that has nothing has all that there was before the first record of the first history.
             let is_new = claim.lineage == 0 && claim.last.1 == Op(0) && case.group.lineage == 1;
-            let is_ours =
-                claim.lineage == case.group.lineage || is_new || sabotage::is(Bug::LineageIgnored);
+            let is_ours = claim.lineage == case.group.lineage
+                || is_new
+                || is_founder(&claim, case)
+                || sabotage::is(Bug::LineageIgnored);
             if !(claim.is_complete || sabotage::is(Bug::GapsClaimed)) || !is_ours {
                 continue;
             }
@@ -102,6 +104,13 @@ impl Controller {
         let seat = seat.or_else(|| others.filter(is_good).min_by_key(rank))?;
         Some((seat, Ground::Lost, View(0)))
     }
+}
+
+/// Whether this is the log of the one who was to found the history, and stopped before its first record: nothing of it
+/// was ever acknowledged. The others who are in sync have copied from there; but a log that may have lost its end
+/// may have lost such a copy, and be another history's.
+fn is_founder(claim: &Claim, case: &Case<'_>) -> bool {
+    claim.lineage < case.group.lineage && lacks_nothing(claim, case.table.attributes.durability)
 }
 
 /// Whether a complete log has everything that was ever acknowledged: nothing at its end can have been lost.

@@ -330,6 +330,7 @@ impl Schedule {
             if self.leaders.is_empty() || !self.acts(primary, partition, view) {
                 continue;
             }
+            self.logs.begin(partition, group);
             let mut learners = group.learners.iter().copied();
             let learner = learners.find(|it| self.acts(*it, partition, view));
             if let Some(learner) = learner {

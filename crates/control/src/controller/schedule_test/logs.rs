@@ -75,6 +75,14 @@ impl Logs {
         }
     }
 
+    /// A primary writes its view's first record before it fills anybody.
+    pub(super) fn begin(&mut self, partition: PartitionId, group: &Group) {
+        let disk = &mut self.disks[group.primary.member.node.0 as usize];
+        if let Some(held) = disk.get_mut(&partition) {
+            held.lineage = group.lineage;
+        }
+    }
+
     /// A learner is filled from its primary: it has everything, and is asked to be promoted.
     pub(super) fn fill(&mut self, partition: PartitionId, view: View, primary: Seat, to: Seat) {
         let Some(held) = self.held(primary, partition).copied() else {
@@ -110,11 +118,6 @@ impl Logs {
             self.required.remove(&partition);
             if group.lineage != was.lineage {
                 self.acknowledged.remove(&partition);
-                // The new history's first record follows at once.
-                let disk = &mut self.disks[group.primary.member.node.0 as usize];
-                if let Some(held) = disk.get_mut(&partition) {
-                    held.lineage = group.lineage;
-                }
             }
             let Some((_, newest)) = self.acknowledged.get(&partition).copied() else {
                 continue;
