@@ -215,6 +215,11 @@ impl Cluster {
         self.nodes[at].process = Some(Process::start(&mut command, &log));
     }
 
+    /// Gives a node that does not run other ports than it had, as a new address in a cloud would.
+    pub fn readdress(&mut self, at: usize) {
+        self.nodes[at].port = free_block(PEER_OFFSET);
+    }
+
     /// Adds a node that joins through the others.
     pub fn add(&mut self) -> usize {
         self.add_with(&[])

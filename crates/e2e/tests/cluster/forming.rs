@@ -54,6 +54,51 @@ fn node_joins_later_and_a_restarted_one_comes_back() {
     );
 }
 
+#[test]
+fn nodes_that_start_again_under_other_addresses_are_found_there() {
+    let mut cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+    cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "16"]);
+    cluster.wait_until_whole("t", 2);
+    let keys: Vec<String> = (0..64).map(|key| format!("key{key}")).collect();
+    let mut client = cluster.table(0, "t").unwrap();
+    for key in &keys {
+        client.must(&["SET", key, key]);
+    }
+    // First one of them while the others run, then all at once.
+    for moved in [vec![1], vec![0, 1, 2]] {
+        let former: Vec<String> = moved
+            .iter()
+            .map(|at| cluster.seeds()[*at].clone())
+            .collect();
+        for &at in &moved {
+            cluster.kill(at);
+            cluster.readdress(at);
+        }
+        for &at in &moved {
+            cluster.launch(at);
+        }
+        cluster.wait_until_formed();
+        cluster.wait_until_whole("t", 2);
+        for at in 0..3 {
+            let mut client = cluster.table(at, "t").unwrap();
+            for key in &keys {
+                assert_eq!(client.call(&["GET", key]).text(), *key, "at node {at}");
+                client.must(&["SET", key, key]);
+            }
+            // The maps name its present address, and nothing of its former one.
+            let map = client.call(&["CLUSTER", "NODES"]).text();
+            for &at in &moved {
+                let brick = format!(":{}@", cluster.brick_port(at));
+                assert!(map.contains(&brick), "{brick}: {map}");
+            }
+            for former in &former {
+                let port: u16 = former.rsplit(':').next().unwrap().parse().unwrap();
+                assert!(!map.contains(&format!(":{}@", port + 1)), "{former}: {map}");
+            }
+        }
+    }
+}
+
 /// PROTOCOL rule 20: whoever runs on a copy is the node's next life, and the former one is refused for ever.
 #[test]
 fn older_incarnation_ends_and_says_why() {

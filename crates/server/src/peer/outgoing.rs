@@ -34,6 +34,8 @@ pub(crate) struct Outgoing {
     pub(crate) address: HostPort,
     pub(crate) lane: Rc<Lane>,
     pub(crate) is_connected: bool,
+    /// Whose data directory answered there last.
+    pub(crate) key: Option<NodeKey>,
     task: AbortHandle,
 }
 
@@ -87,6 +89,7 @@ impl Outgoing {
             address,
             lane,
             is_connected: false,
+            key: expected,
             task: tokio::task::spawn_local(dialer.run()).abort_handle(),
         }
     }

@@ -3,7 +3,7 @@
 use super::outgoing::Outgoing;
 use super::{Arrived, Event, Events, Hello, Introduction, Lane, frame};
 use crate::config::HostPort;
-use brickyard_metadata::Catalog;
+use brickyard_metadata::{Catalog, NodeKey};
 use brickyard_node::{Message, Source, Target, Urgency, peer_address};
 use brickyard_routing::NodeId;
 use brickyard_types::Incarnation;
@@ -19,6 +19,8 @@ pub(crate) struct Peers {
     members: BTreeMap<NodeId, Outgoing>,
     seeds: BTreeMap<HostPort, Outgoing>,
     arrived: BTreeMap<u64, (Hello, Rc<Lane>)>,
+    /// The catalog's nodes by the data directories that they are known by.
+    keys: BTreeMap<NodeKey, NodeId>,
 }
 
 impl Peers {
@@ -29,6 +31,7 @@ impl Peers {
             members: BTreeMap::new(),
             seeds: BTreeMap::new(),
             arrived: BTreeMap::new(),
+            keys: BTreeMap::new(),
         }
     }
 
@@ -53,6 +56,8 @@ impl Peers {
 
     /// Connects to the catalog's other nodes, where it says that they are now.
     pub(crate) fn follow(&mut self, catalog: &Catalog, me: NodeId) {
+        let keys = catalog.nodes().map(|node| (node.registration.key, node.id));
+        self.keys = keys.collect();
         self.members.retain(|id, _| catalog.node(*id).is_some());
         for node in catalog.nodes().filter(|node| node.id != me) {
             let Some(address) = peer_address(catalog, node.id) else {
@@ -122,7 +127,12 @@ impl Peers {
     /// Notes what an event says of a connection.
     pub(crate) fn note(&mut self, event: &Event) {
         match event {
-            Event::Welcomed(target, _) => self.set_connected(target, true),
+            Event::Welcomed(target, welcome) => {
+                self.set_connected(target, true);
+                if let Some(outgoing) = self.dialed(target) {
+                    outgoing.key = Some(welcome.key);
+                }
+            }
             Event::Lost(target) => self.set_connected(target, false),
             Event::Left(id) => drop(self.arrived.remove(id)),
             _ => {}
@@ -146,14 +156,23 @@ impl Peers {
     pub(crate) fn member(&self, source: &Source) -> Option<NodeId> {
         match source {
             Source::Dialed(Target::Node(id)) => Some(*id),
-            Source::Dialed(Target::Seed(_)) => None,
+            Source::Dialed(Target::Seed(address)) => self.member_at(self.seeds.get(address)?),
             Source::Arrived(id) => Some(self.arrived.get(id)?.0.node?.0),
         }
     }
 
+    /// The member that answered there. Its address may be another than the catalog's: all nodes may have started
+    /// again under new ones, and then there is no leader who could take note before they hear each other.
+    fn member_at(&self, seed: &Outgoing) -> Option<NodeId> {
+        self.keys.get(&seed.key?).copied()
+    }
+
     /// Sends to a member, if there is a connection; whether there is.
     pub(crate) fn send(&self, to: NodeId, message: &Message, urgency: Urgency) -> bool {
-        let dialed = self.members.get(&to).filter(|it| it.is_connected);
+        let members = self.members.get(&to).into_iter();
+        let seeds = self.seeds.values();
+        let seeds = seeds.filter(|seed| self.member_at(seed) == Some(to));
+        let dialed = members.chain(seeds).find(|it| it.is_connected);
         // A node that was just taken in has no catalog yet, and so knows nobody's address: it answers its leader
         // on the connection that the leader made.
         let lane = dialed.map(|it| &it.lane).or_else(|| self.lane_from(to));
