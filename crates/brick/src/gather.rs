@@ -2,7 +2,7 @@
 
 use crate::output::{Gate, Lost};
 use brickyard_command::ErrorReply;
-use brickyard_wire::{Protocol, Reply};
+use brickyard_wire::{Fate, Protocol, Reply, fate};
 
 /// One request can ask for more than memory holds.
 pub(crate) const REPLY_TOO_LONG: ErrorReply = ErrorReply::constant(
@@ -36,19 +36,31 @@ pub(crate) enum Join {
     Any(u64),
 }
 
+/// A part that is here, and what it waits for.
+#[derive(Debug)]
+struct Part {
+    bytes: Vec<u8>,
+    gate: Gate,
+}
+
+impl Part {
+    fn is_error(&self) -> bool {
+        self.bytes.first() == Some(&b'-')
+    }
+}
+
 /// Parts as they come in.
 #[derive(Debug)]
 pub(crate) struct Gather {
     join: Join,
     protocol: Protocol,
-    parts: Vec<Option<Vec<u8>>>,
+    parts: Vec<Option<Part>>,
     /// The number of the first of them: parts that were asked for before, in vain, have lower ones.
     first_part: u32,
     missing: usize,
-    gate: Gate,
-    refused: Option<Vec<u8>>,
-    /// A part was executed and waits for nothing that this brick's log could still refuse.
-    has_done: bool,
+    is_too_long: bool,
+    /// Of the parts of a write, which are whole, some may commit though the log refuses others.
+    is_divided: bool,
     /// Bytes of the parts that are here, and how many they may be.
     bytes: usize,
     bytes_max: usize,
@@ -68,9 +80,8 @@ impl Gather {
             parts: (0..parts).map(|_| None).collect(),
             first_part: 0,
             missing: parts,
-            gate: Gate::OPEN,
-            refused: None,
-            has_done: false,
+            is_too_long: false,
+            is_divided: false,
             bytes: 0,
             bytes_max: usize::MAX,
             is_read: false,
@@ -109,8 +120,7 @@ impl Gather {
         self.first_part += self.parts.len() as u32;
         self.parts = (0..parts).map(|_| None).collect();
         self.missing = parts;
-        self.gate = Gate::OPEN;
-        self.refused = None;
+        self.is_too_long = false;
         self.bytes = 0;
         Some(self.first_part)
     }
@@ -123,69 +133,78 @@ impl Gather {
         gate: Gate,
     ) -> Option<(Vec<u8>, Gate)> {
         let at = part.checked_sub(self.first_part)? as usize;
-        self.gate = self.gate.and(gate);
-        self.has_done |= gate.is_open() && bytes.first() != Some(&b'-');
         self.bytes += bytes.len();
-        let is_too_long = self.bytes > self.bytes_max && self.join != Join::Only;
-        if is_too_long && self.refused.is_none() {
-            let mut error = Vec::new();
-            Reply::new(&mut error, self.protocol).error_bytes(REPLY_TOO_LONG.as_bytes());
-            self.refused = Some(error);
-            self.parts.iter_mut().flatten().for_each(Vec::clear);
+        self.is_too_long |= self.bytes > self.bytes_max && self.join != Join::Only;
+        if self.is_too_long {
+            let held = self.parts.iter_mut().flatten();
+            held.for_each(|part| part.bytes = Vec::new());
         }
-        let bytes = if is_too_long { Vec::new() } else { bytes };
+        let bytes = if self.is_too_long { Vec::new() } else { bytes };
         let place = self.parts.get_mut(at)?;
-        if place.replace(bytes).is_none() {
+        if place.replace(Part { bytes, gate }).is_none() {
             self.missing -= 1;
         }
-        (self.missing == 0).then(|| (self.join(), self.gate))
+        (self.missing == 0).then(|| self.join())
     }
 
-    /// Operations were lost: the reply is an error if a part waits for one of them.
+    /// Operations were lost: each part that waits for one of them becomes an error.
     pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
-        if self.gate.is_hit_by(lost) {
-            self.gate = Gate::OPEN;
-            self.refused = Some(error.to_vec());
+        let parts = self.parts.iter_mut().flatten();
+        for part in parts.filter(|part| part.gate.is_hit_by(lost)) {
+            part.gate = Gate::OPEN;
+            part.bytes = error.to_vec();
         }
     }
 
-    /// Whether a refusal of what the reply waits for leaves a part of a write behind.
-    pub(crate) fn is_partly_done(&self) -> bool {
-        self.has_done && self.writes_in_parts()
+    /// Whether a refusal of what the whole reply waits for may leave a part of a write behind.
+    pub(crate) fn is_divided(&self) -> bool {
+        self.is_divided
     }
 
     fn writes_in_parts(&self) -> bool {
         !self.is_read && matches!(self.join, Join::Ok | Join::Sum)
     }
 
-    /// A part's error as that of the whole.
-    fn told(&self, error: Vec<u8>) -> Vec<u8> {
-        if self.is_read {
-            not_read(&error)
-        } else {
-            error
+    /// The error that is the whole reply, if there is one: what one brick refused is not made good by what the others
+    /// did.
+    fn error(&self, parts: &[Part]) -> Option<Vec<u8>> {
+        if self.is_too_long {
+            let mut error = Vec::new();
+            Reply::new(&mut error, self.protocol).error_bytes(REPLY_TOO_LONG.as_bytes());
+            return Some(error);
         }
+        let mut errors = parts.iter().filter(|part| part.is_error());
+        let first = &errors.clone().next()?.bytes;
+        Some(if self.is_read {
+            not_read(first)
+        } else if !self.writes_in_parts() {
+            first.clone()
+        } else if let Some(part) = errors.find(|part| is_unknown(&part.bytes)) {
+            // That other parts were not executed says nothing of this one.
+            part.bytes.clone()
+        } else if parts.iter().all(Part::is_error) {
+            first.clone()
+        } else {
+            partly_done(first)
+        })
     }
 
-    fn join(&mut self) -> Vec<u8> {
-        let parts: Vec<Vec<u8>> = self.parts.drain(..).flatten().collect();
-        if let Some(error) = self.refused.take() {
-            return if self.is_partly_done() {
-                partly_done(&error)
-            } else {
-                self.told(error)
-            };
+    fn join(&mut self) -> (Vec<u8>, Gate) {
+        let parts: Vec<Part> = self.parts.drain(..).flatten().collect();
+        let gates = parts.iter().map(|part| part.gate);
+        let gate = gates.fold(Gate::OPEN, Gate::and);
+        if let Some(error) = self.error(&parts) {
+            // What nobody knows stays so, whatever the log does with the rest.
+            let is_final = self.writes_in_parts() && is_unknown(&error);
+            return (error, if is_final { Gate::OPEN } else { gate });
         }
-        // What one brick refused is not made good by what the others did.
-        let is_error = |part: &&Vec<u8>| part.first() == Some(&b'-');
-        if let Some(error) = parts.iter().find(is_error) {
-            let is_partly_done = !parts.iter().all(|part| is_error(&part));
-            return if is_partly_done && self.writes_in_parts() {
-                partly_done(error)
-            } else {
-                self.told(error.clone())
-            };
-        }
+        let mut gates = parts.iter().map(|part| part.gate);
+        self.is_divided = self.writes_in_parts() && gates.any(|it| !it.has_same_batches(gate));
+        let parts = parts.into_iter().map(|part| part.bytes).collect();
+        (self.joined(parts), gate)
+    }
+
+    fn joined(&self, parts: Vec<Vec<u8>>) -> Vec<u8> {
         let mut out = Vec::new();
         let mut reply = Reply::new(&mut out, self.protocol);
         match self.join {
@@ -240,9 +259,18 @@ fn not_read(error: &[u8]) -> Vec<u8> {
     }
 }
 
+/// Whether a reply is an error that leaves open what became of a write.
+fn is_unknown(reply: &[u8]) -> bool {
+    let error = reply.strip_prefix(b"-");
+    error.is_some_and(|error| fate(error) == Fate::Unknown)
+}
+
 /// One key's part was refused and others' were executed: a prefix that promises "not executed" would
 /// not be true of the command, and clients send it again by that promise.
 pub(crate) fn partly_done(error: &[u8]) -> Vec<u8> {
+    if is_unknown(error) {
+        return error.to_vec();
+    }
     let reason = error.strip_prefix(b"-").unwrap_or(error);
     let start = b"-UNKNOWNRESULT a part of the command was executed and another was not: ";
     [&start[..], reason].concat()
@@ -361,6 +389,58 @@ mod gather_test {
     }
 
     #[test]
+    fn part_that_had_committed_is_not_denied_when_the_log_refuses_another() {
+        let waits = |batch| Gate {
+            appended: BatchId(batch),
+            ..Gate::OPEN
+        };
+        let write = || {
+            let mut gather = Gather::new(Join::Ok, Protocol::Resp2, 3);
+            let parts = [(0, waits(5)), (1, waits(9))];
+            for (part, gate) in parts {
+                assert!(gather.on_part(part, b"+OK\r\n".to_vec(), gate).is_none());
+            }
+            gather
+        };
+        // While the third is missing; batch 5 is in the log since long.
+        let mut gather = write();
+        gather.refuse(Lost::Unwritten(BatchId(9)), b"-MISCONF x\r\n");
+        let (reply, _) = gather
+            .on_part(2, b"-BUSY x\r\n".to_vec(), Gate::OPEN)
+            .unwrap();
+        assert!(reply.starts_with(b"-UNKNOWNRESULT"));
+        // And when all are there.
+        let mut gather = write();
+        assert!(gather.on_part(2, b"+OK\r\n".to_vec(), waits(9)).is_some());
+        assert!(gather.is_divided());
+        // What is in one batch is in the log, or nothing of it.
+        let mut gather = Gather::new(Join::Ok, Protocol::Resp2, 2);
+        for part in 0..2 {
+            gather.on_part(part, b"+OK\r\n".to_vec(), waits(9));
+        }
+        assert!(!gather.is_divided());
+    }
+
+    #[test]
+    fn part_of_unknown_fate_makes_the_whole_unknown_whatever_is_known_of_others() {
+        let lost = b"-UNKNOWNRESULT lost\r\n";
+        for other in [&b"-MISCONF x\r\n"[..], b"-CLUSTERDOWN x\r\n", b"+OK\r\n"] {
+            assert_eq!(joined(Join::Ok, &[other, lost]), lost);
+            assert_eq!(joined(Join::Ok, &[lost, other]), lost);
+            assert_eq!(joined(Join::Sum, &[other, lost]), lost);
+        }
+        // A refusal of what others wait for does not make it known.
+        let waits = Gate {
+            appended: BatchId(7),
+            ..Gate::OPEN
+        };
+        let mut gather = Gather::new(Join::Ok, Protocol::Resp2, 2);
+        assert!(gather.on_part(0, b"+OK\r\n".to_vec(), waits).is_none());
+        let whole = gather.on_part(1, lost.to_vec(), Gate::OPEN);
+        assert_eq!(whole, Some((lost.to_vec(), Gate::OPEN)));
+    }
+
+    #[test]
     fn command_that_was_partly_done_does_not_claim_that_it_was_not() {
         let expected =
             b"-UNKNOWNRESULT a part of the command was executed and another was not: BUSY x\r\n";
@@ -374,7 +454,7 @@ mod gather_test {
             let mut gather = Gather::new(Join::Sum, Protocol::Resp2, 2).reading(true);
             assert!(gather.on_part(0, b":1\r\n".to_vec(), Gate::OPEN).is_none());
             let (reply, _) = gather.on_part(1, error.to_vec(), Gate::OPEN).unwrap();
-            assert!(!gather.is_partly_done());
+            assert!(!gather.is_divided());
             reply
         };
         let error = b"-CLUSTERDOWN no primary\r\n";

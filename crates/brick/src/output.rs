@@ -63,7 +63,7 @@ impl Gate {
 
     /// Whether the same batches are waited for, whatever the partition.
     #[inline]
-    fn has_same_batches(self, other: Self) -> bool {
+    pub(crate) fn has_same_batches(self, other: Self) -> bool {
         self.appended == other.appended
             && self.synced == other.synced
             && self.replicated == other.replicated
@@ -148,8 +148,8 @@ enum Chunk {
     Hole {
         id: HoleId,
         filled: Option<(Vec<u8>, Gate)>,
-        /// A part of the write was executed elsewhere: a refusal must not deny that.
-        is_partly_done: bool,
+        /// Its parts do not commit together: that one is refused must not deny the others.
+        is_divided: bool,
     },
 }
 
@@ -289,7 +289,7 @@ impl Output {
         self.held.push_back(Chunk::Hole {
             id,
             filled: None,
-            is_partly_done: false,
+            is_divided: false,
         });
         id
     }
@@ -309,15 +309,13 @@ impl Output {
         }
     }
 
-    /// What fills the hole is a write of which a part was executed elsewhere.
-    pub(crate) fn mark_partly_done(&mut self, hole: HoleId) {
+    /// What fills the hole is a write whose parts do not commit together.
+    pub(crate) fn mark_divided(&mut self, hole: HoleId) {
         for chunk in &mut self.held {
-            if let Chunk::Hole {
-                id, is_partly_done, ..
-            } = chunk
+            if let Chunk::Hole { id, is_divided, .. } = chunk
                 && *id == hole
             {
-                *is_partly_done = true;
+                *is_divided = true;
             }
         }
     }
@@ -365,10 +363,10 @@ impl Output {
             match chunk {
                 Chunk::Hole {
                     filled: Some((bytes, gate)),
-                    is_partly_done,
+                    is_divided,
                     ..
                 } if gate.is_hit_by(lost) => {
-                    let error = if *is_partly_done {
+                    let error = if *is_divided {
                         partly_done(error)
                     } else {
                         error.to_vec()

@@ -75,7 +75,7 @@ impl Brick {
         let Some((whole, gate)) = gather.on_part(token.part, bytes, gate) else {
             return;
         };
-        let is_partly_done = gather.is_partly_done();
+        let is_divided = gather.is_divided();
         connection.end_gather(token.hole);
         let whole = self.on_gathered(token, join, whole);
         let Some(connection) = self.connections.get_mut(id.0 as usize) else {
@@ -89,8 +89,8 @@ impl Brick {
         };
         let is_unread = connection.output.len() > output_bytes_max;
         connection.output.fill_hole(token.hole, whole, gate);
-        if is_partly_done && !gate.is_open() {
-            connection.output.mark_partly_done(token.hole);
+        if is_divided {
+            connection.output.mark_divided(token.hole);
         }
         connection.output.advance(&self.core.log);
         if connection.blocked == Some(crate::connection::Blocked::Drain)
