@@ -2,6 +2,7 @@ use super::*;
 use crate::backup::{
     manifest::FORMAT,
     part::PartWriter,
+    place::Place,
     verify::{Contents, verify},
 };
 use std::{
@@ -64,7 +65,7 @@ fn all(repository: &Repository, manifest: &Manifest) -> anyhow::Result<Vec<(Stri
 }
 
 fn three(dir: &Path) -> (Repository, Manifest) {
-    let repository = Repository::create(dir).unwrap();
+    let repository = Repository::create(&Place::Directory(dir.into())).unwrap();
     let first = [
         row("a", 1, Some("one")),
         row("b", 2, Some("two")),

@@ -82,7 +82,7 @@ pub(crate) fn create(
         .name
         .clone()
         .unwrap_or_else(|| now.as_secs().to_string());
-    super::repository::check_name(&name)?;
+    repository.check_new(&name)?;
     let described = describe(&options.target, &options.table)?;
     let base = if options.is_full {
         None

@@ -1,4 +1,5 @@
 use super::*;
+use std::fs;
 
 #[test]
 fn names_that_could_lead_elsewhere_are_refused() {
@@ -14,7 +15,7 @@ fn names_that_could_lead_elsewhere_are_refused() {
 #[test]
 fn a_file_that_was_not_finished_leaves_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
-    let repository = Repository::create(dir.path()).unwrap();
+    let repository = Repository::create(&Place::Directory(dir.path().into())).unwrap();
     let mut file = repository.new_part("b", 1).unwrap();
     file.out.write_all(b"half").unwrap();
     drop(file);
@@ -25,5 +26,15 @@ fn a_file_that_was_not_finished_leaves_nothing_behind() {
     assert!(again.contains("there already"), "{again}");
     assert!(repository.manifests().unwrap().is_empty());
     assert!(repository.chosen(None).is_err());
-    assert!(Repository::open(&dir.path().join("nosuch")).is_err());
+    assert!(Repository::open(&Place::Directory(dir.path().join("nosuch"))).is_err());
+}
+
+#[test]
+fn a_name_that_is_taken_is_refused_before_anything_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let repository = Repository::create(&Place::Directory(dir.path().into())).unwrap();
+    assert!(repository.check_new("b").is_ok());
+    fs::write(dir.path().join("b.json"), "{}").unwrap();
+    let error = repository.check_new("b").unwrap_err().to_string();
+    assert!(error.contains("give the backup another name"), "{error}");
 }

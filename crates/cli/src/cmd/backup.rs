@@ -7,6 +7,7 @@ use crate::{
     backup::{
         create::{self, create},
         manifest::Manifest,
+        place::Place,
         repository::Repository,
         restore::{prepare, restore},
         verify::verify,
@@ -21,7 +22,6 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
     io::{self, Write},
-    path::PathBuf,
     process::ExitCode,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -31,9 +31,10 @@ Examples:
   brickyard backup create /backups --table people
   brickyard backup verify /backups
   brickyard backup restore /backups --to new:6379 --table people
+  brickyard backup create s3://bucket/people --table people     (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL, ...)
 
 A backup has each partition as it was at one position of its log, and all that was acknowledged before it was begun; the
-table is read and written meanwhile. The next backup of the same table into the same directory holds only the
+table is read and written meanwhile. The next backup of the same table into the same place holds only the
 values that are new: keep the ones that it rests on (see list).";
 
 /// What `brickyard backup` takes.
@@ -48,15 +49,15 @@ pub(crate) struct Arguments {
 enum Verb {
     /// Back a table up.
     Create(Create),
-    /// List the backups in a directory.
+    /// List the backups that are at a place.
     List {
-        /// Directory of backups
-        dir: PathBuf,
+        /// Directory or URL of backups
+        place: Place,
     },
     /// Check a backup, and those that it rests on, to the last byte, without restoring it.
     Verify {
-        /// Directory of backups
-        dir: PathBuf,
+        /// Directory or URL of backups
+        place: Place,
         /// Which one [default: the newest]
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
@@ -67,8 +68,8 @@ enum Verb {
 
 #[derive(Args, Debug)]
 struct Create {
-    /// Directory of backups; made if it is not there
-    dir: PathBuf,
+    /// Directory or URL of backups; a directory is made if it is not there
+    place: Place,
     /// Node to ask, HOST:PORT
     #[arg(long, value_name = "HOST:PORT", default_value = ADDRESS_DEFAULT)]
     from: String,
@@ -87,8 +88,8 @@ struct Create {
 
 #[derive(Args, Debug)]
 struct Restore {
-    /// Directory of backups
-    dir: PathBuf,
+    /// Directory or URL of backups
+    place: Place,
     /// Which one [default: the newest]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -110,15 +111,15 @@ struct Restore {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.verb {
         Verb::Create(arguments) => run_create(arguments),
-        Verb::List { dir } => run_list(&Repository::open(dir)?),
-        Verb::Verify { dir, name } => run_verify(&Repository::open(dir)?, name.as_deref()),
+        Verb::List { place } => run_list(&Repository::open(place)?),
+        Verb::Verify { place, name } => run_verify(&Repository::open(place)?, name.as_deref()),
         Verb::Restore(arguments) => run_restore(arguments),
     }
 }
 
 fn run_create(arguments: &Create) -> anyhow::Result<ExitCode> {
     let target = arguments.target.target(&arguments.from)?;
-    let repository = Repository::create(&arguments.dir)?;
+    let repository = Repository::create(&arguments.place)?;
     let options = create::Options {
         table: target.table.clone().unwrap_or_else(|| "default".to_owned()),
         target,
@@ -199,7 +200,7 @@ fn run_restore(arguments: &Restore) -> anyhow::Result<ExitCode> {
     let Some((first, others)) = arguments.to.split_first() else {
         bail!("--to names no node");
     };
-    let repository = Repository::open(&arguments.dir)?;
+    let repository = Repository::open(&arguments.place)?;
     let manifest = repository.chosen(arguments.name.as_deref())?;
     let mut target = arguments.target.target(first)?;
     let table = target.table.get_or_insert_with(|| manifest.table.clone());
