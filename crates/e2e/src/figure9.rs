@@ -86,7 +86,10 @@ fn writes_between(recording: &Recording, begin: u64, end: u64) -> Vec<usize> {
 }
 
 /// Writes records of 150 bytes that are no business of the load's.
-fn fill(cluster: &Cluster, count: usize) {
+///
+/// # Panics
+/// If they cannot be written.
+pub fn fill(cluster: &Cluster, count: usize) {
     let at = cluster.running()[0];
     let mut client = cluster
         .table(at, "t")

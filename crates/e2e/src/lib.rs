@@ -19,6 +19,7 @@ pub mod differential;
 pub mod figure9;
 pub mod ledger;
 pub mod load;
+pub mod moves;
 pub mod network;
 pub mod plain;
 pub mod port;

@@ -3,9 +3,9 @@
 
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::wait_for;
+use brickyard_e2e::moves::{held, number, ours};
 use brickyard_e2e::server::brickyard;
 use brickyard_e2e::trial::{Keys, Setup, try_failure, wait_for_writes};
-use brickyard_e2e::value::Value;
 use std::collections::BTreeMap;
 
 /// Partitions of the table under test.
@@ -16,71 +16,6 @@ fn setup(name: &'static str) -> Setup {
         attributes: &["PARTITIONS", "64"],
         ..Setup::new(name)
     }
-}
-
-/// What the program says, asked through a node.
-#[track_caller]
-fn ours(cluster: &Cluster, through: usize, words: &[&str]) -> String {
-    let address = format!("127.0.0.1:{}", cluster.port(through));
-    let finished = brickyard(&[words, &["--address", &address]].concat());
-    assert!(
-        finished.status.success(),
-        "{}: {}\n{}",
-        words.join(" "),
-        finished.text(),
-        cluster.logs()
-    );
-    finished.stdout
-}
-
-/// The number that the cluster knows a node by.
-fn number(cluster: &Cluster, at: usize) -> String {
-    let through = cluster.running()[0];
-    let listed = cluster.client(through).call(&["NODE", "LIST"]);
-    let address = format!("127.0.0.1:{}", cluster.port(at));
-    let field = |row: &Value, name: &str| -> Option<String> {
-        let pairs = row.pairs()?;
-        let found = pairs.iter().find(|(it, _)| it.text() == name);
-        found.map(|(_, value)| match value {
-            Value::Integer(number) => number.to_string(),
-            other => other.text(),
-        })
-    };
-    let rows = listed.items().unwrap_or_default().iter();
-    let mut known = rows.filter(|row| field(row, "address").as_ref() == Some(&address));
-    let row = known
-        .next()
-        .unwrap_or_else(|| panic!("node {at} is not in {listed}"));
-    field(row, "node").unwrap()
-}
-
-/// Copies and primaries of the table on each node, by the node's place in the cluster.
-fn held(cluster: &Cluster, through: usize) -> BTreeMap<usize, (i64, i64)> {
-    let mut client = cluster.table(through, "t").unwrap();
-    let Value::Array(ranges) = client.call(&["CLUSTER", "SLOTS"]) else {
-        panic!("CLUSTER SLOTS makes no sense");
-    };
-    let slots_each = 16_384 / PARTITIONS;
-    let mut held: BTreeMap<usize, (i64, i64)> = BTreeMap::new();
-    for range in &ranges {
-        let Some([Value::Integer(first), Value::Integer(last), seats @ ..]) = range.items() else {
-            panic!("a range of slots is {range}");
-        };
-        let count = (last - first + 1) / slots_each;
-        for (place, seat) in seats.iter().enumerate() {
-            let Some(Value::Integer(port)) = seat.items().and_then(|it| it.get(1)) else {
-                panic!("a seat is {seat}");
-            };
-            let at = (0..cluster.len()).find(|at| {
-                let begin = i64::from(cluster.port(*at));
-                (begin..begin + 2).contains(port)
-            });
-            let (copies, primaries) = held.entry(at.unwrap()).or_default();
-            *copies += count;
-            *primaries += if place == 0 { count } else { 0 };
-        }
-    }
-    held
 }
 
 #[track_caller]
@@ -111,10 +46,10 @@ fn fourth_node_is_filled_while_clients_write() {
                 .split('{')
                 .filter(|it| it.contains("\"table\": \"t\"") && it.contains("\"kind\": \"copy\""));
             assert_eq!(copies.count(), 32, "{moves}");
-            assert_eq!(held(cluster, 0).get(&3), None);
+            assert_eq!(held(cluster, 0, PARTITIONS).get(&3), None);
             ours(cluster, 0, &["rebalance"]);
             wait_for_writes(load);
-            let held = held(cluster, 0);
+            let held = held(cluster, 0, PARTITIONS);
             let copies: BTreeMap<usize, i64> = held.iter().map(|(at, it)| (*at, it.0)).collect();
             assert_eq!(copies, BTreeMap::from([(0, 32), (1, 32), (2, 32), (3, 32)]));
             assert_equal_replicas(cluster, 3);
@@ -129,9 +64,9 @@ fn drained_and_removed_node_leaves_nothing_behind() {
         let gone = number(cluster, 1);
         ours(cluster, 0, &["node", "drain", &gone]);
         // Nothing is left there; who leads the rest is evened out after that.
-        assert_eq!(held(cluster, 0).get(&1), None);
+        assert_eq!(held(cluster, 0, PARTITIONS).get(&1), None);
         wait_for("primaries to be even", || {
-            (held(cluster, 0) == even(&[0, 2])).then_some(())
+            (held(cluster, 0, PARTITIONS) == even(&[0, 2])).then_some(())
         });
         let listed = ours(cluster, 2, &["node", "list"]);
         let empty: Vec<&str> = listed.lines().filter(|it| it.ends_with("empty")).collect();
@@ -154,7 +89,7 @@ fn successor_takes_over_exactly_what_was_there() {
         setup("replacement of a node"),
         Keys::Any,
         |cluster, load, _| {
-            let before = held(cluster, 0);
+            let before = held(cluster, 0, PARTITIONS);
             let new = cluster.add_with(&["--weight", "0"]);
             cluster.wait_until_formed();
             let old = number(cluster, 1);
@@ -163,7 +98,7 @@ fn successor_takes_over_exactly_what_was_there() {
                 0,
                 &["node", "replace", &old, &number(cluster, new)],
             );
-            let after = held(cluster, 0);
+            let after = held(cluster, 0, PARTITIONS);
             let copies =
                 |held: &BTreeMap<usize, (i64, i64)>, at: usize| held.get(&at).map(|it| it.0);
             assert_eq!(copies(&after, 1), None);
@@ -184,7 +119,10 @@ fn copies_follow_weights() {
     try_failure(setup("weights 1:1:2"), Keys::Any, |cluster, load, _| {
         ours(cluster, 1, &["node", "weight", &number(cluster, 2), "2"]);
         wait_for_writes(load);
-        let copies: Vec<i64> = held(cluster, 0).values().map(|it| it.0).collect();
+        let copies: Vec<i64> = held(cluster, 0, PARTITIONS)
+            .values()
+            .map(|it| it.0)
+            .collect();
         assert_eq!(copies, [32, 32, 64]);
         assert_equal_replicas(cluster, 0);
         // What was ordered holds when the node starts anew with its old configuration.

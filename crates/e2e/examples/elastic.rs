@@ -1,0 +1,173 @@
+//! A table of a million records under load while nodes join, leave, are replaced and get other weights: what moved, how
+//! long it took, and what clients noticed. Prints the table of `docs/benchmarks.md`.
+//!
+//! `cargo run --release -p brickyard-e2e --example elastic [RECORDS]`
+
+use brickyard_e2e::cluster::Cluster;
+use brickyard_e2e::figure9::fill;
+use brickyard_e2e::moves::{held, number, ours};
+use brickyard_torture::{Kind, Load, LoadOptions, Recording};
+use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::Duration;
+
+const PARTITIONS: i64 = 1024;
+
+/// Keys of the load: a few in each partition, so that each move has somebody who waits for it.
+const KEYS: usize = 4096;
+
+/// How long nothing happens before and between.
+const CALM: Duration = Duration::from_secs(5);
+
+/// A change, when it began and ended, and what it moved.
+struct Step {
+    name: &'static str,
+    from: u64,
+    to: u64,
+    /// Copies that are where they were not, as the plan had it or as the maps show.
+    moved: i64,
+    /// The fewest that had to move.
+    least: i64,
+}
+
+type Held = BTreeMap<usize, (i64, i64)>;
+
+/// Copies that are at a node now and were not.
+fn gained(before: &Held, after: &Held) -> i64 {
+    let of = |held: &Held, at: &usize| held.get(at).map_or(0, |it| it.0);
+    after
+        .keys()
+        .map(|at| (of(after, at) - of(before, at)).max(0))
+        .sum()
+}
+
+/// Copies that a change is planned to move, asked for while moves are paused.
+fn planned(cluster: &Cluster) -> i64 {
+    let moves = ours(cluster, 0, &["rebalance", "--dry-run", "--json"]);
+    let rows = moves.split('{');
+    let copies =
+        rows.filter(|it| it.contains("\"table\": \"t\"") && it.contains("\"kind\": \"copy\""));
+    copies.count() as i64
+}
+
+fn assert_equal(cluster: &Cluster) {
+    let text = ours(cluster, 0, &["table", "digest", "t"]);
+    let last = text.lines().last().unwrap_or_default();
+    assert!(
+        last.contains(&format!("{PARTITIONS} equal, 0 behind, 0 differ")),
+        "{last}"
+    );
+    println!("{last}");
+}
+
+fn main() {
+    let records: usize = std::env::args()
+        .nth(1)
+        .map_or(1_000_000, |word| word.parse().expect("a number of records"));
+    let mut cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+    cluster.create_table("t", &["REPLICAS", "2"]);
+    cluster.wait_until_whole("t", 2);
+    fill(&cluster, records);
+    let keys: Vec<String> = (0..KEYS).map(|at| format!("key{at}")).collect();
+    let options = LoadOptions::new(cluster.seeds(), "t", keys);
+    let load = Load::start(options).unwrap_or_else(|error| panic!("{error}"));
+    sleep(CALM);
+    let calm = (0, load.now());
+    let mut steps = Vec::new();
+    let mut step = |cluster: &mut Cluster,
+                    name: &'static str,
+                    change: &mut dyn FnMut(&mut Cluster) -> Option<i64>| {
+        let before = held(cluster, 0, PARTITIONS);
+        let from = load.now();
+        let planned = change(cluster);
+        let to = load.now();
+        let after = held(cluster, 0, PARTITIONS);
+        let least = gained(&before, &after);
+        assert_equal(cluster);
+        println!("{name}: {after:?}");
+        steps.push(Step {
+            name,
+            from,
+            to,
+            moved: planned.unwrap_or(least),
+            least,
+        });
+        sleep(CALM);
+    };
+    step(&mut cluster, "join of a fourth node", &mut |cluster| {
+        ours(cluster, 0, &["rebalance", "pause"]);
+        cluster.add();
+        cluster.wait_until_formed();
+        let planned = planned(cluster);
+        ours(cluster, 0, &["rebalance"]);
+        Some(planned)
+    });
+    step(&mut cluster, "weights 1:1:2:4", &mut |cluster| {
+        ours(cluster, 0, &["rebalance", "pause"]);
+        for (at, weight) in [(2, "2"), (3, "4")] {
+            let node = number(cluster, at);
+            ours(cluster, 0, &["node", "weight", &node, weight, "--no-wait"]);
+        }
+        let planned = planned(cluster);
+        ours(cluster, 0, &["rebalance"]);
+        Some(planned)
+    });
+    step(&mut cluster, "weights 1:1:1:1", &mut |cluster| {
+        for at in [2, 3] {
+            let node = number(cluster, at);
+            ours(cluster, 0, &["node", "weight", &node, "1", "--no-wait"]);
+        }
+        ours(cluster, 0, &["rebalance"]);
+        None
+    });
+    step(&mut cluster, "drain of a node", &mut |cluster| {
+        let node = number(cluster, 1);
+        ours(cluster, 0, &["node", "drain", &node]);
+        None
+    });
+    let gone = number(&cluster, 1);
+    ours(&cluster, 0, &["node", "remove", &gone]);
+    cluster.wait_until_gone(1);
+    let new = cluster.add_with(&["--weight", "0"]);
+    cluster.wait_until_formed();
+    step(&mut cluster, "replacement of a node", &mut |cluster| {
+        let (old, new) = (number(cluster, 2), number(cluster, new));
+        ours(cluster, 0, &["node", "replace", &old, &new]);
+        None
+    });
+    let recording = load.stop();
+    show(calm, &steps, &recording);
+    let judged = recording.judge().unwrap_or_else(|error| panic!("{error}"));
+    println!(
+        "{} operations, {} of unknown outcome, linearizable",
+        judged.operations, judged.unknown
+    );
+}
+
+fn show(calm: (u64, u64), steps: &[Step], recording: &Recording) {
+    println!(
+        "| change | copies moved | least | seconds | longest write | longest read | writes/s | reads/s |\n\
+         |---|---|---|---|---|---|---|---|"
+    );
+    let row = |name: &str, moved: &str, least: &str, from: u64, to: u64| {
+        let millis = |nanos: u64| nanos as f64 / 1e6;
+        let seconds = (to - from) as f64 / 1e9;
+        let rate = |kind: Kind| {
+            let done = recording.waits.iter();
+            let done = done.filter(|it| it.kind == kind && (from..to).contains(&it.returned));
+            done.count() as f64 / seconds
+        };
+        println!(
+            "| {name} | {moved} | {least} | {seconds:.1} | {:.0} ms | {:.0} ms | {:.0} | {:.0} |",
+            millis(recording.longest(Kind::Write, from, to)),
+            millis(recording.longest(Kind::Read, from, to)),
+            rate(Kind::Write),
+            rate(Kind::Read),
+        );
+    };
+    row("nothing", "", "", calm.0, calm.1);
+    for it in steps {
+        let (moved, least) = (it.moved.to_string(), it.least.to_string());
+        row(it.name, &moved, &least, it.from, it.to);
+    }
+}
