@@ -30,6 +30,9 @@ struct Step {
     least: i64,
 }
 
+/// Nothing is handed over any more if nothing was for so long.
+const STEADY: Duration = Duration::from_secs(3);
+
 type Held = BTreeMap<usize, (i64, i64)>;
 
 /// Copies that are at a node now and were not.
@@ -48,6 +51,19 @@ fn planned(cluster: &Cluster) -> i64 {
     let copies =
         rows.filter(|it| it.contains("\"table\": \"t\"") && it.contains("\"kind\": \"copy\""));
     copies.count() as i64
+}
+
+/// What nodes hold once hand-overs have evened out who leads.
+fn settled(cluster: &Cluster) -> Held {
+    let mut last = held(cluster, 0, PARTITIONS);
+    loop {
+        sleep(STEADY);
+        let now = held(cluster, 0, PARTITIONS);
+        if now == last {
+            return now;
+        }
+        last = now;
+    }
 }
 
 fn assert_equal(cluster: &Cluster) {
@@ -81,7 +97,7 @@ fn main() {
         let from = load.now();
         let planned = change(cluster);
         let to = load.now();
-        let after = held(cluster, 0, PARTITIONS);
+        let after = settled(cluster);
         let least = gained(&before, &after);
         assert_equal(cluster);
         println!("{name}: {after:?}");
