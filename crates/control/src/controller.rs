@@ -101,6 +101,8 @@ pub struct Controller {
     next_token: u64,
     /// Something has happened since the last decision.
     is_dirty: bool,
+    /// When it was last looked who is there; `None`: something may have changed that since.
+    looked_at: Option<Instant>,
     live: BTreeSet<Seat>,
     /// There was something to wait for when it was last decided.
     is_busy: bool,
@@ -149,6 +151,7 @@ impl Controller {
             hold_until: now,
             next_token: 1,
             is_dirty: true,
+            looked_at: None,
             live: BTreeSet::new(),
             is_busy: false,
             decided_at: now,
@@ -243,6 +246,7 @@ impl Controller {
             self.outputs
                 .push_back(Output::Send(node, ToNode::Grant(grant)));
         }
+        self.looked_at = None;
         self.run(now);
     }
 
@@ -320,8 +324,10 @@ impl Controller {
         {
             self.membership_asked = None;
         }
-        self.keeper.set_voters(membership.voters.clone());
-        self.membership = membership;
+        if membership != self.membership {
+            self.keeper.set_voters(membership.voters.clone());
+            self.membership = membership;
+        }
     }
 
     /// Does what is due: after each batch of inputs, and every 50 ms or so.
@@ -330,15 +336,24 @@ impl Controller {
         if let Some(round) = self.keeper.poll_round(now) {
             self.outputs.push_back(Output::Round(round));
         }
-        self.draining
-            .retain(|_, asked_at| now - *asked_at < self.config.renew * 10);
-        self.barred.retain(|_, until| now < *until);
-        self.note_down(now);
-        let is_ready = self.catalog.version() >= self.outcome_version && now >= self.hold_until;
-        if self.in_flight.is_none() && is_ready {
-            self.decide(now);
+        if self.must_look(now) {
+            self.looked_at = Some(now);
+            self.draining
+                .retain(|_, asked_at| now - *asked_at < self.config.renew * 10);
+            self.barred.retain(|_, until| now < *until);
+            self.note_down(now);
+            let is_ready = self.catalog.version() >= self.outcome_version && now >= self.hold_until;
+            if self.in_flight.is_none() && is_ready {
+                self.decide(now);
+            }
         }
         self.see_to_voters(now);
+    }
+
+    /// What nothing but time changes, as that a lease has run out, is not looked at after every message.
+    fn must_look(&self, now: Instant) -> bool {
+        let is_early = |at| now - at < self.config.renew / 30;
+        self.is_dirty || !self.looked_at.is_some_and(is_early)
     }
 
     /// What to do next.

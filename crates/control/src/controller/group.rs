@@ -33,11 +33,12 @@ impl Controller {
     /// Looks at every partition, and proposes one batch of what is to be done.
     pub(super) fn decide(&mut self, now: Instant) {
         let live = self.survey(now);
-        let has_pending = !self.owed.is_empty();
-        let is_waiting = self.is_busy && now - self.decided_at >= self.config.renew;
-        let is_quiet = !self.is_dirty && live == self.live && !has_pending && !is_waiting;
         let may_balance = now - self.balanced_at >= self.config.balance_pause;
-        if is_quiet && !may_balance {
+        // What nothing but time changes needs no look after every message: there are many partitions.
+        let since = now - self.decided_at;
+        let is_waiting = (self.is_busy || may_balance) && since >= self.config.renew;
+        let may_run_out = !self.owed.is_empty() && since >= self.config.renew / 6;
+        if !self.is_dirty && live == self.live && !is_waiting && !may_run_out {
             return;
         }
         self.is_dirty = false;
