@@ -26,6 +26,8 @@ use brickyard_routing::Seat;
 use brickyard_types::BrickId;
 use std::sync::Arc;
 
+pub(crate) use commits::Seen;
+
 /// How long after the last fault everything must be served and as it is wanted.
 const WHOLE_WITHIN: u64 = 60 * SECOND;
 
@@ -70,13 +72,24 @@ impl World {
             },
             incarnation,
         };
-        let standings: Vec<Standing> = side.brick.standings().collect();
-        for it in standings {
-            let Some(news) = commits::judge(self, seat, &it) else {
-                continue;
-            };
-            primaries::judge(self, seat, &it);
-            holders::judge_commit(self, &news);
+        // Most turns commit nothing.
+        let now: Vec<Seen> = side.brick.standings().map(Seen::of).collect();
+        if now != side.seen {
+            let changed = side.brick.standings().zip(&now);
+            let changed = changed.filter(|(_, it)| !side.seen.contains(it));
+            let changed: Vec<Standing> = changed.map(|(standing, _)| standing).collect();
+            if let Some(process) = &mut self.machines[node].process
+                && let Some(side) = process.bricks.get_mut(brick)
+            {
+                side.seen = now;
+            }
+            for it in changed {
+                let Some(news) = commits::judge(self, seat, &it) else {
+                    continue;
+                };
+                primaries::judge(self, seat, &it);
+                holders::judge_commit(self, &news);
+            }
         }
         bounds::judge(self, node, brick);
     }

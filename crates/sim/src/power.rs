@@ -228,16 +228,11 @@ impl World {
             && process.has_begun
         {
             // From now on the catalog says where the others are.
-            let host = &mut process.common.host;
-            let old: Vec<Target> = host.dialed.keys().cloned().collect();
-            for target in old {
-                if matches!(target, Target::Seed(_))
-                    && let Some(dialed) = host.dialed.remove(&target)
-                    && let Some(connection) = dialed.connection
-                {
-                    self.close_end(connection, 0);
-                    return self.see_to_bricks(node);
-                }
+            let dialed = &mut process.common.host.dialed;
+            let seeds = dialed.extract_if(.., |target, _| matches!(target, Target::Seed(_)));
+            let connections: Vec<_> = seeds.filter_map(|(_, it)| it.connection).collect();
+            for connection in connections {
+                self.close_end(connection, 0);
             }
         }
     }
@@ -292,6 +287,7 @@ impl World {
                         log: LogWork::new(recovered.opened),
                         inbound: VecDeque::new(),
                         turn_at: None,
+                        turns_noted: Vec::new(),
                         ticked: Instant(0),
                         clients: BTreeMap::new(),
                         links: BTreeMap::new(),
@@ -299,6 +295,7 @@ impl World {
                         sync_at: None,
                         blocked: BTreeSet::new(),
                         stopped: None,
+                        seen: Vec::new(),
                     });
                 }
                 Err(error) => {

@@ -3,6 +3,7 @@
 use crate::clock::{Clocks, Nanos};
 use crate::disk::SimDisk;
 use crate::host::SimHost;
+use crate::judge::Seen;
 use crate::log_work::LogWork;
 use crate::network::ConnectionId;
 use brickyard_brick::{Brick, Direction, Forward, LinkId, Port};
@@ -94,6 +95,8 @@ pub(crate) struct BrickSide {
     pub(crate) inbound: VecDeque<Inbound>,
     /// When its next turn is.
     pub(crate) turn_at: Option<Nanos>,
+    /// Its turns on the agenda, the next one last; they may come to nothing.
+    pub(crate) turns_noted: Vec<Nanos>,
     pub(crate) ticked: Instant,
     pub(crate) clients: BTreeMap<u32, ConnectionId>,
     pub(crate) links: BTreeMap<LinkId, ConnectionId>,
@@ -105,6 +108,8 @@ pub(crate) struct BrickSide {
     pub(crate) blocked: BTreeSet<ConnectionId>,
     /// The brick cannot go on.
     pub(crate) stopped: Option<String>,
+    /// What judges saw of its partitions when they looked last.
+    pub(crate) seen: Vec<Seen>,
 }
 
 impl Machine {

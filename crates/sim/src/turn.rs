@@ -34,6 +34,10 @@ impl World {
         };
         if side.turn_at.is_none_or(|noted| noted > at) {
             side.turn_at = Some(at);
+        }
+        // One that comes earlier sees to those that come later.
+        if side.turns_noted.last().is_none_or(|noted| *noted > at) {
+            side.turns_noted.push(at);
             self.agenda.note(at, What::Turn(node, life, brick));
         }
     }
@@ -47,8 +51,13 @@ impl World {
         let Some(side) = process.bricks.get_mut(brick) else {
             return;
         };
-        // Something that was noted for a later instant has come first.
-        if side.turn_at.is_none_or(|noted| noted > self.now) {
+        let has_come = |noted: &mut Nanos| *noted <= self.now;
+        while side.turns_noted.pop_if(has_come).is_some() {}
+        // It was noted before another one came earlier.
+        if side.turn_at.is_none_or(|due| due > self.now) {
+            if let Some(due) = side.turn_at {
+                self.turn_at(node, brick, due);
+            }
             return;
         }
         side.turn_at = None;

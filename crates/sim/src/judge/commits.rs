@@ -15,6 +15,26 @@ pub(crate) struct Commits {
     pub(super) partitions: BTreeMap<PartitionId, (u32, Op)>,
 }
 
+/// What of a standing says whether anything has committed there since it was last looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    partition: PartitionId,
+    is_in_sync: bool,
+    lineage: u32,
+    committed: Op,
+}
+
+impl Seen {
+    pub(super) fn of(it: Standing) -> Self {
+        Self {
+            partition: it.partition,
+            is_in_sync: it.role.is_in_sync(),
+            lineage: it.lineage,
+            committed: it.committed,
+        }
+    }
+}
+
 /// A commit position that went up.
 pub(super) struct News {
     pub(super) partition: PartitionId,
