@@ -232,6 +232,8 @@ pub struct Joined {
     pub cluster: ClusterId,
     /// Who the node is from now on, or why not.
     pub outcome: Result<Registered, String>,
+    /// It was a node of the cluster, and is none for ever by that version of the catalog.
+    pub is_removed: bool,
     /// The catalog's version that says so.
     pub version: CatalogVersion,
 }

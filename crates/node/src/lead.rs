@@ -14,6 +14,9 @@ use brickyard_routing::NodeId;
 use brickyard_types::Instant;
 use std::sync::Arc;
 
+/// What a node is told that comes back after it was removed.
+const REMOVED: &str = "this node was removed from the cluster; start it with an empty directory to let it join as another one";
+
 /// Somebody who asked to be taken in.
 #[derive(Debug)]
 struct Joining {
@@ -167,6 +170,17 @@ impl Lead {
             return self.answer(Some(source), common, joined);
         }
         let is_waiting = |it: &Joining| it.join == join;
+        if known.is_none() && join.cluster.is_some() {
+            // Its number is given to nobody else, and it has no other: taken in as a new node it would never run.
+            let removed = Joined {
+                run,
+                cluster: catalog.cluster(),
+                outcome: Err(REMOVED.to_owned()),
+                is_removed: true,
+                version: catalog.version(),
+            };
+            return self.answer(Some(source), common, ToNode::Joined(removed));
+        }
         let registration = join.registration.clone();
         if let Some(waiting) = self.joining.iter_mut().find(|it| is_waiting(it)) {
             waiting.source = source.clone();
@@ -279,6 +293,7 @@ fn joined(run: u64, catalog: &Catalog, outcome: Result<Registered, String>) -> T
         run,
         cluster: catalog.cluster(),
         outcome,
+        is_removed: false,
         version: catalog.version(),
     })
 }

@@ -16,7 +16,7 @@ use crate::leases::Leases;
 use crate::log_writer::Report;
 use crate::message::Message;
 use crate::raft_id;
-use crate::register::{Registrar, own_node};
+use crate::register::{Registrar, is_removed, own_node};
 use crate::streams::Streams;
 use brickyard_brick::ControlRequest;
 use brickyard_consensus::{Config, Consensus, Recovered};
@@ -354,6 +354,10 @@ impl Member {
             }
             ToNode::Drained(drained) => common.drained = Some(drained),
             ToNode::Joined(joined) => {
+                let catalog = self.catalog.as_deref();
+                if self.incarnation.is_none() && is_removed(&joined, catalog, common) {
+                    self.superseded = Some(None);
+                }
                 if let Err(refusal) = joined.outcome {
                     tracing::error!(refusal, "the cluster does not take this node");
                 }

@@ -3,12 +3,19 @@ use crate::address::HostPort;
 use crate::forming::Kept;
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
-use brickyard_metadata::{Addresses, ClusterId, Genesis, Machine, NodeKey, Registration, Roles};
+use brickyard_control::message::{Join, Joined};
+use brickyard_metadata::{
+    Addresses, CatalogVersion, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
+};
 use brickyard_types::{TableAttributes, UnixMillis};
 use std::io;
 
-/// Nobody is there, and nothing is done.
-struct Alone;
+/// Nobody is there; what was answered and what was to be stored.
+#[derive(Default)]
+struct Alone {
+    answers: Vec<Message>,
+    persisted: Vec<u64>,
+}
 
 impl Host for Alone {
     fn now(&self) -> Instant {
@@ -27,7 +34,9 @@ impl Host for Alone {
         false
     }
 
-    fn reply(&mut self, _source: &Source, _message: &Message, _urgency: Urgency) {}
+    fn reply(&mut self, _source: &Source, message: &Message, _urgency: Urgency) {
+        self.answers.push(message.clone());
+    }
 
     fn connected(&self) -> Vec<Target> {
         Vec::new()
@@ -61,7 +70,9 @@ impl Host for Alone {
         0
     }
 
-    fn persist(&mut self, _persist: Persist) {}
+    fn persist(&mut self, persist: Persist) {
+        self.persisted.push(persist.number);
+    }
 
     fn show(&mut self, _catalog: &Arc<Catalog>) {}
 
@@ -91,9 +102,9 @@ fn registration(node: u8, run: u64) -> Registration {
     }
 }
 
-/// A cluster of the nodes 1, which votes, and 2, both in their first runs.
-fn catalog() -> Catalog {
-    let mut catalog = Catalog::found(Genesis {
+/// A cluster of node 1 alone, in its first run.
+fn founded() -> Catalog {
+    Catalog::found(Genesis {
         cluster: ClusterId(1),
         node: registration(1, 1),
         attributes: TableAttributes::default(),
@@ -101,23 +112,32 @@ fn catalog() -> Catalog {
         seed: 7,
         created: UnixMillis(0),
     })
-    .unwrap();
+    .unwrap()
+}
+
+/// A cluster of the nodes 1, which votes, and 2, both in their first runs.
+fn catalog() -> Catalog {
+    let mut catalog = founded();
     let change = Change::Register(registration(2, 1));
     catalog.apply(change).unwrap();
     catalog
 }
 
-/// The second node, in that run, with what it has of the catalog.
-fn second(run: u64) -> Member {
-    let catalog = catalog();
-    let mut common = Common {
-        host: Alone,
-        registration: registration(2, run),
+fn common(node: u8, run: u64) -> Common<Alone> {
+    Common {
+        host: Alone::default(),
+        registration: registration(node, run),
         control: brickyard_control::Config::default(),
         consensus_seed: 3,
         is_tail_sure: true,
         drained: None,
-    };
+    }
+}
+
+/// The second node, in that run, with what it has of the catalog.
+fn second(run: u64) -> Member {
+    let catalog = catalog();
+    let mut common = common(2, run);
     let recovered = Consensus::bootstrap(raft_id(NodeId(0)), catalog.encode());
     let mut member = Member::new(NodeId(1), recovered, &common).unwrap();
     member.settle(&mut common);
@@ -139,4 +159,63 @@ fn logs_are_read_by_a_catalog_that_names_this_life() {
     assert_eq!(first.node, NodeId(1));
     let node = first.catalog.node(NodeId(1)).unwrap();
     assert_eq!(first.incarnation, node.incarnation);
+}
+
+#[test]
+fn node_that_was_removed_ends_when_it_hears_of_it() {
+    let told = |version: u64, run: u64| {
+        let mut member = second(2);
+        let joined = ToNode::Joined(Joined {
+            run,
+            cluster: ClusterId(1),
+            outcome: Err("removed".to_owned()),
+            is_removed: true,
+            version: CatalogVersion(version),
+        });
+        let source = Source::Dialed(Target::Node(NodeId(0)));
+        member.on_message(&source, Message::ToNode(joined), &mut common(2, 2));
+        member.superseded()
+    };
+    let known = catalog().version().0;
+    assert_eq!(told(known, 2), Some(None));
+    assert_eq!(told(known - 1, 2), None, "it may not have heard of it yet");
+    assert_eq!(told(known, 1), None, "an earlier process asked");
+}
+
+#[test]
+fn node_that_was_removed_is_not_taken_in_as_another_one() {
+    let mut common = common(1, 1);
+    let recovered = Consensus::bootstrap(raft_id(NodeId(0)), founded().encode());
+    let mut leader = Member::new(NodeId(0), recovered, &common).unwrap();
+    let mut ask = |cluster: Option<ClusterId>| {
+        let join = Message::ToLeader(ToLeader::Join(Join {
+            cluster,
+            registration: registration(2, 2),
+        }));
+        // It has to be elected first.
+        for _ in 0..1_000 {
+            common.host.answers.clear();
+            leader.on_message(&Source::Arrived(1), join.clone(), &mut common);
+            leader.settle(&mut common);
+            for number in std::mem::take(&mut common.host.persisted) {
+                leader.on_report(&Report::Stored(number));
+                leader.settle(&mut common);
+            }
+            let mut answers = common.host.answers.drain(..);
+            let joined = answers.find_map(|it| match it {
+                Message::ToNode(ToNode::Joined(joined)) => Some(joined),
+                _ => None,
+            });
+            if let Some(joined) = joined {
+                let nodes = leader.catalog().map(|it| it.nodes().len());
+                return (joined.is_removed, joined.outcome.is_ok(), nodes);
+            }
+            drop(answers);
+            leader.on_tick(&mut common);
+            leader.settle(&mut common);
+        }
+        panic!("nobody answers");
+    };
+    assert_eq!(ask(Some(ClusterId(1))), (true, false, Some(1)));
+    assert_eq!(ask(None), (false, true, Some(2)));
 }

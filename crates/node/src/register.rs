@@ -4,7 +4,7 @@ use crate::agreement::Agreement;
 use crate::entry::Entry;
 use crate::host::{Common, Host, Source, Target, Urgency};
 use crate::message::Message;
-use brickyard_control::message::{Join, ToLeader};
+use brickyard_control::message::{Join, Joined, ToLeader};
 use brickyard_metadata::{Catalog, Node};
 use brickyard_types::Instant;
 use std::time::Duration;
@@ -62,4 +62,17 @@ impl Registrar {
 pub(crate) fn own_node<'a, H>(catalog: &'a Catalog, common: &Common<H>) -> Option<&'a Node> {
     let node = catalog.node_by_key(&common.registration.key)?;
     (node.registration.run == common.registration.run).then_some(node)
+}
+
+/// Whether a node that comes back was removed meanwhile.
+pub(crate) fn is_removed<H>(
+    answer: &Joined,
+    catalog: Option<&Catalog>,
+    common: &Common<H>,
+) -> bool {
+    // Whoever only takes itself for the leader may know less than this node does.
+    let knows_as_much =
+        |it: &Catalog| it.cluster() == answer.cluster && it.version() <= answer.version;
+    let is_for_this_process = answer.run == common.registration.run;
+    answer.is_removed && is_for_this_process && catalog.is_some_and(knows_as_much)
 }
