@@ -26,7 +26,7 @@ use crate::world::{What, World};
 use brickyard_brick::Port;
 use brickyard_history::{Action, Bytes, Operation};
 use library::Library;
-use request::command;
+pub(crate) use request::command;
 pub(crate) use scan::Scan;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -201,6 +201,11 @@ impl Clients {
         self.all
             .iter()
             .all(|it| it.left == 0 && !it.is_busy() && it.sweep.is_none())
+    }
+
+    /// Whether clients know that all tables are there.
+    pub(crate) fn are_tables_made(&self) -> bool {
+        self.made.iter().all(|it| *it)
     }
 
     /// Everybody reads everything, each at another node.

@@ -71,7 +71,9 @@ impl World {
     fn see_to_end(&mut self, node: usize) {
         let process = self.machines[node].process.as_ref();
         let superseded = process.and_then(|it| it.member()?.superseded());
-        if let Some(present) = superseded {
+        if let Some(present) = superseded
+            && !self.retire(node)
+        {
             self.object(format!(
                 "node {node} was superseded by {present:?}, although no other process has its directory"
             ));

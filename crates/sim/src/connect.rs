@@ -454,6 +454,7 @@ impl World {
         };
         match (connection.ends[end].place, &connection.what) {
             (Place::Client(client), _) => self.client_reads(client, id),
+            (Place::Operator, _) => self.operator_reads(id),
             (Place::Node(node), Use::Stream { bricks, .. }) => {
                 let brick = bricks[end];
                 self.make_readable(node, brick, id, end);
@@ -533,6 +534,7 @@ impl World {
         let life = connection.ends[end].life;
         match place {
             Place::Client(client) => self.client_closed(client, id),
+            Place::Operator => self.operator_is_left(id),
             Place::Node(node) if !self.lives(node, life) => {}
             Place::Node(node) => match what {
                 Use::Control => self.control_closed(node, id, end),

@@ -11,6 +11,7 @@ mod cut_one_way;
 mod disk_full;
 mod disk_slow;
 mod disk_stuck;
+mod drain;
 mod drift;
 mod failing_sync;
 mod isolate;
@@ -19,12 +20,16 @@ mod kill_all;
 mod kill_at_effect;
 mod kill_leader;
 mod pause;
+mod pause_moves;
 mod planned_stop;
 mod planned_stop_of_all;
 mod power_cut;
 mod power_cut_all;
+mod remove_node;
+mod replace;
 mod rot;
 mod slow_link;
+mod weigh;
 
 use crate::clock::Nanos;
 use crate::random::Random;
@@ -62,10 +67,15 @@ pub(crate) const KINDS: &[Kind] = &[
     drift::KIND,
     planned_stop::KIND,
     planned_stop_of_all::KIND,
+    drain::KIND,
+    remove_node::KIND,
+    weigh::KIND,
+    replace::KIND,
+    pause_moves::KIND,
 ];
 
 /// The place of the kind that nobody has to notice.
-pub(crate) const PLANNED_STOP: usize = KINDS.len() - 2;
+pub(crate) const PLANNED_STOP: usize = 18;
 
 /// Has a kind act.
 pub(crate) fn act(world: &mut World, kind: usize, dice: u64, stage: u32) {

@@ -32,6 +32,7 @@ mod host;
 mod judge;
 mod log_work;
 mod network;
+mod operator;
 mod plan;
 mod power;
 mod process;

@@ -17,6 +17,7 @@ pub(crate) struct ConnectionId(pub(crate) u64);
 pub(crate) enum Place {
     Node(usize),
     Client(usize),
+    Operator,
 }
 
 /// An end: where, and of which life of the process there.

@@ -4,6 +4,7 @@ use crate::clock::{MILLISECOND, Nanos, SECOND};
 use crate::host::SimHost;
 use crate::log_work::LogWork;
 use crate::network::{End, Place};
+use crate::operator::Order;
 use crate::process::{BrickSide, ControlWork, Phase, Process};
 use crate::random::Random;
 use crate::shape::Harm;
@@ -42,7 +43,7 @@ impl World {
     /// A node's process is started, if the machine is on.
     pub(crate) fn start(&mut self, node: usize) {
         let machine = &mut self.machines[node];
-        if machine.is_up() || machine.is_off {
+        if machine.is_up() || machine.is_off || machine.is_retired {
             return;
         }
         machine.life += 1;
@@ -195,7 +196,7 @@ impl World {
                 http_port: None,
             },
             bricks: self.shape.bricks,
-            weight: 100,
+            weight: self.shape.weight(node),
             zone: None,
             roles: Roles::default(),
             machine: MachineId {
@@ -408,10 +409,9 @@ impl World {
         let Some(catalog) = &self.judges.latest else {
             return false;
         };
-        let tables = catalog.tables().filter(|table| {
-            let is_ours = self.shape.tables.iter().any(|it| it.name == table.name);
-            is_ours && harm.loses(table.attributes.durability)
-        });
+        let tables = catalog
+            .tables()
+            .filter(|table| harm.loses(table.attributes.durability));
         let mut groups = tables.flat_map(|table| table.map.groups());
         groups.all(|group| {
             let is_member = group.in_sync().any(|seat| self.is_of(seat, node));
@@ -480,6 +480,7 @@ impl World {
                 self.restart_soon(node, SECOND / 2);
             }
         }
+        self.order(Order::ResumeMoves);
         self.after(100 * MILLISECOND, What::Watch);
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Machine {
     pub(crate) life: u64,
     /// It is not started again until somebody does.
     pub(crate) is_off: bool,
+    /// Its node was removed, and ended.
+    pub(crate) is_retired: bool,
     pub(crate) paused_until: Nanos,
     /// How much longer everything on its disk takes, and until when nothing is done.
     pub(crate) slow: u64,

@@ -54,6 +54,8 @@ pub(crate) struct Shape {
     pub(crate) late_by: Nanos,
     /// How many nodes found the cluster together; 0: the first does it by itself, at once.
     pub(crate) expect: u32,
+    /// The last node is to hold nothing until it takes another one's place.
+    pub(crate) has_spare: bool,
 }
 
 impl Shape {
@@ -90,7 +92,14 @@ impl Shape {
             sync: MILLISECOND * [1, 2, 8][random.index(3)] / 2,
             late_by,
             expect,
+            has_spare: nodes > 3 && expect == 0 && random.one_in(2),
         }
+    }
+
+    /// How much of everything a node says that it should hold.
+    pub(crate) fn weight(&self, node: usize) -> u32 {
+        let is_spare = self.has_spare && node == self.nodes - 1;
+        if is_spare { 0 } else { 100 }
     }
 
     /// Whether some table loses what a node acknowledged when that happens to the node.

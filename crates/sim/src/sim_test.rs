@@ -1,5 +1,6 @@
 //! Seeds that every change has to pass, and that a seed is a run.
 
+use crate::fault::{KINDS, PLANNED_STOP};
 use crate::{plan_of, run, tell};
 
 /// Seeds that showed something that was wrong, and what; as long as they still would. docs/simulator.md names the tests
@@ -20,6 +21,11 @@ fn a_seed_is_a_run() {
         assert_eq!(once.digest, told.digest, "seed {seed}");
         assert!(!story.is_empty());
     }
+}
+
+#[test]
+fn planned_stop_is_where_it_is_looked_for() {
+    assert_eq!(KINDS[PLANNED_STOP].name, "planned stop");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //!                   ├─ connect   connections, and bytes on them
 //!                   ├─ power     starts, kills, power cuts
 //!                   ├─ clients   who asks, and what they were told
+//!                   ├─ operator  who says what nodes are used for
 //!                   └─ judge     who looks on
 //! ```
 //! Invariants:
@@ -25,6 +26,7 @@ use crate::host::Hello;
 use crate::judge::Judges;
 use crate::log_work::Worker;
 use crate::network::{ConnectionId, Network};
+use crate::operator::Operator;
 use crate::plan::Plan;
 use crate::process::Machine;
 use crate::random::Random;
@@ -93,6 +95,8 @@ pub(crate) enum What {
     Again(usize, u64, u32),
     /// A client does something.
     Client(usize),
+    /// An operator does something.
+    Operate,
     /// Nothing goes wrong from now on.
     Calm,
     /// Is everything as it should be?
@@ -109,6 +113,7 @@ pub(crate) struct World {
     pub(crate) machines: Vec<Machine>,
     pub(crate) network: Network,
     pub(crate) clients: Clients,
+    pub(crate) operator: Operator,
     pub(crate) judges: Judges,
     /// Delays, and what else nobody decides.
     pub(crate) chance: Random,
@@ -145,6 +150,7 @@ impl World {
             seed,
             now: 0,
             clients: Clients::new(seed, &shape, &plan),
+            operator: Operator::default(),
             judges: Judges::default(),
             shape,
             plan,
@@ -325,6 +331,7 @@ impl World {
                 }
             }
             What::Client(at) => self.client(at),
+            What::Operate => self.operate(),
             What::Calm => self.calm_down(),
             What::Watch => self.watch(),
         }
@@ -368,6 +375,7 @@ fn machine(at: usize, shape: &Shape, chance: &mut Random) -> Machine {
         process: None,
         life: 0,
         is_off: false,
+        is_retired: false,
         paused_until: 0,
         slow: 1,
         stuck_until: 0,

@@ -24,7 +24,7 @@ const SWEPT: [Kind; 6] = [
 ];
 
 /// A command's words, as they are put on the wire.
-pub(super) fn command(words: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn command(words: &[&[u8]]) -> Vec<u8> {
     let mut out = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
         out.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());

@@ -1,29 +1,23 @@
 //! Every partition ends with its wanted replicas, and they act so.
 
+use crate::process::Process;
 use crate::world::World;
 use brickyard_brick::Role;
-use brickyard_types::Medium;
+use brickyard_metadata::Catalog;
+use brickyard_types::{Medium, PartitionId};
+use std::collections::BTreeSet;
 
 /// What is not as it should be; `None` if everything is.
 pub(super) fn missing(world: &World) -> Option<String> {
     let Some(catalog) = &world.judges.latest else {
         return Some("there is no cluster".to_owned());
     };
-    let nodes = world.machines.len();
-    if catalog.nodes().len() < nodes {
-        return Some(format!(
-            "{} of {nodes} nodes are members",
-            catalog.nodes().len()
-        ));
+    if let Some(missing) = missing_nodes(world) {
+        return Some(missing);
     }
-    for (node, machine) in world.machines.iter().enumerate() {
-        let process = machine.process.as_ref();
-        if process.is_none_or(|it| it.bricks.is_empty()) {
-            return Some(format!("node {node} does not run"));
-        }
-    }
+    let holders = catalog.nodes().filter(|node| node.weight() > 0).count();
     for table in catalog.tables() {
-        let wanted = usize::from(table.attributes.replicas).min(nodes);
+        let wanted = usize::from(table.attributes.replicas).min(holders);
         for (partition, group) in table.partitions() {
             let have = group.in_sync().count();
             // What was in the damaged part of the one log there is, and not in memory, nobody can copy.
@@ -60,5 +54,43 @@ pub(super) fn missing(world: &World) -> Option<String> {
             }
         }
     }
+    missing_moves(world, catalog)
+}
+
+/// Who does not run, or runs though it was removed.
+fn missing_nodes(world: &World) -> Option<String> {
+    for (node, machine) in world.machines.iter().enumerate() {
+        let is_member = world.member_of(node).is_some();
+        let process = machine.process.as_ref();
+        if !is_member && world.operator.wants_gone(node) {
+            // Who never had a catalog holds nothing, and waits for one.
+            let has_catalog = |it: &Process| it.member().is_some_and(|it| it.catalog().is_some());
+            if process.is_some_and(has_catalog) {
+                return Some(format!("node {node} was removed, and goes on"));
+            }
+        } else if !is_member {
+            return Some(format!("node {node} is no member"));
+        } else if process.is_none_or(|it| it.bricks.is_empty()) {
+            return Some(format!("node {node} does not run"));
+        }
+    }
     None
+}
+
+/// What an operator wants and has not come about: orders, and copies that are not where they should be.
+fn missing_moves(world: &World, catalog: &Catalog) -> Option<String> {
+    // What nobody can copy does not move either.
+    if world.rotten.is_empty() && !world.operator.is_done() {
+        return Some("an operator waits".to_owned());
+    }
+    let moves = catalog.plan(&BTreeSet::new()).moves(catalog);
+    let is_stuck = |partition: PartitionId| {
+        let mut tables = catalog
+            .tables()
+            .filter(|it| it.attributes.medium == Medium::Disk);
+        !world.rotten.is_empty() && tables.any(|it| it.partitions().any(|(id, _)| id == partition))
+    };
+    let mut moves = moves.iter().filter(|it| !it.is_hand_over);
+    let missing = moves.find(|it| !is_stuck(it.partition))?;
+    Some(format!("what is planned has not come about: {missing:?}"))
 }

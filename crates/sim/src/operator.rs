@@ -1,0 +1,225 @@
+//! An operator, who says what nodes are used for and when partitions may move: over a connection to some node, until it is
+//! done or refused.
+//!
+//! In:  orders of faults. Out: commands; which nodes are to be gone for ever.
+//!
+//! Invariant: an order whose outcome is not known is given again. Nothing changes if it is carried out twice.
+//!
+//! Not here: whether what was ordered comes about ([`judge::wanted`](crate::judge)).
+
+use crate::clients::command;
+use crate::clock::{MILLISECOND, Nanos, SECOND};
+use crate::network::{ConnectionId, End, Place, Use};
+use crate::power::Ending;
+use crate::process::Inbound;
+use crate::reply::{Reply, read_reply};
+use crate::world::{What, World};
+use brickyard_brick::Port;
+use brickyard_metadata::Node;
+use brickyard_wire::{Fate, fate};
+use std::collections::{BTreeSet, VecDeque};
+
+/// An answer is awaited for so long; nodes give up before that.
+const PATIENCE: Nanos = 12 * SECOND;
+
+/// Something that an operator wants. Nodes are numbered by machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Drain(usize),
+    Weigh(usize, u32),
+    /// It is to vote no more.
+    Demote(usize),
+    /// Drained and demoted before.
+    Remove(usize),
+    /// The first one's place is taken by the second.
+    Replace(usize, usize),
+    PauseMoves,
+    ResumeMoves,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Operator {
+    orders: VecDeque<Order>,
+    connection: Option<ConnectionId>,
+    asked_at: Option<Nanos>,
+    received: Vec<u8>,
+    is_due: bool,
+    /// Nodes that were told to be removed.
+    unwanted: BTreeSet<usize>,
+}
+
+impl Operator {
+    /// Whether everything was done or refused.
+    pub(crate) fn is_done(&self) -> bool {
+        self.orders.is_empty()
+    }
+
+    /// Whether a node was told to be removed.
+    pub(crate) fn wants_gone(&self, node: usize) -> bool {
+        self.unwanted.contains(&node)
+    }
+}
+
+impl World {
+    /// An operator wants something.
+    pub(crate) fn order(&mut self, order: Order) {
+        self.tell(|| format!("an operator wants: {order:?}"));
+        self.operator.orders.push_back(order);
+        self.operate_soon();
+    }
+
+    fn operate_soon(&mut self) {
+        if !self.operator.orders.is_empty() && !std::mem::replace(&mut self.operator.is_due, true) {
+            let delay = self.chance.between(20, 200) * MILLISECOND;
+            self.after(delay, What::Operate);
+        }
+    }
+
+    /// The operator does the next thing.
+    pub(crate) fn operate(&mut self) {
+        self.operator.is_due = false;
+        let is_late = |at: Nanos| self.now - at > PATIENCE;
+        if self.operator.asked_at.is_some_and(is_late) {
+            self.operator_leaves();
+        }
+        // How many copies tables want counts for what may be done to nodes.
+        if self.operator.connection.is_none() && self.clients.are_tables_made() {
+            self.operator_connects();
+        }
+        if self.operator.asked_at.is_none()
+            && let Some(id) = self.operator.connection
+        {
+            self.give_order(id);
+        }
+        self.operate_soon();
+    }
+
+    fn operator_connects(&mut self) {
+        let node = self.chance.index(self.machines.len());
+        let machine = &self.machines[node];
+        let Some(process) = &machine.process else {
+            return;
+        };
+        if process.bricks.is_empty() || machine.paused_until > self.now {
+            return;
+        }
+        let near = End {
+            place: Place::Operator,
+            life: 0,
+        };
+        let far = End {
+            place: Place::Node(node),
+            life: process.life,
+        };
+        let what = Use::Client { brick: 0, id: None };
+        let id = self.network.connect([near, far], what);
+        self.operator.connection = Some(id);
+        self.give(node, 0, Inbound::Accept(id, Port::Node));
+    }
+
+    fn operator_leaves(&mut self) {
+        self.operator.asked_at = None;
+        self.operator.received.clear();
+        if let Some(id) = self.operator.connection.take() {
+            self.close_end(id, 0);
+        }
+    }
+
+    fn give_order(&mut self, id: ConnectionId) {
+        let Some(order) = self.operator.orders.front().copied() else {
+            return;
+        };
+        let Some(words) = self.words(order) else {
+            // Who is not there yet, or no more, needs no orders.
+            self.operator.orders.pop_front();
+            return;
+        };
+        if let Order::Remove(node) = order {
+            self.operator.unwanted.insert(node);
+        }
+        self.operator.asked_at = Some(self.now);
+        let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
+        self.send_bytes(id, 0, command(&words));
+    }
+
+    /// How an order is given; `None`: a node is no member.
+    fn words(&self, order: Order) -> Option<Vec<String>> {
+        let number = |node: usize| Some(self.member_of(node)?.id.0);
+        let line = match order {
+            Order::Drain(node) => format!("NODE DRAIN {}", number(node)?),
+            Order::Weigh(node, weight) => format!("NODE ALTER {} WEIGHT {weight}", number(node)?),
+            Order::Demote(node) => format!("NODE ALTER {} CONTROL no", number(node)?),
+            Order::Remove(node) => format!("NODE REMOVE {}", number(node)?),
+            Order::Replace(old, new) => format!("NODE REPLACE {} {}", number(old)?, number(new)?),
+            Order::PauseMoves => "REBALANCE PAUSE".to_owned(),
+            Order::ResumeMoves => "REBALANCE RESUME".to_owned(),
+        };
+        Some(line.split(' ').map(str::to_owned).collect())
+    }
+
+    /// What the newest catalog says of a machine's node.
+    pub(crate) fn member_of(&self, node: usize) -> Option<&Node> {
+        let catalog = self.judges.latest.as_ref()?;
+        catalog.node_by_key(&self.machines[node].key)
+    }
+
+    /// The operator has something to read.
+    pub(crate) fn operator_reads(&mut self, id: ConnectionId) {
+        let Some(connection) = self.network.get_mut(id) else {
+            return;
+        };
+        let flow = &mut connection.flows[1];
+        for bytes in flow.arrived.drain(..) {
+            flow.bytes -= bytes.len();
+            self.operator.received.extend_from_slice(&bytes);
+        }
+        if self.operator.connection == Some(id)
+            && self.operator.asked_at.is_some()
+            && let Some((reply, _)) = read_reply(&self.operator.received)
+        {
+            self.operator.received.clear();
+            self.operator.asked_at = None;
+            self.operator_is_told(&reply);
+        }
+    }
+
+    fn operator_is_told(&mut self, reply: &Reply) {
+        self.tell(|| format!("the operator is told {reply}"));
+        let Some(order) = self.operator.orders.pop_front() else {
+            return;
+        };
+        let Reply::Error(line) = reply else {
+            return self.count("orders");
+        };
+        match (fate(line), order) {
+            (Fate::NotExecuted | Fate::Unknown, _) => {
+                self.operator.orders.push_front(order);
+                self.operator_leaves();
+            }
+            // It is being emptied, unless it was refused or somebody wants it otherwise by now.
+            (_, Order::Remove(node)) if self.member_of(node).is_some_and(|it| it.weight() == 0) => {
+                self.operator.orders.push_back(order);
+            }
+            _ => self.count("orders refused"),
+        }
+    }
+
+    pub(crate) fn operator_is_left(&mut self, id: ConnectionId) {
+        if self.operator.connection == Some(id) {
+            self.operator.connection = None;
+            self.operator_leaves();
+        }
+    }
+
+    /// A node that was removed has heard of it, and ends for ever.
+    pub(crate) fn retire(&mut self, node: usize) -> bool {
+        let is_right = self.operator.wants_gone(node) && self.member_of(node).is_none();
+        if is_right {
+            self.count("removed nodes that ended");
+            self.end(node, Ending::Stop);
+            self.machines[node].is_retired = true;
+        }
+        is_right
+    }
+}
