@@ -17,7 +17,7 @@ use crate::{
     refusal::Refusal,
     register::{check_registration, seats},
 };
-use brickyard_routing::NodeId;
+use brickyard_routing::{NodeId, Seat};
 use brickyard_types::TableId;
 use serde::{Deserialize, Serialize};
 
@@ -153,14 +153,7 @@ impl Catalog {
 
     /// Takes a node out for ever.
     pub(crate) fn remove_node(&mut self, id: NodeId, force: bool) -> Result<Applied, Refusal> {
-        if !self.nodes.contains_key(&id) {
-            return Err(Refusal::UnknownNode { node: id.0 });
-        }
-        if self.is_last(id) {
-            return Err(Refusal::LastNode { node: id.0 });
-        }
-        self.check_unnamed(id, force)?;
-        self.check_enough_without(id, force)?;
+        self.check_removal(id, force)?;
         self.nodes.remove(&id);
         self.outcomes.remove(&id);
         self.orders.remove(&id);
@@ -171,22 +164,40 @@ impl Catalog {
         Ok(self.applied(TableId(0)))
     }
 
+    /// Whether a node may be taken out: no partition names it, or what only it has may be lost.
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub fn check_removal(&self, id: NodeId, force: bool) -> Result<(), Refusal> {
+        if !self.nodes.contains_key(&id) {
+            return Err(Refusal::UnknownNode { node: id.0 });
+        }
+        if self.is_last(id) {
+            return Err(Refusal::LastNode { node: id.0 });
+        }
+        self.check_unnamed(id, force)?;
+        self.check_enough_without(id, force)
+    }
+
     /// That no partition names a node, or that what only it has may be lost.
     fn check_unnamed(&self, id: NodeId, force: bool) -> Result<(), Refusal> {
+        let is_its = |seat: Seat| seat.member.node == id;
         let (mut partitions, mut sole, mut lost) = (0, 0, Vec::new());
         for table in self.tables() {
+            let mut only_there = Vec::new();
             for (partition, group) in table.partitions() {
-                let is_its = |node: NodeId| node == id;
-                if !seats(group).any(|seat| is_its(seat.member.node)) {
-                    continue;
+                partitions += usize::from(seats(group).any(is_its));
+                if group.in_sync().all(is_its) {
+                    only_there.push(partition.to_string());
                 }
-                partitions += 1;
-                if group.in_sync().all(|seat| is_its(seat.member.node)) {
-                    sole += 1;
-                    if lost.len() < NAMED_MAX {
-                        lost.push(format!("{}/{partition}", table.name));
-                    }
-                }
+            }
+            let count = only_there.len();
+            if count > 0 {
+                sole += count;
+                let more = if count > NAMED_MAX { ", ..." } else { "" };
+                only_there.truncate(NAMED_MAX);
+                let named = only_there.join(", ");
+                lost.push(format!("{count} of '{}' ({named}{more})", table.name));
             }
         }
         if partitions == 0 || force {

@@ -126,7 +126,7 @@ fn removal_names_what_would_be_lost() {
     refuses(
         &mut catalog,
         remove(0, false),
-        "256 of them are in-sync nowhere else and would be lost: default/1, default/2",
+        "256 of them are in-sync nowhere else and would be lost: 256 of 'default' (1, 2",
     );
     catalog.apply(remove(0, true)).unwrap();
     assert!(catalog.node(NodeId(0)).is_none());

@@ -169,7 +169,7 @@ pub enum Refusal {
         partitions: usize,
         /// How many of them nobody else has in-sync.
         sole: usize,
-        /// Some of those, as `table/partition`.
+        /// Those, by table: how many, and the numbers of some.
         lost: Vec<String>,
     },
     /// Tables would have fewer copies than they ask for.
@@ -274,9 +274,8 @@ fn only_there(sole: usize, lost: &[String]) -> String {
     if sole == 0 {
         return String::new();
     }
-    let more = if sole > lost.len() { ", ..." } else { "" };
     format!(
-        ", and {sole} of them are in-sync nowhere else and would be lost: {}{more}",
+        ", and {sole} of them are in-sync nowhere else and would be lost: {}",
         lost.join(", ")
     )
 }

@@ -15,6 +15,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use std::{
     io::{self, Write as _},
+    net::{TcpStream, ToSocketAddrs as _},
     process::ExitCode,
     thread::sleep,
     time::{Duration, Instant},
@@ -22,6 +23,9 @@ use std::{
 
 /// How long a node that votes no more may stay a voter: the others have to agree on it.
 const VOTE_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a node may take to be connected to.
+const CONNECT: Duration = Duration::from_secs(2);
 
 /// What `brickyard node` takes.
 #[derive(Args, Debug)]
@@ -197,6 +201,15 @@ fn remove(server: &mut Server, node: u32, force: bool) -> anyhow::Result<()> {
             return say(&format!("Node {node} held nothing, and is removed."));
         }
     } else if !row.is_empty() {
+        if !answers(&row.address) {
+            let loss = server.refusal(&["NODE", "REMOVE", &number])?;
+            bail!(
+                "node {node} at {} does not answer, so it cannot be emptied: start it again, or, if it is gone for ever, \
+                 remove it with --force. {}",
+                row.address,
+                loss.unwrap_or_default()
+            );
+        }
         drain(server, node, false)?;
         wait::until_empty(server, node)?;
     }
@@ -217,6 +230,13 @@ fn remove(server: &mut Server, node: u32, force: bool) -> anyhow::Result<()> {
     say(&format!(
         "Node {node} is removed; its process ends by itself, and its data directory can go."
     ))
+}
+
+/// Whether somebody listens at a node's port.
+fn answers(address: &str) -> bool {
+    let addresses = address.to_socket_addrs();
+    let mut addresses = addresses.into_iter().flatten();
+    addresses.any(|it| TcpStream::connect_timeout(&it, CONNECT).is_ok())
 }
 
 fn replace(server: &mut Server, old: u32, new: u32, waits: bool) -> anyhow::Result<()> {

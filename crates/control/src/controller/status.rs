@@ -56,6 +56,9 @@ impl Controller {
                 Ok(Change::CreateTable(new))
             }
             Change::RemoveNode { node, force } => {
+                // What it would cost is told first, whatever else has to be done before.
+                let refusal = self.catalog.check_removal(node, force);
+                refusal.map_err(|refusal| refusal.to_string())?;
                 if self.membership.voters.contains(&node) {
                     return Err(format!(
                         "node {node} votes on the catalog; take the role `control` from it first"

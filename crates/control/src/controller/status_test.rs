@@ -31,6 +31,13 @@ fn nodes_that_vote_or_run_are_not_removed() {
         refusal.starts_with("node 1 votes on the catalog"),
         "{refusal}"
     );
+    // Who asks without force hears what would be lost, and not what else is to be done first.
+    let unforced = Change::RemoveNode {
+        node: world.group().primary.member.node,
+        force: false,
+    };
+    let refusal = world.controller.admit(world.now, unforced).unwrap_err();
+    assert!(refusal.contains("of 't' ("), "{refusal}");
     let refusal = world.controller.admit(world.now, remove(3)).unwrap_err();
     assert!(refusal.starts_with("node 3 is running"), "{refusal}");
     world.nodes[3].is_up = false;

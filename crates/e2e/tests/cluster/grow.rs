@@ -4,7 +4,8 @@
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::wait_for;
 use brickyard_e2e::moves::{held, number, ours};
-use brickyard_e2e::server::brickyard;
+use brickyard_e2e::process::Process;
+use brickyard_e2e::server::{brickyard, program};
 use brickyard_e2e::trial::{Keys, Setup, try_failure, wait_for_writes};
 use std::collections::BTreeMap;
 
@@ -56,6 +57,32 @@ fn fourth_node_is_filled_while_clients_write() {
         },
     )
     .map(|report| report.checked());
+}
+
+#[test]
+fn operator_is_told_how_a_node_joins_and_when_it_has_its_share() {
+    let mut cluster = Cluster::start(&[0, 1], 1, &[]);
+    cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "64"]);
+    cluster.wait_until_whole("t", 2);
+    let address = format!("127.0.0.1:{}", cluster.port(0));
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = program();
+    command.args(["node", "add", "--address", &address]);
+    let mut adding = Process::start(&mut command, &folder.path().join("output"));
+    wait_for("word of how to start one", || {
+        let join = cluster.seeds().join(",");
+        adding
+            .output()
+            .contains(&format!("--join {join}"))
+            .then_some(())
+    });
+    let new = cluster.add();
+    let status = adding.wait();
+    let output = adding.output();
+    assert!(status.success(), "{output}");
+    assert!(output.contains("has joined and has its share"), "{output}");
+    let copies: i64 = held(&cluster, 0, PARTITIONS)[&new].0;
+    assert!((42..=43).contains(&copies), "{copies}");
 }
 
 #[test]
@@ -152,4 +179,74 @@ fn what_would_leave_too_few_copies_is_refused_with_its_reason() {
         assert_eq!(finished.status.code(), Some(1), "{}", finished.text());
         assert!(finished.stderr.contains(text), "{}", finished.text());
     }
+}
+
+/// A machine that burnt down: what others have too is made whole, and what only it had is named before it is given up.
+#[test]
+fn node_that_is_gone_for_ever_is_removed_by_force_with_its_loss_named() {
+    let mut cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+    cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "64"]);
+    cluster.create_table("single", &["REPLICAS", "1", "PARTITIONS", "8"]);
+    cluster.wait_until_whole("t", 2);
+    let keys: Vec<String> = (0..200).map(|key| format!("key{key}")).collect();
+    for table in ["t", "single"] {
+        let mut client = cluster.table(0, table).unwrap();
+        for key in &keys {
+            client.must(&["SET", key, key]);
+        }
+    }
+    let gone = number(&cluster, 2);
+    cluster.kill(2);
+    let address = format!("127.0.0.1:{}", cluster.port(0));
+    // Without force it is not given up, and nothing changes.
+    let finished = brickyard(&["node", "remove", &gone, "--address", &address]);
+    assert_eq!(finished.status.code(), Some(1), "{}", finished.text());
+    for words in ["does not answer", "'single'"] {
+        assert!(finished.stderr.contains(words), "{}", finished.text());
+    }
+
+    // While its lease runs it may still be there.
+    let finished = wait_for("the node to count as gone", || {
+        let words = ["node", "remove", &gone, "--force", "--address", &address];
+        let finished = brickyard(&words);
+        let is_early = finished.stderr.contains("is running");
+        (!is_early).then_some(finished)
+    });
+    assert!(finished.status.success(), "{}", finished.text());
+    assert!(
+        finished.stderr.contains("'single'") && finished.stderr.contains("partition"),
+        "{}",
+        finished.text()
+    );
+    cluster.wait_until_gone(2);
+    cluster.wait_until_formed();
+    cluster.wait_until_whole("t", 2);
+    let mut client = cluster.table(0, "t").unwrap();
+    for key in &keys {
+        assert_eq!(client.call(&["GET", key]).text(), *key);
+    }
+    // The operator gives up what was there alone.
+    wait_for("the partitions that are lost to begin empty", || {
+        let words = [
+            "table",
+            "recover",
+            "single",
+            "--confirm",
+            "single",
+            "--address",
+            &address,
+        ];
+        brickyard(&words).status.success().then_some(())
+    });
+    let mut client = cluster.table(1, "single").unwrap();
+    let left = wait_for("all partitions to be served", || {
+        let values: Vec<String> = keys
+            .iter()
+            .map(|key| client.call(&["GET", key]).text())
+            .collect();
+        let is_served = values.iter().all(|it| !it.starts_with('-'));
+        is_served.then(|| values.iter().filter(|it| it.starts_with("key")).count())
+    });
+    assert!((1..keys.len()).contains(&left), "{left} keys are left");
+    client.must(&["SET", &keys[0], "again"]);
 }
