@@ -112,6 +112,14 @@ fn a_backup_under_writes_is_restored_into_another_cluster() {
     backup(&["create", again, "--table", "copy", "--from", &to]);
     assert_eq!(digest(&backup(&["verify", again])), digest(&two));
 
+    // A table that is not there is made as the old one was.
+    backup(&["restore", place, "--to", &from, "--table", "anew"]);
+    cluster.wait_until_whole("anew", 2);
+    let third = tempfile::tempdir().unwrap();
+    let third = third.path().to_str().unwrap();
+    backup(&["create", third, "--table", "anew", "--from", &from]);
+    assert_eq!(digest(&backup(&["verify", third])), digest(&two));
+
     // What is there is not written over by accident.
     let refused = brickyard(&[&["backup"][..], &restore].concat());
     assert_eq!(refused.status.code(), Some(1));
