@@ -6,6 +6,8 @@
 //! - One sync covers everything that came while the one before it ran.
 //! - A full disk is waited for: nothing is reported that is not stored.
 //! - A failed sync ends the process: what was promised may be lost.
+//! - The copy of the catalog for tools takes two syncs, and the next entry waits behind them: where one change follows
+//!   the other it is made now and then alone.
 
 use crate::control::CatalogFile;
 use crate::fatal;
@@ -14,13 +16,16 @@ use brickyard_metadata::Catalog;
 use brickyard_node::{LogWriter, Report};
 use brickyard_store::{BootNote, ControlLog, ControlLogError, OsDisk};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// Between two attempts to write to a full disk.
 const RETRY: Duration = Duration::from_millis(200);
+
+/// From one copy of the catalog to the next.
+const COPY_PAUSE: Duration = Duration::from_secs(1);
 
 /// What the thread is told.
 #[derive(Debug)]
@@ -60,6 +65,7 @@ impl Writer {
         let writing = Writing {
             log: LogWriter::new(log, state),
             copy,
+            copied_at: None,
             reports,
         };
         let thread = fatal::spawn("control-log".to_owned(), move || writing.run(&given))?;
@@ -92,16 +98,21 @@ impl Writer {
 struct Writing {
     log: LogWriter<OsDisk>,
     copy: CatalogFile,
+    copied_at: Option<Instant>,
     reports: UnboundedSender<Report>,
 }
 
 impl Writing {
     fn run(mut self, orders: &Receiver<Order>) {
         let mut copy = None;
-        while let Ok(order) = orders.recv() {
+        loop {
             let mut stored = None;
             let mut must_sync = false;
-            let mut next = Some(order);
+            let mut next = match self.wait(orders, copy.is_some()) {
+                Ok(order) => Some(order),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
             while let Some(order) = next {
                 match order {
                     Order::Persist(persist) => {
@@ -128,16 +139,36 @@ impl Writing {
                 drop(self.reports.send(Report::Stored(number)));
             }
             // After the report: nobody waits for the copy.
-            if let Some(catalog) = copy.take()
-                && let Err(error) = self.copy.store(&catalog)
-            {
-                tracing::debug!(%error, "the copy of the catalog cannot be written");
+            if self.copy_due_in().is_zero() {
+                self.store_copy(copy.take());
             }
         }
+        self.store_copy(copy);
         let closed = self.log.close();
         if let Err(error) = closed {
             tracing::warn!(%error, "the control log was not closed as it should be");
         }
+    }
+
+    /// The next order, or word that it is time for a copy.
+    fn wait(&self, orders: &Receiver<Order>, owes_copy: bool) -> Result<Order, RecvTimeoutError> {
+        if owes_copy {
+            return orders.recv_timeout(self.copy_due_in());
+        }
+        orders.recv().map_err(|_| RecvTimeoutError::Disconnected)
+    }
+
+    fn copy_due_in(&self) -> Duration {
+        let since = self.copied_at.map(|at| at.elapsed());
+        since.map_or(Duration::ZERO, |since| COPY_PAUSE.saturating_sub(since))
+    }
+
+    fn store_copy(&mut self, catalog: Option<Arc<Catalog>>) {
+        let Some(catalog) = catalog else { return };
+        if let Err(error) = self.copy.store(&catalog) {
+            tracing::debug!(%error, "the copy of the catalog cannot be written");
+        }
+        self.copied_at = Some(Instant::now());
     }
 
     fn write(&mut self, persist: &Persist) {
