@@ -128,7 +128,7 @@ pub enum ControlReply {
     Changed(Applied),
     /// The catalog was not changed.
     Refused(Refusal),
-    /// The catalog could not be written; nothing changed.
+    /// It was not changed, or nobody knows: the error, whose first word says which.
     Failed(String),
     /// Whether the password is right.
     Authenticated(bool),

@@ -22,6 +22,8 @@ pub(crate) struct Node {
     pub(crate) logs: Vec<Log>,
     pub(crate) now: Instant,
     pub(crate) unix: UnixMillis,
+    /// What changes of the catalog are answered with, in the place of being made.
+    pub(crate) no_change: Option<String>,
     catalog: Catalog,
     users: Vec<User>,
 }
@@ -141,6 +143,7 @@ impl Node {
             logs: (0..bricks).map(|_| Log::default()).collect(),
             now: Instant(1_000_000_000),
             unix: UnixMillis(1_700_000_000_000),
+            no_change: None,
             catalog,
             users,
         };
@@ -349,6 +352,9 @@ impl Node {
 
     fn control(&mut self, request: ControlRequest) -> ControlReply {
         match request {
+            ControlRequest::Change(_) if self.no_change.is_some() => {
+                ControlReply::Failed(self.no_change.clone().unwrap_or_default())
+            }
             ControlRequest::Change(change) => match self.catalog.apply(change) {
                 Ok(applied) => {
                     let catalog = Arc::new(self.catalog.clone());
@@ -365,7 +371,7 @@ impl Node {
             ControlRequest::Shutdown
             | ControlRequest::Promote { .. }
             | ControlRequest::Evict { .. }
-            | ControlRequest::Claims(_) => ControlReply::Failed("not in tests".to_owned()),
+            | ControlRequest::Claims(_) => ControlReply::Failed("ERR not in tests".to_owned()),
         }
     }
 

@@ -180,7 +180,7 @@ impl Brick {
                 .map(|()| b"+OK\r\n".to_vec()),
             (ControlReply::Changed(_), _) => Ok(b"+OK\r\n".to_vec()),
             (ControlReply::Refused(refusal), _) => Err(ErrorReply::new(format!("ERR {refusal}"))),
-            (ControlReply::Failed(text), _) => Err(ErrorReply::new(format!("ERR {text}"))),
+            (ControlReply::Failed(text), _) => Err(ErrorReply::new(text)),
             (ControlReply::Authenticated(_), _) => Ok(b"+OK\r\n".to_vec()),
         };
         match outcome {

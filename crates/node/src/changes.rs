@@ -22,6 +22,9 @@ const REPEAT: Duration = Duration::from_millis(300);
 /// How long a client waits before it is told that nobody knows.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What is true of a change that was sent and whose outcome is not known.
+const LATER: &str = "the change may be made later: look before you repeat it";
+
 /// Whom to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asker {
@@ -71,7 +74,7 @@ impl Changes {
     /// A brick asks for a change.
     pub(crate) fn ask(&mut self, now: Instant, asker: Asker, change: Change) {
         if self.waiting.len() >= WAITING_MAX {
-            let busy = "too many table changes are waiting; try again".to_owned();
+            let busy = "BUSY too many changes are waiting; try again".to_owned();
             return self.answers.push((asker, ControlReply::Failed(busy)));
         }
         self.waiting.push_back(Asked {
@@ -135,7 +138,7 @@ impl Changes {
                 since: now,
             }),
             Err(refusal) => {
-                let reply = ControlReply::Failed(refusal.clone());
+                let reply = ControlReply::Failed(format!("ERR {refusal}"));
                 self.answers.push((current.asker, reply));
             }
         }
@@ -144,7 +147,9 @@ impl Changes {
     /// The disk takes nothing: whoever waits is told so, and that the change may be made later.
     pub(crate) fn on_disk_refused(&mut self, reason: &str) {
         if let Some(current) = self.current.take() {
-            let text = format!("{reason}. The change may be made later: look before you repeat it");
+            let text = format!(
+                "UNKNOWNRESULT this node's part of the agreement cannot be written ({reason}); {LATER}"
+            );
             self.answers
                 .push((current.asker, ControlReply::Failed(text)));
         }
@@ -163,14 +168,9 @@ impl Changes {
         });
         let is_late = |since: Instant| now - since >= PATIENCE;
         if let Some(current) = self.current.take_if(|it| is_late(it.since)) {
-            let text = match current.sent {
-                Some(_) => {
-                    "UNKNOWNRESULT the nodes that vote did not agree in time; the change may be made \
-                     later: look before you repeat it"
-                }
-                None => "CLUSTERDOWN no majority of the nodes that vote can be reached; try again",
-            };
-            let reply = ControlReply::Failed(text.to_owned());
+            // It was sent, if not to the present leader.
+            let text = format!("UNKNOWNRESULT the nodes that vote did not agree in time; {LATER}");
+            let reply = ControlReply::Failed(text);
             answers.push((current.asker, reply));
         }
         while let Some(asked) = self.waiting.pop_front_if(|it| is_late(it.since)) {

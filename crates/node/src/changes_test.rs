@@ -62,6 +62,39 @@ fn change_is_answered_when_all_bricks_act_by_it() {
     assert!(matches!(&answers[..], [(_, ControlReply::Changed(it))] if it.version.0 == 7));
 }
 
+fn text(answer: &Answer) -> String {
+    match &answer.1 {
+        ControlReply::Failed(text) => text.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_was_sent_and_not_answered_may_be_made_later() {
+    let mut changes = Changes::default();
+    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.poll(at(0), ME, LIFE);
+    changes.on_disk_refused("disk full");
+    let answers = changes.take_answers(at(1), 0);
+    assert!(text(&answers[0]).starts_with("UNKNOWNRESULT"));
+    // And if another node leads now, to which it was not sent.
+    changes.ask(at(2), asker(2), drop_table("b"));
+    changes.poll(at(2), ME, LIFE);
+    changes.hurry();
+    let answers = changes.take_answers(at(10_002), 0);
+    assert!(text(&answers[0]).starts_with("UNKNOWNRESULT"));
+}
+
+#[test]
+fn refused_change_is_answered_with_an_error() {
+    let mut changes = Changes::default();
+    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.poll(at(0), ME, LIFE);
+    changes.on_outcome(at(1), 1, &Err("there is no table 'a'".to_owned()));
+    let answers = changes.take_answers(at(2), 0);
+    assert_eq!(text(&answers[0]), "ERR there is no table 'a'");
+}
+
 #[test]
 fn nobody_waits_for_ever() {
     let mut changes = Changes::default();
@@ -71,10 +104,6 @@ fn nobody_waits_for_ever() {
     assert!(changes.take_answers(at(9_000), 0).is_empty());
     let answers = changes.take_answers(at(10_000), 0);
     assert_eq!(tokens(&answers), [1, 2]);
-    let text = |answer: &Answer| match &answer.1 {
-        ControlReply::Failed(text) => text.clone(),
-        other => panic!("{other:?}"),
-    };
     assert!(
         text(&answers[0]).starts_with("UNKNOWNRESULT"),
         "it was sent"

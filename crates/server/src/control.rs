@@ -303,7 +303,7 @@ async fn serve_requests(
                 tokio::task::spawn_local(async move {
                     let reply = match check.await {
                         Ok(is_right) => ControlReply::Authenticated(is_right),
-                        Err(reason) => ControlReply::Failed(reason),
+                        Err(reason) => ControlReply::Failed(format!("ERR {reason}")),
                     };
                     answer(&loops, brick, token, reply);
                 });

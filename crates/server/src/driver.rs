@@ -452,7 +452,7 @@ impl Loop {
             ask: Ask::Request(token, request),
         };
         if self.driver.control.to_control.try_send(asked).is_err() {
-            let busy = "the node is busy with other such requests; try again".to_owned();
+            let busy = "BUSY the node is busy with other such requests; try again".to_owned();
             self.driver
                 .brick
                 .handle(Event::Control(token, ControlReply::Failed(busy)));

@@ -77,6 +77,20 @@ fn nodes_are_for_who_administers_the_node() {
     }
 }
 
+#[test]
+fn change_of_unknown_outcome_is_told_as_such() {
+    let mut node = Node::new(1, TableAttributes::default());
+    let client = node.connect(0, Port::Node);
+    for error in [
+        "UNKNOWNRESULT nobody knows",
+        "BUSY try again",
+        "ERR refused",
+    ] {
+        node.no_change = Some(error.to_owned());
+        assert_eq!(node.call(client, "REBALANCE PAUSE"), format!("-{error}"));
+    }
+}
+
 /// A user with all rights on a table, and on that one alone.
 fn of_default() -> User {
     let grant = Grant {
