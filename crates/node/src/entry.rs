@@ -25,7 +25,12 @@ pub(crate) enum Entry {
         /// The change.
         change: Change,
     },
+    /// A node that was taken in before starts again.
+    Return(Registration),
 }
+
+/// What a node is told that comes back after it was removed.
+pub(crate) const REMOVED: &str = "this node was removed from the cluster; start it with an empty directory to let it join as another one";
 
 impl Entry {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -45,7 +50,12 @@ impl Entry {
     /// Makes the change, on every node alike.
     pub(crate) fn apply(self, catalog: &mut Catalog) -> Outcome {
         match self {
-            Self::Register(registration) => catalog
+            // Its number is given to nobody else, and its directory knows no other: taken in as a new node it would
+            // never run. Whether it was removed is known only here, behind all changes that came before.
+            Self::Return(registration) if catalog.node_by_key(&registration.key).is_none() => {
+                Err(REMOVED.to_owned())
+            }
+            Self::Register(registration) | Self::Return(registration) => catalog
                 .apply(Change::Register(registration))
                 .map_err(|refusal| refusal.to_string()),
             Self::Asked(envelope) => catalog.apply_envelope(envelope),

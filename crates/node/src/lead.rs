@@ -3,7 +3,7 @@
 //! In:  what nodes tell the leader. Out: proposals, rounds, messages; which node was taken in.
 
 use crate::agreement::Agreement;
-use crate::entry::Entry;
+use crate::entry::{Entry, REMOVED};
 use crate::host::{Common, Host, Source, Urgency, peer_address};
 use crate::message::Message;
 use crate::register;
@@ -13,9 +13,6 @@ use brickyard_metadata::{Catalog, Outcome, Registered};
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
 use std::sync::Arc;
-
-/// What a node is told that comes back after it was removed.
-const REMOVED: &str = "this node was removed from the cluster; start it with an empty directory to let it join as another one";
 
 /// Somebody who asked to be taken in.
 #[derive(Debug)]
@@ -171,7 +168,6 @@ impl Lead {
         }
         let is_waiting = |it: &Joining| it.join == join;
         if known.is_none() && join.cluster.is_some() {
-            // Its number is given to nobody else, and it has no other: taken in as a new node it would never run.
             let removed = Joined {
                 run,
                 cluster: catalog.cluster(),
@@ -182,6 +178,10 @@ impl Lead {
             return self.answer(Some(source), common, ToNode::Joined(removed));
         }
         let registration = join.registration.clone();
+        let entry = match join.cluster {
+            Some(_) => Entry::Return(registration),
+            None => Entry::Register(registration),
+        };
         if let Some(waiting) = self.joining.iter_mut().find(|it| is_waiting(it)) {
             waiting.source = source.clone();
         } else {
@@ -190,7 +190,7 @@ impl Lead {
                 source: source.clone(),
             });
         }
-        let proposed = agreement.propose(&Entry::Register(registration));
+        let proposed = agreement.propose(&entry);
         // Not taken now, it is asked again.
         tracing::debug!(?proposed, "a node registers");
     }
@@ -210,7 +210,7 @@ impl Lead {
                 self.controller
                     .on_outcome(common.host.now(), ProposalToken(*token), outcome);
             }
-            Entry::Register(registration) => {
+            Entry::Register(registration) | Entry::Return(registration) => {
                 let outcome = outcome.as_ref().map_err(Clone::clone);
                 let registered = outcome.and_then(|applied| {
                     let none = || "it was not registered".to_owned();

@@ -1,5 +1,6 @@
 use super::*;
 use crate::address::HostPort;
+use crate::entry::Entry;
 use crate::forming::Kept;
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
@@ -218,4 +219,16 @@ fn node_that_was_removed_is_not_taken_in_as_another_one() {
     };
     assert_eq!(ask(Some(ClusterId(1))), (true, false, Some(1)));
     assert_eq!(ask(None), (false, true, Some(2)));
+}
+
+/// The leader may have it in its log behind the removal, of which its catalog does not know yet.
+#[test]
+fn return_behind_a_removal_is_refused() {
+    let mut known = catalog();
+    let mut unknown = founded();
+    let before = unknown.clone();
+    let again = || Entry::Return(registration(2, 2));
+    assert!(again().apply(&mut known).is_ok());
+    assert!(again().apply(&mut unknown).is_err());
+    assert_eq!(unknown, before);
 }
