@@ -8,9 +8,11 @@
 //!
 //! ```text
 //!  request ─▶ bytes   answer ◀─ replies   library: attempts of one call   scan: whole tables, step by step
+//!  export: whole partitions at one moment
 //! ```
 
 mod answer;
+mod export;
 mod library;
 mod request;
 mod scan;
@@ -25,6 +27,7 @@ use crate::shape::Shape;
 use crate::world::{What, World};
 use brickyard_brick::Port;
 use brickyard_history::{Action, Bytes, Operation};
+use brickyard_types::PartitionId;
 use library::Library;
 pub(crate) use request::command;
 pub(crate) use scan::Scan;
@@ -70,6 +73,8 @@ enum Expected {
     },
     /// To a step of the client's scan.
     Scan,
+    /// To the export of a partition.
+    Export(PartitionId),
     /// To an attempt of the library's call.
     Call,
 }

@@ -214,7 +214,7 @@ impl World {
 
     /// A node that was removed has heard of it, and ends for ever.
     pub(crate) fn retire(&mut self, node: usize) -> bool {
-        let is_right = self.operator.wants_gone(node) && self.member_of(node).is_none();
+        let is_right = self.operator.wants_gone(node);
         if is_right {
             self.count("removed nodes that ended");
             self.end(node, Ending::Stop);

@@ -24,6 +24,9 @@ impl World {
                 is_pair,
             } => self.answer_several(operations, *is_pair, reply),
             Expected::Scan => self.answer_scan(at, reply),
+            Expected::Export(partition) => {
+                self.answer_export(at, *partition, asked.since, reply);
+            }
             Expected::Call => return self.answer_call(at, reply),
         }
         if let Reply::Error(line) = reply

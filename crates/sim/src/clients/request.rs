@@ -58,7 +58,9 @@ impl World {
                 let are_reads = client.is_reader || client.random.one_in(2);
                 self.ask_pair(at, are_reads);
             }
+            4 if !client.is_library() && self.ask_export(at) => {}
             _ => {
+                let client = &mut self.clients.all[at];
                 let kind = match client.random.below(9) {
                     0 => Kind::Passing,
                     1..3 => Kind::Number,
