@@ -293,6 +293,7 @@ impl Table {
         let header = change.header;
         let share = &mut self.partitions[partition.index()];
         share.op_max = share.op_max.max(header.op());
+        share.bytes += log_len(header) as u64;
         if header.state() == State::Tombstone {
             share.tombstones += 1;
             self.tombstones += 1;
@@ -318,6 +319,7 @@ impl Table {
         header: Header,
     ) -> Replaced {
         let share = &mut self.partitions[partition.index()];
+        share.bytes -= log_len(header) as u64;
         if header.state() == State::Tombstone {
             share.tombstones -= 1;
             self.tombstones -= 1;

@@ -17,6 +17,7 @@ impl Table {
         let (mut keys, mut tombstones, mut expiring, mut expires_at_sum) = (0, 0, 0, 0_u128);
         for (number, share) in self.partitions.iter().enumerate() {
             let mut counts = (0, 0, 0, 0_u128);
+            let mut bytes_total = 0;
             share.index.check(&self.pool, |reference, prefix, depth| {
                 assert!(
                     referred.insert(reference),
@@ -41,6 +42,7 @@ impl Table {
                     counts.3 += u128::from(record::expiry(bytes).at().0);
                     self.check_timer(LocalPartition(number as u32), hash, reference);
                 }
+                bytes_total += log_len(header) as u64;
                 *live.entry(self.segments.id(header.segment())).or_insert(0) +=
                     log_len(header) as u64;
                 hash.tag()
@@ -52,6 +54,7 @@ impl Table {
                 share.expires_at_sum,
             );
             assert_eq!(own, counts, "counts of partition {number}");
+            assert_eq!(share.bytes, bytes_total, "bytes of partition {number}");
             keys += counts.0 as usize;
             tombstones += counts.1 as usize;
             expiring += counts.2 as usize;

@@ -50,6 +50,7 @@ mod record;
 mod scan;
 mod segments;
 mod snapshot;
+mod split;
 mod table;
 
 pub use apply::{Applied, Put, Replaced};

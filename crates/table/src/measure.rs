@@ -9,6 +9,12 @@ use crate::table::{LocalPartition, Table};
 use brickyard_types::{Op, SegmentId, UnixMillis};
 
 impl Table {
+    /// Bytes that the records of a partition take in a log, tombstones included.
+    #[must_use]
+    pub fn partition_bytes(&self, partition: LocalPartition) -> u64 {
+        self.partitions[partition.index()].bytes
+    }
+
     /// How many keys a partition has.
     #[must_use]
     pub fn len(&self, partition: LocalPartition) -> usize {

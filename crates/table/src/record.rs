@@ -115,6 +115,14 @@ impl Header {
     }
 
     #[inline]
+    pub(crate) const fn with_partition(self, partition: u16) -> Self {
+        Self {
+            first: self.first & !(0xffff << 48) | (partition as u64) << 48,
+            ..self
+        }
+    }
+
+    #[inline]
     pub(crate) const fn segment(self) -> u16 {
         self.second as u16
     }

@@ -98,6 +98,8 @@ pub(crate) struct Partition {
     /// Records other than tombstones.
     pub(crate) keys: u32,
     pub(crate) tombstones: u32,
+    /// What its records take in a log, tombstones included.
+    pub(crate) bytes: u64,
     pub(crate) expiring: u32,
     pub(crate) expires_at_sum: u128,
     /// Every op up to here that is not in the table was cleared away.
