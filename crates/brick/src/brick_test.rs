@@ -75,6 +75,38 @@ fn other_clients_read_committed_state_while_a_write_is_on_its_way() {
 }
 
 #[test]
+fn read_of_several_keys_sees_all_or_nothing_of_what_its_own_write_waits_for() {
+    // PROTOCOL rule 33: a transaction is on its way, and behind it a write of one of its keys. Whoever sees that one
+    // has to see the transaction.
+    let mut node = log();
+    let (other, client) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
+    node.call(other, "MSET {k}0 old {k}1 old");
+    node.logs[0].is_held = true;
+    node.call(other, "MULTI\nSET {k}0 new\nSET {k}1 new\nEXEC");
+    node.call(
+        client,
+        "SET {k}0 own\nMGET {k}0 {k}1\nMGET {k}1 {k}0\nGET {k}1",
+    );
+    assert_eq!(node.receive(client), "");
+    node.append(0);
+    node.settle();
+    assert_eq!(
+        node.receive(client),
+        "+OK *2 $3 own $3 new *2 $3 new $3 own $3 new"
+    );
+}
+
+#[test]
+fn read_of_several_keys_waits_for_nobody_elses_write() {
+    let mut node = log();
+    let (other, client) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
+    node.call(other, "MSET {k}0 old {k}1 old");
+    node.logs[0].is_held = true;
+    node.call(other, "SET {k}1 new");
+    assert_eq!(node.call(client, "MGET {k}0 {k}1"), "*2 $3 old $3 old");
+}
+
+#[test]
 fn answer_decided_against_a_prepared_value_waits_for_it() {
     // PROTOCOL rule 16: SETNX that writes nothing must not tell of a SET that may yet be refused.
     let mut node = log();

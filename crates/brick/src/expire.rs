@@ -144,6 +144,7 @@ impl Core {
             let asker = Asker {
                 writer: Writer::MANY,
                 reads_only: false,
+                sees_prepared: false,
                 writes_many: false,
             };
             let mut view = View::new(self, table, asker, (key, location), &[]);

@@ -8,6 +8,7 @@
 //!   that value to commit, whether it wrote or not (PROTOCOL rule 16).
 //! - A command that only reads is served from committed state, unless its own connection has a
 //!   prepared write on the key: then it sees that write, and waits for it (rule 26).
+//! - What it sees of several keys was there at one moment: if one of them is a prepared write, all are (rule 33).
 //! - What several writes of one command do is one record: all or nothing.
 //! - An expired key is gone only once its removal has committed (rules 18 and 34).
 //!
@@ -29,6 +30,7 @@ use brickyard_routing::Location;
 use brickyard_table::KeyHash;
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Eviction, Medium, Op, Position};
+use newest::Basis;
 use write::Named;
 
 /// A value of a `disk` table that was read back for a parked command.
@@ -63,6 +65,8 @@ pub(crate) struct Asker {
     pub(crate) writer: Writer,
     /// The command changes nothing, so it may be served from committed state.
     pub(crate) reads_only: bool,
+    /// It sees what is prepared all the same, whoever has written it.
+    pub(crate) sees_prepared: bool,
     /// The command may write more than once: writes are collected into one record.
     pub(crate) writes_many: bool,
 }
@@ -82,7 +86,7 @@ pub(crate) struct View<'a> {
     /// The first key and where it is, so that it is hashed once.
     known: (&'a [u8], Location),
     values: &'a [ColdValue],
-    gate: Gate,
+    basis: Basis,
     wanted: Vec<ColdWanted>,
     expired: Vec<(Location, Vec<u8>)>,
     has_written: bool,
@@ -109,6 +113,9 @@ pub(crate) struct Finished {
     pub(crate) wanted: Vec<ColdWanted>,
     /// It must wait, or be asked of the primary; then nothing was written.
     pub(crate) detour: Option<Detour>,
+    /// Of several keys it has seen one as it is prepared, and another as it was before that: it is to run again and
+    /// see all that is prepared.
+    pub(crate) is_torn: bool,
 }
 
 /// Why a command cannot be answered here and now.
@@ -139,7 +146,7 @@ impl<'a> View<'a> {
             asker,
             known,
             values,
-            gate: Gate::OPEN,
+            basis: Basis::new(),
             wanted: Vec::new(),
             expired: Vec::new(),
             has_written: false,
@@ -238,6 +245,7 @@ impl<'a> View<'a> {
                 gate: Gate::OPEN,
                 wanted: Vec::new(),
                 detour: Some(detour),
+                is_torn: false,
             };
         }
         if !self.wanted.is_empty() {
@@ -245,6 +253,15 @@ impl<'a> View<'a> {
                 gate: Gate::OPEN,
                 wanted: self.wanted,
                 detour: None,
+                is_torn: false,
+            };
+        }
+        if self.asker.reads_only && !self.asker.sees_prepared && self.basis.is_torn() {
+            return Finished {
+                gate: Gate::OPEN,
+                wanted: Vec::new(),
+                detour: None,
+                is_torn: true,
             };
         }
         if self.asker.reads_only {
@@ -260,15 +277,17 @@ impl<'a> View<'a> {
                 gate: Gate::OPEN,
                 wanted: Vec::new(),
                 detour: Some(Detour::Wait),
+                is_torn: false,
             };
         }
         if self.asker.writes_many {
             self.write_staged(None);
         }
         Finished {
-            gate: self.gate,
+            gate: self.basis.gate,
             wanted: Vec::new(),
             detour: None,
+            is_torn: false,
         }
     }
 
@@ -290,6 +309,7 @@ impl<'a> View<'a> {
                 gate: Gate::OPEN,
                 wanted: self.wanted,
                 detour,
+                is_torn: false,
             };
         }
         if !self.expired.is_empty() {
@@ -300,9 +320,10 @@ impl<'a> View<'a> {
             outcome: kept(reply),
         }));
         Finished {
-            gate: self.gate,
+            gate: self.basis.gate,
             wanted: Vec::new(),
             detour: None,
+            is_torn: false,
         }
     }
 
@@ -336,9 +357,10 @@ impl<'a> View<'a> {
             detour = (!self.remove_expired()).then_some(Detour::Wait);
         }
         Finished {
-            gate: self.gate,
+            gate: self.basis.gate,
             wanted: self.wanted,
             detour,
+            is_torn: false,
         }
     }
 }

@@ -49,6 +49,7 @@ pub(super) fn run_transaction(
     let asker = Asker {
         writer,
         reads_only: false,
+        sees_prepared: false,
         writes_many: true,
     };
     let mut view = View::new(core, table, asker, (&key, location), values);

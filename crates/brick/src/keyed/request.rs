@@ -119,6 +119,7 @@ pub(super) fn run_request(
     let asker = Asker {
         writer,
         reads_only: false,
+        sees_prepared: false,
         // So that the reply is known when the record is made.
         writes_many: true,
     };

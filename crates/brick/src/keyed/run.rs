@@ -11,7 +11,7 @@ use crate::output::{Gate, Opens};
 use crate::replica::Placing;
 use crate::session::ShareStanding;
 use crate::settings::Settings;
-use crate::view::{Asker, ColdValue, ColdWanted, Detour, View, is_out_of_memory};
+use crate::view::{Asker, ColdValue, ColdWanted, Detour, Finished, View, is_out_of_memory};
 use brickyard_command::{
     Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, is_data_command,
     table::flag,
@@ -284,12 +284,10 @@ pub(super) fn admit(core: &Core, spec: &Spec, table: usize) -> Result<(), ErrorR
 pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
     let Call {
         spec,
-        args,
         table,
-        location,
         protocol,
         writer,
-        values,
+        ..
     } = *call;
     let reads_only = spec.has(flag::READONLY);
     let mut reply = Reply::new(out, protocol);
@@ -301,12 +299,44 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
     let asker = Asker {
         writer,
         reads_only,
+        sees_prepared: false,
         writes_many: writes_many(spec.id),
     };
+    let mut finished = attempt(core, call, asker, &mut reply);
+    if finished.is_torn {
+        reply.truncate(start);
+        let asker = Asker {
+            sees_prepared: true,
+            ..asker
+        };
+        finished = attempt(core, call, asker, &mut reply);
+    }
+    if let Some(detour) = finished.detour {
+        reply.truncate(start);
+        return Ran::Detour(detour);
+    }
+    if finished.wanted.is_empty() {
+        return Ran::Done(finished.gate);
+    }
+    reply.truncate(start);
+    Ran::Wants(finished.wanted)
+}
+
+/// Runs the command as this asker.
+#[inline]
+fn attempt(core: &mut Core, call: &Call<'_>, asker: Asker, reply: &mut Reply<'_>) -> Finished {
+    let start = reply.position();
+    let Call {
+        spec,
+        args,
+        table,
+        location,
+        values,
+        ..
+    } = *call;
     let key = args.at(spec.key_first as usize);
     let mut view = View::new(core, table, asker, (key, location), values);
-    let outcome = execute_command(spec.id, args, &mut view, &mut reply);
-    let finished = match outcome {
+    match execute_command(spec.id, args, &mut view, reply) {
         Ok(()) => view.finish(),
         Err(Failure::Error(error)) => {
             let finished = view.abandon();
@@ -322,14 +352,5 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
             finished
         }
         Err(Failure::Suspend) => view.abandon(),
-    };
-    if let Some(detour) = finished.detour {
-        reply.truncate(start);
-        return Ran::Detour(detour);
     }
-    if finished.wanted.is_empty() {
-        return Ran::Done(finished.gate);
-    }
-    reply.truncate(start);
-    Ran::Wants(finished.wanted)
 }

@@ -37,14 +37,14 @@ impl Keyspace for View<'_> {
             asker,
             known,
             values,
-            gate,
+            basis,
             wanted,
             expired,
             is_unsettled,
             reads,
             ..
         } = self;
-        match newest(core, *place, *asker, values, key, location, gate) {
+        match newest(core, *place, *asker, values, key, location, basis) {
             Newest::Hot {
                 value,
                 expires_at,
@@ -101,13 +101,13 @@ impl Keyspace for View<'_> {
             asker,
             known,
             values,
-            gate,
+            basis,
             expired,
             is_unsettled,
             reads,
             ..
         } = self;
-        match newest(core, *place, *asker, values, key, location, gate) {
+        match newest(core, *place, *asker, values, key, location, basis) {
             Newest::None => {
                 reads.misses += 1;
                 Ok(None)

@@ -36,7 +36,34 @@ pub(super) enum Newest<'a> {
     },
 }
 
-/// What the key holds for this command; notes in `gate` what the reply must wait for.
+/// What an answer rests on.
+#[derive(Debug)]
+pub(super) struct Basis {
+    /// What the reply must wait for.
+    pub(super) gate: Gate,
+    /// It has seen a prepared operation.
+    has_prepared: bool,
+    /// It has seen what was committed beside one that is prepared.
+    leaves_out: bool,
+}
+
+impl Basis {
+    pub(super) const fn new() -> Self {
+        Self {
+            gate: Gate::OPEN,
+            has_prepared: false,
+            leaves_out: false,
+        }
+    }
+
+    /// Whether there may be no moment at which all keys held what was seen. A connection's own write waits for
+    /// those that were prepared before it: whoever sees it has to see them too (PROTOCOL rule 33).
+    pub(super) const fn is_torn(&self) -> bool {
+        self.has_prepared && self.leaves_out
+    }
+}
+
+/// What the key holds for this command; notes in `basis` what the reply must wait for.
 #[inline]
 pub(super) fn newest<'c>(
     core: &'c mut Core,
@@ -45,7 +72,7 @@ pub(super) fn newest<'c>(
     values: &'c [ColdValue],
     key: &[u8],
     location: Location,
-    gate: &mut Gate,
+    basis: &mut Basis,
 ) -> Newest<'c> {
     let Core {
         tables,
@@ -81,7 +108,7 @@ pub(super) fn newest<'c>(
             partition: partition.local,
             hash,
         };
-        if !asker.reads_only {
+        if !asker.reads_only || asker.sees_prepared {
             // PROTOCOL rule 26: its connection sees from now on what this is decided against, also if it
             // writes nothing.
             log.join(key_ref, asker.writer);
@@ -95,7 +122,9 @@ pub(super) fn newest<'c>(
             let is_cleared = partition
                 .clear
                 .is_some_and(|clear| clear.op > pending.prepared.op);
-            !(is_cleared || asker.reads_only && is_foreign)
+            let is_left_out = asker.reads_only && !asker.sees_prepared && is_foreign;
+            basis.leaves_out |= is_left_out && !is_cleared;
+            !(is_cleared || is_left_out)
         });
         if let Some(pending) = pending {
             let is_unsettled = asker.reads_only && partition.is_unsettled(pending.prepared.op);
@@ -103,8 +132,9 @@ pub(super) fn newest<'c>(
                 return Newest::Unsettled;
             }
             if !sabotage::is(Bug::NoOpAnsweredAtOnce) {
-                *gate = gate.and(pending.gate);
+                basis.gate = basis.gate.and(pending.gate);
             }
+            basis.has_prepared = true;
             let prepared = pending.prepared;
             return match prepared.kind {
                 Kind::Put if is_due(prepared.expires_at, unix) => Newest::Expired,
@@ -122,7 +152,7 @@ pub(super) fn newest<'c>(
             if is_unsettled || log.has_given_up(clear.gate.replicated) {
                 return Newest::Unsettled;
             }
-            *gate = gate.and(clear.gate);
+            basis.gate = basis.gate.and(clear.gate);
             return Newest::None;
         }
     }

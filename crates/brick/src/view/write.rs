@@ -125,7 +125,7 @@ impl View<'_> {
         let log = &mut self.core.log;
         let held = log.prepare(key_ref, &header, key, put.value, outcome, (commits, writer));
         self.core.hand_over(id, held);
-        self.gate = self.gate.and(self.core.log.gate(commits));
+        self.basis.gate = self.basis.gate.and(self.core.log.gate(commits));
         self.note(named, op);
     }
 
@@ -172,10 +172,10 @@ impl View<'_> {
                 place,
                 asker,
                 values,
-                gate,
+                basis,
                 ..
             } = self;
-            match newest(core, *place, *asker, values, &key, location, gate) {
+            match newest(core, *place, *asker, values, &key, location, basis) {
                 Newest::Hot { .. } if sabotage::is(Bug::ExpiryEatsNew) => {
                     self.write(location, Kind::Delete, &key, &NOTHING);
                 }
@@ -287,7 +287,7 @@ impl View<'_> {
                 .log
                 .prepare_batch(&header, &encoded, outcome, entries, commits, writer);
             self.core.hand_over(header.partition, held);
-            self.gate = self.gate.and(self.core.log.gate(commits));
+            self.basis.gate = self.basis.gate.and(self.core.log.gate(commits));
         }
         staging.encoded = encoded;
         self.note(named, op);
@@ -314,7 +314,7 @@ impl View<'_> {
             let log = &mut self.core.log;
             let held = log.prepare_id(key, &header, named.outcome, commits);
             self.core.hand_over(header.partition, held);
-            self.gate = self.gate.and(self.core.log.gate(commits));
+            self.basis.gate = self.basis.gate.and(self.core.log.gate(commits));
         }
         self.note(Some(named), op);
     }
