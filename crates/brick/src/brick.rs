@@ -29,6 +29,7 @@ use crate::inbox::Inbox;
 use crate::keyed::Share;
 use crate::log::Log;
 use crate::output::{Frontier, Gate};
+use crate::parting::Partings;
 use crate::peer::Peers;
 use crate::random::Random;
 use crate::rebuild::Rebuilds;
@@ -184,11 +185,13 @@ impl Brick {
                 eviction_timeout,
             ),
             rebuilds: Rebuilds::new(),
+            open_formers: Vec::new(),
             torn: BTreeSet::new(),
             passed_over: BTreeMap::new(),
             requests_known: 0,
             catch_ups: CatchUps::at(recovery_bandwidth),
             waiting_catalog: None,
+            partings: Partings::default(),
         };
         core.adopt(catalog);
         Self {

@@ -402,7 +402,13 @@ impl Core {
     }
 
     fn copy_record(&mut self, position: Position, record: &Record<'_>, learners: usize) {
-        let header = &record.header;
+        let Some(partition) = self.heir_of_record(record) else {
+            return;
+        };
+        let header = &Header {
+            partition,
+            ..record.header
+        };
         let wanted = self.catch_ups.logged[..learners].iter();
         let links: Vec<LinkId> = wanted
             .filter(|it| {
@@ -414,7 +420,7 @@ impl Core {
             return;
         }
         let mut out = Vec::new();
-        self.encode_committed(position, record, &mut out);
+        self.encode_committed(position, header, record, &mut out);
         for raw in &out {
             for link in &links {
                 self.catch_ups.pace.spend(raw.len());
@@ -425,9 +431,27 @@ impl Core {
         }
     }
 
+    /// The partition that has a record's keys now. All keys of a batch are in one slot, and so in one partition.
+    fn heir_of_record(&self, record: &Record<'_>) -> Option<PartitionId> {
+        let Header {
+            table, partition, ..
+        } = record.header;
+        let key = match record.header.kind {
+            Kind::Put | Kind::Delete => record.key,
+            Kind::Batch => record::entries(record.value).next()?.ok()?.key,
+            _ => return Some(partition),
+        };
+        self.heir(table, partition, key)
+    }
+
     /// The parts of a record of the log that are committed and in force, each as a record of its own.
-    fn encode_committed(&self, position: Position, record: &Record<'_>, out: &mut Vec<Vec<u8>>) {
-        let header = &record.header;
+    fn encode_committed(
+        &self,
+        position: Position,
+        header: &Header,
+        record: &Record<'_>,
+        out: &mut Vec<Vec<u8>>,
+    ) {
         let Ok((table, leaf)) = self.place_of(header.partition) else {
             return;
         };

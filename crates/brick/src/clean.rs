@@ -369,7 +369,10 @@ impl Brick {
 
     fn remove_segment(&mut self, segment: SegmentId, raised: &[Raised]) {
         for raised in raised {
-            self.core.tell_horizon(raised.table, raised.partition);
+            // It may have been split since.
+            for heir in self.core.heirs(raised.partition) {
+                self.core.tell_horizon(raised.table, heir);
+            }
         }
         if self.core.live_bytes().get(&segment).copied().unwrap_or(0) > 0 {
             // Something is live there that the pass did not move (a table full of segments): it
@@ -399,10 +402,9 @@ impl Core {
     /// Horizons are as they were: the tombstones below them still stand where they stood.
     fn lower_horizons(&mut self, raised: &[Raised]) {
         for raised in raised.iter().rev() {
-            let state = self.table_mut(raised.table);
-            if let Some(partition) = state.and_then(|it| it.partition_mut(raised.partition)) {
+            self.for_heirs(raised.partition, |partition| {
                 partition.horizon = partition.horizon.min(raised.before);
-            }
+            });
         }
     }
 }

@@ -29,7 +29,7 @@ use world::World;
 const STEPS: usize = 260;
 
 /// The edition that new seeds are of.
-const EDITION: u64 = 3;
+const EDITION: u64 = 4;
 
 /// Edition and seed of schedules that went wrong once.
 const REGRESSIONS: &[(u64, u64)] = &[
@@ -40,6 +40,7 @@ const REGRESSIONS: &[(u64, u64)] = &[
     (2, 212),
     (2, 220),
     (2, 244),
+    (4, 142),
 ];
 
 fn attributes(random: &mut Random) -> TableAttributes {
@@ -227,6 +228,13 @@ fn run(world: &mut World, clients: &mut Clients) {
         if world.mood.rolls < usize::MAX && world.one_in(world.mood.rolls) {
             let at = world.below(world.nodes.len());
             world.roll(at);
+        }
+        if world.edition >= 4 && world.one_in(40) {
+            let dice = world.below(1 << 20);
+            if let Some(note) = world.control.begin_split(dice) {
+                world.tell(note);
+                world.spread();
+            }
         }
         clients.ask(world);
         step(world, clients);

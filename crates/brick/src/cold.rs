@@ -191,6 +191,12 @@ impl Cold {
         })
     }
 
+    /// Whether any command on that partition waits.
+    pub(crate) fn concerns(&self, table: usize, partition: LocalPartition) -> bool {
+        let mut parked = self.parked.iter().map(|(_, it)| it);
+        parked.any(|it| it.table == table && it.keys.iter().any(|key| key.partition == partition))
+    }
+
     /// The commands on its keys that the same connection sent after it, in order.
     pub(crate) fn behind(&self, id: usize) -> Vec<usize> {
         let Some(first) = self.parked.get(id) else {

@@ -9,6 +9,7 @@ use crate::effect::{BatchId, Effect};
 use crate::forward::Outbox;
 use crate::log::{Commits, Committed, KeyRef, Log, Prepared};
 use crate::output::Gate;
+use crate::parting::Partings;
 use crate::random::Random;
 use crate::rebuild::Rebuilds;
 use crate::replica::Replicas;
@@ -97,6 +98,8 @@ pub(crate) struct TableState {
     pub(crate) attributes: TableAttributes,
     pub(crate) map: Arc<TableMap>,
     pub(crate) table: Table,
+    /// Partitions of it were split: the log has records of them.
+    pub(crate) is_divided: bool,
     /// By leaf of the map; `None`: another brick's.
     pub(crate) partitions: Vec<Option<Partition>>,
     pub(crate) stats: Arc<TableStats>,
@@ -241,6 +244,8 @@ pub(crate) struct Core {
     pub(crate) catch_ups: CatchUps,
     /// Replicated partitions while the log is read.
     pub(crate) rebuilds: Rebuilds,
+    /// Those of them that were split, and of whose parts no record was read yet.
+    pub(crate) open_formers: Vec<PartitionId>,
     /// Replicated partitions of which something in the log is unreadable.
     pub(crate) torn: BTreeSet<PartitionId>,
     /// Partitions that the log has records of, and that are not this brick's any more: the last of them.
@@ -249,6 +254,7 @@ pub(crate) struct Core {
     pub(crate) requests_known: usize,
     /// Adopted when every record that was prepared under the one before is in the log.
     pub(crate) waiting_catalog: Option<Arc<Catalog>>,
+    pub(crate) partings: Partings,
 }
 
 impl Core {

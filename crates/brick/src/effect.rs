@@ -74,8 +74,9 @@ pub struct ColdRead {
     pub token: u64,
     /// Where the record starts.
     pub position: Position,
-    /// What the record must be about, or the read is an error.
-    pub partition: PartitionId,
+    /// What the record must be about, or the read is an error; `None`: the key's partition is part of one that was
+    /// split, and either may have written it.
+    pub partition: Option<PartitionId>,
     /// The op the record must carry.
     pub op: Op,
     /// The key the record (or an entry of its batch) must carry.
@@ -116,6 +117,16 @@ pub enum ControlRequest {
         view: View,
         /// Who is to go.
         backup: Seat,
+    },
+    /// The partition may be split: nothing of it is pending, nor will be in that view. Repeated until the catalog
+    /// answers; no reply.
+    Split {
+        /// The partition.
+        partition: PartitionId,
+        /// The view in which it came to rest.
+        view: View,
+        /// The catalog's version that first had the split.
+        begun_at: u64,
     },
     /// What this brick's log holds, as [`Event::WantClaims`] asked; no reply.
     Claims(Vec<(PartitionId, Claim)>),

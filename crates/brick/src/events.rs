@@ -99,6 +99,7 @@ impl Brick {
     /// A newer catalog: adopted at once, or when the records of the views before it are in the log.
     fn on_catalog(&mut self, catalog: Arc<Catalog>) {
         self.core.waiting_catalog = Some(catalog);
+        self.core.look_for_partings();
         self.adopt_waiting();
     }
 
@@ -106,6 +107,7 @@ impl Brick {
         let needs_idle = self.core.is_about_to_share();
         if self.core.log.is_handed_over()
             && (!needs_idle || self.core.log.is_idle())
+            && !self.core.is_about_to_part()
             && let Some(catalog) = self.core.waiting_catalog.take()
         {
             self.core.adopt(catalog);
@@ -271,7 +273,7 @@ impl Brick {
                 hash: want.hash,
             };
             state.stats.cold_reads.add(1);
-            let id = partition.id;
+            let id = (!state.is_divided).then_some(partition.id);
             if let Some(token) =
                 self.core
                     .cold
@@ -329,6 +331,9 @@ impl Brick {
             }
         }
         self.run_parked();
+        if self.core.is_adopting() {
+            self.adopt_waiting();
+        }
     }
 
     /// Runs parked commands that need not wait any longer.
@@ -487,6 +492,7 @@ impl Brick {
         self.clean();
         self.end_waits();
         self.tick_replicas();
+        self.core.ask_lone_splits();
         self.core.settle_clears();
         self.core.find_leftovers();
         self.core.absences.forget_old(self.core.now);

@@ -371,6 +371,7 @@ impl Node {
             ControlRequest::Shutdown
             | ControlRequest::Promote { .. }
             | ControlRequest::Evict { .. }
+            | ControlRequest::Split { .. }
             | ControlRequest::Claims(_) => ControlReply::Failed("ERR not in tests".to_owned()),
         }
     }

@@ -35,6 +35,7 @@ mod forward;
 mod gather;
 #[cfg(test)]
 mod harness;
+mod heirs;
 #[cfg(test)]
 mod hinted;
 mod inbox;
@@ -44,6 +45,7 @@ mod log;
 mod membership;
 mod output;
 mod pace;
+mod parting;
 mod peer;
 mod random;
 mod rebuild;

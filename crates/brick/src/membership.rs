@@ -12,6 +12,7 @@ use crate::core::{Core, Partition, TableState};
 use crate::effect::BatchId;
 use crate::log::HeldId;
 use crate::output::Gate;
+use crate::parting::has_other_leaves;
 use crate::stats::TableStats;
 use brickyard_metadata::Catalog;
 use brickyard_replication::{Base, Restored, Role, Status};
@@ -37,16 +38,17 @@ impl Core {
         }
         for table in catalog.tables() {
             match self.table_by_id.get(&table.id).copied() {
-                None => self.add_table(table),
-                Some(index) => self.alter_table(index, table),
+                None => self.add_table(table, &catalog),
+                Some(index) => self.alter_table(index, table, &catalog),
             }
         }
         let version = catalog.version().0;
-        self.catalog = catalog;
+        let before = std::mem::replace(&mut self.catalog, catalog);
+        self.note_splits(&before);
         self.end_adoption(version);
     }
 
-    fn alter_table(&mut self, index: usize, table: &brickyard_metadata::Table) {
+    fn alter_table(&mut self, index: usize, table: &brickyard_metadata::Table, catalog: &Catalog) {
         let bricks = u64::from(self.bricks);
         let building = self.log.building_id();
         let Some(state) = self.table_mut(index) else {
@@ -55,19 +57,28 @@ impl Core {
         if state.is_fsync() && table.attributes.durability == Durability::Log {
             state.syncing = building;
         }
-        let is_same = state.map.groups() == table.map.groups()
+        let is_taken_apart = has_other_leaves(&state.map, &table.map);
+        state.is_divided |= is_taken_apart;
+        let is_same = !is_taken_apart
+            && state.map.groups() == table.map.groups()
             && state.attributes.durability == table.attributes.durability
             && state.attributes.min_in_sync == table.attributes.min_in_sync;
         state.attributes = table.attributes.clone();
         state.memory_max = memory_max(&state.attributes, bricks);
         state.table.set_evicts(evicts(&state.attributes));
-        if !is_same {
-            state.map = Arc::new(table.map.clone());
-            self.adopt_groups(index);
+        if is_same {
+            return;
         }
+        let map = Arc::new(table.map.clone());
+        if is_taken_apart {
+            self.take_apart(index, &map, catalog);
+        } else {
+            state.map = map;
+        }
+        self.adopt_groups(index);
     }
 
-    fn add_table(&mut self, table: &brickyard_metadata::Table) {
+    fn add_table(&mut self, table: &brickyard_metadata::Table, catalog: &Catalog) {
         let map = Arc::new(table.map.clone());
         let storage = Table::new(brickyard_table::Config {
             seed: map.hasher().seed(),
@@ -82,6 +93,7 @@ impl Core {
         self.tables.push(Some(TableState {
             id: table.id,
             name: table.name.clone(),
+            is_divided: is_divided(catalog, table.id),
             topology: None,
             syncing: BatchId(0),
             evicting: Gate::OPEN,
@@ -247,6 +259,11 @@ impl Core {
         self.forget_replica(partition.id);
         self.append_drop(table, &partition);
     }
+}
+
+/// Whether partitions of the table were split.
+fn is_divided(catalog: &Catalog, table: TableId) -> bool {
+    catalog.formers().any(|(_, former)| former.table == table)
 }
 
 /// Whether the group has, or is about to get, more members than one, or another.

@@ -7,11 +7,13 @@
 //! - A restart cuts nothing (PROTOCOL rule 9).
 //! - What a `Drop` record ends is not put back, wherever it stood before (rule 21).
 
+mod divide;
+
 use crate::core::Core;
 use crate::effect::{HintItem, Recovered};
 use crate::log::HeldId;
 use brickyard_replication::{Entry, Host, LogMark, Rebuild, Restored};
-use brickyard_types::record::{self, Header, Kind, Record};
+use brickyard_types::record::{self, Header, Kind, Record, flag};
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Incarnation, PartitionId, Position};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -47,8 +49,13 @@ impl Core {
             Recovered::Record { record, .. } => record.header,
             Recovered::Hint { header, .. } => *header,
         };
+        self.end_formers(&header);
         let Ok((table, leaf)) = self.place_of(header.partition) else {
-            self.pass_over(header);
+            if self.is_former(header.partition) && !self.heirs(header.partition).is_empty() {
+                self.rebuild(recovered);
+            } else {
+                self.pass_over(header);
+            }
             return None;
         };
         let partition = self
@@ -67,6 +74,16 @@ impl Core {
             }
             return Some(recovered);
         }
+        self.rebuild(recovered);
+        None
+    }
+
+    /// Takes the next record of a partition of which not all need be committed.
+    fn rebuild(&mut self, recovered: Recovered<'_>) {
+        let header = match &recovered {
+            Recovered::Record { record, .. } => record.header,
+            Recovered::Hint { header, .. } => *header,
+        };
         let (value, kept): (&[u8], Kept) = match recovered {
             Recovered::Record { record, position } => {
                 let body = Body::Record(whole(&record));
@@ -96,6 +113,9 @@ impl Core {
                 (&[], Kept { body, position })
             }
         };
+        if !self.rebuilds.contains_key(&header.partition) && self.is_former(header.partition) {
+            self.open_formers.push(header.partition);
+        }
         let mut committed = Vec::new();
         let mut apply = |entry: Entry<Kept>| committed.push(entry.payload);
         self.rebuilds
@@ -103,13 +123,52 @@ impl Core {
             .or_default()
             .on_record(&header, value, LogMark::NONE, kept, &mut apply);
         if header.kind == Kind::Drop && !sabotage::is(Bug::DropIgnored) {
-            self.drop_contents(table, leaf);
-            self.torn.remove(&header.partition);
+            for heir in self.heirs(header.partition) {
+                if let Ok((table, leaf)) = self.place_of(heir) {
+                    self.drop_contents(table, leaf);
+                }
+                self.torn.remove(&heir);
+            }
         }
         for kept in committed {
             self.put_back_kept(&kept);
         }
-        None
+    }
+
+    /// A record of a part says that its whole was taken apart before it: what the part's base claims has committed,
+    /// and what else the whole had prepared counts for nothing.
+    fn end_formers(&mut self, header: &Header) {
+        // The cleaner writes claims behind what it moves, so what was moved says nothing of when.
+        let is_moved = header.flags & flag::MOVED != 0;
+        let upto = match header.kind {
+            Kind::Base => Some(header.op),
+            _ => header.committed,
+        };
+        let Some(upto) = upto.filter(|_| !is_moved && !self.open_formers.is_empty()) else {
+            return;
+        };
+        let Some(prefix) = self.prefix_of(header.partition) else {
+            return;
+        };
+        let catalog = &self.catalog;
+        let is_over = |former: &mut PartitionId| {
+            catalog.former(*former).is_some_and(|former| {
+                let whole = former.prefix();
+                former.table == header.table
+                    && whole.depth() < prefix.depth()
+                    && whole.contains(prefix.first())
+            })
+        };
+        let over: Vec<_> = self.open_formers.extract_if(.., is_over).collect();
+        for former in over {
+            let mut committed = Vec::new();
+            if let Some(rebuild) = self.rebuilds.get_mut(&former) {
+                rebuild.end_at(upto, &mut |entry| committed.push(entry.payload));
+            }
+            for kept in committed {
+                self.put_back_kept(&kept);
+            }
+        }
     }
 
     /// A record of a partition that is not this brick's any more, or of a table that was dropped.
@@ -169,7 +228,11 @@ impl Core {
 
     /// The log is read: tails go to the replicator. They stay where they stand in the log.
     pub(crate) fn finish_rebuilds(&mut self) {
+        let wholes = self.take_wholes();
+        let heirs: BTreeSet<PartitionId> = wholes.iter().flat_map(|it| it.heirs.clone()).collect();
         self.expect_nothing();
+        self.rebuilds
+            .retain(|partition, _| !heirs.contains(partition));
         for (partition, rebuild) in std::mem::take(&mut self.rebuilds) {
             let Restored {
                 lineage,
@@ -231,6 +294,9 @@ impl Core {
             self.replicas.replicator_mut().restore(partition, restored);
         }
         // Not before: each record of a tail is put back as a batch of its own.
+        for whole in wholes {
+            self.divide(whole);
+        }
         self.end_passed_over();
     }
 

@@ -30,12 +30,11 @@ impl Brick {
     /// Whether the partition's values live in memory, so that recovery must read them.
     #[must_use]
     pub fn needs_values(&self, partition: PartitionId) -> bool {
-        let holder = self
-            .core
-            .tables
-            .iter()
-            .flatten()
-            .find(|state| state.map.partitions().index_of(partition).is_some());
+        let former = self.core.catalog.former(partition);
+        let holder = self.core.tables.iter().flatten().find(|state| {
+            state.map.partitions().index_of(partition).is_some()
+                || former.is_some_and(|former| former.table == state.id)
+        });
         holder.is_some_and(|state| state.attributes.medium == Medium::Ram)
     }
 
@@ -70,7 +69,13 @@ impl Brick {
     pub fn on_damage(&mut self, damage: Damage) {
         let now = self.core.unix;
         let records_max = damage.len / HEADER_BYTES as u64 + 1;
-        for (id, op) in &damage.partitions {
+        // What a partition had that was split is missing in its parts.
+        let concerned = damage.partitions.iter().flat_map(|(id, op)| {
+            let heirs = self.core.heirs(*id).into_iter();
+            heirs.map(move |heir| (heir, *op))
+        });
+        let concerned: Vec<(PartitionId, Option<Op>)> = concerned.collect();
+        for (id, op) in &concerned {
             if self.core.is_replicated(*id) {
                 // It claims nothing (PROTOCOL rule 15), whatever stands behind: others have what is missing.
                 self.core.torn.insert(*id);
@@ -174,13 +179,9 @@ impl Core {
 
     /// Takes note of an op that changed nothing.
     fn recover_op(&mut self, header: &Header) {
-        if let Ok((table, leaf)) = self.place_of(header.partition)
-            && let Some(Some(partition)) = self
-                .table_mut(table)
-                .and_then(|it| it.partitions.get_mut(leaf))
-        {
+        self.for_heirs(header.partition, |partition| {
             partition.op = partition.op.max(header.op);
-        }
+        });
     }
 
     pub(crate) fn recover_item(
@@ -194,20 +195,26 @@ impl Core {
         let Some(&table) = self.table_by_id.get(&header.table) else {
             return;
         };
-        let Some(state) = self.table(table) else {
-            return;
+        let owners = if matches!(header.kind, Kind::Put | Kind::Delete) {
+            let owner = self.heir(header.table, header.partition, key);
+            owner.into_iter().collect()
+        } else {
+            self.heirs(header.partition)
         };
-        let Some(leaf) = state.map.partitions().index_of(header.partition) else {
-            return;
-        };
-        self.put_back(&Item {
-            table,
-            leaf,
-            header,
-            key,
-            value,
-            position,
-        });
+        for owner in owners {
+            let leaf = self
+                .table(table)
+                .and_then(|it| it.map.partitions().index_of(owner));
+            let Some(leaf) = leaf else { continue };
+            self.put_back(&Item {
+                table,
+                leaf,
+                header,
+                key,
+                value,
+                position,
+            });
+        }
     }
 
     fn put_back(&mut self, item: &Item<'_>) {

@@ -105,6 +105,10 @@ impl Replicas {
         self.places.insert(partition, (table as u32, leaf as u32));
     }
 
+    pub(crate) fn unplace(&mut self, partition: PartitionId) {
+        self.places.remove(&partition);
+    }
+
     pub(crate) fn wake(&mut self) {
         self.is_woken = true;
     }
@@ -342,6 +346,11 @@ impl Core {
                     backup,
                 },
             ),
+            Request::Split {
+                partition,
+                view,
+                begun_at,
+            } => return self.tell_ready(partition, view, begun_at),
             Request::CatchUp {
                 partition,
                 learner,

@@ -167,7 +167,7 @@ impl Outcome {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Known {
     op: Op,
     /// The batch in which it was prepared here; 0 if it was read back or copied.
@@ -176,7 +176,7 @@ struct Known {
 }
 
 /// The ids that a partition knows.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Window {
     known: HashMap<RequestId, Known, BuildHasherDefault<IdHasher>>,
     /// In the order in which they came.
@@ -341,18 +341,12 @@ impl Core {
         batch: BatchId,
     ) {
         let now = self.unix;
-        let Ok((table, leaf)) = self.place_of(header.partition) else {
-            return;
-        };
-        let Self {
-            tables,
-            requests_known,
-            ..
-        } = self;
-        let state = tables.get_mut(table).and_then(Option::as_mut);
-        if let Some(partition) = state.and_then(|it| it.partitions.get_mut(leaf)?.as_mut()) {
-            partition.note_request(requests_known, now, (id, header.op, batch), outcome);
-        }
+        let mut known = self.requests_known;
+        // PROTOCOL rule 19: what was asked of a partition that was split was asked of all its parts.
+        self.for_heirs(header.partition, |partition| {
+            partition.note_request(&mut known, now, (id, header.op, batch), outcome);
+        });
+        self.requests_known = known;
     }
 
     /// What is known of a request on a partition of which this brick is the primary.

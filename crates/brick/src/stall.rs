@@ -19,17 +19,19 @@ use brickyard_command::{ErrorReply, table::flag};
 use brickyard_metadata::CatalogVersion;
 use brickyard_routing::Member;
 use brickyard_types::sabotage::{self, Bug};
-use brickyard_types::{Instant, PartitionId, TableId};
+use brickyard_types::{Instant, Slot, TableId};
 use brickyard_wire::Protocol;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// What one connection asks of one partition. Such requests run in the order in which they were sent.
+/// What one connection asks of one slot of a table. Such requests run in the order in which they were sent. (Not of one
+/// partition: the slot is in another one when that is split.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Lane {
     pub(crate) member: Member,
     pub(crate) connection: ConnectionId,
-    pub(crate) partition: PartitionId,
+    pub(crate) table: TableId,
+    pub(crate) slot: Slot,
 }
 
 /// Lanes with something in them, and how much.
@@ -221,11 +223,12 @@ impl Brick {
     /// The lane of a request; `None`: it is about a whole table.
     pub(crate) fn lane(&self, origin: &Origin, table: TableId, work: &Work) -> Option<Lane> {
         let key = work.first_key()?;
-        let table = *self.core.table_by_id.get(&table)?;
+        let index = *self.core.table_by_id.get(&table)?;
         Some(Lane {
             member: origin.member,
             connection: origin.token.connection,
-            partition: self.core.locate(table, key)?.partition,
+            table,
+            slot: self.core.locate(index, key)?.slot,
         })
     }
 

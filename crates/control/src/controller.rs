@@ -27,8 +27,8 @@ mod voters;
 use crate::config::Config;
 use crate::lease_keeper::{LeaseKeeper, RoundToken};
 use crate::message::{
-    DrainAsk, EvictAsk, HeardQuery, HeardReply, LeaseRequest, PromoteAsk, Report, Superseded,
-    ToNode,
+    DrainAsk, EvictAsk, HeardQuery, HeardReply, LeaseRequest, PromoteAsk, Report, SplitAsk,
+    Superseded, ToNode,
 };
 use brickyard_metadata::{Catalog, CatalogVersion, Change, Outcome, Plan};
 use brickyard_routing::{Member, NodeId, Seat};
@@ -271,7 +271,7 @@ impl Controller {
     /// A brick says what it holds.
     pub fn on_report(&mut self, report: Report) {
         if self.catalog.is_current(report.seat) {
-            self.reports.add(report);
+            self.reports.add(&self.catalog, report);
             self.is_dirty = true;
         }
     }
@@ -285,6 +285,12 @@ impl Controller {
     /// A primary asks for a backup to be taken out.
     pub fn on_evict(&mut self, ask: EvictAsk) {
         self.requests.evict(&self.catalog, ask);
+        self.is_dirty = true;
+    }
+
+    /// A primary says that its partition may be split.
+    pub fn on_split_ready(&mut self, ask: SplitAsk) {
+        self.requests.split(&self.catalog, ask);
         self.is_dirty = true;
     }
 
@@ -390,6 +396,10 @@ pub(crate) mod testing;
 #[cfg(test)]
 #[path = "controller/schedule_test.rs"]
 mod schedule_test;
+
+#[cfg(test)]
+#[path = "controller/split_test.rs"]
+mod split_test;
 
 #[cfg(all(test, feature = "sabotage"))]
 #[path = "controller/sabotage_test.rs"]

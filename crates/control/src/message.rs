@@ -2,7 +2,9 @@
 //!
 //! Any of these may be lost, late or doubled: what matters is asked again until the catalog answers it.
 
-use brickyard_metadata::{CatalogVersion, ClusterId, Envelope, Outcome, Registered, Registration};
+use brickyard_metadata::{
+    CatalogVersion, ClusterId, Envelope, Outcome, Registered, Registration, SplitReady,
+};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{BrickId, Durability, Incarnation, Op, PartitionId, TableId, View};
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,8 @@ pub enum ToLeader {
     Change(Envelope),
     /// Take me in, or note that I live anew.
     Join(Join),
+    /// My partition may be split.
+    Split(SplitAsk),
 }
 
 /// From the leader, or from whoever was taken for it, to a node.
@@ -183,6 +187,16 @@ pub struct EvictAsk {
     pub primary: Seat,
     /// The backup.
     pub backup: Seat,
+}
+
+/// A primary says that nothing of a partition that is to be split is pending, nor will be; said again until a newer
+/// view, or the maps with the halves, answer it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitAsk {
+    /// The primary.
+    pub primary: Seat,
+    /// What it answers, and in which view.
+    pub ready: SplitReady,
 }
 
 /// A node is going to stop and wants to be rid of its partitions; asked again every `renew` until it has.

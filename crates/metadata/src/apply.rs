@@ -21,6 +21,12 @@ impl Catalog {
     /// # Errors
     /// [`Refusal`]; its text is meant for whoever asked.
     pub fn apply(&mut self, change: Change) -> Result<Applied, Refusal> {
+        let applied = self.carry_out(change)?;
+        self.end_overtaken_splits();
+        Ok(applied)
+    }
+
+    fn carry_out(&mut self, change: Change) -> Result<Applied, Refusal> {
         match change {
             Change::CreateTable(table) => self.create(table),
             Change::AlterTable { name, alteration } => self.alter(&name, &alteration),
@@ -35,6 +41,8 @@ impl Catalog {
             Change::DrainNode { node, force } => self.drain_node(node, force),
             Change::ReplaceNode { old, new } => self.replace_node(old, new),
             Change::PauseMoves(is_paused) => Ok(self.pause_moves(is_paused)),
+            Change::SplitPartition { table, partition } => self.begin_split(&table, partition),
+            Change::FinishSplits(ready) => Ok(self.finish_splits(&ready)),
         }
     }
 
@@ -121,6 +129,7 @@ impl Catalog {
             return Err(Refusal::DropOfDefault);
         }
         let table = self.tables.remove(name).ok_or_else(|| unknown(name))?;
+        self.forget_formers(table.id);
         self.version = self.version.next();
         Ok(self.applied(table.id))
     }
@@ -192,7 +201,7 @@ impl Catalog {
     }
 }
 
-fn unknown(name: &str) -> Refusal {
+pub(crate) fn unknown(name: &str) -> Refusal {
     // A name that could not be a table's is shown with care.
     name::check(name)
         .err()

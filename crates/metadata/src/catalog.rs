@@ -12,6 +12,7 @@ use crate::{
     node::{Node, NodeKey, Registration},
     orders::Orders,
     refusal::Refusal,
+    split::{Former, Split},
 };
 use brickyard_routing::{Candidate, Group, Hasher, NodeId, Seat, TableMap};
 use brickyard_types::{PartitionId, TableAttributes, TableId, UnixMillis};
@@ -108,6 +109,10 @@ pub struct Catalog {
     pub(crate) orders: BTreeMap<NodeId, Orders>,
     /// No partition is moved for the sake of evenness.
     pub(crate) is_paused: bool,
+    /// Splits that are under way, by partition.
+    pub(crate) splits: BTreeMap<PartitionId, Split>,
+    /// Partitions that were split.
+    pub(crate) formers: Arc<BTreeMap<PartitionId, Former>>,
 }
 
 impl Catalog {
@@ -130,6 +135,8 @@ impl Catalog {
             tables: BTreeMap::new(),
             orders: BTreeMap::new(),
             is_paused: false,
+            splits: BTreeMap::new(),
+            formers: Arc::default(),
         };
         catalog.register(genesis.node)?;
         catalog.apply(Change::CreateTable(NewTable {

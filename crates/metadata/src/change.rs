@@ -7,6 +7,7 @@ use crate::{
     catalog::CatalogVersion,
     node::{Registration, Roles},
     proposal::{NewLearners, Proposal, Settled, Stale},
+    split::SplitReady,
 };
 use brickyard_routing::{Hasher, NodeId};
 use brickyard_types::{
@@ -72,6 +73,15 @@ pub enum Change {
     },
     /// Begin no more moves of partitions, or begin them again; copies that are missing are made all the same.
     PauseMoves(bool),
+    /// Make two partitions of one.
+    SplitPartition {
+        /// The table's name.
+        table: String,
+        /// Which partition.
+        partition: PartitionId,
+    },
+    /// Splits whose primaries are ready: the halves take the place of the whole.
+    FinishSplits(Vec<SplitReady>),
 }
 
 /// What an operator wants to be recovered by force.

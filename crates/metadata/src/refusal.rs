@@ -259,6 +259,32 @@ pub enum Refusal {
         /// How many replicas the table has.
         replicas: u8,
     },
+    /// A partition that the table does not have.
+    #[error(
+        "table '{name}' has no partition {partition}; it may have been split; TABLE EXPORT and TABLE DIGEST show those that a brick has"
+    )]
+    UnknownPartition {
+        /// The table.
+        name: String,
+        /// The partition's number.
+        partition: u32,
+    },
+    /// A partition that is one slot.
+    #[error(
+        "partition {partition} is a single slot and cannot be split further: the keys of a slot stay together"
+    )]
+    SplitTooDeep {
+        /// The partition's number.
+        partition: u32,
+    },
+    /// A partition whose members change, or that is being copied.
+    #[error(
+        "partition {partition} is being moved or copied, or changes its view; try again when that is done"
+    )]
+    PartitionChanging {
+        /// The partition's number.
+        partition: u32,
+    },
     /// The maps cannot be made.
     #[error(transparent)]
     Map(#[from] MapError),

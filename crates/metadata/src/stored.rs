@@ -5,10 +5,11 @@
 //! Layout, little-endian:
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
-//!  8  u32     version    of the format; 2, or 1 as it was before
+//!  8  u32     version    of the format; 3, or 1 or 2 as it was before
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
-//! 20  body               `postcard` of the fields of `Body`, in their order; from format 2 on, of `More`
+//! 20  body               `postcard` of the fields of `Body`, in their order; from format 2 on, of `More`; from
+//!                         format 3 on, of `Partings`
 //! ```
 //!
 //! Invariants:
@@ -16,7 +17,7 @@
 //! - What is read is checked as if nobody had ever written it: a catalog that its own rules could
 //!   not have made is refused, whatever its checksum says.
 //!
-//! The files of `testdata` are read by every later version. Whoever changes a field of `Body` or `More`, or of
+//! The files of `testdata` are read by every later version. Whoever changes a field of `Body`, `More` or `Partings`, or of
 //! anything in them, raises [`FORMAT_VERSION`] and keeps reading the older ones.
 
 use crate::{
@@ -27,9 +28,10 @@ use crate::{
     orders::Orders,
     refusal::Refusal,
     register::{check_registration, seats},
+    split::{Former, Split},
 };
 use brickyard_routing::{NodeId, Seat};
-use brickyard_types::Incarnation;
+use brickyard_types::{Incarnation, PartitionId};
 use serde::{Deserialize, Serialize};
 use std::{
     borrow::Cow,
@@ -43,10 +45,13 @@ const MAGIC: [u8; 8] = *b"BRKCATLG";
 const HEADER_BYTES: usize = 20;
 
 /// The format that [`Catalog::encode`] writes.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// The format without [`More`].
 const FORMAT_WITHOUT_MORE: u32 = 1;
+
+/// The last format without [`Partings`].
+const FORMAT_WITHOUT_PARTINGS: u32 = 2;
 
 /// Why bytes are not a catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -115,6 +120,13 @@ struct More<'a> {
     is_paused: bool,
 }
 
+/// What came with format 3: partitions that are being split, and those that were.
+#[derive(Default, Serialize, Deserialize)]
+struct Partings {
+    splits: Vec<(PartitionId, Split)>,
+    formers: Vec<(PartitionId, Former)>,
+}
+
 impl Catalog {
     /// The catalog as bytes; equal catalogs give equal bytes.
     ///
@@ -144,7 +156,11 @@ impl Catalog {
                 .collect(),
             is_paused: self.is_paused,
         };
-        let body = postcard::to_allocvec(&(body, more))
+        let partings = Partings {
+            splits: self.splits().map(|(of, split)| (of, *split)).collect(),
+            formers: self.formers.iter().map(|(of, it)| (*of, *it)).collect(),
+        };
+        let body = postcard::to_allocvec(&(body, more, partings))
             .expect("a catalog has nothing that cannot be written");
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
@@ -195,17 +211,21 @@ impl Catalog {
             FORMAT_WITHOUT_MORE => (More::default(), rest),
             _ => postcard::take_from_bytes::<More<'_>>(rest).map_err(unreadable)?,
         };
+        let (partings, rest) = match found {
+            ..=FORMAT_WITHOUT_PARTINGS => (Partings::default(), rest),
+            _ => postcard::take_from_bytes::<Partings>(rest).map_err(unreadable)?,
+        };
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());
             return Err(contradiction(what));
         }
-        body.check(more)
+        body.check(more, partings)
     }
 }
 
 impl Body<'_> {
     /// The catalog, if its own rules could have made it.
-    fn check(self, more: More<'_>) -> Result<Catalog, StoredError> {
+    fn check(self, more: More<'_>, partings: Partings) -> Result<Catalog, StoredError> {
         let nodes = check_nodes(self.nodes, self.next_node, self.next_incarnation)?;
         let mut outcomes = BTreeMap::new();
         for (node, last) in self.outcomes {
@@ -238,6 +258,8 @@ impl Body<'_> {
                 "there is no table '{DEFAULT_TABLE}'"
             )));
         }
+        let splits = check.check_splits(partings.splits, &tables)?;
+        let formers = check.check_formers(partings.formers, &tables)?;
         Ok(Catalog {
             version: self.version,
             cluster: self.cluster,
@@ -250,6 +272,8 @@ impl Body<'_> {
             outcomes,
             tables,
             is_paused: more.is_paused,
+            splits,
+            formers: Arc::new(formers),
         })
     }
 }
@@ -335,6 +359,50 @@ impl TableCheck {
             return Err("is on a brick that is not in the cluster");
         }
         Ok(())
+    }
+
+    /// Splits under way, if they are of these tables and lead to ids of their own.
+    fn check_splits(
+        &mut self,
+        stored: Vec<(PartitionId, Split)>,
+        tables: &BTreeMap<String, Arc<Table>>,
+    ) -> Result<BTreeMap<PartitionId, Split>, StoredError> {
+        let mut splits = BTreeMap::new();
+        for (partition, split) in stored {
+            let mut tables = tables.values();
+            let table = tables.find(|table| table.id == split.table);
+            let is_held = table.is_some_and(|it| it.map.group(partition).is_some());
+            let has_own_ids = split.halves.iter().all(|half| self.is_own(*half));
+            if !is_held || !has_own_ids || splits.insert(partition, split).is_some() {
+                let what = format!("partition {partition} is split into what cannot be");
+                return Err(contradiction(what));
+            }
+        }
+        Ok(splits)
+    }
+
+    /// Former partitions, if they are of these tables and have ids of their own.
+    fn check_formers(
+        &mut self,
+        stored: Vec<(PartitionId, Former)>,
+        tables: &BTreeMap<String, Arc<Table>>,
+    ) -> Result<BTreeMap<PartitionId, Former>, StoredError> {
+        let mut formers = BTreeMap::new();
+        for (partition, former) in stored {
+            let is_there = tables.values().any(|table| table.id == former.table);
+            if !is_there || !former.is_sound() || !self.is_own(partition) {
+                let what = format!("former partition {partition} cannot have been one");
+                return Err(contradiction(what));
+            }
+            formers.insert(partition, former);
+        }
+        Ok(formers)
+    }
+
+    /// Whether the id was given out, and to nobody that was looked at so far.
+    fn is_own(&mut self, partition: PartitionId) -> bool {
+        let (given, met) = &mut self.partition_ids;
+        given.contains(&partition.0) && met.insert(partition.0)
     }
 }
 

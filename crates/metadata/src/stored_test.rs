@@ -4,13 +4,42 @@ use crate::{
     envelope::Envelope,
     fixture::{again, genesis, registration},
     proposal::Proposal,
+    split::SplitReady,
 };
 use brickyard_routing::Hasher;
 use brickyard_types::{Durability, Eviction, Medium, TableAttributes, UnixMillis};
 use proptest::prelude::*;
 
-/// A catalog with something in every field; what `testdata/v2/catalog` holds.
+/// A catalog with something in every field; what `testdata/v3/catalog` holds.
 fn sample() -> Catalog {
+    let mut catalog = second_sample();
+    let partition = |catalog: &Catalog, at| {
+        let mut partitions = catalog.table("1").unwrap().partitions();
+        partitions.nth(at).unwrap().0
+    };
+    for at in [3, 9] {
+        catalog
+            .apply(Change::SplitPartition {
+                table: "1".to_owned(),
+                partition: partition(&catalog, at),
+            })
+            .unwrap();
+    }
+    let third = partition(&catalog, 3);
+    let split = *catalog.split_of(third).unwrap();
+    let ready = SplitReady {
+        table: split.table,
+        partition: third,
+        view: split.view,
+        begun_at: split.begun_at,
+    };
+    let applied = catalog.apply(Change::FinishSplits(vec![ready])).unwrap();
+    assert_eq!(applied.stale, []);
+    catalog
+}
+
+/// What `testdata/v2/catalog` holds.
+fn second_sample() -> Catalog {
     let mut catalog = first_sample();
     let successor = registration(2, 2);
     let weightless = registration(3, 1);
@@ -122,19 +151,33 @@ fn changed(change: impl FnOnce(&mut Body<'_>)) -> Vec<u8> {
 
 fn changed_with_more(change: impl FnOnce(&mut Body<'_>, &mut More<'_>)) -> Vec<u8> {
     let bytes = sample().encode();
-    let both: (Body<'_>, More<'_>) = postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
-    let (mut body, mut more) = both;
+    let all: (Body<'_>, More<'_>, Partings) = postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
+    let (mut body, mut more, partings) = all;
     change(&mut body, &mut more);
-    around(&postcard::to_allocvec(&(body, more)).unwrap())
+    around(&postcard::to_allocvec(&(body, more, partings)).unwrap())
 }
 
-/// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v3`, and keep
+fn changed_partings(change: impl FnOnce(&mut Partings)) -> Vec<u8> {
+    let bytes = sample().encode();
+    let all: (Body<'_>, More<'_>, Partings) = postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
+    let (body, more, mut partings) = all;
+    change(&mut partings);
+    around(&postcard::to_allocvec(&(body, more, partings)).unwrap())
+}
+
+/// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v4`, and keep
 /// reading what is here.
 #[test]
-fn v2_catalog_is_read_and_written_as_ever() {
-    let stored = include_bytes!("../testdata/v2/catalog");
+fn v3_catalog_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v3/catalog");
     assert_eq!(Catalog::decode(stored).unwrap(), sample());
     assert_eq!(sample().encode(), stored);
+}
+
+#[test]
+fn v2_catalog_is_read_as_ever() {
+    let stored = include_bytes!("../testdata/v2/catalog");
+    assert_eq!(Catalog::decode(stored).unwrap(), second_sample());
 }
 
 #[test]
@@ -158,13 +201,13 @@ fn catalog_of_many_tables_is_small() {
 #[test]
 fn newer_format_is_refused_by_its_number() {
     let mut bytes = sample().encode();
-    bytes[8] = 3;
+    bytes[8] = 4;
     let error = Catalog::decode(&bytes).unwrap_err();
-    assert_eq!(error, StoredError::Newer { found: 3 });
+    assert_eq!(error, StoredError::Newer { found: 4 });
     assert!(
         error
             .to_string()
-            .starts_with("the catalog is in format 3, and this version knows")
+            .starts_with("the catalog is in format 4, and this version knows")
     );
 }
 
@@ -201,7 +244,7 @@ fn every_flipped_bit_is_found() {
 #[test]
 fn catalogs_that_no_rule_makes_are_refused() {
     let table = |name: &str| Cow::Owned(sample().table(name).unwrap().clone());
-    let cases: [(Vec<u8>, &str); 15] = [
+    let cases: [(Vec<u8>, &str); 18] = [
         (
             changed(|body| {
                 body.nodes.clear();
@@ -268,6 +311,18 @@ fn catalogs_that_no_rule_makes_are_refused() {
         (
             changed_with_more(|_, more| more.orders[1].1.to_mut().replaces = Some(NodeId(9))),
             "orders for node 2, which",
+        ),
+        (
+            changed_partings(|it| it.splits[0].1.halves = [PartitionId(1), PartitionId(2)]),
+            "is split into what cannot be",
+        ),
+        (
+            changed_partings(|it| it.splits[0].0 = PartitionId(u32::MAX)),
+            "is split into what cannot be",
+        ),
+        (
+            changed_partings(|it| it.formers[0].1.table = brickyard_types::TableId(77)),
+            "cannot have been one",
         ),
     ];
     for (bytes, text) in cases {

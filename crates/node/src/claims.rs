@@ -2,8 +2,8 @@
 
 use crate::member::table_of;
 use brickyard_brick::Claim;
-use brickyard_control::message::{self, EvictAsk, PromoteAsk, Report, ToLeader};
-use brickyard_metadata::Catalog;
+use brickyard_control::message::{self, EvictAsk, PromoteAsk, Report, SplitAsk, ToLeader};
+use brickyard_metadata::{Catalog, CatalogVersion, SplitReady};
 use brickyard_routing::Seat;
 use brickyard_types::{PartitionId, View};
 
@@ -52,6 +52,29 @@ pub(crate) fn evict(
     ask.into_iter().collect()
 }
 
+/// The partition may be split.
+pub(crate) fn split(
+    catalog: &Catalog,
+    primary: Seat,
+    partition: PartitionId,
+    view: View,
+    begun_at: u64,
+) -> Vec<ToLeader> {
+    let table = table_of(catalog, partition).map(|table| table.id);
+    let ask = table.map(|table| {
+        ToLeader::Split(SplitAsk {
+            primary,
+            ready: SplitReady {
+                table,
+                partition,
+                view,
+                begun_at: CatalogVersion(begun_at),
+            },
+        })
+    });
+    ask.into_iter().collect()
+}
+
 /// What the brick's log holds. A partition whose table is gone is left out: nobody will ask for it.
 pub(crate) fn reports(
     catalog: &Catalog,
@@ -60,7 +83,9 @@ pub(crate) fn reports(
     is_tail_sure: bool,
 ) -> Vec<ToLeader> {
     let claims = held.into_iter().filter_map(|(partition, claim)| {
-        let table = table_of(catalog, partition)?;
+        // A brick that has not heard yet that a partition was split says so by what it holds of it.
+        let whole = || catalog.table_by_id(catalog.former(partition)?.table);
+        let table = table_of(catalog, partition).or_else(whole)?;
         Some(message::Claim {
             partition,
             lineage: claim.lineage,

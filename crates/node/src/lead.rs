@@ -90,6 +90,9 @@ impl Lead {
             ToLeader::Evict(ask) if Some(ask.primary.member.node) == from => {
                 controller.on_evict(ask);
             }
+            ToLeader::Split(ask) if Some(ask.primary.member.node) == from => {
+                controller.on_split_ready(ask);
+            }
             ToLeader::Drain(ask) if Some(ask.node) == from => controller.on_drain(now, ask),
             ToLeader::Change(mut envelope) if Some(envelope.from) == from => {
                 match controller.admit(now, envelope.change) {

@@ -411,6 +411,11 @@ impl Member {
                 view,
                 backup,
             } => claims::evict(&catalog, own, partition, view, backup),
+            ControlRequest::Split {
+                partition,
+                view,
+                begun_at,
+            } => claims::split(&catalog, own, partition, view, begun_at),
             ControlRequest::Claims(held) => {
                 claims::reports(&catalog, own, held, common.is_tail_sure)
             }

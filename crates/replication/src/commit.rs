@@ -27,6 +27,9 @@ impl<P> Replicator<P> {
         if !self.work.promotions.is_empty() {
             self.promote();
         }
+        if !self.work.partings.is_empty() {
+            self.ask_splits();
+        }
     }
 
     fn commit_as_primary<H: Host<Payload = P>>(&mut self, host: &mut H, slot: u32) {

@@ -160,6 +160,16 @@ pub enum Request {
         /// The member.
         backup: Seat,
     },
+    /// The partition is to be split, and nothing of it is pending nor will be in this view: tell the control plane.
+    /// Repeated until the map answers.
+    Split {
+        /// The partition.
+        partition: PartitionId,
+        /// The view in which it came to rest.
+        view: View,
+        /// Which split.
+        begun_at: u64,
+    },
     /// Send older records to a learner: walk what is committed here, tombstones included, and hand it to
     /// [`catch_up_records`](crate::Replicator::catch_up_records), then
     /// [`catch_up_done`](crate::Replicator::catch_up_done).

@@ -45,6 +45,7 @@ mod refuse;
 mod replicator;
 mod restored;
 mod slots;
+mod split;
 mod streams;
 mod teach;
 mod tick;

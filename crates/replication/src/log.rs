@@ -101,6 +101,28 @@ impl<P> Log<P> {
         gone
     }
 
+    /// The log of a half of the partition: the same, to the last committed op.
+    pub(crate) fn fork(&self) -> Self {
+        let mut history = self.history.clone();
+        history.cut(self.committed);
+        Self {
+            pending: VecDeque::new(),
+            committed: self.committed,
+            last: (
+                self.view_at(self.committed).unwrap_or_default(),
+                self.committed,
+            ),
+            history,
+            lineage: self.lineage,
+            horizon: self.horizon,
+            partial: self.partial.clone(),
+            mark: self.mark,
+            settled_mark: self.settled_mark,
+            cut_mark: self.cut_mark,
+            owes_cut: self.owes_cut,
+        }
+    }
+
     /// What this brick may claim to hold.
     pub(crate) fn claim(&self) -> Claim {
         match &self.partial {

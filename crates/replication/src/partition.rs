@@ -2,6 +2,7 @@
 
 use crate::log::Log;
 use crate::member::{Member, Phase};
+use crate::split::Parting;
 use crate::{LinkId, Role, Status};
 use brickyard_routing::Seat;
 use brickyard_types::sabotage::{self, Bug};
@@ -38,6 +39,8 @@ pub(crate) struct Place {
     pub(crate) accepted: View,
     /// A change is under way that names another primary: what is prepared now would be cut.
     pub(crate) is_handing_over: bool,
+    /// It is to be split: its primary comes to rest.
+    pub(crate) parting: Option<Parting>,
 }
 
 /// What only a primary has.
@@ -54,6 +57,8 @@ pub(crate) struct Lead {
     pub(crate) is_ready: bool,
     pub(crate) is_announced: bool,
     pub(crate) is_busy: bool,
+    /// When the control plane was last told that the partition may be split.
+    pub(crate) split_asked: Option<Instant>,
 }
 
 /// What only a backup or a learner has.
@@ -115,6 +120,7 @@ impl<P> Partition<P> {
             Role::Primary => {
                 let is_writable = place.accepted <= place.view
                     && !place.is_handing_over
+                    && place.parting.is_none_or(|it| it.view != place.view)
                     && place.in_sync >= place.min_in_sync
                     && self.lead.retrying.is_none();
                 (Role::Primary, true, is_writable)

@@ -190,6 +190,20 @@ impl<P> Rebuild<P> {
         self.sure = (self.run > self.base.op.next()).then_some((self.base.view, self.base.op));
     }
 
+    /// The partition was split here: everything up to `upto` has committed, and what is left of the tail counts for
+    /// nothing.
+    pub fn end_at(&mut self, upto: Op, apply: &mut dyn FnMut(Entry<P>)) {
+        self.commit(upto, apply);
+        self.tail.clear();
+        if self.committed < self.last.1 {
+            self.history.cut(self.committed);
+            self.last = (
+                self.history.view_at(self.committed).unwrap_or_default(),
+                self.committed,
+            );
+        }
+    }
+
     /// The records that are not known to be committed, for a host that has not read them whole.
     pub fn tail_mut(&mut self) -> impl Iterator<Item = &mut Entry<P>> {
         self.tail.iter_mut()

@@ -82,6 +82,8 @@ pub(crate) struct Work {
     pub(crate) promotions: Vec<(u32, Seat)>,
     /// Primaries with entries that the own log refused.
     pub(crate) retrying: Vec<u32>,
+    /// Partitions that are to be split.
+    pub(crate) partings: Vec<u32>,
     /// Links with something in this turn.
     pub(crate) touched: Vec<LinkId>,
 }

@@ -7,6 +7,7 @@ mod restart_test;
 #[cfg(feature = "sabotage")]
 mod sabotage_test;
 mod schedule_test;
+mod split_test;
 mod stream_test;
 mod view_test;
 mod world;

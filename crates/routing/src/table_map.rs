@@ -249,7 +249,7 @@ impl TableMap {
         Ok(())
     }
 
-    /// Splits `partition` into two new partitions, which the same bricks hold.
+    /// Splits `partition` into two new partitions, which the same bricks hold in the view after its last.
     ///
     /// # Errors
     /// [`MapError`]; then nothing has changed.
@@ -260,8 +260,8 @@ impl TableMap {
     ) -> Result<(), MapError> {
         let (partitions, index) = self.partitions.with_split(partition, halves)?;
         let mut group = self.groups[index].clone();
-        // A new partition's log begins anew, and so do its views.
-        group.view = View(1);
+        // The halves go on with the log that the whole had, in a view of their own (PROTOCOL rule 31).
+        group.view = View(group.view.0 + 1);
         self.groups[index] = group.clone();
         self.groups.insert(index + 1, group);
         self.partitions = partitions;

@@ -433,7 +433,7 @@ fn value_is_read_back_and_a_wrong_one_is_not() {
                 segment: SegmentId(1),
                 offset: 64,
             },
-            partition: PartitionId(1),
+            partition: Some(PartitionId(1)),
             op: Op(op),
             key: b"key".to_vec(),
             value_len: 42,

@@ -132,7 +132,7 @@ fn reads(disk: OsDisk, positions: &[Position]) -> Result<(), Box<dyn std::error:
             position: positions[number as usize],
             key: &key(number),
             value_len: VALUE_BYTES,
-            partition: partition(number),
+            partition: Some(partition(number)),
             op: Op(number + 1),
             view: None,
         };

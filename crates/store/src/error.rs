@@ -214,8 +214,8 @@ pub enum ReadError {
     Mismatch {
         /// Where.
         position: Position,
-        /// Partition, view (if it was asked for) and op that were expected.
-        expected: (PartitionId, Option<View>, Op),
+        /// Partition and view (as far as they were asked for) and op that were expected.
+        expected: (Option<PartitionId>, Option<View>, Op),
         /// Partition, view and op that are there; if equal, the key is not in the record.
         found: (PartitionId, View, Op),
     },
@@ -240,10 +240,10 @@ impl fmt::Display for ReadError {
                     "{position} holds partition {} view {} op {}",
                     found.0, found.1, found.2
                 )?;
-                write!(
-                    f,
-                    ", expected the key's record of partition {partition} op {op}"
-                )?;
+                write!(f, ", expected the key's record of op {op}")?;
+                if let Some(partition) = partition {
+                    write!(f, " of partition {partition}")?;
+                }
                 match view {
                     Some(view) => write!(f, " view {view}"),
                     None => Ok(()),

@@ -34,8 +34,8 @@ pub struct ReadRequest<'a> {
     pub key: &'a [u8],
     /// Length of the value as far as is known: the first read is this long. 0 is correct but slower.
     pub value_len: usize,
-    /// The partition whose record this must be.
-    pub partition: PartitionId,
+    /// The partition whose record this must be; `None`: one of the key's table, which was split since it was written.
+    pub partition: Option<PartitionId>,
     /// The op it must be.
     pub op: Op,
     /// The view it must be of, if the caller knows.
@@ -163,7 +163,7 @@ impl<D: Disk> Reader<D> {
             expected: (request.partition, request.view, request.op),
             found: (header.partition, header.view, header.op),
         };
-        let is_expected = header.partition == request.partition
+        let is_expected = request.partition.is_none_or(|it| it == header.partition)
             && header.op == request.op
             && request.view.is_none_or(|view| view == header.view);
         if !is_expected && !sabotage::is(Bug::ReadUnchecked) {

@@ -8,7 +8,7 @@ fn request(position: Position, key: &[u8], op: u64) -> ReadRequest<'_> {
         position,
         key,
         value_len: 0,
-        partition: PartitionId(1),
+        partition: Some(PartitionId(1)),
         op: Op(op),
         view: None,
     }
@@ -83,7 +83,7 @@ fn read_29_another_record_at_the_position_is_no_answer() {
             ..right
         },
         ReadRequest {
-            partition: PartitionId(2),
+            partition: Some(PartitionId(2)),
             ..right
         },
         ReadRequest {
@@ -95,6 +95,14 @@ fn read_29_another_record_at_the_position_is_no_answer() {
         let error = log.ends.reader.read(&request, &mut buffer).unwrap_err();
         assert!(matches!(error, ReadError::Mismatch { .. }), "{error}");
     }
+    let of_any_partition = ReadRequest {
+        partition: None,
+        ..right
+    };
+    log.ends
+        .reader
+        .read(&of_any_partition, &mut buffer)
+        .unwrap();
     let right = ReadRequest {
         view: Some(View(1)),
         ..right

@@ -35,7 +35,7 @@ pub struct SnapshotId(u64);
 pub enum Spoilt {
     /// More was written meanwhile than may be preserved.
     Overrun,
-    /// The partition was cleared, dropped or moved away.
+    /// The partition was cleared, split, dropped or moved away.
     Cleared,
     /// There is no such snapshot.
     Unknown,

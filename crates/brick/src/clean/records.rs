@@ -8,7 +8,7 @@ use crate::requests::header_of;
 use brickyard_table::KeyHash;
 use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
 use brickyard_types::sabotage::{self, Bug};
-use brickyard_types::{Op, Position, SegmentId};
+use brickyard_types::{Op, PartitionId, Position, SegmentId};
 
 impl Core {
     /// Appends what is live of a record again.
@@ -21,13 +21,15 @@ impl Core {
         let segment = position.segment;
         let header = record.header;
         sorted.has_drop |= header.kind == Kind::Drop;
-        if self.is_replicated(header.partition) {
-            sorted.claims.insert(header.partition);
-        }
+        let heirs = self.heirs(header.partition);
+        let replicated = heirs.iter().filter(|it| self.is_replicated(**it));
+        sorted.claims.extend(replicated);
         let Some(&table) = self.table_by_id.get(&header.table) else {
             return;
         };
-        self.move_id(table, record, sorted);
+        for heir in &heirs {
+            self.move_id(table, *heir, record, sorted);
+        }
         match header.kind {
             Kind::Put => {
                 self.move_put(table, position, &header, record.key, record.value, sorted);
@@ -49,36 +51,54 @@ impl Core {
                     }
                 }
             }
-            Kind::Delete | Kind::Clear => {
-                self.move_tombstone(table, segment, &header, record.key, sorted);
+            Kind::Delete => self.move_tombstone(table, segment, &header, record.key, sorted),
+            Kind::Clear => {
+                for partition in heirs {
+                    let header = Header {
+                        partition,
+                        ..header
+                    };
+                    self.move_tombstone(table, segment, &header, record.key, sorted);
+                }
             }
             // `keep_claims` has seen to what these say.
             Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop => {}
             Kind::Horizon => {
-                let Some(partition) = self
-                    .table_mut(table)
-                    .and_then(|it| it.partition_mut(header.partition))
-                else {
-                    return;
-                };
-                if header.op == partition.horizon {
-                    let header = Header {
-                        flags: flag::MOVED,
-                        ..header
-                    };
-                    self.log.append_bare(&header, b"", &[]);
+                for heir in heirs {
+                    self.move_horizon(table, heir, &header);
                 }
             }
         }
     }
 
+    fn move_horizon(&mut self, table: usize, id: PartitionId, header: &Header) {
+        let state = self.table_mut(table);
+        let Some(partition) = state.and_then(|it| it.partition_mut(id)) else {
+            return;
+        };
+        if header.op == partition.horizon {
+            let header = Header {
+                flags: flag::MOVED,
+                partition: id,
+                ..*header
+            };
+            self.log.append_bare(&header, b"", &[]);
+        }
+    }
+
     /// Appends the id of a request that the partition remembers again, whatever becomes of its record
     /// (PROTOCOL rule 19).
-    fn move_id(&mut self, table: usize, record: &Record<'_>, sorted: &mut Sorted) {
+    fn move_id(
+        &mut self,
+        table: usize,
+        id_of: PartitionId,
+        record: &Record<'_>,
+        sorted: &mut Sorted,
+    ) {
         let Some(id) = record.header.request else {
             return;
         };
-        let (id_of, op) = (record.header.partition, record.header.op);
+        let op = record.header.op;
         let state = self.tables.get_mut(table).and_then(Option::as_mut);
         let Some((of_table, partition)) =
             state.and_then(|it| Some((it.id, it.partition_mut(id_of)?)))
@@ -172,6 +192,8 @@ impl Core {
             } else {
                 header.flags | flag::MOVED
             },
+            // One of a partition that was split is from now on its part's.
+            partition: partition.id,
             request: None,
             origin: None,
             committed: None,
@@ -199,11 +221,19 @@ impl Core {
         let is_needed = self.segments.has_older(origin, segment)
             && !is_superseded
             && !sabotage::is(Bug::TombstonesDroppedEarly);
+        let owner = match header.kind {
+            Kind::Clear => Some(header.partition),
+            _ => self.heir(header.table, header.partition, key),
+        };
         let Some(state) = self.table_mut(table) else {
             return;
         };
-        let Some(partition) = state.partition_mut(header.partition) else {
+        let Some(partition) = owner.and_then(|owner| state.partition_mut(owner)) else {
             return;
+        };
+        let header = &Header {
+            partition: partition.id,
+            ..*header
         };
         if partition.is_replicated && header.kind == Kind::Clear && header.op > partition.cleared {
             // It was cut. Moved, it would count as committed.

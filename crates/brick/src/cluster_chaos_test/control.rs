@@ -3,14 +3,15 @@
 use crate::effect::ControlRequest;
 use crate::random::Random;
 use brickyard_metadata::{
-    Addresses, Catalog, Change, ClusterId, Genesis, Ground, Machine, NewLearners, NewTable,
-    NodeKey, Proposal, Registration, Roles, Settled,
+    Addresses, Catalog, CatalogVersion, Change, ClusterId, Genesis, Ground, Machine, NewLearners,
+    NewTable, NodeKey, Proposal, Registration, Roles, Settled, SplitReady,
 };
 use brickyard_replication::Claim;
 use brickyard_routing::{Group, Member, NodeId, Seat};
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{
     BrickId, Durability, Incarnation, Instant, PartitionId, TableAttributes, TableId, UnixMillis,
+    View,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub(super) struct Control {
     pub(super) voided: Vec<PartitionId>,
     /// All that were ever voided.
     pub(super) doubtful: BTreeSet<PartitionId>,
+    /// Nodes that are to say what they hold.
+    pub(super) asked: BTreeSet<usize>,
     /// Views that took effect just now.
     pub(super) settled: Vec<PartitionId>,
 }
@@ -100,6 +103,7 @@ impl Control {
             emptied: Vec::new(),
             voided: Vec::new(),
             doubtful: BTreeSet::new(),
+            asked: BTreeSet::new(),
             settled: Vec::new(),
         };
         for at in 0..nodes {
@@ -258,6 +262,14 @@ impl Control {
                     view,
                     backup,
                 } => (partition, view, backup, false),
+                ControlRequest::Split {
+                    partition,
+                    view,
+                    begun_at,
+                } => {
+                    notes.extend(self.finish_split(seat, partition, view, begun_at));
+                    continue;
+                }
                 _ => continue,
             };
             let groups = self.groups();
@@ -289,6 +301,76 @@ impl Control {
     fn propose(&mut self, proposal: Proposal) -> bool {
         let applied = self.catalog.apply(Change::Propose(vec![proposal]));
         applied.is_ok_and(|applied| applied.stale.is_empty())
+    }
+
+    /// Begins to split a partition, for no reason.
+    pub(super) fn begin_split(&mut self, dice: usize) -> Option<String> {
+        let tables: Vec<String> = self.catalog.tables().map(|it| it.name.clone()).collect();
+        let (table, partition, _) = self.groups().swap_remove(dice % self.groups().len());
+        let name = tables.into_iter().find(|name| {
+            let named = self.catalog.table(name);
+            named.is_some_and(|it| it.id == table)
+        })?;
+        let change = Change::SplitPartition {
+            table: name,
+            partition,
+        };
+        let is_done = self.catalog.apply(change).is_ok();
+        is_done.then(|| format!("partition {partition} is to be split"))
+    }
+
+    fn finish_split(
+        &mut self,
+        primary: Seat,
+        partition: PartitionId,
+        view: View,
+        begun_at: u64,
+    ) -> Option<String> {
+        let split = *self.catalog.split_of(partition)?;
+        let group = self.groups().into_iter().find(|it| it.1 == partition)?.2;
+        if group.primary != primary {
+            return None;
+        }
+        let ready = SplitReady {
+            table: split.table,
+            partition,
+            view,
+            begun_at: CatalogVersion(begun_at),
+        };
+        let applied = self.catalog.apply(Change::FinishSplits(vec![ready]));
+        if !applied.is_ok_and(|applied| applied.stale.is_empty()) {
+            return None;
+        }
+        for known in &mut self.known {
+            if known.unsure.remove(&partition) {
+                known.unsure.extend(split.halves);
+            }
+        }
+        if self.doubtful.remove(&partition) {
+            self.doubtful.extend(split.halves);
+        }
+        Some(format!(
+            "partition {partition} is split into {:?}",
+            split.halves
+        ))
+    }
+
+    /// The partition, and those that it was part of.
+    pub(super) fn wholes(&self, partition: PartitionId) -> Vec<PartitionId> {
+        let mut wholes = vec![partition];
+        let tables = self.catalog.tables();
+        for table in tables {
+            let map = table.map.partitions();
+            let Some(at) = map.index_of(partition) else {
+                continue;
+            };
+            let first = map.leaves()[at].prefix.first();
+            let formers = self.catalog.formers();
+            let of_table = formers.filter(|(_, former)| former.table == table.id);
+            let around = of_table.filter(|(_, former)| former.prefix().contains(first));
+            wholes.extend(around.map(|(former, _)| former));
+        }
+        wholes
     }
 
     /// Hands a partition over to another in-sync member.
@@ -431,6 +513,14 @@ impl Control {
     ) -> Option<String> {
         let members: Vec<Seat> = group.in_sync().collect();
         let durability = self.attributes(table).durability;
+        // Who has not heard yet that the partition was split says nothing of its parts.
+        let is_silent = |seat: &Seat| {
+            let claims = self.known(*seat).claims.as_ref();
+            claims.is_none_or(|claims| !claims.contains_key(&partition))
+        };
+        let silent = members.iter().filter(|seat| is_silent(seat));
+        let silent: Vec<usize> = silent.map(|it| it.member.node.0 as usize).collect();
+        self.asked.extend(silent);
         let anew = |seat: &Seat| self.known(*seat).seat;
         if durability == Durability::Memory {
             let seat = anew(members.first()?);

@@ -303,7 +303,11 @@ impl Disk {
         let at = read.position.offset - HEADER_BYTES;
         let bytes = segment.bytes.get(at as usize..);
         let record = record::decode(bytes.unwrap_or_default()).map_err(|it| it.to_string())?;
-        if record.header.op != read.op || record.header.partition != read.partition {
+        if record.header.op != read.op
+            || read
+                .partition
+                .is_some_and(|it| it != record.header.partition)
+        {
             return Err("another record is there".to_owned());
         }
         if record.header.kind != Kind::Batch {

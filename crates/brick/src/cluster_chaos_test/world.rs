@@ -327,6 +327,9 @@ impl World {
             node.grants.clear();
             return;
         }
+        if self.control.asked.remove(&at) {
+            brick.handle(Event::WantClaims(1));
+        }
         let are_late = node.grants_late > 0;
         node.grants_late = node.grants_late.saturating_sub(1);
         if (calm || dice % 3 > 0) && !are_late {

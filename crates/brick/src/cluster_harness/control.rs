@@ -4,8 +4,8 @@ use super::Cluster;
 use crate::Brick;
 use crate::effect::{ControlRequest, Event};
 use brickyard_metadata::{
-    Addresses, Change, Ground, Machine, NewLearners, NodeKey, Proposal, Registration, Roles,
-    Settled,
+    Addresses, CatalogVersion, Change, Ground, Machine, NewLearners, NodeKey, Proposal,
+    Registration, Roles, Settled, SplitReady,
 };
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{PartitionId, TableId, View};
@@ -190,6 +190,11 @@ impl Cluster {
                     view,
                     backup,
                 } => self.let_go(partition, view, backup),
+                ControlRequest::Split {
+                    partition,
+                    view,
+                    begun_at,
+                } => self.finish_split(partition, view, begun_at),
                 _ => {}
             }
         }
@@ -249,6 +254,38 @@ impl Cluster {
         if seat == group.primary && !group.backups.is_empty() {
             self.propose(Proposal::of(table, partition, &group, &group.backups));
         }
+    }
+
+    /// Begins to split the partition that a key is in.
+    pub(crate) fn split(&mut self, key: &str) {
+        let (_, partition, _) = self.group_of(key);
+        let change = Change::SplitPartition {
+            table: "t".to_owned(),
+            partition,
+        };
+        self.catalog.apply(change).unwrap();
+        self.spread();
+    }
+
+    /// Partitions of the table, and splits under way.
+    pub(crate) fn partitions(&self) -> (usize, usize) {
+        (self.groups().len(), self.catalog.splits().len())
+    }
+
+    fn finish_split(&mut self, partition: PartitionId, view: View, begun_at: u64) {
+        let Some(split) = self.catalog.split_of(partition) else {
+            return;
+        };
+        let ready = SplitReady {
+            table: split.table,
+            partition,
+            view,
+            begun_at: CatalogVersion(begun_at),
+        };
+        self.catalog
+            .apply(Change::FinishSplits(vec![ready]))
+            .unwrap();
+        self.spread();
     }
 
     /// Whether every partition has so many members in sync and no change under way.

@@ -54,7 +54,8 @@ impl Brick {
         let lane = Lane {
             member: self.core.member(),
             connection: id,
-            partition: location.partition,
+            table: state.id,
+            slot: location.slot,
         };
         if sabotage::is(Bug::OwnWriteOvertaken) {
             return standing;
@@ -82,11 +83,14 @@ impl Brick {
         if core.cold.is_idle() {
             return false;
         }
-        let Ok((table, leaf)) = core.place_of(lane.partition) else {
+        let Some(&table) = core.table_by_id.get(&lane.table) else {
             return false;
         };
-        let state = core.table(table);
-        let partition = state.and_then(|state| state.partitions.get(leaf)?.as_ref());
+        let partition = core.table(table).and_then(|state| {
+            let map = state.map.partitions();
+            let leaf = map.index_of(map.partition_of_slot(lane.slot)?)?;
+            state.partitions.get(leaf)?.as_ref()
+        });
         partition.is_some_and(|partition| {
             let asker = (lane.member, lane.connection);
             core.cold.has_of(asker, (table, partition.local))
@@ -114,7 +118,7 @@ pub(super) fn standing(
     {
         let status = partition.status;
         let may = if reads_only {
-            status.serves_reads
+            status.serves_reads && !core.partings.hold(state)
         } else {
             status.accepts_writes && !core.is_adopting()
         };
@@ -128,6 +132,7 @@ pub(super) fn standing(
         && from_backup
         && partition.status.role == Role::Backup
         && partition.status.serves_reads
+        && !core.partings.hold(state)
         && core.replicas.is_leased
     {
         return Standing::Serves;
@@ -139,7 +144,8 @@ pub(super) fn standing(
         let waits_for_lease = is_backup && reads_only && from_backup && !core.replicas.is_leased;
         waits_for_lease && core.link_to(owner).is_none()
     };
-    if owner == core.member() || may_come() {
+    let is_held = || partition.is_some() && core.partings.hold(state);
+    if owner == core.member() || may_come() || is_held() {
         Standing::Waits
     } else {
         Standing::Elsewhere(owner)

@@ -145,6 +145,15 @@ impl Log {
         }
     }
 
+    /// Whether something of a partition is on its way to the log that commits by that alone.
+    pub(crate) fn concerns(&self, table: u32, partition: LocalPartition) -> bool {
+        let batches = self.in_flight.iter().map(|batch| &batch.lists);
+        let mut waiting = batches
+            .chain([&self.building.lists])
+            .flat_map(|lists| lists.log.iter().chain(&lists.fsync));
+        waiting.any(|it| it.key.table == table && it.key.partition == partition)
+    }
+
     pub(super) fn forget(&mut self, operations: &[Prepared]) {
         for prepared in operations.iter().filter(|prepared| prepared.has_key()) {
             self.forget_one(prepared.key);

@@ -188,7 +188,8 @@ impl Brick {
         let lane = Lane {
             member: origin.member,
             connection: origin.token.connection,
-            partition: location.partition,
+            table: state.id,
+            slot: location.slot,
         };
         if self.remotes.writing.is_busy(lane) {
             return owner;

@@ -218,6 +218,10 @@ impl Brick {
         let Some(export) = self.exports.open.iter_mut().find(|it| it.connection == id) else {
             return;
         };
+        let is_divided = self
+            .core
+            .table(export.table)
+            .is_some_and(|it| it.is_divided);
         let mut reads = Vec::new();
         for (at, row) in rows.iter().enumerate() {
             if let Content::InLog { position, len } = row.content {
@@ -227,7 +231,7 @@ impl Brick {
                 self.core.effects.push_back(Effect::Read(ColdRead {
                     token,
                     position,
-                    partition: export.partition,
+                    partition: (!is_divided).then_some(export.partition),
                     op: row.op,
                     key: row.key.clone(),
                     value_len: len as u32,
@@ -440,7 +444,9 @@ impl Piece {
 fn refusal(partition: PartitionId, spoilt: Spoilt) -> ErrorReply {
     let why = match spoilt {
         Spoilt::Overrun => "more was overwritten meanwhile than this brick keeps for it (64 MiB)",
-        Spoilt::Cleared | Spoilt::Unknown => "it was cleared, dropped or moved away meanwhile",
+        Spoilt::Cleared | Spoilt::Unknown => {
+            "it was cleared, split, dropped or moved away meanwhile"
+        }
     };
     ErrorReply::new(format!(
         "ERR the export of partition {partition} ended: {why}; begin it anew"

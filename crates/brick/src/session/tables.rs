@@ -34,10 +34,11 @@ impl Brick {
             | TableCommand::Export { name, .. }
             | TableCommand::Drop(name)
             | TableCommand::Recover { name, .. }
+            | TableCommand::Split { name, .. }
                 if !rights(name).admin =>
             {
                 return Err(ErrorReply::new(format!(
-                    "NOPERM making, altering, digesting, exporting, recovering and dropping table '{name}' needs the right admin on it"
+                    "NOPERM making, altering, digesting, exporting, recovering, splitting and dropping table '{name}' needs the right admin on it"
                 )));
             }
             TableCommand::Describe(name) if rights(name) == Rights::default() => {
@@ -86,6 +87,13 @@ impl Brick {
                     partitions: partitions.iter().copied().map(PartitionId).collect(),
                     is_confirmed: *is_confirmed,
                 });
+                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
+            }
+            TableCommand::Split { name, partition } => {
+                let change = Change::SplitPartition {
+                    table: (*name).to_owned(),
+                    partition: PartitionId(*partition),
+                };
                 self.ask_control(id, ControlRequest::Change(change), Then::Ok);
             }
             TableCommand::Drop(name) => {

@@ -48,6 +48,13 @@ pub enum TableCommand<'a> {
         /// The name was given twice.
         is_confirmed: bool,
     },
+    /// Make two partitions of one.
+    Split {
+        /// The table.
+        name: &'a str,
+        /// Which partition.
+        partition: u32,
+    },
     /// Let this connection work on a table.
     Use(&'a str),
 }
@@ -103,6 +110,10 @@ impl<'a> TableCommand<'a> {
             CommandId::TableHelp => Self::Help,
             CommandId::TableList => Self::List,
             CommandId::TableRecover => recovery(args)?,
+            CommandId::TableSplit => Self::Split {
+                name: name(args)?,
+                partition: partition(args)?,
+            },
             CommandId::TableUse => Self::Use(name(args)?),
             _ => panic!("{id:?} is no subcommand of TABLE"),
         })
@@ -209,6 +220,15 @@ fn recovery(args: Args<'_>) -> Result<TableCommand<'_>, ErrorReply> {
         name,
         partitions,
         is_confirmed,
+    })
+}
+
+fn partition(args: Args<'_>) -> Result<u32, ErrorReply> {
+    let word = String::from_utf8_lossy(args.at(3));
+    word.parse().map_err(|_| {
+        ErrorReply::new(format!(
+            "ERR '{word}' is no partition; TABLE SPLIT takes a table's name and the number of one of its partitions"
+        ))
     })
 }
 

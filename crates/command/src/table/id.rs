@@ -293,6 +293,8 @@ pub enum CommandId {
     TableList,
     /// `TABLE RECOVER`
     TableRecover,
+    /// `TABLE SPLIT`
+    TableSplit,
     /// `TABLE USE`
     TableUse,
     /// `NODE`

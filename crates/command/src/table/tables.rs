@@ -243,6 +243,20 @@ pub(super) const COMMANDS: &[Spec] = &[
             Argument::string("name").token("CONFIRM").optional(),
         ]),
         Spec::new(
+            CommandId::TableSplit,
+            "table|split",
+            4,
+            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
+            0,
+        )
+        .docs(
+            "Begins to make two partitions of one; what it holds stays where it is.",
+            "0.1.0",
+            Group::Server,
+            "O(N) for the N keys of the partition",
+        )
+        .arguments(&[Argument::string("name"), Argument::integer("partition")]),
+        Spec::new(
             CommandId::TableUse,
             "table|use",
             3,

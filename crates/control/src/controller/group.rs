@@ -2,7 +2,7 @@
 
 use super::Controller;
 use super::load::Load;
-use brickyard_metadata::{Change, NewLearners, Proposal, Settled, Table};
+use brickyard_metadata::{Change, NewLearners, Proposal, Settled, SplitReady, Table};
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{Instant, PartitionId};
 use std::collections::BTreeSet;
@@ -14,6 +14,7 @@ pub(super) struct Decisions {
     pub(super) settled: Vec<Settled>,
     pub(super) proposals: Vec<Proposal>,
     pub(super) learners: Vec<NewLearners>,
+    pub(super) splits: Vec<SplitReady>,
     /// A change is under way, or a copy is missing: not the time to even out primaries.
     pub(super) is_busy: bool,
     /// A copy is missing, or a member does not answer: not the time to move anything.
@@ -74,6 +75,7 @@ impl Controller {
             mut settled,
             mut proposals,
             mut learners,
+            mut splits,
             ..
         } = decisions;
         // What lets others go on comes first. The rest is decided again when this has come to something.
@@ -83,6 +85,9 @@ impl Controller {
         } else if !proposals.is_empty() {
             proposals.truncate(batch);
             self.propose(Change::Propose(proposals));
+        } else if !splits.is_empty() {
+            splits.truncate(batch);
+            self.propose(Change::FinishSplits(splits));
         } else if !learners.is_empty() {
             learners.truncate(batch);
             self.propose(Change::Learners(learners));
@@ -92,7 +97,8 @@ impl Controller {
     fn is_balanceable(&self, decisions: &Decisions) -> bool {
         let is_idle = decisions.settled.is_empty()
             && decisions.proposals.is_empty()
-            && decisions.learners.is_empty();
+            && decisions.learners.is_empty()
+            && decisions.splits.is_empty();
         is_idle && !decisions.is_busy && self.draining.is_empty()
     }
 
@@ -120,8 +126,14 @@ impl Controller {
             decisions.proposals.extend(self.go_on_without(case, load));
             return;
         }
-        let proposal = self
-            .answer(case, load)
+        let answer = self.answer(case, load);
+        if answer.is_none() && self.catalog.split_of(case.partition).is_some() {
+            // Nobody comes or goes meanwhile, but for a failure: writes wait for the end of it.
+            decisions.is_busy = true;
+            decisions.splits.extend(self.requests.ready(case.partition));
+            return;
+        }
+        let proposal = answer
             .or_else(|| self.empty_node(case, load))
             .or_else(|| self.lead_elsewhere(case, load))
             .or_else(|| self.drop_surplus(case, load))

@@ -78,7 +78,9 @@ impl Controller {
         load: &Load,
     ) -> Option<Seat> {
         let asked = usize::from(table.attributes.replicas);
-        let is_at_rest = group.change.is_none() && group.learners.is_empty();
+        let is_at_rest = group.change.is_none()
+            && group.learners.is_empty()
+            && self.catalog.split_of(partition).is_none();
         // What is too many goes first.
         if !is_at_rest || group.in_sync().count() > asked {
             return None;

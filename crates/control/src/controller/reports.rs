@@ -25,19 +25,23 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    pub(super) fn add(&mut self, report: Report) {
+    /// A brick's report, or a part of it. One that speaks of a partition which was split is from before the brick heard of
+    /// that, and says nothing of the parts (PROTOCOL rule 31): it is asked again.
+    pub(super) fn add(&mut self, catalog: &Catalog, report: Report) {
         let parts = self.partial.entry(report.seat).or_default();
         parts.extend(report.claims.iter().map(|claim| (claim.partition, *claim)));
         if report.is_last
             && let Some(claims) = self.partial.remove(&report.seat)
+            && !is_outdated(catalog, &claims)
         {
             self.claims.insert(report.seat, claims);
         }
     }
 
-    /// Forgets lives that are over.
+    /// Forgets lives that are over, and what was said of partitions that were split since.
     pub(super) fn forget(&mut self, catalog: &Catalog) {
-        self.claims.retain(|seat, _| catalog.is_current(*seat));
+        self.claims
+            .retain(|seat, claims| catalog.is_current(*seat) && !is_outdated(catalog, claims));
         self.partial.retain(|seat, _| catalog.is_current(*seat));
         self.wanted_since
             .retain(|seat, _| catalog.is_current(*seat));
@@ -71,6 +75,11 @@ impl Reports {
         let claims = self.claims.get(&seat)?;
         Some(claims.get(&partition).copied())
     }
+}
+
+/// Whether a report speaks of a partition that was split.
+fn is_outdated(catalog: &Catalog, claims: &BTreeMap<PartitionId, Claim>) -> bool {
+    claims.keys().any(|it| catalog.former(*it).is_some())
 }
 
 impl Controller {

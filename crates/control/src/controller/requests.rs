@@ -1,4 +1,4 @@
-//! What primaries ask for: the promotion of a learner, the eviction of a backup or of themselves.
+//! What primaries ask for: the promotion of a learner, the eviction of a backup or of themselves, the end of a split.
 //!
 //! Only a view answers them: the primary goes on to require a promoted learner's vote until there is one
 //! (PROTOCOL rule 4), so a promotion that cannot be is answered by a view that leaves all as it is.
@@ -6,8 +6,8 @@
 use super::Controller;
 use super::group::Case;
 use super::load::Load;
-use crate::message::{EvictAsk, PromoteAsk};
-use brickyard_metadata::{Catalog, Ground, Proposal};
+use crate::message::{EvictAsk, PromoteAsk, SplitAsk};
+use brickyard_metadata::{Catalog, Ground, Proposal, SplitReady};
 use brickyard_routing::Seat;
 use brickyard_types::{PartitionId, TableId, View};
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 pub(super) struct Requests {
     promotions: BTreeMap<PartitionId, PromoteAsk>,
     evictions: BTreeMap<PartitionId, EvictAsk>,
+    splits: BTreeMap<PartitionId, SplitAsk>,
 }
 
 impl Requests {
@@ -32,13 +33,38 @@ impl Requests {
         }
     }
 
+    pub(super) fn split(&mut self, catalog: &Catalog, ask: SplitAsk) {
+        if is_split_of_now(catalog, &ask) {
+            self.splits.insert(ask.ready.partition, ask);
+        }
+    }
+
+    /// What the primary of a partition that is to be split has said of it, if it is ready.
+    pub(super) fn ready(&self, partition: PartitionId) -> Option<SplitReady> {
+        self.splits.get(&partition).map(|ask| ask.ready)
+    }
+
     /// Forgets what was asked in views that are over: the newer one is the answer.
     pub(super) fn forget(&mut self, catalog: &Catalog) {
         self.promotions
             .retain(|_, it| is_of_now(catalog, it.table, it.partition, it.view, it.primary));
         self.evictions
             .retain(|_, it| is_of_now(catalog, it.table, it.partition, it.view, it.primary));
+        self.splits.retain(|_, it| is_split_of_now(catalog, it));
     }
+}
+
+/// Whether the primary answers the split that is under way.
+fn is_split_of_now(catalog: &Catalog, ask: &SplitAsk) -> bool {
+    let SplitReady {
+        table,
+        partition,
+        view,
+        begun_at,
+    } = ask.ready;
+    let split = catalog.split_of(partition);
+    split.is_some_and(|split| split.begun_at == begun_at && split.view == view)
+        && is_of_now(catalog, table, partition, view, ask.primary)
 }
 
 /// Whether the primary of the view in effect asks.

@@ -339,7 +339,7 @@ impl World {
                     }
                 }
                 Request::Report { what, .. } => panic!("brick {at} reports: {what}"),
-                Request::Evict { .. } | Request::SyncLog => {}
+                Request::Evict { .. } | Request::SyncLog | Request::Split { .. } => {}
             }
         }
     }

@@ -62,6 +62,7 @@ const fn event_of(message: &Message) -> &'static str {
             ToLeader::Drain(_) => "Drain",
             ToLeader::Change(_) => "Change",
             ToLeader::Join(_) => "Join",
+            ToLeader::Split(_) => "Split",
         },
         Message::ToNode(message) => match message {
             ToNode::Grant(_) => "Grant",

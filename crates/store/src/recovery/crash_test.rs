@@ -119,7 +119,7 @@ impl Oracle {
             position: *position,
             key: b"key",
             value_len: 0,
-            partition: *partition,
+            partition: Some(*partition),
             op: Op(*op),
             view: Some(*view),
         };

@@ -1,0 +1,103 @@
+use super::testing::{World, first, ms};
+use crate::message::{Claim, SplitAsk};
+use brickyard_metadata::{Change, SplitReady};
+use brickyard_routing::Seat;
+use brickyard_types::{Durability, PartitionId, View};
+
+/// A partition of three members is to be split.
+fn world() -> World {
+    let mut world = World::with(3, 3, 1, |attributes| {
+        attributes.durability = Durability::Fsync;
+    });
+    world.run(ms(3_000));
+    let partition = world.partition();
+    world.change(Change::SplitPartition {
+        table: "t".to_owned(),
+        partition,
+    });
+    world.run(ms(500));
+    world
+}
+
+fn answer(world: &World, partition: PartitionId, primary: Seat) -> SplitAsk {
+    let split = world.catalog.split_of(partition).unwrap();
+    SplitAsk {
+        primary,
+        ready: SplitReady {
+            table: split.table,
+            partition,
+            view: split.view,
+            begun_at: split.begun_at,
+        },
+    }
+}
+
+#[test]
+fn rule_31_maps_change_when_the_primary_is_ready_and_nobody_else() {
+    let mut world = world();
+    let partition = world.partition();
+    let before = world.groups().len();
+    let foreign = answer(&world, partition, first(1));
+    world.controller.on_split_ready(foreign);
+    world.run(ms(500));
+    assert_eq!(
+        world.groups().len(),
+        before,
+        "the answer is not its primary's"
+    );
+    let ask = answer(&world, partition, first(0));
+    world.controller.on_split_ready(ask);
+    world.run(ms(500));
+    let groups = world.groups();
+    assert_eq!(groups.len(), before + 1);
+    for group in &groups[..2] {
+        assert_eq!((group.view, group.primary), (View(2), first(0)));
+        assert_eq!(group.backups.len(), 2);
+    }
+}
+
+#[test]
+fn rule_31_failure_ends_a_split_and_its_answer_comes_too_late() {
+    let mut world = world();
+    let partition = world.partition();
+    let ask = answer(&world, partition, first(0));
+    world.nodes[2].is_up = false;
+    world.run(ms(3_000));
+    assert_eq!(world.catalog.split_of(partition), None);
+    world.controller.on_split_ready(ask);
+    world.run(ms(500));
+    assert_eq!(world.partition(), partition);
+    assert_eq!(world.group().in_sync().count(), 2);
+}
+
+/// A brick that restarted and has not heard of the split speaks of the whole: that says nothing of the parts, and least
+/// of all that it holds nothing of them.
+#[test]
+fn rule_31_report_from_before_a_split_is_asked_for_again() {
+    let mut world = world();
+    let whole = world.partition();
+    let ask = answer(&world, whole, first(0));
+    world.controller.on_split_ready(ask);
+    world.run(ms(500));
+    for node in &mut world.nodes {
+        node.is_up = false;
+    }
+    world.run(ms(2_000));
+    let claim = Claim {
+        durability: Durability::Fsync,
+        ..world.claim((1, 9))
+    };
+    world.nodes[0].claims = vec![Claim {
+        partition: whole,
+        ..claim
+    }];
+    let risen = world.restart(0);
+    world.run(ms(1_000));
+    assert_eq!(world.group().view, View(2), "nothing is known of the parts");
+    world.nodes[0].claims = vec![claim];
+    world.run(ms(1_000));
+    assert_eq!(
+        (world.group().view, world.group().primary),
+        (View(3), risen)
+    );
+}
