@@ -42,6 +42,7 @@ pub(crate) struct Cluster {
     /// Views take effect at once; else when a test says so.
     pub(crate) is_deciding: bool,
     wishes: Vec<ControlRequest>,
+    partition_bytes: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -58,8 +59,19 @@ impl Cluster {
         cluster
     }
 
+    /// The same, whose partitions are split when they have more bytes.
+    pub(crate) fn sized(nodes: usize, attributes: TableAttributes, partition_bytes: u64) -> Self {
+        let mut cluster = Self::planned(nodes, attributes, partition_bytes);
+        cluster.settle();
+        cluster
+    }
+
     /// The same before anybody has done anything.
     pub(crate) fn unborn(nodes: usize, attributes: TableAttributes) -> Self {
+        Self::planned(nodes, attributes, 0)
+    }
+
+    fn planned(nodes: usize, attributes: TableAttributes, partition_bytes: u64) -> Self {
         let mut catalog = Catalog::found(Genesis {
             cluster: ClusterId(1),
             node: registration(0, 1),
@@ -92,6 +104,7 @@ impl Cluster {
             cut: BTreeSet::new(),
             is_deciding: true,
             wishes: Vec::new(),
+            partition_bytes,
         };
         for at in 0..nodes {
             cluster.hosts.push(Host {
@@ -108,11 +121,15 @@ impl Cluster {
     fn start(&mut self, at: usize) {
         let node = self.catalog.node(NodeId(at as u32)).unwrap();
         let incarnation = node.incarnation;
+        let mut shared = shared_of(NodeId(at as u32), 1, Vec::new());
+        if let Some(shared) = Arc::get_mut(&mut shared) {
+            shared.partition_bytes = self.partition_bytes;
+        }
         let mut brick = Brick::new(Config {
             id: BrickId(0),
             incarnation,
             bricks: 1,
-            shared: shared_of(NodeId(at as u32), 1, Vec::new()),
+            shared,
             catalog: Arc::new(self.catalog.clone()),
             seed: at as u64,
         });

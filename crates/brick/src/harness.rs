@@ -92,6 +92,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         request_deadline: Duration::from_secs(5),
         eviction_timeout: Duration::from_secs(5),
         recovery_bandwidth: 0,
+        partition_bytes: 0,
         value_bytes_max: 1 << 20,
         settings: Settings::default(),
         users: Users::new(users),

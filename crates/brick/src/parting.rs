@@ -14,7 +14,7 @@
 
 use crate::core::{Core, Partition, TableState};
 use crate::effect::{ControlRequest, Effect};
-use brickyard_metadata::Catalog;
+use brickyard_metadata::{Catalog, Change, SPLIT_DEPTH_MAX};
 use brickyard_replication::Status;
 use brickyard_routing::TableMap;
 use brickyard_types::{Instant, Medium, Op, PartitionId, View};
@@ -126,6 +126,32 @@ impl Core {
             if state.is_some_and(|it| it.is_primary() && it.view == split.view) {
                 self.tell_ready(partition, split.view, split.begun_at.0);
             }
+        }
+    }
+
+    /// Asks for the split of a partition that has outgrown `partition_bytes`, if this brick leads one: the largest, one
+    /// at a time, so that not everything waits at once.
+    pub(crate) fn split_largest(&mut self) {
+        let bytes_max = self.shared.partition_bytes;
+        if bytes_max == 0 || !self.replicas.is_leased {
+            return;
+        }
+        let states = self.tables.iter().flatten();
+        let large = states.flat_map(|state| {
+            let leaves = state.map.partitions().leaves().iter();
+            let all = leaves.zip(state.map.groups()).zip(&state.partitions);
+            all.filter_map(|((leaf, group), held)| {
+                let held = held.as_ref().filter(|it| it.status.accepts_writes)?;
+                let bytes = state.table.partition_bytes(held.local);
+                let is_at_rest = group.change.is_none() && group.learners.is_empty();
+                let may = leaf.prefix.depth() < SPLIT_DEPTH_MAX && is_at_rest;
+                (may && bytes > bytes_max).then(|| (bytes, held.id, state.name.clone()))
+            })
+        });
+        if let Some((_, partition, table)) = large.max() {
+            let change = Change::SplitPartition { table, partition };
+            let request = ControlRequest::Change(change);
+            self.effects.push_back(Effect::Control(0, request));
         }
     }
 

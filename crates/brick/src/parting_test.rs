@@ -209,3 +209,31 @@ fn failure_while_a_partition_comes_to_rest_ends_the_split() {
     split(&mut cluster, &["key1"]);
     check(&mut cluster, client, 0..30);
 }
+
+#[test]
+fn partition_that_has_outgrown_what_one_may_have_is_split_by_itself() {
+    let mut cluster = Cluster::sized(3, replicated(2), 4 << 10);
+    let client = cluster.connect(0, Port::Node);
+    fill(&mut cluster, client, 0..4);
+    assert_eq!(cluster.partitions().0, 4);
+    let value = "x".repeat(600);
+    for key in 0..80 {
+        let reply = cluster.call(client, &format!("SET key{key} {value}"));
+        assert_eq!(reply, "+OK");
+    }
+    for _ in 0..10 {
+        cluster.settle();
+    }
+    let (partitions, under_way) = cluster.partitions();
+    assert!(partitions > 12, "{partitions} partitions");
+    assert_eq!(under_way, 0);
+    for _ in 0..2 {
+        cluster.settle();
+    }
+    assert_eq!(
+        cluster.partitions().0,
+        partitions,
+        "none is too large any more"
+    );
+    assert_eq!(cluster.call(client, "DBSIZE"), ":80");
+}

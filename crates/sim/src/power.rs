@@ -548,6 +548,7 @@ fn shared(
         request_deadline: shape.request_deadline,
         eviction_timeout: shape.control.eviction_timeout,
         recovery_bandwidth: 0,
+        partition_bytes: 0,
         value_bytes_max: 1 << 20,
         settings: Settings::default(),
         users: Users::new(Vec::new()),

@@ -159,6 +159,9 @@ fields! {
             "Most bytes that a brick copies in a second for replicas that catch up or move to other nodes. \
              0: as fast as it goes, since until then a copy is missing; less keeps disks and networks \
              free for clients.";
+        partition_bytes: ByteSize = ByteSize::mebibytes(100), "bytes",
+            "Keys and values that a partition may have before the brick that leads it splits it in two, where it \
+             is. A small partition moves in seconds and evens things out; a large one keeps the map small. 0: never.";
         write_timeout: Duration = Duration::from_secs(5), "time",
             "How long a request may wait for replicas or for a view to change; then its client is told \
              that the outcome is not known, or to try again.";
