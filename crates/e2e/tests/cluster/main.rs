@@ -11,5 +11,6 @@ mod gateway;
 mod grow;
 mod once;
 mod recover;
+mod split;
 mod survival;
 mod tools;

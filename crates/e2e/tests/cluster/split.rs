@@ -1,0 +1,99 @@
+//! Partitions are split while clients write and read through the client library, judged by what they saw; and what
+//! the logs then have is found again by a cluster that was killed as a whole.
+
+use brickyard_e2e::cluster::Cluster;
+use brickyard_e2e::deadline::wait_for;
+use brickyard_e2e::server::brickyard;
+use brickyard_e2e::trial::{Keys, Setup, try_failure, wait_for_writes};
+use brickyard_e2e::value::Value;
+use std::collections::BTreeSet;
+
+/// The numbers of the table's partitions, as their primaries say.
+fn partitions(cluster: &Cluster) -> BTreeSet<i64> {
+    let mut all = BTreeSet::new();
+    for at in cluster.running() {
+        let listed = cluster.client(at).call(&["TABLE", "EXPORT", "t"]);
+        for number in listed.items().unwrap_or_default() {
+            if let Value::Integer(number) = number {
+                all.insert(*number);
+            }
+        }
+    }
+    all
+}
+
+/// Splits every partition once.
+fn split_all(cluster: &Cluster) {
+    let before = partitions(cluster);
+    let want = 2 * before.len();
+    wait_for("every partition to be split", || {
+        let now = partitions(cluster);
+        for left in now.intersection(&before) {
+            // Refused while primaries are evened out.
+            cluster
+                .client(0)
+                .call(&["TABLE", "SPLIT", "t", &left.to_string()]);
+        }
+        (now.len() == want && now.is_disjoint(&before)).then_some(())
+    });
+}
+
+#[track_caller]
+fn assert_equal_replicas(cluster: &Cluster, partitions: usize) {
+    let address = format!("127.0.0.1:{}", cluster.port(0));
+    let finished = brickyard(&["table", "digest", "t", "--address", &address]);
+    let text = finished.text();
+    let wanted = format!("{partitions} equal, 0 behind, 0 differ");
+    assert!(text.contains(&wanted), "{text}");
+}
+
+#[test]
+fn four_partitions_become_sixteen_while_clients_write_and_all_is_there_after_a_restart_of_all() {
+    let setup = Setup {
+        attributes: &["PARTITIONS", "4"],
+        ..Setup::new("splits, then a kill of all nodes")
+    };
+    try_failure(setup, Keys::Any, |cluster, load, _| {
+        assert_eq!(partitions(cluster).len(), 4);
+        split_all(cluster);
+        wait_for_writes(load);
+        split_all(cluster);
+        wait_for_writes(load);
+        cluster.wait_until_whole("t", 2);
+        assert_equal_replicas(cluster, 16);
+        for at in 0..3 {
+            cluster.kill(at);
+        }
+        for at in 0..3 {
+            cluster.launch(at);
+        }
+    })
+    .map(|report| report.checked());
+}
+
+#[test]
+fn primary_that_is_killed_in_the_middle_of_splits_costs_nothing() {
+    let setup = Setup {
+        attributes: &["PARTITIONS", "4"],
+        replicas: 3,
+        ..Setup::new("kill of a primary that splits")
+    };
+    try_failure(setup, Keys::Any, |cluster, load, holders| {
+        for number in partitions(cluster) {
+            cluster
+                .client(holders[1])
+                .call(&["TABLE", "SPLIT", "t", &number.to_string()]);
+        }
+        cluster.kill(holders[0]);
+        wait_for_writes(load);
+        cluster.launch(holders[0]);
+        cluster.wait_until_formed();
+        cluster.wait_until_whole("t", 3);
+        // What the failure has ended is asked for again.
+        while partitions(cluster).len() < 8 {
+            split_all(cluster);
+        }
+        assert_equal_replicas(cluster, partitions(cluster).len());
+    })
+    .map(|report| report.checked());
+}
