@@ -77,7 +77,8 @@ fn missing_nodes(world: &World) -> Option<String> {
 
 /// Who hears nothing of the cluster from when it is removed cannot know that it was: it has no lease, and serves nothing.
 fn hears_of_the_cluster(process: &Process) -> bool {
-    let shown = process.member().map(|it| it.show(&process.common));
+    let member = process.member().filter(|it| it.catalog().is_some());
+    let shown = member.map(|it| it.show(&process.common));
     shown.is_some_and(|it| it.leader.is_some() || !it.lease_left.is_zero())
 }
 
