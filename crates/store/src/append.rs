@@ -14,7 +14,7 @@
 //! [`Syncer`]: crate::Syncer
 
 use crate::config::{Config, SEGMENT_BYTES_MAX};
-use crate::disk::{Disk, DiskFile, Space};
+use crate::disk::{Disk, DiskFile, Space, leave_word_of_failed_sync};
 use crate::error::{AppendError, Poisoned};
 use crate::file_name;
 use crate::segment::header::{SEGMENT_HEADER_BYTES, SegmentHeader};
@@ -263,11 +263,10 @@ impl<D: Disk> Appender<D> {
         if sabotage::is(Bug::FailedAppendStays) {
             return Err(self.space.full(&self.disk, bytes.len() as u64));
         }
-        let undone = self
-            .active
-            .file
-            .set_len(offset)
-            .and_then(|()| self.active.file.sync_data());
+        let undone = self.active.file.set_len(offset).and_then(|()| {
+            let synced = self.active.file.sync_data();
+            synced.inspect_err(|_| leave_word_of_failed_sync(&self.disk, file_name::UNSURE))
+        });
         match undone {
             Ok(()) => Err(self.space.full(&self.disk, bytes.len() as u64)),
             Err(error) => Err(self.poison("take back a failed write from", &error)),

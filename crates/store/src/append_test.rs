@@ -247,6 +247,21 @@ fn failed_write_that_cannot_be_taken_back_poisons() {
 }
 
 #[test]
+fn sync_that_fails_while_a_refused_write_is_taken_back_leaves_word() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, big_segments());
+    let first = log.append(&put(1, 1, b"a", b"kept")).unwrap();
+    disk.inject(Fault::Full {
+        capacity: u64::from(first.end.offset) + 10,
+    });
+    disk.inject(Fault::SyncFails { after: 0 });
+    log.ends.appender.space.budget = u64::MAX;
+    let error = log.append(&put(1, 2, b"a", b"lost")).unwrap_err();
+    assert!(matches!(error, AppendError::Poisoned(_)), "{error}");
+    assert!(disk.content(file_name::UNSURE).is_some());
+}
+
+#[test]
 fn batch_that_no_segment_can_hold_is_refused() {
     let mut log = Log::open(&MemDisk::new(1), big_segments());
     let max = (SEGMENT_BYTES_MAX as u64 - FOOTER_ROOM) as usize;

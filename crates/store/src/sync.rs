@@ -11,7 +11,7 @@
 //! Not here: writing records (`append.rs`).
 
 use crate::append::{Full, Rolled};
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, leave_word_of_failed_sync};
 use crate::error::Poisoned;
 use crate::file_name;
 use crate::hint::HintJob;
@@ -199,13 +199,7 @@ impl<D: Disk> Syncer<D> {
             return Ok(());
         }
         result.map_err(|error| {
-            // Leave word for the next start that the page cache is no witness. If even this fails
-            // there is nothing more that could be done.
-            let _ = self
-                .disk
-                .create(file_name::UNSURE)
-                .and_then(|file| file.sync_data())
-                .and_then(|()| self.disk.sync_dir());
+            leave_word_of_failed_sync(&self.disk, file_name::UNSURE);
             self.shared.poison(Poisoned {
                 doing,
                 file: self.disk.describe(name),

@@ -233,6 +233,27 @@ fn what_a_failed_sync_lost_from_memory_is_a_torn_tail() {
 }
 
 #[test]
+fn sync_that_fails_while_a_refused_write_is_taken_back_leaves_word_as_well() {
+    let disk = MemDisk::new(3);
+    let mut log = create(&disk);
+    log.append(Some(hard_state(9, 11)), &[]).unwrap();
+    log.sync().unwrap();
+    let synced = disk.content(NAME).unwrap().len();
+    log.append(Some(hard_state(10, 11)), &[]).unwrap();
+    disk.inject(Fault::Full {
+        capacity: log.byte_len(),
+    });
+    disk.inject(Fault::SyncFails { after: 0 });
+    let error = log.append(Some(hard_state(11, 11)), &[]).unwrap_err();
+    assert!(matches!(error, ControlLogError::Poisoned(_)), "{error}");
+    disk.heal();
+    let mut bytes = disk.content(NAME).unwrap();
+    bytes[synced..].fill(0);
+    disk.put(NAME, &bytes);
+    assert_eq!(open(&disk, PageCache::Intact).state.hard_state.term, 9);
+}
+
+#[test]
 fn what_cannot_be_synced_does_not_take_the_place_of_what_was() {
     let disk = MemDisk::new(3);
     let mut log = create(&disk);

@@ -32,7 +32,7 @@ pub use scan::{ControlScan, scan_control_log};
 pub use state::{ControlEntry, ControlHardState, ControlSnapshot, ControlState};
 
 use crate::config::PageCache;
-use crate::disk::{Access, Disk, DiskFile, read_file};
+use crate::disk::{Access, Disk, DiskFile, leave_word_of_failed_sync, read_file};
 use crate::error::Poisoned;
 use crate::segment::header::DirectoryId;
 use header::Header;
@@ -196,13 +196,7 @@ impl<D: Disk> ControlLog<D> {
     /// `Poisoned`: stop the node.
     pub fn sync(&mut self) -> Result<(), ControlLogError> {
         self.check()?;
-        if let Err(error) = self.file.sync_data() {
-            // Leave word for the next start. If even this fails there is nothing more that could be done.
-            let _ = self
-                .disk
-                .create(UNSURE)
-                .and_then(|file| file.sync_data())
-                .and_then(|()| self.disk.sync_dir());
+        if let Err(error) = self.sync_data() {
             return Err(self.poison("sync", error));
         }
         self.synced = self.len;
@@ -266,11 +260,16 @@ impl<D: Disk> ControlLog<D> {
     /// Takes back what a refused write left, so that it never comes back.
     fn undo(&mut self, needed: u64, error: io::Error) -> ControlLogError {
         let undone = self.file.set_len(self.len);
-        if let Err(error) = undone.and_then(|()| self.file.sync_data()) {
+        if let Err(error) = undone.and_then(|()| self.sync_data()) {
             return self.poison("undo a write to", error);
         }
         self.synced = self.len;
         refusal(&self.disk, NAME, needed, error)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let synced = self.file.sync_data();
+        synced.inspect_err(|_| leave_word_of_failed_sync(&self.disk, UNSURE))
     }
 
     fn check(&self) -> Result<(), ControlLogError> {
