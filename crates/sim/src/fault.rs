@@ -29,6 +29,7 @@ mod remove_node;
 mod replace;
 mod rot;
 mod slow_link;
+mod split;
 mod weigh;
 
 use crate::clock::Nanos;
@@ -72,6 +73,7 @@ pub(crate) const KINDS: &[Kind] = &[
     weigh::KIND,
     replace::KIND,
     pause_moves::KIND,
+    split::KIND,
 ];
 
 /// The place of the kind that nobody has to notice.

@@ -125,8 +125,8 @@ impl World {
         let version = catalog.version().0;
         for table in catalog.tables() {
             let before = former.and_then(|it| it.table_by_id(table.id));
-            for (at, (partition, group)) in table.partitions().enumerate() {
-                let was = before.and_then(|it| it.map.groups().get(at));
+            for (partition, group) in table.partitions() {
+                let was = before.and_then(|it| it.map.group(partition));
                 if was == Some(group) {
                     continue;
                 }

@@ -3,7 +3,7 @@
 //!
 //! In:  orders of faults. Out: commands; which nodes are to be gone for ever.
 //!
-//! Invariant: an order whose outcome is not known is given again. Nothing changes if it is carried out twice.
+//! Invariant: an order whose outcome is not known is given again. Nothing is lost if it is carried out twice.
 //!
 //! Not here: whether what was ordered comes about ([`judge::wanted`](crate::judge)).
 
@@ -12,6 +12,7 @@ use crate::clock::{MILLISECOND, Nanos, SECOND};
 use crate::network::{ConnectionId, End, Place, Use};
 use crate::power::Ending;
 use crate::process::Inbound;
+use crate::random::Random;
 use crate::reply::{Reply, read_reply};
 use crate::world::{What, World};
 use brickyard_brick::Port;
@@ -35,6 +36,8 @@ pub(crate) enum Order {
     Replace(usize, usize),
     PauseMoves,
     ResumeMoves,
+    /// Some partition of a table, by dice.
+    Split(usize, u64),
 }
 
 /// See the module.
@@ -152,10 +155,19 @@ impl World {
             Order::Demote(node) => format!("NODE ALTER {} CONTROL no", number(node)?),
             Order::Remove(node) => format!("NODE REMOVE {}", number(node)?),
             Order::Replace(old, new) => format!("NODE REPLACE {} {}", number(old)?, number(new)?),
+            Order::Split(table, dice) => self.words_of_split(table, dice)?,
             Order::PauseMoves => "REBALANCE PAUSE".to_owned(),
             Order::ResumeMoves => "REBALANCE RESUME".to_owned(),
         };
         Some(line.split(' ').map(str::to_owned).collect())
+    }
+
+    fn words_of_split(&self, table: usize, dice: u64) -> Option<String> {
+        let name = &self.shape.tables[table].name;
+        let table = self.judges.latest.as_ref()?.table(name)?;
+        let partitions: Vec<_> = table.partitions().map(|(id, _)| id).collect();
+        let at = Random::new(dice).index(partitions.len());
+        Some(format!("TABLE SPLIT {name} {}", partitions.get(at)?))
     }
 
     /// What the newest catalog says of a machine's node.

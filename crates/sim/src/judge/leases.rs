@@ -10,8 +10,8 @@ pub(super) fn judge(world: &mut World, former: &Catalog, catalog: &Catalog) {
         let Some(before) = former.table_by_id(table.id) else {
             continue;
         };
-        for (at, (partition, group)) in table.partitions().enumerate() {
-            let Some(was) = before.map.groups().get(at) else {
+        for (partition, group) in table.partitions() {
+            let Some(was) = before.map.group(partition) else {
                 continue;
             };
             if was.view == group.view {
