@@ -71,6 +71,13 @@ enum Verb {
         #[arg(long, value_name = "NAME")]
         confirm: Option<String>,
     },
+    /// Make two partitions of one, where it is; by itself that happens to partitions that have grown.
+    Split {
+        /// The table's name.
+        name: String,
+        /// The partition's number
+        partition: u32,
+    },
     /// Drop a table and everything in it.
     Drop {
         /// Its name.
@@ -161,6 +168,7 @@ impl Verb {
                 }
                 words("RECOVER", name, rest)
             }
+            Self::Split { name, partition } => words("SPLIT", name, vec![partition.to_string()]),
             Self::Drop { name, confirm } => {
                 words("DROP", name, vec!["CONFIRM".to_owned(), confirm.clone()])
             }

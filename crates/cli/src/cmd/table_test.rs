@@ -30,6 +30,13 @@ fn verbs_become_table_commands() {
         }),
         "TABLE DROP t CONFIRM u"
     );
+    assert_eq!(
+        request(Verb::Split {
+            name: "t".into(),
+            partition: 7
+        }),
+        "TABLE SPLIT t 7"
+    );
     let recover = |partitions: &[u32], confirm: Option<&str>| {
         request(Verb::Recover {
             name: "t".into(),
