@@ -5,7 +5,6 @@ use crate::member::{Member, Phase};
 use crate::split::Parting;
 use crate::{LinkId, Role, Status};
 use brickyard_routing::Seat;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Instant, Op, PartitionId, TableId, View};
 
 #[derive(Debug)]
@@ -127,8 +126,7 @@ impl<P> Partition<P> {
             }
             Role::Backup => {
                 // PROTOCOL rule 24: not before the view's first message, and what it found prepared, is here.
-                let has_reached = self.follow.begun == place.view && !self.follow.is_short
-                    || sabotage::is(Bug::ServesBeforeBegun);
+                let has_reached = self.follow.begun == place.view && !self.follow.is_short;
                 (Role::Backup, has_reached, false)
             }
             role => (role, false, false),

@@ -260,7 +260,7 @@ pub(crate) fn plan<P>(it: &Partition<P>, claim: &Claim) -> Plan {
     let agreed = if claim.last.1 == Op(0) {
         // It never had anything; one that claims nothing although it has something is filled anew.
         claim.is_complete.then_some(Op(0))
-    } else if claim.lineage == log.lineage || sabotage::is(Bug::LineageIgnored) {
+    } else if claim.lineage == log.lineage {
         log.history.agreement(log.last.1, &claim.runs, claim.last.1)
     } else {
         // PROTOCOL rule 21: another history is no beginning for this one.

@@ -115,8 +115,6 @@ bugs! {
     ForgottenRunsAgain,
     /// 20: whoever registers with a node's key shows that the former process is dead.
     CloneTrusted,
-    /// 21: a log of another lineage counts as one of this.
-    LineageIgnored,
     /// 21: what was moved away is put back at a restart.
     DropIgnored,
     /// 22: a lease counts from when its grant came.
@@ -131,8 +129,6 @@ bugs! {
     LeaseCheckedEarly,
     /// 23: a brick whose loop hangs has its lease renewed.
     HungLoopLeased,
-    /// 24: a backup serves reads before the view has begun there.
-    ServesBeforeBegun,
     /// 24: a read that waited for its value is served whatever happened meanwhile.
     ParkedNotReadmitted,
     /// 25: the client of a write that was cut is told that it was not executed.

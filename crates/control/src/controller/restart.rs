@@ -60,10 +60,7 @@ impl Controller {
             // PROTOCOL rules 9 and 15: a log that lacks something is not gone on from, nor another history's.
             // One that has nothing has all that there was before the first record of the first history.
             let is_new = claim.lineage == 0 && claim.last.1 == Op(0) && case.group.lineage == 1;
-            let is_ours = claim.lineage == case.group.lineage
-                || is_new
-                || is_founder(&claim, case)
-                || sabotage::is(Bug::LineageIgnored);
+            let is_ours = claim.lineage == case.group.lineage || is_new || is_founder(&claim, case);
             if !(claim.is_complete || sabotage::is(Bug::GapsClaimed)) || !is_ours {
                 continue;
             }
