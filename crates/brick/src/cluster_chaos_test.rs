@@ -2,7 +2,9 @@
 //!
 //! `CHAOS_SEED=17` runs one seed and tells its story; `CHAOS_SEEDS=5000` runs many. A seed is one schedule for
 //! ever: what else can happen comes in another edition, and `CHAOS_EDITION=1` goes back to an earlier one.
+//! Scenarios make some of it likely: `CHAOS_SCENARIO=reads`.
 
+mod asks;
 mod clients;
 mod control;
 mod disk;
@@ -12,6 +14,8 @@ mod mood;
 mod requests;
 #[cfg(feature = "sabotage")]
 mod sabotage_test;
+mod scenario;
+mod strikes;
 mod world;
 
 use crate::random::Random;
@@ -19,14 +23,52 @@ use brickyard_types::{Durability, Medium, TableAttributes};
 use clients::Clients;
 use control::Control;
 use disk::Mood;
+use scenario::Scenario;
+use std::fmt;
 use std::num::NonZero;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
+use strikes::strike;
 use world::World;
 
 const STEPS: usize = 260;
+
+/// What may happen in a schedule.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Everything that one knew when it was of that edition.
+    Edition(u64),
+    /// A situation is made likely.
+    Scenario(&'static Scenario),
+}
+
+impl Kind {
+    fn scenario(self) -> Option<&'static Scenario> {
+        match self {
+            Self::Edition(_) => None,
+            Self::Scenario(scenario) => Some(scenario),
+        }
+    }
+
+    /// Scenarios are newer than all editions.
+    fn edition(self) -> u64 {
+        match self {
+            Self::Edition(edition) => edition,
+            Self::Scenario(_) => EDITION + 1,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Edition(edition) => write!(f, "edition {edition}"),
+            Self::Scenario(scenario) => write!(f, "scenario {}", scenario.name),
+        }
+    }
+}
 
 /// The edition that new seeds are of.
 const EDITION: u64 = 4;
@@ -60,115 +102,6 @@ fn attributes(random: &mut Random) -> TableAttributes {
     }
 }
 
-/// One thing that goes wrong, or right again.
-fn strike(world: &mut World) {
-    let count = world.nodes.len();
-    let at = world.below(count);
-    match world.draw_strike() {
-        0 if world.is_up(at) => {
-            world.tell(format!("node {at} is killed"));
-            world.kill(at, false);
-        }
-        1 if world.is_up(at) => {
-            world.tell(format!("node {at} loses power"));
-            world.kill(at, true);
-        }
-        2 if world.one_in(6) => {
-            let is_power_cut = world.one_in(3);
-            world.tell(format!("all nodes are killed, power cut {is_power_cut}"));
-            for at in 0..count {
-                if world.is_up(at) {
-                    world.kill(at, is_power_cut);
-                }
-            }
-        }
-        3..7 => {
-            if let Some(at) = (0..count).find(|at| !world.is_up(*at)) {
-                world.tell(format!("node {at} restarts"));
-                world.restart(at);
-                world.spread();
-            }
-        }
-        7 => {
-            let other = (at + 1) % count;
-            world.tell(format!("nodes {at} and {other} are cut"));
-            world.cut.insert((at.min(other), at.max(other)));
-        }
-        8 | 9 => {
-            world.cut.clear();
-            world.mute.clear();
-        }
-        10 => {
-            let moods = [Mood::Slow, Mood::Stuck, Mood::Full];
-            let mood = moods[world.below(3)];
-            world.tell(format!("log of node {at} is {mood:?}"));
-            world.nodes[at].disk.mood = mood;
-        }
-        11 | 12 => {
-            for node in &mut world.nodes {
-                node.disk.mood = Mood::Well;
-            }
-        }
-        13 => {
-            world.tell(format!("node {at} loses the control plane"));
-            world.control.set_cut(at, true);
-        }
-        14 | 15 => (0..count).for_each(|at| world.control.set_cut(at, false)),
-        16 => {
-            let pause = world.below(60) as u32;
-            world.tell(format!("node {at} pauses for {pause} turns"));
-            world.nodes[at].pause = pause;
-        }
-        17 => {
-            let dice = world.below(1 << 20);
-            if let Some(note) = world.control.hand_over(dice) {
-                world.tell(note);
-                world.spread();
-            }
-        }
-        18 if world.one_in(2) => {
-            let dice = world.below(1 << 20);
-            if let Some(note) = world.control.demote(dice) {
-                world.tell(note);
-                world.spread();
-            }
-        }
-        18 => world.roll(at),
-        19 => world.break_link(),
-        20 => {
-            let dice = world.below(1 << 20);
-            if let Some(note) = world.control.demote_to_learner(dice) {
-                world.tell(note);
-                world.spread();
-            }
-        }
-        21 => {
-            let other = (at + 1 + world.below(count - 1)) % count;
-            world.tell(format!("nothing of node {at} gets to node {other}"));
-            world.mute.insert((at, other));
-        }
-        22 => {
-            let turns = world.below(80) as u32;
-            world.tell(format!("node {at} hears of new maps {turns} turns late"));
-            world.nodes[at].maps_late = turns;
-        }
-        23 => {
-            let turns = world.below(30) as u32;
-            world.tell(format!("grants get to node {at} {turns} turns late"));
-            world.nodes[at].grants_late = turns;
-        }
-        24 => {
-            let pause = 1 + world.below(60) as u32;
-            world.tell(format!("node {at} pauses in a turn for {pause} turns"));
-            world.pause_in_turn(at, pause);
-        }
-        _ => {
-            let links = world.break_links(at);
-            world.tell(format!("node {at} loses {links} streams"));
-        }
-    }
-}
-
 fn step(world: &mut World, clients: &mut Clients) {
     let passed = 5 + world.below(25) as u64;
     world.pass(passed);
@@ -191,8 +124,10 @@ fn calm_down(world: &mut World) {
     world.is_calm = true;
     world.cut.clear();
     world.mute.clear();
+    world.control.hold_wishes(0);
     for at in 0..world.nodes.len() {
         world.control.set_cut(at, false);
+        world.nodes[at].disk.hurry();
         world.nodes[at].disk.mood = Mood::Well;
         world.nodes[at].pause = 0;
         world.nodes[at].maps_late = 0;
@@ -241,10 +176,12 @@ fn run(world: &mut World, clients: &mut Clients) {
     }
     calm_down(world);
     let nodes = world.nodes.len();
+    // With many requests left open it takes longer to come to each of them.
+    let rounds_max = if world.scenario.is_some() { 3_000 } else { 900 };
     let mut rounds = 0;
     while !(world.control.is_whole(nodes) && clients.are_done()) {
         rounds += 1;
-        assert!(rounds < 900, "not whole again:\n{}", story(world));
+        assert!(rounds < rounds_max, "not whole again:\n{}", story(world));
         clients.ask_again(world);
         step(world, clients);
     }
@@ -285,16 +222,22 @@ fn story(world: &World) -> String {
     out
 }
 
-/// Runs a seed; how many requests were served.
-fn chaos(edition: u64, seed: u64, is_told: bool) -> Result<usize, String> {
+/// Runs a seed of what may happen; how many requests were served.
+fn chaos(kind: Kind, seed: u64, is_told: bool) -> Result<usize, String> {
     let mut random = Random::new(seed);
-    let nodes = 3 + (random.next() % 2) as usize;
-    let tables: Vec<(&str, TableAttributes)> = ["a", "b"]
-        .map(|name| (name, attributes(&mut random)))
-        .to_vec();
+    let any = random.next() as usize;
+    let nodes = match kind {
+        Kind::Edition(_) => 3 + any % 2,
+        Kind::Scenario(scenario) => scenario.nodes[any % scenario.nodes.len()],
+    };
+    let mut draw = || match kind {
+        Kind::Edition(_) => attributes(&mut random),
+        Kind::Scenario(scenario) => scenario.attributes(&mut random),
+    };
+    let tables = ["a", "b"].map(|name| (name, draw()));
     let partitions = 4;
     let control = Control::new(nodes, &tables, partitions);
-    let mut world = World::new(nodes, control, random, edition);
+    let mut world = World::new(nodes, control, random, kind);
     for (name, attributes) in &tables {
         world.tell(format!("table {name}: {attributes:?}"));
     }
@@ -311,10 +254,7 @@ fn chaos(edition: u64, seed: u64, is_told: bool) -> Result<usize, String> {
         } else {
             String::new()
         };
-        format!(
-            "edition {edition}, seed {seed}: {story}\n{}",
-            text.unwrap_or_default()
-        )
+        format!("{kind}, seed {seed}: {story}\n{}", text.unwrap_or_default())
     })
 }
 
@@ -323,7 +263,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Runs seeds on all processors: how many requests were served, and what failed.
-fn chaos_of(edition: u64, seeds: Range<u64>) -> (usize, Vec<String>) {
+fn chaos_of(kind: Kind, seeds: Range<u64>) -> (usize, Vec<String>) {
     let next = AtomicU64::new(seeds.start);
     let work = || {
         let (mut served, mut failed) = (0, Vec::new());
@@ -332,7 +272,7 @@ fn chaos_of(edition: u64, seeds: Range<u64>) -> (usize, Vec<String>) {
             if seed >= seeds.end {
                 return (served, failed);
             }
-            match chaos(edition, seed, false) {
+            match chaos(kind, seed, false) {
                 Ok(answered) => served += answered,
                 Err(text) => {
                     println!("seed {seed} failed");
@@ -354,19 +294,18 @@ fn chaos_of(edition: u64, seeds: Range<u64>) -> (usize, Vec<String>) {
     })
 }
 
-#[test]
-fn whatever_happens_nobody_can_tell_it_from_one_copy_that_never_fails() {
-    let edition = number("CHAOS_EDITION").unwrap_or(EDITION);
+/// Runs what the environment names, or so many seeds of a kind.
+fn survive(kind: Kind, count: u64) {
     if let Some(seed) = number("CHAOS_SEED") {
-        let outcome = chaos(edition, seed, true);
+        let outcome = chaos(kind, seed, true);
         assert!(outcome.is_ok(), "{}", outcome.unwrap_err());
         return;
     }
     let first = number("CHAOS_FIRST").unwrap_or(1);
-    let seeds = first..first + number("CHAOS_SEEDS").unwrap_or(50);
-    let (served, failed) = chaos_of(edition, seeds.clone());
+    let seeds = first..first + number("CHAOS_SEEDS").unwrap_or(count);
+    let (served, failed) = chaos_of(kind, seeds.clone());
     println!(
-        "{served} requests served, {} of {seeds:?} of edition {edition} failed",
+        "{served} requests served, {} of {seeds:?} of {kind} failed",
         failed.len()
     );
     assert!(failed.is_empty(), "{}", failed.join("\n"));
@@ -377,10 +316,25 @@ fn whatever_happens_nobody_can_tell_it_from_one_copy_that_never_fails() {
 }
 
 #[test]
+fn whatever_happens_nobody_can_tell_it_from_one_copy_that_never_fails() {
+    let edition = number("CHAOS_EDITION").unwrap_or(EDITION);
+    survive(Kind::Edition(edition), 50);
+}
+
+#[test]
+fn nor_in_rare_situations() {
+    let wanted = std::env::var("CHAOS_SCENARIO").ok();
+    let is_wanted = |it: &&&Scenario| wanted.as_deref().is_none_or(|name| name == it.name);
+    for scenario in scenario::ALL.iter().filter(is_wanted) {
+        survive(Kind::Scenario(scenario), 10);
+    }
+}
+
+#[test]
 fn what_went_wrong_once_does_not_again() {
     let outcomes = REGRESSIONS
         .iter()
-        .map(|(edition, seed)| chaos(*edition, *seed, false));
+        .map(|(edition, seed)| chaos(Kind::Edition(*edition), *seed, false));
     let failed: Vec<String> = outcomes.filter_map(Result::err).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

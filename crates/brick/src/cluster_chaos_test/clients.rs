@@ -2,7 +2,7 @@
 
 use super::history::{Histories, KEYS, Operation, Step};
 use super::requests::{Asked, Named};
-use super::world::{DEADLINE, SKEW_MS, World};
+use super::world::{DEADLINE, World};
 use crate::ConnectionId;
 use crate::effect::{Accepted, Port};
 use brickyard_types::Instant;
@@ -34,6 +34,8 @@ pub(super) struct Client {
     table: String,
     port: Port,
     is_reader: bool,
+    /// It asks for nothing but what is.
+    only_reads: bool,
     connection: Option<Connection>,
     asked: Asked,
 }
@@ -43,15 +45,18 @@ pub(super) struct Clients {
     clients: Vec<Client>,
     pub(super) histories: Histories,
     tables: Vec<String>,
-    values: u32,
+    /// Of each table.
+    pub(super) objects: usize,
+    /// How many values there have been: each is another.
+    pub(super) values: u32,
     /// Values that expire: when, of which object and key.
-    expiring: Vec<(u64, String, usize, String)>,
+    pub(super) expiring: Vec<(u64, String, usize, String)>,
     pub(super) answered: usize,
     /// All is well and whole: nobody is refused.
     is_last: bool,
 }
 
-/// Objects of a table.
+/// Objects of a table, where no scenario has others.
 const OBJECTS: usize = 3;
 
 impl Clients {
@@ -66,14 +71,23 @@ impl Clients {
                 table: tables[at % tables.len()].clone(),
                 port,
                 is_reader: world.one_in(4),
+                only_reads: false,
                 connection: None,
                 asked: Asked::default(),
             }
         });
+        let mut clients: Vec<Client> = clients.collect();
+        if let Some(scenario) = world.scenario {
+            for client in &mut clients {
+                client.only_reads = world.one_in(scenario.readers_one_in);
+                client.is_reader |= client.only_reads;
+            }
+        }
         Self {
-            clients: clients.collect(),
+            clients,
             histories: Histories::new(),
             tables: tables.to_vec(),
+            objects: world.scenario.map_or(OBJECTS, |it| it.objects),
             values: 0,
             expiring: Vec::new(),
             answered: 0,
@@ -87,6 +101,21 @@ impl Clients {
 
     pub(super) fn asked(&mut self, at: usize) -> &mut Asked {
         &mut self.clients[at].asked
+    }
+
+    pub(super) fn table(&self, at: usize) -> &str {
+        &self.clients[at].table
+    }
+
+    pub(super) fn only_reads(&self, at: usize) -> bool {
+        self.clients[at].only_reads
+    }
+
+    /// A client expects a reply more.
+    pub(super) fn expect(&mut self, at: usize, expected: Expected, world: &World) {
+        if let Some(connection) = &mut self.clients[at].connection {
+            connection.expected.push_back((expected, world.now));
+        }
     }
 
     pub(super) fn is_connected(&self, at: usize) -> bool {
@@ -183,107 +212,8 @@ impl Clients {
         }
     }
 
-    fn value(&mut self) -> String {
-        self.values += 1;
-        format!("<{}>", self.values)
-    }
-
-    fn step(&mut self, world: &mut World) -> Step {
-        if world.edition >= 3 && world.one_in(world.mood.reads) {
-            return Step::Get(world.below(KEYS));
-        }
-        // The second key of an object is a number.
-        if world.one_in(3) {
-            return if world.one_in(3) {
-                Step::Get(1)
-            } else {
-                Step::Incr(1)
-            };
-        }
-        match world.below(12) {
-            0..4 => Step::Get(0),
-            4..7 => Step::Set(0, self.value()),
-            7 => Step::Setnx(0, self.value()),
-            8 => Step::Getdel(0),
-            9 | 10 => Step::Append(0, self.value()),
-            _ => Step::Del(world.below(KEYS)),
-        }
-    }
-
-    fn ask_one(&mut self, at: usize, world: &mut World) {
-        let table = self.clients[at].table.clone();
-        let object = format!("{{{table}:{}}}", world.below(OBJECTS));
-        let dice = world.below(40);
-        if dice == 0 {
-            let objects = (0..OBJECTS).map(|it| format!("{{{table}:{it}}}")).collect();
-            return self.send(
-                at,
-                "FLUSHDB",
-                objects,
-                vec![Step::Clear],
-                None,
-                false,
-                world,
-            );
-        }
-        if dice < 4 {
-            let steps: Vec<Step> = (0..2).map(|_| self.step(world)).collect();
-            let mut text = "MULTI\r\n".to_owned();
-            for step in &steps {
-                text += &render(&object, step);
-                text += "\r\n";
-            }
-            text += "EXEC";
-            if let Some(connection) = &mut self.clients[at].connection {
-                for _ in 0..3 {
-                    connection
-                        .expected
-                        .push_back((Expected::Nothing, world.now));
-                }
-            }
-            return self.send(at, &text, vec![object], steps, None, true, world);
-        }
-        if dice < 8 {
-            let value = self.value();
-            let lives = SKEW_MS * 2 + 20 + world.below(200) as u64;
-            let text = format!("SET {object}0 {value} PX {lives}");
-            let due = world.unix.0 + lives - SKEW_MS - 1;
-            self.expiring.push((due, object.clone(), 0, value.clone()));
-            let steps = vec![Step::Set(0, value)];
-            return self.send(at, &text, vec![object], steps, None, false, world);
-        }
-        let step = self.step(world);
-        if world.edition >= 3 && dice >= 16 && !step.only_reads() && world.one_in(2) {
-            return self.ask_named(at, object, step, world);
-        }
-        let text = render(&object, &step);
-        self.send(
-            at,
-            &text,
-            vec![object.clone()],
-            vec![step],
-            None,
-            false,
-            world,
-        );
-        if dice < 16 {
-            let after = self.histories[&object].operations.len() - 1;
-            let step = self.step(world);
-            let text = render(&object, &step);
-            self.send(
-                at,
-                &text,
-                vec![object],
-                vec![step],
-                Some(after),
-                false,
-                world,
-            );
-        }
-    }
-
     #[expect(clippy::too_many_arguments, reason = "one call of a test's own")]
-    fn send(
+    pub(super) fn send(
         &mut self,
         at: usize,
         text: &str,
@@ -445,7 +375,7 @@ impl Clients {
             let Some(table) = world.control.catalog.tables().find(|it| it.name == name) else {
                 continue;
             };
-            for object in (0..OBJECTS).map(|it| format!("{{{name}:{it}}}")) {
+            for object in (0..self.objects).map(|it| format!("{{{name}:{it}}}")) {
                 if table.map.locate(format!("{object}0").as_bytes()).partition != partition {
                     continue;
                 }
@@ -472,7 +402,7 @@ impl Clients {
             let node = at % world.nodes.len();
             self.connect(at, node, world);
             let table = self.clients[at].table.clone();
-            for object in (0..OBJECTS).map(|it| format!("{{{table}:{it}}}")) {
+            for object in (0..self.objects).map(|it| format!("{{{table}:{it}}}")) {
                 for key in 0..KEYS {
                     let step = Step::Get(key);
                     let text = render(&object, &step);

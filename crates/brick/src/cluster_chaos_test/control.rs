@@ -30,6 +30,8 @@ struct Known {
     claims: Option<BTreeMap<PartitionId, Claim>>,
     run: u64,
     is_cut: bool,
+    /// Its power failed since it registered.
+    has_lost_power: bool,
     /// Partitions whose log may have lost its end in a power cut.
     unsure: BTreeSet<PartitionId>,
 }
@@ -38,6 +40,8 @@ pub(super) struct Control {
     pub(super) catalog: Catalog,
     known: Vec<Known>,
     wishes: Vec<(Seat, ControlRequest)>,
+    /// So many steps go by before they are looked at.
+    wishes_held: u32,
     /// Partitions that began anew, or may have lost something with all their logs.
     pub(super) emptied: Vec<PartitionId>,
     pub(super) voided: Vec<PartitionId>,
@@ -100,6 +104,7 @@ impl Control {
             catalog,
             known: vec![Known::default(); nodes],
             wishes: Vec::new(),
+            wishes_held: 0,
             emptied: Vec::new(),
             voided: Vec::new(),
             doubtful: BTreeSet::new(),
@@ -142,14 +147,19 @@ impl Control {
         known.claims = None;
         known.acknowledged = (0, 0);
         known.leased = Instant(0);
+        if std::mem::take(&mut known.has_lost_power) {
+            // PROTOCOL rule 13: it finds that out when it starts.
+            let all: Vec<PartitionId> = self.groups().iter().map(|it| it.1).collect();
+            self.known[at].unsure.extend(all);
+        }
+        let known = &self.known[at];
         let change = Change::Register(registration(at, known.run));
         self.catalog.apply(change).unwrap();
         self.known[at].seat = self.seat(at);
     }
 
     pub(super) fn note_power_cut(&mut self, at: usize) {
-        let all: Vec<PartitionId> = self.groups().iter().map(|it| it.1).collect();
-        self.known[at].unsure.extend(all);
+        self.known[at].has_lost_power = true;
     }
 
     pub(super) fn hear(&mut self, seat: Seat, request: ControlRequest) {
@@ -249,7 +259,16 @@ impl Control {
         notes
     }
 
+    /// What primaries ask for is looked at so many steps later.
+    pub(super) fn hold_wishes(&mut self, steps: u32) {
+        self.wishes_held = steps;
+    }
+
     fn grant_wishes(&mut self, notes: &mut Vec<String>) {
+        if self.wishes_held > 0 {
+            self.wishes_held -= 1;
+            return;
+        }
         for (seat, wish) in std::mem::take(&mut self.wishes) {
             let (partition, view, other, is_promotion) = match wish {
                 ControlRequest::Promote {
@@ -451,10 +470,11 @@ impl Control {
             return None;
         }
         for seat in change.in_sync() {
-            // PROTOCOL rule 13.
-            self.known[seat.member.node.0 as usize]
-                .unsure
-                .remove(&partition);
+            // PROTOCOL rule 13. Of a former life it says nothing: its process is gone, and its power may be.
+            let known = &mut self.known[seat.member.node.0 as usize];
+            if known.seat == seat && !known.has_lost_power {
+                known.unsure.remove(&partition);
+            }
         }
         if change.lineage != group.lineage {
             self.emptied.push(partition);
@@ -581,14 +601,7 @@ impl Control {
         learners.retain(|it| self.is_heard(*it, now));
         let is_lost = |seat: &Seat| !learners.contains(seat) && self.is_current(*seat);
         if group.learners.iter().any(is_lost) {
-            // One that may be listed again is let go by a view (PROTOCOL rule 4).
-            let in_sync: Vec<Seat> = group.in_sync().collect();
-            let proposal = Proposal {
-                learners,
-                ..Proposal::of(table, partition, group, &in_sync)
-            };
-            let is_done = self.propose(proposal);
-            return is_done.then(|| "a learner is let go".to_owned());
+            return self.let_go(table, partition, group, learners);
         }
         for at in 0..self.known.len() {
             let at = (at + partition.0 as usize) % self.known.len();
@@ -614,6 +627,44 @@ impl Control {
         }]);
         let applied = self.catalog.apply(change);
         applied.is_ok_and(|it| it.stale.is_empty()).then_some(note)
+    }
+
+    /// Learners that live are on the list no more. They may be listed again, so that takes a view (PROTOCOL rule 4).
+    fn let_go(
+        &mut self,
+        table: TableId,
+        partition: PartitionId,
+        group: &Group,
+        learners: Vec<Seat>,
+    ) -> Option<String> {
+        let is_done = if sabotage::is(Bug::AskedLearnerDropped) {
+            let change = Change::Learners(vec![NewLearners {
+                table,
+                partition,
+                view: group.view,
+                learners,
+            }]);
+            let applied = self.catalog.apply(change);
+            applied.is_ok_and(|it| it.stale.is_empty())
+        } else {
+            let in_sync: Vec<Seat> = group.in_sync().collect();
+            self.propose(Proposal {
+                learners,
+                ..Proposal::of(table, partition, group, &in_sync)
+            })
+        };
+        is_done.then(|| "a learner is let go".to_owned())
+    }
+
+    /// Takes the learners of a partition off its list, for no reason.
+    pub(super) fn drop_learner(&mut self, dice: usize) -> Option<String> {
+        let groups = self.groups();
+        let (table, partition, group) = groups.get(dice % groups.len())?;
+        if group.learners.is_empty() || group.change.is_some() {
+            return None;
+        }
+        let note = self.let_go(*table, *partition, group, Vec::new())?;
+        Some(format!("partition {partition}: {note}"))
     }
 
     /// Whether every partition has all its replicas in sync.

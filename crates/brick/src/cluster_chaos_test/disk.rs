@@ -22,6 +22,32 @@ pub(super) enum Mood {
 struct Segment {
     bytes: Vec<u8>,
     synced: usize,
+    /// Nothing in it seems to be dead.
+    is_full: bool,
+}
+
+impl Segment {
+    /// How long it is said to be once it is sealed: all of it is live, or hardly anything.
+    fn told(&self) -> u64 {
+        if self.is_full {
+            1
+        } else {
+            self.bytes.len() as u64 + GARBAGE
+        }
+    }
+}
+
+/// So much of a sealed segment is dead, as it seems: cleaning it pays.
+const GARBAGE: u64 = 64 << 20;
+
+/// A sync that is under way: it covers what was there when it began.
+#[derive(Debug)]
+struct Syncing {
+    upto: BatchId,
+    lens: Vec<(u32, usize)>,
+    tops: BTreeMap<PartitionId, Op>,
+    /// Of the records that are not synced so many are older.
+    records: usize,
 }
 
 const fn is_entry(kind: Kind) -> bool {
@@ -45,6 +71,11 @@ pub(super) struct Disk {
     wants_sync: bool,
     refused: Option<u64>,
     pub(super) mood: Mood,
+    /// Turns in which no value is read.
+    reads_held: u32,
+    /// Syncs take about so many turns; `None`: none.
+    sync_turns: Option<u64>,
+    syncing: Option<Syncing>,
     /// The highest op of each partition in the log, and in what of it is synced.
     tops: [BTreeMap<PartitionId, Op>; 2],
     /// Views of records that are not synced.
@@ -52,8 +83,12 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    pub(super) fn new() -> Self {
+    /// A disk whose syncs take about so many turns; `None`: none.
+    pub(super) fn new(sync_turns: Option<u64>) -> Self {
         Self {
+            sync_turns,
+            syncing: None,
+            reads_held: 0,
             segments: BTreeMap::from([(1, Segment::default())]),
             active: 1,
             queue: VecDeque::new(),
@@ -81,6 +116,8 @@ impl Disk {
         self.reads.clear();
         self.chunks.clear();
         self.checkpoints.clear();
+        self.syncing = None;
+        self.reads_held = 0;
         self.appended = BatchId(0);
         self.synced = BatchId(0);
         self.wants_sync = false;
@@ -125,6 +162,17 @@ impl Disk {
     fn note_synced(&mut self) {
         self.tops[1] = self.tops[0].clone();
         self.unsynced.clear();
+    }
+
+    /// All goes well: reads and syncs take no time any more.
+    pub(super) fn hurry(&mut self) {
+        self.reads_held = 0;
+        self.sync_turns = self.sync_turns.map(|_| 1);
+    }
+
+    /// No value is read for so many turns.
+    pub(super) fn hold_reads(&mut self, turns: u32) {
+        self.reads_held = turns;
     }
 
     pub(super) fn append(&mut self, append: Append) {
@@ -186,7 +234,7 @@ impl Disk {
             .segments
             .iter()
             .filter(|(id, _)| **id < self.active)
-            .map(|(id, segment)| (SegmentId(*id), segment.bytes.len() as u64 + (64 << 20)))
+            .map(|(id, segment)| (SegmentId(*id), segment.told()))
             .collect();
         brick.finish_recovery(&sealed, SegmentId(self.active));
     }
@@ -194,6 +242,13 @@ impl Disk {
     /// Does some of what waits, as the mood allows.
     pub(super) fn work(&mut self, brick: &mut Brick, random: &mut Random) {
         self.answer_reads(brick, random);
+        let turns = self.sync_turns.unwrap_or(1);
+        if let Some(syncing) = self
+            .syncing
+            .take_if(|_| random.next().is_multiple_of(turns))
+        {
+            self.end_sync(brick, syncing);
+        }
         if self.mood == Mood::Stuck || (self.mood == Mood::Slow && !random.next().is_multiple_of(4))
         {
             return;
@@ -210,12 +265,16 @@ impl Disk {
         }
         let may_sync = self.mood != Mood::Slow || random.next().is_multiple_of(2);
         if may_sync && (self.wants_sync || random.next().is_multiple_of(8)) {
-            self.sync(brick);
+            if self.sync_turns.is_some() {
+                self.begin_sync();
+            } else {
+                self.sync(brick);
+            }
         }
         if self.queue.is_empty() && !self.checkpoints.is_empty() {
             let active = self.segments.get_mut(&self.active);
             if active.is_some_and(|it| !it.bytes.is_empty()) {
-                self.roll(brick);
+                self.roll(brick, false);
             }
             self.sync(brick);
             for token in std::mem::take(&mut self.checkpoints) {
@@ -252,7 +311,36 @@ impl Disk {
         });
     }
 
+    fn begin_sync(&mut self) {
+        if self.syncing.is_some() {
+            return;
+        }
+        self.wants_sync = false;
+        let segments = self.segments.iter();
+        self.syncing = Some(Syncing {
+            upto: self.appended,
+            lens: segments.map(|(id, it)| (*id, it.bytes.len())).collect(),
+            tops: self.tops[0].clone(),
+            records: self.unsynced.len(),
+        });
+    }
+
+    fn end_sync(&mut self, brick: &mut Brick, syncing: Syncing) {
+        for (id, len) in syncing.lens {
+            if let Some(segment) = self.segments.get_mut(&id) {
+                segment.synced = segment.synced.max(len);
+            }
+        }
+        self.tops[1] = syncing.tops;
+        self.unsynced.drain(..syncing.records);
+        if syncing.upto > self.synced {
+            self.synced = syncing.upto;
+            brick.handle(Event::Synced(syncing.upto));
+        }
+    }
+
     fn sync(&mut self, brick: &mut Brick) {
+        self.syncing = None;
         self.wants_sync = false;
         for segment in self.segments.values_mut() {
             segment.synced = segment.bytes.len();
@@ -264,19 +352,22 @@ impl Disk {
         }
     }
 
-    /// Seals the active segment, which looks as if there were much more in it that is dead.
-    pub(super) fn roll(&mut self, brick: &mut Brick) {
+    /// Seals the active segment, which looks as if there were much more in it that is dead, or nothing.
+    pub(super) fn roll(&mut self, brick: &mut Brick, is_full: bool) {
         let sealed = SegmentId(self.active);
-        let bytes = self.segments.entry(self.active).or_default().bytes.len() as u64;
+        let segment = self.segments.entry(self.active).or_default();
+        segment.is_full = is_full;
+        let bytes = segment.told();
         self.active += 1;
         self.segments.insert(self.active, Segment::default());
-        brick.handle(Event::Rolled {
-            sealed,
-            bytes: bytes + (64 << 20),
-        });
+        brick.handle(Event::Rolled { sealed, bytes });
     }
 
     fn answer_reads(&mut self, brick: &mut Brick, random: &mut Random) {
+        if self.reads_held > 0 {
+            self.reads_held -= 1;
+            return;
+        }
         let reads = std::mem::take(&mut self.reads);
         for read in reads {
             if random.next().is_multiple_of(4) {

@@ -74,7 +74,8 @@ impl Clients {
     /// Whoever has not been answered asks again; some do who have been.
     pub(super) fn ask_again(&mut self, world: &mut World) {
         for at in 0..self.len() {
-            let once_in = if world.is_calm { 3 } else { 6 };
+            let again = world.scenario.map_or(6, |it| it.again);
+            let once_in = if world.is_calm { 3 } else { again };
             if world.edition < 3 || self.is_waiting(at) || !world.one_in(once_in) {
                 continue;
             }

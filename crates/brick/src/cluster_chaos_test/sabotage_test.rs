@@ -1,6 +1,7 @@
 //! The judges judged: with a deliberate bug on, random schedules are run until one objects (docs/sabotage.md).
 
-use super::{EDITION, chaos};
+use super::scenario::{self, Scenario};
+use super::{EDITION, Kind, chaos};
 use brickyard_types::sabotage::{Bug, Judges};
 
 const JUDGES: Judges<'_> = Judges {
@@ -41,19 +42,82 @@ const JUDGES: Judges<'_> = Judges {
     seeds_max: 300,
 };
 
-fn schedule(seed: u64) {
-    let outcome = chaos(EDITION, seed, false);
+/// What happened is told with `CHAOS_STORY=1`.
+fn schedule(kind: Kind, seed: u64) {
+    let outcome = chaos(kind, seed, std::env::var_os("CHAOS_STORY").is_some());
     assert!(outcome.is_ok(), "{}", outcome.unwrap_err());
 }
 
+/// The judges of a scenario, and what they find.
+const fn of(room: &'static str, quick: &'static [Bug], slow: &'static [Bug]) -> Judges<'static> {
+    Judges {
+        room,
+        quick,
+        slow,
+        seeds_max: 300,
+    }
+}
+
+const READS: Judges<'_> = of(
+    "brick-reads",
+    &[
+        Bug::InheritedReadAtOnce,
+        Bug::ParkedNotReadmitted,
+        Bug::OtherKeysNotAwaited,
+        Bug::OwnWriteOvertaken,
+    ],
+    &[Bug::LeaseCheckedEarly],
+);
+const CLEANING: Judges<'_> = of("brick-cleaning", &[], &[Bug::HorizonNotRaised]);
+const POWER: Judges<'_> = of("brick-power", &[], &[Bug::TombstonesDroppedEarly]);
+const LEARNING: Judges<'_> = of(
+    "brick-learning",
+    &[Bug::DeletionsForgotten, Bug::OlderRecordWins],
+    &[],
+);
+const RETRIES: Judges<'_> = of(
+    "brick-retries",
+    &[Bug::ForgottenRunsAgain, Bug::LostUnnoticed],
+    &[Bug::WindowNotMoved],
+);
+const CUTS: Judges<'_> = of("brick-cuts", &[], &[]);
+const PROMOTIONS: Judges<'_> = of(
+    "brick-promotions",
+    &[Bug::PromotedBeforeAllIsHeld],
+    &[Bug::AskedLearnerDropped],
+);
+
+const SCENARIOS: [(&Scenario, Judges<'_>); 7] = [
+    (&scenario::READS, READS),
+    (&scenario::CLEANING, CLEANING),
+    (&scenario::POWER, POWER),
+    (&scenario::LEARNING, LEARNING),
+    (&scenario::RETRIES, RETRIES),
+    (&scenario::CUTS, CUTS),
+    (&scenario::PROMOTIONS, PROMOTIONS),
+];
+
 #[test]
 fn quick_ones_are_found() {
-    JUDGES.must_find_quick(schedule);
+    JUDGES.must_find_quick(|seed| schedule(Kind::Edition(EDITION), seed));
+    for (scenario, judges) in SCENARIOS {
+        judges.must_find_quick(|seed| schedule(Kind::Scenario(scenario), seed));
+    }
 }
 
 /// docs/sabotage.md has the outcome.
 #[test]
 #[ignore = "takes minutes"]
 fn every_bug_in_reach_is_found() {
-    JUDGES.must_find_all(schedule);
+    JUDGES.must_find_all(|seed| schedule(Kind::Edition(EDITION), seed));
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn every_bug_in_reach_of_a_scenario_is_found() {
+    let wanted = std::env::var("CHAOS_SCENARIO").ok();
+    let is_wanted = |it: &Scenario| wanted.as_deref().is_none_or(|name| name == it.name);
+    for (scenario, judges) in SCENARIOS.into_iter().filter(|it| is_wanted(it.0)) {
+        judges.must_find_all(|seed| schedule(Kind::Scenario(scenario), seed));
+    }
 }

@@ -2,9 +2,11 @@
 //!
 //! In:  a seed's decisions. Out: bytes carried in portions, logs that lag, catalogs that come late.
 
+use super::Kind;
 use super::control::Control;
 use super::disk::Disk;
 use super::mood::Mood;
+use super::scenario::Scenario;
 use crate::effect::{ControlRequest, Effect, Event};
 use crate::harness::shared_of;
 use crate::random::Random;
@@ -59,7 +61,11 @@ pub(super) struct World {
     /// From whom to whom nothing gets.
     pub(super) mute: BTreeSet<(usize, usize)>,
     pub(super) edition: u64,
+    /// What is made likely; `None`: nothing above the rest.
+    pub(super) scenario: Option<&'static Scenario>,
     pub(super) mood: Mood,
+    /// In one segment in so many nothing seems to be dead.
+    full_one_in: usize,
     pub(super) control: Control,
     pub(super) now: Instant,
     pub(super) unix: UnixMillis,
@@ -71,7 +77,8 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(nodes: usize, control: Control, random: Random, edition: u64) -> Self {
+    pub(super) fn new(nodes: usize, control: Control, random: Random, kind: Kind) -> Self {
+        let edition = kind.edition();
         let mut world = Self {
             nodes: Vec::new(),
             links: Vec::new(),
@@ -79,7 +86,9 @@ impl World {
             cut: BTreeSet::new(),
             mute: BTreeSet::new(),
             edition,
+            scenario: kind.scenario(),
             mood: Mood::usual(),
+            full_one_in: usize::MAX,
             control,
             now: Instant(1_000_000_000),
             unix: UnixMillis(1_700_000_000_000),
@@ -87,12 +96,16 @@ impl World {
             story: Vec::new(),
             is_calm: false,
         };
+        if let Some(scenario) = world.scenario {
+            world.full_one_in = scenario.full[world.below(4)];
+        }
         for at in 0..nodes {
             let skew = world.random.next() % (SKEW_MS + 1);
+            let sync_turns = world.scenario.map(|_| [2, 3, 6, 12][world.below(4)]);
             world.nodes.push(Node {
                 brick: None,
                 incarnation: Incarnation(0),
-                disk: Disk::new(),
+                disk: Disk::new(sync_turns),
                 skew,
                 ticked: Instant(0),
                 catalogs: VecDeque::new(),
@@ -135,6 +148,12 @@ impl World {
         self.nodes[at].brick.is_some()
     }
 
+    /// Whether a node is up that may fall now.
+    pub(super) fn may_fall(&self, at: usize) -> bool {
+        let down = (0..self.nodes.len()).filter(|at| !self.is_up(*at)).count();
+        self.is_up(at) && self.scenario.is_none_or(|it| down < it.down_max)
+    }
+
     fn start(&mut self, at: usize) {
         let incarnation = self.control.incarnation(at);
         let mut shared = shared_of(NodeId(at as u32), 1, Vec::new());
@@ -165,11 +184,16 @@ impl World {
         self.nodes[at].brick = None;
         self.nodes[at].is_in_turn = false;
         self.nodes[at].disk.forget(is_power_cut);
+        // What a process has written is sent also when it is gone; but not by a machine without power.
+        let is_sent = !is_power_cut || self.edition <= 3;
         for link in &mut self.links {
             for end in 0..2 {
                 if link.ends[end].0 == at {
                     link.is_closed[end] = true;
                     link.bytes[end].clear();
+                    if !is_sent {
+                        link.bytes[1 - end].clear();
+                    }
                 }
             }
         }
@@ -212,9 +236,10 @@ impl World {
 
     /// A node's log goes on in another segment.
     pub(super) fn roll(&mut self, at: usize) {
+        let is_full = self.edition >= 4 && self.one_in(self.full_one_in);
         let node = &mut self.nodes[at];
         if let Some(brick) = &mut node.brick {
-            node.disk.roll(brick);
+            node.disk.roll(brick, is_full);
         }
     }
 

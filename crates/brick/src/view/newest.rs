@@ -118,7 +118,9 @@ pub(super) fn newest<'c>(
                 return true;
             }
             let is_foreign = pending.writer != asker.writer && pending.writer != Writer::MANY
-                || sabotage::is(Bug::OwnWriteNotSeen);
+                || sabotage::is(Bug::OwnWriteNotSeen)
+                || pending.prepared.op <= partition.inherited
+                    && sabotage::is(Bug::InheritedReadAtOnce);
             let is_cleared = partition
                 .clear
                 .is_some_and(|clear| clear.op > pending.prepared.op);
