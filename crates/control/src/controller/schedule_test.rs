@@ -618,12 +618,26 @@ pub(super) fn run(seed: u64, steps: usize) -> Schedule {
 
 #[test]
 fn nobody_acts_in_a_view_that_it_was_taken_out_of() {
-    let mut changes = 0;
-    for seed in 0..40 {
-        changes += run(seed, 1_500).changes;
+    let number = |name: &str, default: u64| {
+        let text = std::env::var(name).ok();
+        text.map_or(default, |text| text.parse().expect(name))
+    };
+    let first = number("BRICKYARD_CONTROL_SEED", 0);
+    let count = number("BRICKYARD_CONTROL_SEEDS", 40);
+    let (mut changes, mut failed) = (0, Vec::new());
+    for seed in first..first + count {
+        match std::panic::catch_unwind(|| run(seed, 1_500)) {
+            Ok(schedule) => changes += schedule.changes,
+            Err(_) => failed.push(seed),
+        }
     }
+    assert_eq!(
+        failed,
+        [],
+        "run one of these seeds again with BRICKYARD_CONTROL_SEED"
+    );
     // And it is not for want of trying.
-    assert!(changes > 2_000, "{changes}");
+    assert!(changes as u64 > 50 * count, "{changes}");
 }
 
 #[test]
