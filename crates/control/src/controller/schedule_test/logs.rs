@@ -85,15 +85,20 @@ impl Logs {
 
     /// A learner is filled from its primary: it has everything, and is asked to be promoted.
     pub(super) fn fill(&mut self, partition: PartitionId, view: View, primary: Seat, to: Seat) {
-        let Some(held) = self.held(primary, partition).copied() else {
-            return;
-        };
-        let whole = Held {
-            synced: held.last,
-            is_complete: true,
-            ..held
-        };
-        self.disks[to.member.node.0 as usize].insert(partition, whole);
+        let held = self.held(primary, partition).copied();
+        let disk = &mut self.disks[to.member.node.0 as usize];
+        match held {
+            Some(held) => {
+                let whole = Held {
+                    synced: held.last,
+                    is_complete: true,
+                    ..held
+                };
+                disk.insert(partition, whole);
+            }
+            // Nothing was written yet.
+            None => drop(disk.remove(&partition)),
+        }
         let required = self.required.entry(partition).or_default();
         if required.0 != view {
             *required = (view, BTreeSet::new());
@@ -128,7 +133,9 @@ impl Logs {
             };
             // With nobody who has it there is nobody to blame.
             if was.in_sync().any(has) {
-                let missing = group.in_sync().find(|seat| !has(*seat));
+                // A life that is over may have lost its log's end since; it leads nothing and acknowledges nothing.
+                let mut present = group.in_sync().filter(|seat| catalog.is_current(*seat));
+                let missing = present.find(|seat| !has(*seat));
                 assert!(
                     missing.is_none(),
                     "{missing:?} is in sync in {group:?} without {newest:?} of {partition}; before it was {was:?}: \
