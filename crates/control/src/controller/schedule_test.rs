@@ -577,8 +577,12 @@ impl Schedule {
             process.is_hung = hung == Some(at);
         }
         self.is_calm = true;
-        for _ in 0..CALM_STEPS {
+        for step in 0..CALM_STEPS {
             self.step();
+            // What only an operator can decide: a log that may lack its end is all that is left.
+            if step % OPERATOR_LOOKS == 0 {
+                self.force();
+            }
         }
         let hangs = hung.map(|at| &self.processes[at]);
         let hangs = hangs.map(|it| seat(it.node as u32, it.incarnation.0));
@@ -603,6 +607,9 @@ impl Schedule {
         }
     }
 }
+
+/// How often an operator looks, in steps.
+const OPERATOR_LOOKS: usize = 300;
 
 /// Long enough for everything to become whole.
 const CALM_STEPS: usize = 1_500;

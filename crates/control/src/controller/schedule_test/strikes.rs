@@ -99,7 +99,7 @@ impl Schedule {
     }
 
     /// An operator goes on from what is left, where everybody in sync is gone.
-    fn force(&mut self) {
+    pub(super) fn force(&mut self) {
         let catalog = Arc::clone(self.catalog());
         let table = catalog.table("t").unwrap();
         let lost = table.partitions().filter(|(_, group)| {
