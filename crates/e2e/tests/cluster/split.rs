@@ -8,18 +8,25 @@ use brickyard_e2e::trial::{Keys, Setup, try_failure, wait_for_writes};
 use brickyard_e2e::value::Value;
 use std::collections::BTreeSet;
 
-/// The numbers of the table's partitions, as their primaries say.
+/// How many partitions the table has.
+fn count(cluster: &Cluster) -> Option<i64> {
+    let described = cluster.client(0).call(&["TABLE", "DESCRIBE", "t"]);
+    let pairs = described.pairs()?;
+    let count = pairs.iter().find(|(name, _)| name.text() == "partitions");
+    count.and_then(|(_, count)| count.as_integer())
+}
+
+/// The numbers of the table's partitions, as their primaries say; all of them, also while others come to lead.
 fn partitions(cluster: &Cluster) -> BTreeSet<i64> {
-    let mut all = BTreeSet::new();
-    for at in cluster.running() {
-        let listed = cluster.client(at).call(&["TABLE", "EXPORT", "t"]);
-        for number in listed.items().unwrap_or_default() {
-            if let Value::Integer(number) = number {
-                all.insert(*number);
-            }
+    wait_for("a primary of every partition", || {
+        let mut all = BTreeSet::new();
+        for at in cluster.running() {
+            let listed = cluster.client(at).call(&["TABLE", "EXPORT", "t"]);
+            let numbers = listed.items().unwrap_or_default().iter();
+            all.extend(numbers.filter_map(Value::as_integer));
         }
-    }
-    all
+        (count(cluster) == i64::try_from(all.len()).ok()).then_some(all)
+    })
 }
 
 /// Splits every partition once.
