@@ -246,5 +246,8 @@ fn node_that_is_gone_for_ever_is_removed_by_force_with_its_loss_named() {
         is_served.then(|| values.iter().filter(|it| it.starts_with("key")).count())
     });
     assert!((1..keys.len()).contains(&left), "{left} keys are left");
-    client.must(&["SET", &keys[0], "again"]);
+    wait_for("a write", || {
+        let reply = client.call(&["SET", &keys[0], "again"]);
+        (reply.text() == "OK").then_some(())
+    });
 }
