@@ -5,7 +5,10 @@
 //! A part is written to a temporary file first and read from one: its size is known then, and what a connection that
 //! breaks costs is asking again.
 //!
-//! Invariant: an object that is there is whole, since it appears when all of it was stored; none is replaced.
+//! Invariants:
+//! - An object that is there is whole: it appears when all of it was stored.
+//! - No object of one piece, and so no manifest, is replaced. Larger ones are looked for before: two backups of one name
+//!   at the same time are told apart by the manifest, which only one of them gets to write, and by the parts' digests.
 
 use anyhow::{Context, bail};
 use futures_util::StreamExt;
@@ -154,18 +157,27 @@ impl Bucket {
         self.runtime.block_on(async {
             let upload = self.store.put_multipart(&path).await?;
             let mut upload = WriteMultipart::new_with_chunk_size(upload, PIECE_BYTES);
-            let mut piece = vec![0; PIECE_BYTES];
-            loop {
-                let bytes = file.read(&mut piece)?;
-                if bytes == 0 {
-                    break;
-                }
-                upload.wait_for_capacity(PIECES_AT_ONCE).await?;
-                upload.write(&piece[..bytes]);
+            if let Err(error) = send(&mut upload, &mut file).await {
+                // What was stored of it would cost its owner for ever.
+                let _ = upload.abort().await;
+                return Err(error);
             }
             upload.finish().await?;
             Ok(())
         })
+    }
+}
+
+/// Sends a file piece by piece.
+async fn send(upload: &mut WriteMultipart, file: &mut File) -> anyhow::Result<()> {
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let bytes = file.read(&mut piece)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        upload.wait_for_capacity(PIECES_AT_ONCE).await?;
+        upload.write(&piece[..bytes]);
     }
 }
 

@@ -133,24 +133,22 @@ impl Place {
     /// A file to write, of a name that is not taken.
     pub(crate) fn create(&self, name: String) -> anyhow::Result<NewFile> {
         self.check_free(&name)?;
-        let path_now = match self {
+        let (file, path_now) = match self {
             Self::Directory(dir) => {
                 let path_now = dir.join(format!("{name}.unfinished"));
                 if let Some(parent) = path_now.parent() {
                     fs::create_dir_all(parent)
                         .with_context(|| format!("cannot make {}", parent.display()))?;
                 }
-                path_now
+                let file = File::create(&path_now)
+                    .with_context(|| format!("cannot make {}", path_now.display()))?;
+                (file, path_now)
             }
             #[cfg(feature = "object-storage")]
-            Self::Bucket(_) => {
-                let file =
-                    tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
-                file.into_temp_path().keep()?
-            }
+            Self::Bucket(_) => tempfile::NamedTempFile::new()
+                .and_then(|file| file.keep().map_err(|kept| kept.error))
+                .context("cannot make a temporary file")?,
         };
-        let file = File::create(&path_now)
-            .with_context(|| format!("cannot make {}", path_now.display()))?;
         Ok(NewFile {
             out: BufWriter::new(file),
             place: self.clone(),
