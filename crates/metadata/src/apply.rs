@@ -2,7 +2,7 @@
 
 use crate::{
     catalog::{Catalog, Table},
-    change::{Alteration, Applied, Change, NewTable},
+    change::{Alteration, Applied, Change, Decisions, NewTable},
     name::{self, DEFAULT_TABLE},
     refusal::Refusal,
 };
@@ -34,15 +34,25 @@ impl Catalog {
             Change::Register(registration) => self.register(registration),
             Change::AlterNode { node, alteration } => self.alter_node(node, alteration),
             Change::RemoveNode { node, force } => self.remove_node(node, force),
-            Change::Propose(proposals) => Ok(self.propose(&proposals)),
-            Change::Effective(settled) => Ok(self.settle(&settled)),
-            Change::Learners(learners) => Ok(self.set_learners(&learners)),
+            Change::Decide(decisions) => Ok(self.decide(&decisions)),
             Change::Recover(_) => Err(Refusal::NotDecided),
             Change::DrainNode { node, force } => self.drain_node(node, force),
             Change::ReplaceNode { old, new } => self.replace_node(old, new),
             Change::PauseMoves(is_paused) => Ok(self.pause_moves(is_paused)),
             Change::SplitPartition { table, partition } => self.begin_split(&table, partition),
-            Change::FinishSplits(ready) => Ok(self.finish_splits(&ready)),
+        }
+    }
+
+    fn decide(&mut self, decisions: &Decisions) -> Applied {
+        let parts = [
+            self.settle(&decisions.settled),
+            self.finish_splits(&decisions.splits),
+            self.propose(&decisions.proposals),
+            self.set_learners(&decisions.learners),
+        ];
+        Applied {
+            stale: parts.into_iter().flat_map(|it| it.stale).collect(),
+            ..self.applied(TableId(0))
         }
     }
 

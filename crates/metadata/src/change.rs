@@ -49,12 +49,9 @@ pub enum Change {
         /// Even if partitions are on it: what only it holds is given up.
         force: bool,
     },
-    /// Views that partitions should have.
-    Propose(Vec<Proposal>),
-    /// Proposed views that take effect.
-    Effective(Vec<Settled>),
-    /// Other members that catch up.
-    Learners(Vec<NewLearners>),
+    /// What the leader decided about partitions: one state of the catalog, so that what it decided about one does not wait
+    /// for the agreement about another.
+    Decide(Decisions),
     /// Go on from what is left of partitions that nobody serves; the leader makes proposals of it.
     Recover(Recovery),
     /// Empty a node.
@@ -80,8 +77,82 @@ pub enum Change {
         /// Which partition.
         partition: PartitionId,
     },
+}
+
+/// What the leader decided about partitions. It is carried out in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decisions {
+    /// Proposed views that take effect.
+    pub settled: Vec<Settled>,
     /// Splits whose primaries are ready: the halves take the place of the whole.
-    FinishSplits(Vec<SplitReady>),
+    pub splits: Vec<SplitReady>,
+    /// Views that partitions should have.
+    pub proposals: Vec<Proposal>,
+    /// Other members that catch up.
+    pub learners: Vec<NewLearners>,
+}
+
+impl Decisions {
+    /// Whether nothing was decided.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// About how many partitions.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.settled.len() + self.splits.len() + self.proposals.len() + self.learners.len()
+    }
+
+    /// Keeps so many: first what lets others go on.
+    pub fn truncate(&mut self, mut left: usize) {
+        shorten(&mut self.settled, &mut left);
+        shorten(&mut self.splits, &mut left);
+        shorten(&mut self.proposals, &mut left);
+        shorten(&mut self.learners, &mut left);
+    }
+}
+
+impl From<Vec<Settled>> for Change {
+    fn from(settled: Vec<Settled>) -> Self {
+        Self::Decide(Decisions {
+            settled,
+            ..Decisions::default()
+        })
+    }
+}
+
+impl From<Vec<SplitReady>> for Change {
+    fn from(splits: Vec<SplitReady>) -> Self {
+        Self::Decide(Decisions {
+            splits,
+            ..Decisions::default()
+        })
+    }
+}
+
+impl From<Vec<Proposal>> for Change {
+    fn from(proposals: Vec<Proposal>) -> Self {
+        Self::Decide(Decisions {
+            proposals,
+            ..Decisions::default()
+        })
+    }
+}
+
+impl From<Vec<NewLearners>> for Change {
+    fn from(learners: Vec<NewLearners>) -> Self {
+        Self::Decide(Decisions {
+            learners,
+            ..Decisions::default()
+        })
+    }
+}
+
+fn shorten<T>(list: &mut Vec<T>, left: &mut usize) {
+    list.truncate(*left);
+    *left -= list.len();
 }
 
 /// What an operator wants to be recovered by force.

@@ -35,7 +35,7 @@ mod view_change;
 
 pub use catalog::{Catalog, CatalogVersion, ClusterId, Genesis, Table};
 pub use change::{
-    Alteration, Applied, Change, NewTable, NodeAlteration, Recovery, Registered, StaleAt,
+    Alteration, Applied, Change, Decisions, NewTable, NodeAlteration, Recovery, Registered, StaleAt,
 };
 pub use envelope::{Envelope, LastOutcome, Outcome};
 pub use name::{DATABASES, DEFAULT_TABLE, database_table};

@@ -130,7 +130,7 @@ fn move_under_way_stays_the_plan() {
         view: group(&catalog).view,
         learners: vec![seat(&catalog, 3)],
     };
-    let applied = catalog.apply(Change::Learners(vec![learners])).unwrap();
+    let applied = catalog.apply(Change::from(vec![learners])).unwrap();
     assert_eq!(applied.stale, []);
     let next = catalog.plan(&BTreeSet::new());
     assert_eq!(next.target(partition).len(), 2);
@@ -144,7 +144,7 @@ fn move_under_way_stays_the_plan() {
     let mut proposal = Proposal::of(table, partition, &group(&catalog), &in_sync);
     proposal.ground = crate::Ground::Promotion;
     proposal.learners.clear();
-    let applied = catalog.apply(Change::Propose(vec![proposal])).unwrap();
+    let applied = catalog.apply(Change::from(vec![proposal])).unwrap();
     assert_eq!(applied.stale, []);
     let last = catalog.plan(&BTreeSet::new());
     assert!(!last.wants(partition, first.from.unwrap()));

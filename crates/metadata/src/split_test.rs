@@ -36,7 +36,7 @@ fn ready(catalog: &Catalog, partition: PartitionId) -> SplitReady {
 }
 
 fn finish(catalog: &mut Catalog, ready: SplitReady) -> Vec<Stale> {
-    let applied = catalog.apply(Change::FinishSplits(vec![ready])).unwrap();
+    let applied = catalog.apply(Change::from(vec![ready])).unwrap();
     applied.stale.into_iter().map(|it| it.reason).collect()
 }
 
@@ -83,7 +83,7 @@ fn view_change_ends_the_split_and_an_answer_to_it_comes_too_late() {
     let group = group(&catalog, partition);
     let table = answer.table;
     let other = Proposal::of(table, partition, &group, &[group.primary]);
-    let applied = catalog.apply(Change::Propose(vec![other])).unwrap();
+    let applied = catalog.apply(Change::from(vec![other])).unwrap();
     assert_eq!(applied.stale, []);
     assert_eq!(catalog.split_of(partition), None);
     assert_eq!(finish(&mut catalog, answer), [Stale::Unknown]);

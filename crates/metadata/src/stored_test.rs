@@ -33,7 +33,7 @@ fn sample() -> Catalog {
         view: split.view,
         begun_at: split.begun_at,
     };
-    let applied = catalog.apply(Change::FinishSplits(vec![ready])).unwrap();
+    let applied = catalog.apply(Change::from(vec![ready])).unwrap();
     assert_eq!(applied.stale, []);
     catalog
 }
@@ -129,7 +129,7 @@ fn first_sample() -> Catalog {
         .filter(|seat| catalog.is_current(*seat))
         .collect();
     let proposal = Proposal::of(id, partition, group, &stays);
-    let applied = catalog.apply(Change::Propose(vec![proposal])).unwrap();
+    let applied = catalog.apply(Change::from(vec![proposal])).unwrap();
     assert_eq!(applied.stale, []);
     catalog
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::change::{Change, NewTable};
+use crate::change::{Change, Decisions, NewTable};
 use crate::fixture::{again, cluster, registration};
 use crate::{Catalog, Registration};
 use brickyard_routing::{Member, NodeId};
@@ -62,7 +62,7 @@ fn decide(catalog: &mut Catalog, partition: PartitionId, change: Change) -> Resu
 
 fn propose(catalog: &mut Catalog, proposal: Proposal) -> Result<Group, Stale> {
     let partition = proposal.partition;
-    decide(catalog, partition, Change::Propose(vec![proposal]))
+    decide(catalog, partition, Change::from(vec![proposal]))
 }
 
 fn settle(catalog: &mut Catalog, partition: PartitionId, view: u32) -> Result<Group, Stale> {
@@ -71,7 +71,7 @@ fn settle(catalog: &mut Catalog, partition: PartitionId, view: u32) -> Result<Gr
         partition,
         view: View(view),
     };
-    decide(catalog, partition, Change::Effective(vec![settled]))
+    decide(catalog, partition, Change::from(vec![settled]))
 }
 
 fn learn(catalog: &mut Catalog, partition: PartitionId, learners: &[Seat]) -> Result<Group, Stale> {
@@ -81,7 +81,7 @@ fn learn(catalog: &mut Catalog, partition: PartitionId, learners: &[Seat]) -> Re
         view: group(catalog, partition).view,
         learners: learners.to_vec(),
     };
-    decide(catalog, partition, Change::Learners(vec![new]))
+    decide(catalog, partition, Change::from(vec![new]))
 }
 
 fn restart(catalog: &mut Catalog, node: u8) {
@@ -444,7 +444,7 @@ fn stale_decision_does_not_take_the_others_with_it() {
     // The same twice: the second comes too late.
     batch.push(batch[0].clone());
     let (version, map) = (catalog.version(), catalog.table("t").unwrap().map.version());
-    let applied = catalog.apply(Change::Propose(batch)).unwrap();
+    let applied = catalog.apply(Change::from(batch)).unwrap();
     let stale: Vec<PartitionId> = applied.stale.iter().map(|it| it.partition).collect();
     assert_eq!(stale, [leaves[1], leaves[0]]);
     assert_eq!(catalog.version(), version.next());
@@ -456,8 +456,50 @@ fn stale_decision_does_not_take_the_others_with_it() {
         partition: PartitionId(1),
         view: View(2),
     };
-    let applied = catalog.apply(Change::Effective(vec![unknown])).unwrap();
+    let applied = catalog.apply(Change::from(vec![unknown])).unwrap();
     assert_eq!(applied.stale[0].reason, Stale::Unknown);
+}
+
+#[test]
+fn decisions_of_all_kinds_are_one_state() {
+    let (mut catalog, _) = world(Durability::Log);
+    let leaves = catalog.table("t").unwrap().map.partitions().leaves();
+    let [settles, changes, learns] = [0, 1, 2].map(|at: usize| leaves[at].partition);
+    let next = |catalog: &Catalog, p| proposal(catalog, p, &[first(0), first(1)]);
+    let under_way = next(&catalog, settles);
+    propose(&mut catalog, under_way).unwrap();
+    let learners = |partition, view| NewLearners {
+        table: TABLE,
+        partition,
+        view,
+        learners: vec![first(3)],
+    };
+    let decisions = Decisions {
+        settled: vec![Settled {
+            table: TABLE,
+            partition: settles,
+            view: View(2),
+        }],
+        splits: Vec::new(),
+        proposals: vec![next(&catalog, changes)],
+        // Of one of them the view is over: it comes after what puts the next one into effect.
+        learners: vec![learners(learns, View(1)), learners(settles, View(1))],
+    };
+    assert_eq!(decisions.count(), 4);
+    let mut few = decisions.clone();
+    few.truncate(2);
+    assert_eq!(
+        (few.settled.len(), few.proposals.len(), few.count()),
+        (1, 1, 2)
+    );
+    let applied = catalog.apply(Change::Decide(decisions)).unwrap();
+    assert_eq!(applied.version, catalog.version());
+    let stale: Vec<PartitionId> = applied.stale.iter().map(|it| it.partition).collect();
+    assert_eq!(stale, [settles]);
+    assert_eq!(group(&catalog, settles).view, View(2));
+    let change = group(&catalog, changes).change.unwrap();
+    assert!(change.proposed_at <= catalog.version().0);
+    assert_eq!(group(&catalog, learns).learners, [first(3)]);
 }
 
 #[test]

@@ -318,7 +318,7 @@ impl Control {
     }
 
     fn propose(&mut self, proposal: Proposal) -> bool {
-        let applied = self.catalog.apply(Change::Propose(vec![proposal]));
+        let applied = self.catalog.apply(Change::from(vec![proposal]));
         applied.is_ok_and(|applied| applied.stale.is_empty())
     }
 
@@ -356,7 +356,7 @@ impl Control {
             view,
             begun_at: CatalogVersion(begun_at),
         };
-        let applied = self.catalog.apply(Change::FinishSplits(vec![ready]));
+        let applied = self.catalog.apply(Change::from(vec![ready]));
         if !applied.is_ok_and(|applied| applied.stale.is_empty()) {
             return None;
         }
@@ -461,7 +461,7 @@ impl Control {
         if !are_fenced || !is_accepted {
             return None;
         }
-        let applied = self.catalog.apply(Change::Effective(vec![Settled {
+        let applied = self.catalog.apply(Change::from(vec![Settled {
             table,
             partition,
             view: change.view,
@@ -619,7 +619,7 @@ impl Control {
             return None;
         }
         let note = format!("learners are {learners:?}");
-        let change = Change::Learners(vec![NewLearners {
+        let change = Change::from(vec![NewLearners {
             table,
             partition,
             view: group.view,
@@ -638,7 +638,7 @@ impl Control {
         learners: Vec<Seat>,
     ) -> Option<String> {
         let is_done = if sabotage::is(Bug::AskedLearnerDropped) {
-            let change = Change::Learners(vec![NewLearners {
+            let change = Change::from(vec![NewLearners {
                 table,
                 partition,
                 view: group.view,

@@ -78,7 +78,7 @@ impl Cluster {
         let (table, partition, group) = self.group_of(key);
         let learners = nodes.iter().map(|at| self.seat(*at)).collect();
         let view = group.view;
-        let change = Change::Learners(vec![NewLearners {
+        let change = Change::from(vec![NewLearners {
             table,
             partition,
             view,
@@ -130,7 +130,7 @@ impl Cluster {
                 let mut learners = group.learners.clone();
                 learners.retain(|it| self.lives(*it));
                 learners.push(seat);
-                let change = Change::Learners(vec![NewLearners {
+                let change = Change::from(vec![NewLearners {
                     table,
                     partition,
                     view: group.view,
@@ -161,7 +161,7 @@ impl Cluster {
     }
 
     fn propose(&mut self, proposal: Proposal) {
-        let applied = self.catalog.apply(Change::Propose(vec![proposal])).unwrap();
+        let applied = self.catalog.apply(Change::from(vec![proposal])).unwrap();
         assert!(applied.stale.is_empty(), "{:?}", applied.stale);
         self.spread();
     }
@@ -222,7 +222,7 @@ impl Cluster {
             }
         }
         if !settled.is_empty() {
-            let applied = self.catalog.apply(Change::Effective(settled)).unwrap();
+            let applied = self.catalog.apply(Change::from(settled)).unwrap();
             assert!(applied.stale.is_empty(), "{:?}", applied.stale);
             self.spread();
         }
@@ -282,9 +282,7 @@ impl Cluster {
             view,
             begun_at: CatalogVersion(begun_at),
         };
-        self.catalog
-            .apply(Change::FinishSplits(vec![ready]))
-            .unwrap();
+        self.catalog.apply(Change::from(vec![ready])).unwrap();
         self.spread();
     }
 

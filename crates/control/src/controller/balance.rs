@@ -5,9 +5,8 @@
 //! as that makes things more even by a whole partition.
 
 use super::Controller;
-use super::group::Decisions;
 use super::load::Load;
-use brickyard_metadata::{Proposal, Table};
+use brickyard_metadata::{Decisions, Proposal, Table};
 use brickyard_routing::{Member, Seat, place};
 use brickyard_types::{Instant, PartitionId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

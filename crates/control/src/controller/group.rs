@@ -2,19 +2,16 @@
 
 use super::Controller;
 use super::load::Load;
-use brickyard_metadata::{Change, NewLearners, Proposal, Settled, SplitReady, Table};
+use brickyard_metadata::{Change, Decisions, Proposal, Settled, Table};
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{Instant, PartitionId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What was decided about all partitions.
+/// What was found about all partitions.
 #[derive(Debug, Default)]
-pub(super) struct Decisions {
-    pub(super) settled: Vec<Settled>,
-    pub(super) proposals: Vec<Proposal>,
-    pub(super) learners: Vec<NewLearners>,
-    pub(super) splits: Vec<SplitReady>,
+pub(super) struct Findings {
+    pub(super) decisions: Decisions,
     /// A change is under way, or a copy is missing: not the time to even out primaries.
     pub(super) is_busy: bool,
     /// A copy is missing, or a member does not answer: not the time to move anything.
@@ -49,7 +46,7 @@ impl Controller {
         let catalog = Arc::clone(&self.catalog);
         let mut load = Load::of(&catalog);
         self.see_to_plan(now, &catalog);
-        let mut decisions = Decisions::default();
+        let mut findings = Findings::default();
         self.reports.wanted.clear();
         self.reports.want_sought();
         for table in catalog.tables() {
@@ -60,52 +57,33 @@ impl Controller {
                     group,
                     now,
                 };
-                self.decide_one(&case, &mut load, &mut decisions);
+                self.decide_one(&case, &mut load, &mut findings);
             }
         }
         self.ask_reports(now);
-        self.begin_moves(now, &mut load, &mut decisions);
-        self.is_busy = decisions.is_busy;
-        if may_balance && self.is_balanceable(&decisions) {
+        self.begin_moves(now, &mut load, &mut findings);
+        self.is_busy = findings.is_busy;
+        if may_balance && self.is_balanceable(&findings) {
             self.balanced_at = now;
-            self.balance(now, &load, &mut decisions);
+            self.balance(now, &load, &mut findings.decisions);
         }
-        let batch = self.config.batch;
-        let Decisions {
-            mut settled,
-            mut proposals,
-            mut learners,
-            mut splits,
-            ..
-        } = decisions;
-        // What lets others go on comes first. The rest is decided again when this has come to something.
-        if !settled.is_empty() {
-            settled.truncate(batch);
-            self.propose(Change::Effective(settled));
-        } else if !proposals.is_empty() {
-            proposals.truncate(batch);
-            self.propose(Change::Propose(proposals));
-        } else if !splits.is_empty() {
-            splits.truncate(batch);
-            self.propose(Change::FinishSplits(splits));
-        } else if !learners.is_empty() {
-            learners.truncate(batch);
-            self.propose(Change::Learners(learners));
+        let mut decisions = findings.decisions;
+        // The rest is decided again when this has come to something.
+        decisions.truncate(self.config.batch);
+        if !decisions.is_empty() {
+            self.propose(Change::Decide(decisions));
         }
     }
 
-    fn is_balanceable(&self, decisions: &Decisions) -> bool {
-        let is_idle = decisions.settled.is_empty()
-            && decisions.proposals.is_empty()
-            && decisions.learners.is_empty()
-            && decisions.splits.is_empty();
-        is_idle && !decisions.is_busy && self.draining.is_empty()
+    fn is_balanceable(&self, findings: &Findings) -> bool {
+        findings.decisions.is_empty() && !findings.is_busy && self.draining.is_empty()
     }
 
-    fn decide_one(&mut self, case: &Case<'_>, load: &mut Load, decisions: &mut Decisions) {
+    fn decide_one(&mut self, case: &Case<'_>, load: &mut Load, findings: &mut Findings) {
         let Case { group, now, .. } = *case;
+        let decisions = &mut findings.decisions;
         if let Some(change) = &group.change {
-            decisions.is_busy = true;
+            findings.is_busy = true;
             if change.in_sync().all(|seat| self.live.contains(&seat)) {
                 if self.is_due(change, now) {
                     decisions.settled.push(Settled {
@@ -116,20 +94,23 @@ impl Controller {
                 }
                 return;
             }
-            decisions.is_impaired = true;
+            findings.is_impaired = true;
             decisions.proposals.extend(self.go_on_without(case, load));
             return;
         }
         if !group.in_sync().all(|seat| self.live.contains(&seat)) {
-            decisions.is_busy = true;
-            decisions.is_impaired = true;
+            findings.is_busy = true;
+            findings.is_impaired = true;
             decisions.proposals.extend(self.go_on_without(case, load));
+            return;
+        }
+        if self.is_as_it_should_be(case) {
             return;
         }
         let answer = self.answer(case, load);
         if answer.is_none() && self.catalog.split_of(case.partition).is_some() {
             // Nobody comes or goes meanwhile, but for a failure: writes wait for the end of it.
-            decisions.is_busy = true;
+            findings.is_busy = true;
             decisions.splits.extend(self.requests.ready(case.partition));
             return;
         }
@@ -139,14 +120,28 @@ impl Controller {
             .or_else(|| self.drop_surplus(case, load))
             .or_else(|| self.dismiss_learners(case, load));
         if let Some(proposal) = proposal {
-            decisions.is_busy = true;
+            findings.is_busy = true;
             decisions.proposals.push(proposal);
             return;
         }
         let is_short = self.is_short(case);
-        decisions.is_busy |= is_short || !group.learners.is_empty();
-        decisions.is_impaired |= is_short;
+        findings.is_busy |= is_short || !group.learners.is_empty();
+        findings.is_impaired |= is_short;
         decisions.learners.extend(self.see_to_learners(case, load));
+    }
+
+    /// Whether nothing is to be done about a partition all of whose members are live: so it is with nearly all of them,
+    /// nearly always.
+    fn is_as_it_should_be(&self, case: &Case<'_>) -> bool {
+        let group = case.group;
+        let is_quiet = group.change.is_none()
+            && group.learners.is_empty()
+            && !self.requests.is_any(case.partition)
+            && self.catalog.split_of(case.partition).is_none();
+        let mut in_sync = group.in_sync();
+        is_quiet
+            && in_sync.all(|seat| !self.is_leaving(seat.member.node))
+            && group.in_sync().count() == self.target(case)
     }
 
     /// Members of the last effective view, or of the one proposed after it, are gone.

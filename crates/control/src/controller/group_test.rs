@@ -28,7 +28,7 @@ fn partition_goes_on_without_a_node_whose_lease_ran_out() {
     assert!(!world.in_sync().contains(&first(0)));
     world.run(PAST_LEASE);
     // All partitions in one batch, put into effect as their primaries accept; and these are spread.
-    assert!(matches!(&world.proposed[0], Change::Propose(batch) if batch.len() == 8));
+    assert!(matches!(&world.proposed[0], Change::Decide(batch) if batch.proposals.len() == 8));
     assert!(world.proposed.len() <= 3, "{:?}", world.proposed);
     let groups = world.groups();
     for node in 1..3 {
@@ -59,7 +59,7 @@ fn acknowledgements_are_collected_afresh_by_a_new_leader() {
     world.propose(&[first(1), first(2)]);
     world.run(ms(300));
     assert!(
-        matches!(world.held[0].1, Change::Effective(_)),
+        matches!(&world.held[0].1, Change::Decide(decisions) if decisions.settled.len() == 1),
         "{:?}",
         world.held
     );
@@ -268,10 +268,8 @@ fn batches_are_bounded() {
             .all(|group| group.view == View(2) && group.change.is_none())
     });
     for change in &world.proposed {
-        match change {
-            Change::Propose(batch) => assert!(batch.len() <= 10),
-            Change::Effective(batch) => assert!(batch.len() <= 10),
-            _ => {}
+        if let Change::Decide(decisions) = change {
+            assert!(decisions.count() <= 10, "{decisions:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 impl Controller {
     /// How many copies a partition should have: as many as asked for, as far as there are nodes.
-    fn target(&self, case: &Case<'_>) -> usize {
+    pub(super) fn target(&self, case: &Case<'_>) -> usize {
         let nodes = self
             .catalog
             .nodes()
@@ -59,8 +59,8 @@ impl Controller {
         is_primary.then(|| self.with_members(case, load, &all))
     }
 
-    /// Takes one member out where there are more than asked for. A primary hands over first, so that nobody
-    /// waits for it to stop.
+    /// Takes one member out where there are more than asked for. A primary hands over by that very view: it is there, so it
+    /// stops as soon as the next one accepts, and writes wait once.
     pub(super) fn drop_surplus(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
         let group = case.group;
         let target = self.target(case);
@@ -88,7 +88,8 @@ impl Controller {
             return None;
         }
         if out == group.primary {
-            return Some(self.hand_over(case, load, &left, &[out]));
+            load.leave(out.member);
+            return Some(self.hand_over(case, load, &left, &[]));
         }
         load.leave(out.member);
         Some(self.with_members(case, load, &left))

@@ -2,8 +2,8 @@
 //!
 //! In: the plan, which anybody who has the catalog comes to. Out: learners beyond the copies that are asked for.
 //! ```text
-//! A* B     a learner more        caught up           handed over          dropped
-//!          A* B (J)       ──►    A* B J      ──►     J* B A       ──►     J* B
+//! A* B     a learner more        caught up           handed over
+//!          A* B (J)       ──►    A* B J      ──►     J* B
 //! ```
 //! Each step is a change of the catalog, decided by what is there: a leader that comes to lead in the middle goes
 //! on. What a learner has is copied while everybody writes, and dropped again if it is not wanted any more.
@@ -13,7 +13,7 @@
 //! - Nothing moves while a copy is missing, a member does not answer, a node stops, or an operator wants none.
 
 use super::Controller;
-use super::group::{Case, Decisions};
+use super::group::{Case, Findings};
 use super::load::Load;
 use brickyard_metadata::{Catalog, NewLearners, Proposal, Table};
 use brickyard_routing::{Group, Member, NodeId, Seat};
@@ -43,20 +43,27 @@ impl Controller {
 
     /// Lets bricks learn what they should hold and do not: one copy of a partition at a time, and so many a brick
     /// (`learners_per_brick`).
-    pub(super) fn begin_moves(&self, now: Instant, load: &mut Load, decisions: &mut Decisions) {
-        let is_time = !decisions.is_impaired && self.draining.is_empty();
+    pub(super) fn begin_moves(&self, now: Instant, load: &mut Load, findings: &mut Findings) {
+        let is_time = !findings.is_impaired && self.draining.is_empty();
         if !is_time || self.catalog.is_paused() {
             return;
         }
+        let decisions = &mut findings.decisions;
+        let proposals = decisions.proposals.iter();
+        // Of each partition one thing at a time.
+        let changing: BTreeSet<PartitionId> = proposals.map(|it| it.partition).collect();
         let catalog = Arc::clone(&self.catalog);
         for table in catalog.tables() {
             for (partition, group) in table.partitions() {
-                if decisions.learners.len() >= self.config.batch {
+                if decisions.count() >= self.config.batch {
                     return;
+                }
+                if changing.contains(&partition) {
+                    continue;
                 }
                 if let Some(seat) = self.next_member(now, table, partition, group, load) {
                     load.learn(group.primary.member, seat);
-                    decisions.is_busy = true;
+                    findings.is_busy = true;
                     decisions.learners.push(NewLearners {
                         table: table.id,
                         partition,

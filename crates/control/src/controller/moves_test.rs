@@ -1,5 +1,5 @@
 use crate::controller::testing::{World, first, ms};
-use brickyard_metadata::{Change, NodeAlteration};
+use brickyard_metadata::{Change, Decisions, Ground, NodeAlteration};
 use brickyard_routing::{Member, NodeId, Seat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,13 +24,18 @@ fn count(seats: impl Iterator<Item = Seat>) -> BTreeMap<u32, usize> {
     counts
 }
 
+/// What the controller decided since `from`.
+fn decided(world: &World, from: usize) -> impl Iterator<Item = &Decisions> {
+    world.proposed[from..].iter().filter_map(|it| match it {
+        Change::Decide(decisions) => Some(decisions),
+        _ => None,
+    })
+}
+
 /// Learners of the test's table that were begun since `from`.
 fn begun(world: &World, from: usize) -> usize {
-    let changes = world.proposed[from..].iter().filter_map(|it| match it {
-        Change::Learners(all) => Some(all.iter().map(|it| it.learners.len()).sum::<usize>()),
-        _ => None,
-    });
-    changes.sum()
+    let begun = decided(world, from).flat_map(|it| &it.learners);
+    begun.map(|it| it.learners.len()).sum()
 }
 
 /// Learners catch up at once, and no partition ever has fewer copies than `least`.
@@ -78,6 +83,19 @@ fn joining_node_gets_its_share_and_no_copy_is_missing_meanwhile() {
         BTreeMap::from([(0, 16), (1, 16), (2, 16), (3, 16)])
     );
     assert_eq!(begun(&world, before), 32, "no more than it takes");
+    for decisions in decided(&world, before) {
+        for it in &decisions.proposals {
+            let copies = it.in_sync().count();
+            assert!(
+                copies == 2 || it.ground == Ground::Promotion,
+                "{it:?}: writes wait once more"
+            );
+        }
+    }
+    assert!(
+        decided(&world, before).any(|it| !it.settled.is_empty() && it.settled.len() < it.count()),
+        "what is ready waits for what is not"
+    );
     rests(&mut world);
 }
 

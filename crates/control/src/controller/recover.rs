@@ -81,7 +81,7 @@ impl Controller {
                  it, say the same with CONFIRM {name}"
             ));
         }
-        Ok(Change::Propose(proposals))
+        Ok(Change::from(proposals))
     }
 
     fn plan(

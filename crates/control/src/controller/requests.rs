@@ -39,6 +39,13 @@ impl Requests {
         }
     }
 
+    /// Whether its primary asks for anything.
+    pub(super) fn is_any(&self, partition: PartitionId) -> bool {
+        self.promotions.contains_key(&partition)
+            || self.evictions.contains_key(&partition)
+            || self.splits.contains_key(&partition)
+    }
+
     /// What the primary of a partition that is to be split has said of it, if it is ready.
     pub(super) fn ready(&self, partition: PartitionId) -> Option<SplitReady> {
         self.splits.get(&partition).map(|ask| ask.ready)

@@ -383,7 +383,7 @@ impl World {
         let group = self.group();
         let proposal = Proposal::of(TABLE, self.partition(), &group, in_sync);
         let before = self.catalog.version();
-        self.change(Change::Propose(vec![proposal]));
+        self.change(Change::from(vec![proposal]));
         assert!(self.catalog.version() > before, "the proposal is stale");
     }
 

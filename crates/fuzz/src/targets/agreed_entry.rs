@@ -85,7 +85,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
                 ..Alteration::default()
             },
         },
-        Change::Propose(proposals.collect()),
+        Change::from(proposals.collect::<Vec<_>>()),
         Change::DropTable {
             name: "orders".to_owned(),
         },
