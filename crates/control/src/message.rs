@@ -52,6 +52,8 @@ pub enum ToNode {
     Joined(Joined),
     /// I do not lead; ask this one, if anybody.
     NotLeader(NotLeader),
+    /// Your node's present life is not the one that you know of: ask again.
+    Present(Present),
 }
 
 /// A node asks for its lease to be extended, every `renew` and whenever an acknowledgement changed.
@@ -233,6 +235,8 @@ pub struct Changed {
 pub struct Join {
     /// The cluster that it belongs to; `None`: any, it is new.
     pub cluster: Option<ClusterId>,
+    /// The life of its own that is the present one as far as it knows; `None`: it knows of none.
+    pub after: Option<Incarnation>,
     /// What it says of itself.
     pub registration: Registration,
 }
@@ -250,6 +254,15 @@ pub struct Joined {
     pub is_removed: bool,
     /// The catalog's version that says so.
     pub version: CatalogVersion,
+}
+
+/// A node asked to be registered after another life of its own than the present one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Present {
+    /// The run of the registration.
+    pub run: u64,
+    /// The present life.
+    pub incarnation: Incarnation,
 }
 
 /// Whoever was asked does not lead.

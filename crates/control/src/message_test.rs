@@ -36,6 +36,7 @@ fn messages_come_back_as_they_were_sent() {
     }));
     comes_back(&ToLeader::Join(Join {
         cluster: Some(ClusterId(7)),
+        after: Some(Incarnation(3)),
         registration: registration(1),
     }));
     comes_back(&ToNode::Grant(Grant {

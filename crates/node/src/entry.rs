@@ -6,7 +6,8 @@
 //! ```
 
 use crate::message::encode;
-use brickyard_metadata::{Catalog, Change, Envelope, Outcome, Registration};
+use brickyard_control::message::Join;
+use brickyard_metadata::{Catalog, Change, Envelope, Node, Outcome};
 use serde::{Deserialize, Serialize};
 
 const FORMAT: u8 = 1;
@@ -14,8 +15,8 @@ const FORMAT: u8 = 1;
 /// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Entry {
-    /// A node starts.
-    Register(Registration),
+    /// A node starts, for the first time or again.
+    Register(Join),
     /// A change that a node asked for, maybe more than once.
     Asked(Envelope),
     /// A change that the leader decided on; good only on the state that it was decided by.
@@ -25,12 +26,14 @@ pub(crate) enum Entry {
         /// The change.
         change: Change,
     },
-    /// A node that was taken in before starts again.
-    Return(Registration),
 }
 
 /// What a node is told that comes back after it was removed.
 pub(crate) const REMOVED: &str = "this node was removed from the cluster; start it with an empty directory to let it join as another one";
+
+/// What came of a registration that another process of the same node has overtaken.
+const OVERTAKEN: &str =
+    "this node has begun another life since this process knew of the last one; it asks again";
 
 impl Entry {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -50,18 +53,32 @@ impl Entry {
     /// Makes the change, on every node alike.
     pub(crate) fn apply(self, catalog: &mut Catalog) -> Outcome {
         match self {
-            // Its number is given to nobody else, and its directory knows no other: taken in as a new node it would
-            // never run. Whether it was removed is known only here, behind all changes that came before.
-            Self::Return(registration) if catalog.node_by_key(&registration.key).is_none() => {
-                Err(REMOVED.to_owned())
-            }
-            Self::Register(registration) | Self::Return(registration) => catalog
-                .apply(Change::Register(registration))
-                .map_err(|refusal| refusal.to_string()),
+            Self::Register(join) => register(join, catalog),
             Self::Asked(envelope) => catalog.apply_envelope(envelope),
             Self::Decided { change, .. } => {
                 catalog.apply(change).map_err(|refusal| refusal.to_string())
             }
         }
     }
+}
+
+/// What a registration does is known only here, behind all changes that came before.
+fn register(join: Join, catalog: &mut Catalog) -> Outcome {
+    let known = catalog.node_by_key(&join.registration.key);
+    // Its number is given to nobody else, and its directory knows no other: taken in as a new node it would never run.
+    if known.is_none() && join.cluster.is_some() {
+        return Err(REMOVED.to_owned());
+    }
+    if known.is_some_and(|node| is_overtaken(&join, node)) {
+        return Err(OVERTAKEN.to_owned());
+    }
+    let applied = catalog.apply(Change::Register(join.registration));
+    applied.map_err(|refusal| refusal.to_string())
+}
+
+/// Whether a later process of the node was registered since that one asked. What a process has sent may arrive after it
+/// was killed, and after the next one was registered: that one is not to be taken for the former.
+pub(crate) fn is_overtaken(join: &Join, present: &Node) -> bool {
+    let is_same_process = present.registration.run == join.registration.run;
+    !is_same_process && join.after != Some(present.incarnation)
 }

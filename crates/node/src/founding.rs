@@ -8,9 +8,9 @@ use crate::address::HostPort;
 use crate::forming::{Forming, Kept, Step, Word};
 use crate::host::{Common, Host, Source, Urgency};
 use crate::message::Message;
-use brickyard_control::message::{Join, Joined, ToLeader, ToNode};
+use brickyard_control::message::{Join, Joined, Present, ToLeader, ToNode};
 use brickyard_metadata::{ClusterId, NodeKey, Registered};
-use brickyard_types::Instant;
+use brickyard_types::{Incarnation, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -48,6 +48,8 @@ pub struct Founding {
     reminded: Instant,
     /// What this node was told last, and is not told again.
     refusals: BTreeSet<String>,
+    /// The latest life of this node that the cluster told of.
+    after: Option<Incarnation>,
     ended: Option<Ended>,
 }
 
@@ -78,6 +80,7 @@ impl Founding {
             said: None,
             reminded: common.host.now(),
             refusals: BTreeSet::new(),
+            after: None,
             ended: None,
         }
     }
@@ -181,6 +184,7 @@ impl Founding {
                 self.forming.on_word(common.host.now(), word);
             }
             Message::ToNode(ToNode::Joined(joined)) => self.on_joined(joined, common),
+            Message::ToNode(ToNode::Present(present)) => self.on_present(present, common),
             Message::ToNode(ToNode::NotLeader(it)) => {
                 if let Some((host, port)) = it.address {
                     common.host.add_seed(&HostPort { host, port });
@@ -200,6 +204,14 @@ impl Founding {
             Err(refusal) => {
                 self.complain(format!("the cluster does not take this node: {refusal}"));
             }
+        }
+    }
+
+    /// An earlier process of this node was taken in and had not stored so when it ended.
+    fn on_present<H>(&mut self, present: Present, common: &Common<H>) {
+        if present.run == common.registration.run && Some(present.incarnation) > self.after {
+            self.after = Some(present.incarnation);
+            self.said = None;
         }
     }
 
@@ -237,6 +249,7 @@ impl Founding {
             let (source, _) = &self.members[self.next % self.members.len()];
             let join = Join {
                 cluster: self.forming.joined(),
+                after: self.after,
                 registration: common.registration.clone(),
             };
             let join = Message::ToLeader(ToLeader::Join(join));

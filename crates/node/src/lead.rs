@@ -3,13 +3,13 @@
 //! In:  what nodes tell the leader. Out: proposals, rounds, messages; which node was taken in.
 
 use crate::agreement::Agreement;
-use crate::entry::{Entry, REMOVED};
+use crate::entry::{Entry, REMOVED, is_overtaken};
 use crate::host::{Common, Host, Source, Urgency, peer_address};
 use crate::message::Message;
 use crate::register;
-use brickyard_control::message::{Changed, Join, Joined, NotLeader, ToLeader, ToNode};
+use brickyard_control::message::{Changed, Join, Joined, NotLeader, Present, ToLeader, ToNode};
 use brickyard_control::{Controller, Heard, Output, ProposalToken, RoundToken};
-use brickyard_metadata::{Catalog, Outcome, Registered};
+use brickyard_metadata::{Catalog, Node, Outcome, Registered};
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
 use std::sync::Arc;
@@ -169,7 +169,9 @@ impl Lead {
             let joined = joined(run, catalog, Ok(registered));
             return self.answer(Some(source), common, joined);
         }
-        let is_waiting = |it: &Joining| it.join == join;
+        if let Some(node) = known.filter(|it| is_overtaken(&join, it)) {
+            return self.answer(Some(source), common, present(run, node));
+        }
         if known.is_none() && join.cluster.is_some() {
             let removed = Joined {
                 run,
@@ -180,12 +182,8 @@ impl Lead {
             };
             return self.answer(Some(source), common, ToNode::Joined(removed));
         }
-        let registration = join.registration.clone();
-        let entry = match join.cluster {
-            Some(_) => Entry::Return(registration),
-            None => Entry::Register(registration),
-        };
-        if let Some(waiting) = self.joining.iter_mut().find(|it| is_waiting(it)) {
+        let entry = Entry::Register(join.clone());
+        if let Some(waiting) = self.joining.iter_mut().find(|it| it.join == join) {
             waiting.source = source.clone();
         } else {
             self.joining.push(Joining {
@@ -213,18 +211,14 @@ impl Lead {
                 self.controller
                     .on_outcome(common.host.now(), ProposalToken(*token), outcome);
             }
-            Entry::Register(registration) | Entry::Return(registration) => {
-                let outcome = outcome.as_ref().map_err(Clone::clone);
-                let registered = outcome.and_then(|applied| {
-                    let none = || "it was not registered".to_owned();
-                    applied.registered.ok_or_else(none)
-                });
-                let is_meant = |it: &mut Joining| it.join.registration == *registration;
-                for it in self.joining.extract_if(.., is_meant) {
-                    let joined = joined(registration.run, catalog, registered.clone());
-                    common
-                        .host
-                        .reply(&it.source, &Message::ToNode(joined), Urgency::Normal);
+            Entry::Register(join) => {
+                let answer = answer_to(join, outcome, catalog);
+                for it in self.joining.extract_if(.., |it| it.join == *join) {
+                    common.host.reply(
+                        &it.source,
+                        &Message::ToNode(answer.clone()),
+                        Urgency::Normal,
+                    );
                 }
             }
             Entry::Decided { .. } | Entry::Asked(_) => {}
@@ -289,6 +283,28 @@ impl Lead {
         }
         std::mem::take(&mut self.own)
     }
+}
+
+/// What somebody is told whose registration was applied.
+fn answer_to(join: &Join, outcome: &Outcome, catalog: &Catalog) -> ToNode {
+    let run = join.registration.run;
+    let known = catalog.node_by_key(&join.registration.key);
+    if let Some(node) = known.filter(|it| is_overtaken(join, it)) {
+        return present(run, node);
+    }
+    let outcome = outcome.as_ref().map_err(Clone::clone);
+    let registered = outcome.and_then(|applied| {
+        let none = || "it was not registered".to_owned();
+        applied.registered.ok_or_else(none)
+    });
+    joined(run, catalog, registered)
+}
+
+fn present(run: u64, node: &Node) -> ToNode {
+    ToNode::Present(Present {
+        run,
+        incarnation: node.incarnation,
+    })
 }
 
 fn joined(run: u64, catalog: &Catalog, outcome: Result<Registered, String>) -> ToNode {

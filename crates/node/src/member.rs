@@ -362,6 +362,7 @@ impl Member {
                     tracing::error!(refusal, "the cluster does not take this node");
                 }
             }
+            ToNode::Present(present) => self.registrar.on_present(present, common),
             ToNode::NotLeader(_) => {}
             ToNode::Superseded(_) | ToNode::Report(_) => {}
         }

@@ -4,17 +4,18 @@ use crate::entry::Entry;
 use crate::forming::Kept;
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
-use brickyard_control::message::{Join, Joined};
+use brickyard_control::message::{Join, Joined, Present};
 use brickyard_metadata::{
     Addresses, CatalogVersion, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
 };
 use brickyard_types::{TableAttributes, UnixMillis};
 use std::io;
 
-/// Nobody is there; what was answered and what was to be stored.
+/// Nobody leads; who is connected, what was answered and what was to be stored.
 #[derive(Default)]
 struct Alone {
     answers: Vec<Message>,
+    targets: Vec<Target>,
     persisted: Vec<u64>,
 }
 
@@ -40,7 +41,7 @@ impl Host for Alone {
     }
 
     fn connected(&self) -> Vec<Target> {
-        Vec::new()
+        self.targets.clone()
     }
 
     fn add_seed(&mut self, _address: &HostPort) {}
@@ -191,6 +192,7 @@ fn node_that_was_removed_is_not_taken_in_as_another_one() {
     let mut ask = |cluster: Option<ClusterId>| {
         let join = Message::ToLeader(ToLeader::Join(Join {
             cluster,
+            after: None,
             registration: registration(2, 2),
         }));
         // It has to be elected first.
@@ -221,14 +223,60 @@ fn node_that_was_removed_is_not_taken_in_as_another_one() {
     assert_eq!(ask(None), (false, true, Some(2)));
 }
 
+fn asks(after: Option<u64>, run: u64) -> Join {
+    Join {
+        cluster: Some(ClusterId(1)),
+        after: after.map(Incarnation),
+        registration: registration(2, run),
+    }
+}
+
 /// The leader may have it in its log behind the removal, of which its catalog does not know yet.
 #[test]
 fn return_behind_a_removal_is_refused() {
     let mut known = catalog();
     let mut unknown = founded();
     let before = unknown.clone();
-    let again = || Entry::Return(registration(2, 2));
+    let present = known.node(NodeId(1)).unwrap().incarnation.0;
+    let again = || Entry::Register(asks(Some(present), 2));
     assert!(again().apply(&mut known).is_ok());
     assert!(again().apply(&mut unknown).is_err());
     assert_eq!(unknown, before);
+}
+
+/// What a process asked for may arrive after it was killed, and after the next one was registered.
+#[test]
+fn return_of_an_earlier_process_does_not_end_a_later_one() {
+    let mut known = catalog();
+    let present = known.node(NodeId(1)).unwrap().incarnation.0;
+    let apply = |run: u64, known: &mut Catalog| {
+        let outcome = Entry::Register(asks(Some(present), run)).apply(known);
+        let own = known.node(NodeId(1)).unwrap();
+        (outcome.is_ok(), own.registration.run)
+    };
+    assert_eq!(apply(3, &mut known), (true, 3));
+    assert_eq!(apply(2, &mut known), (false, 3), "it is late");
+    assert_eq!(apply(3, &mut known), (true, 3), "asked twice");
+}
+
+#[test]
+fn node_that_is_told_of_a_later_life_of_its_own_asks_again_after_that() {
+    let mut member = second(2);
+    let mut common = common(2, 2);
+    let source = Source::Dialed(Target::Node(NodeId(0)));
+    common.host.targets.push(Target::Node(NodeId(0)));
+    let mut told = |run: u64, incarnation: u64| {
+        let incarnation = Incarnation(incarnation);
+        let present = ToNode::Present(Present { run, incarnation });
+        member.on_message(&source, Message::ToNode(present), &mut common);
+        member.settle(&mut common);
+        let asked = common.host.answers.drain(..).find_map(|it| match it {
+            Message::ToLeader(ToLeader::Join(join)) => join.after,
+            _ => None,
+        });
+        asked.map(|it| it.0)
+    };
+    assert_eq!(told(1, 9), None, "an earlier process asked");
+    assert_eq!(told(2, 9), Some(9));
+    assert_eq!(told(2, 8), None, "it said so already, and knows better");
 }

@@ -4,9 +4,9 @@ use crate::agreement::Agreement;
 use crate::entry::Entry;
 use crate::host::{Common, Host, Source, Target, Urgency};
 use crate::message::Message;
-use brickyard_control::message::{Join, Joined, ToLeader};
+use brickyard_control::message::{Join, Joined, Present, ToLeader};
 use brickyard_metadata::{Catalog, Node};
-use brickyard_types::Instant;
+use brickyard_types::{Incarnation, Instant};
 use std::time::Duration;
 
 /// How soon it is said again.
@@ -18,6 +18,8 @@ pub(crate) struct Registrar {
     asked: Option<Instant>,
     /// Whom to ask while nobody is known to lead.
     next: usize,
+    /// The latest life of this node that the leader told of.
+    told: Option<Incarnation>,
 }
 
 impl Registrar {
@@ -29,15 +31,18 @@ impl Registrar {
         }
         self.asked = Some(now);
         let registration = common.registration.clone();
+        let catalog = agreement.catalog();
+        let own = catalog.and_then(|it| it.node_by_key(&registration.key));
+        let join = Join {
+            cluster: catalog.map(Catalog::cluster),
+            after: own.map(|node| node.incarnation).max(self.told),
+            registration,
+        };
         if agreement.is_settled() {
-            let proposed = agreement.propose(&Entry::Register(registration));
+            let proposed = agreement.propose(&Entry::Register(join));
             tracing::debug!(?proposed, "this node registers with itself");
             return;
         }
-        let join = Join {
-            cluster: agreement.catalog().map(Catalog::cluster),
-            registration,
-        };
         let message = Message::ToLeader(ToLeader::Join(join));
         let leader = agreement.leader();
         if leader.is_some_and(|leader| common.host.send(leader, &message, Urgency::Normal)) {
@@ -49,6 +54,14 @@ impl Registrar {
             let target: &Target = &connected[self.next % connected.len()];
             let source = Source::Dialed(target.clone());
             common.host.reply(&source, &message, Urgency::Normal);
+        }
+    }
+
+    /// The leader knows of a later life of this node than was said.
+    pub(crate) fn on_present<H>(&mut self, present: Present, common: &Common<H>) {
+        if present.run == common.registration.run && Some(present.incarnation) > self.told {
+            self.told = Some(present.incarnation);
+            self.hurry();
         }
     }
 

@@ -17,6 +17,7 @@ pub(super) const TABLE: Table = Table {
         "Drain",
         "Change",
         "Join",
+        "Split",
         "Grant",
         "Superseded",
         "Heard, question",
@@ -25,6 +26,7 @@ pub(super) const TABLE: Table = Table {
         "Changed",
         "Joined",
         "NotLeader",
+        "Present",
         "forming",
     ],
     states: &[
@@ -73,6 +75,7 @@ const fn event_of(message: &Message) -> &'static str {
             ToNode::Changed(_) => "Changed",
             ToNode::Joined(_) => "Joined",
             ToNode::NotLeader(_) => "NotLeader",
+            ToNode::Present(_) => "Present",
         },
         Message::Forming(_) => "forming",
     }
