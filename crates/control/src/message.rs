@@ -157,6 +157,9 @@ pub struct Claim {
     /// The machine has not stopped since the records were written, and no such stop is unaccounted for
     /// (rule 13): the operating system still has what it was given.
     pub is_tail_sure: bool,
+    /// The end of its log was cut off after the machine had stopped, and it has not been in sync since (rule 13). What was
+    /// cut did not verify, and nothing said that it had been synced; a record that rotted after that looks the same.
+    pub is_end_cut: bool,
     /// What its records had to have gone through before it voted for them; the weakest of any.
     pub durability: Durability,
 }

@@ -21,6 +21,7 @@ fn messages_come_back_as_they_were_sent() {
         last: (View(2), Op(9)),
         is_complete: true,
         is_tail_sure: false,
+        is_end_cut: true,
         durability: Durability::Fsync,
     };
     comes_back(&ToLeader::Report(Report {

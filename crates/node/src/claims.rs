@@ -75,12 +75,19 @@ pub(crate) fn split(
     ask.into_iter().collect()
 }
 
+/// What is known of the ends of the node's logs (PROTOCOL rule 13).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tail {
+    pub(crate) is_sure: bool,
+    pub(crate) is_cut: bool,
+}
+
 /// What the brick's log holds. A partition whose table is gone is left out: nobody will ask for it.
 pub(crate) fn reports(
     catalog: &Catalog,
     seat: Seat,
     held: Vec<(PartitionId, Claim)>,
-    is_tail_sure: bool,
+    tail: Tail,
 ) -> Vec<ToLeader> {
     let claims = held.into_iter().filter_map(|(partition, claim)| {
         // A brick that has not heard yet that a partition was split says so by what it holds of it.
@@ -92,7 +99,8 @@ pub(crate) fn reports(
             committed: claim.committed,
             last: claim.last,
             is_complete: claim.is_complete,
-            is_tail_sure,
+            is_tail_sure: tail.is_sure,
+            is_end_cut: tail.is_cut,
             durability: table.attributes.durability,
         })
     });

@@ -158,6 +158,9 @@ pub struct Common<H> {
     pub consensus_seed: u64,
     /// The log before this start lacks nothing that was acknowledged without a sync.
     pub is_tail_sure: bool,
+    /// The end of a log was cut off when it was read, in this life or in an earlier one that was not in sync everywhere
+    /// after that.
+    pub is_end_cut: bool,
     /// How far this node's emptying is, as the leader said last.
     pub drained: Option<Drained>,
 }

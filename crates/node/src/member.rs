@@ -418,7 +418,11 @@ impl Member {
                 begun_at,
             } => claims::split(&catalog, own, partition, view, begun_at),
             ControlRequest::Claims(held) => {
-                claims::reports(&catalog, own, held, common.is_tail_sure)
+                let tail = claims::Tail {
+                    is_sure: common.is_tail_sure,
+                    is_cut: common.is_end_cut,
+                };
+                claims::reports(&catalog, own, held, tail)
             }
             ControlRequest::Change(_)
             | ControlRequest::Authenticate { .. }
@@ -636,6 +640,7 @@ impl Member {
         });
         if is_in_sync {
             common.is_tail_sure = true;
+            common.is_end_cut = false;
             common.host.confirm_tail();
         }
     }

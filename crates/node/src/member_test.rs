@@ -132,6 +132,7 @@ fn common(node: u8, run: u64) -> Common<Alone> {
         control: brickyard_control::Config::default(),
         consensus_seed: 3,
         is_tail_sure: true,
+        is_end_cut: false,
         drained: None,
     }
 }

@@ -84,6 +84,8 @@ pub(crate) struct Running {
     pub(crate) requests: mpsc::Receiver<ToControl>,
     pub(crate) authenticator: Authenticator,
     pub(crate) catalog: watch::Sender<Arc<Catalog>>,
+    /// The end of a log was cut off.
+    pub(crate) is_end_cut: bool,
 }
 
 /// The control thread, as the node sees it.
@@ -165,6 +167,7 @@ async fn run(
         requests,
         authenticator,
         catalog,
+        is_end_cut,
     } = running;
     let shared = Arc::clone(&opened.shared);
     let catalog_seen = opened.catalog.clone();
@@ -174,6 +177,7 @@ async fn run(
     let order = Order::Running {
         loops: Loops::new(Rc::clone(&loops)),
         catalog,
+        is_end_cut,
     };
     // The driver ends after this task.
     drop(orders.send(order));

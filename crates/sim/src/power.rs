@@ -95,6 +95,7 @@ impl World {
             control: self.shape.control.clone(),
             consensus_seed: seed,
             is_tail_sure: !boot.is_tail_unsure(),
+            is_end_cut: boot.is_end_cut(),
             drained: None,
         };
         let catalog = stored.as_ref().and_then(|it| it.catalog.as_ref());
@@ -306,8 +307,9 @@ impl World {
             }
         }
         if failed.is_none() {
-            let confirmed = process.boot.confirm_boot(&machine.disk);
+            let confirmed = process.boot.confirm_boot(&machine.disk, &machine.bricks);
             failed = confirmed.err().map(|error| error.to_string());
+            process.common.is_end_cut = process.boot.is_end_cut();
         }
         for cut in cuts {
             self.tell(|| format!("node {node}: {cut}"));

@@ -5,6 +5,7 @@
 //! 000042.cut      a tail that a power cut tore and that was cut off, kept for people to look at
 //! 000042.damaged  a segment as it was before its damaged ranges were discarded
 //! unsure          a sync failed here: the page cache is no witness of what is on the disk
+//! torn            the end of the log was cut off after a power cut, and `BOOT` does not say so yet
 //! *.tmp           a file that was being written when the process stopped; removed at the next start
 //! ```
 
@@ -12,6 +13,9 @@ use brickyard_types::SegmentId;
 
 /// Present while the page cache cannot be trusted to hold what was written (PROTOCOL rule 13).
 pub(crate) const UNSURE: &str = "unsure";
+
+/// Present from before the end of the log is cut off until the directory's `BOOT` file says so (PROTOCOL rule 13).
+pub(crate) const TORN: &str = "torn";
 
 const SEGMENT: &str = "seg";
 const HINT: &str = "hint";

@@ -128,7 +128,9 @@ impl Controller {
         let highest = claims.iter().map(|(_, claim)| claim.last).max();
         let (seat, loss) = match best {
             Some((seat, claim)) => {
-                let end = if claim.is_tail_sure {
+                let end = if claim.is_end_cut {
+                    "its end did not verify after its machine had stopped, and was cut off"
+                } else if claim.is_tail_sure {
                     "its end is sure"
                 } else {
                     "its end may be missing, since its machine stopped"

@@ -115,7 +115,7 @@ fn lacks_nothing(claim: &Claim, durability: Durability) -> bool {
     // PROTOCOL rules 13 and 32: what was promised when it was written counts, and what the disk can have lost.
     match (durability, claim.durability) {
         (Durability::Memory, _) | (_, Durability::Memory) => false,
-        (Durability::Fsync, Durability::Fsync) => true,
+        (Durability::Fsync, Durability::Fsync) => !claim.is_end_cut,
         (Durability::Fsync, _) if sabotage::is(Bug::DurabilityOfNow) => true,
         _ => claim.is_tail_sure || sabotage::is(Bug::UnsureTailTrusted),
     }

@@ -77,6 +77,21 @@ fn one_log_is_enough_if_it_cannot_have_lost_anything() {
     assert_eq!(lost.group().view, View(1));
 }
 
+/// PROTOCOL rule 13: what was cut may have been synced, and have rotted since.
+#[test]
+fn log_whose_end_was_cut_waits_for_the_others() {
+    let cut = |claim: &mut Claim| {
+        claim.is_tail_sure = false;
+        claim.is_end_cut = true;
+    };
+    let mut world = world(Durability::Fsync);
+    back(&mut world, 0, (1, 8), cut);
+    world.run(Duration::from_secs(30));
+    assert_eq!(world.group().view, View(1), "another one may have more");
+    back(&mut world, 2, (1, 9), unsure);
+    assert_eq!(world.group().primary, seat(2, 5));
+}
+
 /// PROTOCOL rule 32: a promise of today says nothing of records of yesterday.
 #[test]
 fn log_that_was_written_under_a_weaker_promise_is_not_enough() {

@@ -395,6 +395,7 @@ impl World {
             last: (View(last.0), Op(last.1)),
             is_complete: true,
             is_tail_sure: true,
+            is_end_cut: false,
             durability: Durability::Log,
         }
     }

@@ -42,6 +42,8 @@ pub(crate) enum Order {
     Running {
         loops: Loops,
         catalog: watch::Sender<Arc<Catalog>>,
+        /// The end of a log was cut off when it was read.
+        is_end_cut: bool,
     },
     /// A brick asks for a change.
     Change(Asker, Change),
@@ -136,6 +138,7 @@ impl Driver {
             control,
             consensus_seed: timing.seed,
             is_tail_sure,
+            is_end_cut: false,
             drained: None,
         };
         let me = catalog.and_then(|catalog| catalog.node_by_key(&common.registration.key));
@@ -288,7 +291,12 @@ impl Driver {
             return;
         };
         match order {
-            Order::Running { loops, catalog } => {
+            Order::Running {
+                loops,
+                catalog,
+                is_end_cut,
+            } => {
+                self.common.is_end_cut = is_end_cut;
                 self.common.host.loops = loops;
                 if let Some(current) = member.catalog() {
                     catalog.send_replace(Arc::clone(current));

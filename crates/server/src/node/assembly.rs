@@ -139,6 +139,7 @@ impl Assembly<'_> {
             requests,
             authenticator,
             catalog,
+            is_end_cut: data.is_end_cut(),
         };
         Ok(Assembled {
             running,

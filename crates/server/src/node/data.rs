@@ -128,6 +128,11 @@ impl Data {
         store
     }
 
+    /// Whether the end of a log was cut off, and other replicas may have more.
+    pub(super) fn is_end_cut(&self) -> bool {
+        self.directory.is_end_cut()
+    }
+
     /// Notes that every log was opened in this boot of the machine.
     pub(super) fn confirm(&mut self) -> Result<(), StartError> {
         let is_unsure = self.directory.is_tail_unsure();

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! boot 4f7e...         the kernel's boot id, or "unknown"
-//! tail sure            or "unsure"
+//! tail sure            or "unsure", or "cut"
 //! ```
 //! As long as the machine has not rebooted, the page cache still has all that was written, and an
 //! unsynced tail is as good as a synced one. After a reboot it may be short. That knowledge must not
 //! be lost by storing the new boot id too early (PROTOCOL rule 13), so both lines are one atomic write.
+//! "Cut": and the end of a log that did not verify was cut off. Mostly no sync had covered it; but a record that rotted
+//! after it was synced looks the same if it was the last one.
 
 use crate::config::PageCache;
 use crate::disk::{Access, Disk, read_file, replace_file};
@@ -59,7 +61,7 @@ impl BootNote {
         }
         // The boot stays the one that was noted: when the logs were whole last has not changed.
         let id = self.boot.as_ref().and_then(|boot| boot.id.clone());
-        self.write(disk, id, true)
+        self.write(disk, id, Tail::Unsure)
     }
 
     /// Whether writes that were not synced can have been lost since the last process.
@@ -75,18 +77,46 @@ impl BootNote {
     /// Whether the tail of the logs may be missing something that was acknowledged without a sync.
     #[must_use]
     pub fn is_tail_unsure(&self) -> bool {
-        let was_unsure = self.boot.as_ref().is_none_or(|boot| boot.is_tail_unsure);
+        let was_unsure = self
+            .boot
+            .as_ref()
+            .is_none_or(|boot| boot.tail != Tail::Sure);
         let stored = self.boot.as_ref();
         was_unsure || stored.is_some_and(|boot| boot.id.is_some() && boot.id != self.now)
+    }
+
+    /// Whether the logs may be missing something that was synced: an end was cut off, and not all have been in sync
+    /// since.
+    #[must_use]
+    pub fn is_end_cut(&self) -> bool {
+        let tail = self.boot.as_ref().map(|boot| boot.tail);
+        tail == Some(Tail::Cut)
     }
 
     /// Notes that every log was opened in this boot, and so is synced and cut.
     ///
     /// # Errors
     /// Whatever the operating system says; the old note is then still there.
-    pub fn confirm_boot<D: Disk>(&mut self, disk: &D) -> io::Result<()> {
-        let is_unsure = self.is_tail_unsure() && !sabotage::is(Bug::BootStoredFirst);
-        self.write(disk, self.now.clone(), is_unsure)
+    pub fn confirm_boot<'a, D: Disk + 'a>(
+        &mut self,
+        disk: &D,
+        bricks: impl IntoIterator<Item = &'a D>,
+    ) -> io::Result<()> {
+        let is_cut = |it: &&D| it.open(file_name::TORN, Access::Read).is_ok();
+        let cut: Vec<&D> = bricks.into_iter().filter(is_cut).collect();
+        let tail = if sabotage::is(Bug::BootStoredFirst) {
+            Tail::Sure
+        } else if self.is_end_cut() || !cut.is_empty() {
+            Tail::Cut
+        } else if self.is_tail_unsure() {
+            Tail::Unsure
+        } else {
+            Tail::Sure
+        };
+        self.write(disk, self.now.clone(), tail)?;
+        // Only now: what tells of the cut must not be gone before the note is there.
+        cut.into_iter()
+            .try_for_each(|it| it.remove(file_name::TORN))
     }
 
     /// Notes that the tail is whole.
@@ -94,27 +124,41 @@ impl BootNote {
     /// # Errors
     /// Whatever the operating system says; the tail then stays unsure.
     pub fn confirm_tail<D: Disk>(&mut self, disk: &D) -> io::Result<()> {
-        self.write(disk, self.now.clone(), false)
+        self.write(disk, self.now.clone(), Tail::Sure)
     }
 
-    fn write<D: Disk>(
-        &mut self,
-        disk: &D,
-        id: Option<String>,
-        is_tail_unsure: bool,
-    ) -> io::Result<()> {
-        let boot = Boot { id, is_tail_unsure };
+    fn write<D: Disk>(&mut self, disk: &D, id: Option<String>, tail: Tail) -> io::Result<()> {
+        let boot = Boot { id, tail };
         replace_file(disk, NAME, boot.encode().as_bytes())?;
         self.boot = Some(boot);
         Ok(())
     }
 }
 
+/// What may be missing from the ends of the logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// Nothing that was acknowledged.
+    Sure,
+    /// What no sync had covered.
+    Unsure,
+    /// Also what was synced last.
+    Cut,
+}
+
+impl Tail {
+    const ALL: [(Self, &'static str); 3] = [
+        (Self::Sure, "sure"),
+        (Self::Unsure, "unsure"),
+        (Self::Cut, "cut"),
+    ];
+}
+
 /// What the file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Boot {
     pub(super) id: Option<String>,
-    pub(super) is_tail_unsure: bool,
+    pub(super) tail: Tail,
 }
 
 impl Boot {
@@ -122,16 +166,13 @@ impl Boot {
     pub(super) fn of_new_directory() -> Self {
         Self {
             id: None,
-            is_tail_unsure: false,
+            tail: Tail::Sure,
         }
     }
 
     pub(super) fn encode(&self) -> String {
-        let tail = if self.is_tail_unsure {
-            "unsure"
-        } else {
-            "sure"
-        };
+        let mut words = Tail::ALL.iter().filter(|(tail, _)| *tail == self.tail);
+        let tail = words.next().map_or("unsure", |(_, word)| word);
         let id = self.id.as_deref().unwrap_or(UNKNOWN);
         format!("boot {id}\ntail {tail}\n")
     }
@@ -140,14 +181,11 @@ impl Boot {
     pub(super) fn decode(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let id = lines.next()?.strip_prefix("boot ")?;
-        let is_tail_unsure = match lines.next()?.strip_prefix("tail ")? {
-            "sure" => false,
-            "unsure" => true,
-            _ => return None,
-        };
+        let word = lines.next()?.strip_prefix("tail ")?;
+        let (tail, _) = Tail::ALL.iter().find(|(_, it)| *it == word)?;
         Some(Self {
             id: (id != UNKNOWN).then(|| id.to_owned()),
-            is_tail_unsure,
+            tail: *tail,
         })
     }
 }

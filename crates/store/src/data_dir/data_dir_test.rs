@@ -124,6 +124,27 @@ fn boot_13_tail_is_unsure_after_a_failed_sync_until_it_is_confirmed() {
 }
 
 #[test]
+fn boot_13_end_that_was_cut_is_known_until_the_tail_is_confirmed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut first = open(directory.path()).unwrap();
+    first.confirm_boot().unwrap();
+    assert!(!first.is_end_cut());
+    let brick = first.brick(BrickId(0)).unwrap();
+    // As recovery leaves it before it cuts.
+    brick.create(crate::file_name::TORN).unwrap();
+    first.confirm_boot().unwrap();
+    assert!(first.is_end_cut() && first.is_tail_unsure());
+    assert!(brick.list().unwrap().is_empty(), "the note is enough");
+    drop(first);
+    let mut second = open(directory.path()).unwrap();
+    assert!(second.is_end_cut());
+    second.confirm_boot().unwrap();
+    assert!(second.is_end_cut());
+    second.confirm_tail().unwrap();
+    assert!(!second.is_end_cut() && !second.is_tail_unsure());
+}
+
+#[test]
 fn lost_boot_file_means_the_worst() {
     let directory = tempfile::tempdir().unwrap();
     let mut first = open(directory.path()).unwrap();

@@ -154,16 +154,23 @@ impl DataDir {
         self.boot.is_tail_unsure()
     }
 
+    /// Whether the logs may be missing something that was synced: see [`BootNote::is_end_cut`].
+    #[must_use]
+    pub fn is_end_cut(&self) -> bool {
+        self.boot.is_end_cut()
+    }
+
     /// Notes that every brick's log was opened in this boot of the machine, and so is synced and cut.
     ///
     /// Not before: a process that is killed half-way through must leave the old boot id for the next
-    /// one to find. The same write keeps the mark that the tail is unsure.
+    /// one to find. The same write keeps the mark that the tail is unsure, or was cut.
     ///
     /// # Errors
     /// Whatever the operating system says; the old note is then still there.
     pub fn confirm_boot(&mut self) -> Result<(), DataDirError> {
+        let bricks = self.brick_disks()?;
         let failed = DataDirError::io("write", self.path.join(BOOT));
-        self.boot.confirm_boot(&self.disk).map_err(failed)
+        self.boot.confirm_boot(&self.disk, &bricks).map_err(failed)
     }
 
     /// Notes that the tail is whole: every partition was promoted to in-sync again, or there is no
@@ -218,11 +225,15 @@ impl DataDir {
 
 impl DataDir {
     fn note_failed_syncs(&mut self) -> Result<(), DataDirError> {
-        let bricks = self.bricks()?.into_iter().map(|brick| self.brick(brick));
-        let bricks = bricks.collect::<Result<Vec<_>, _>>()?;
+        let bricks = self.brick_disks()?;
         let failed = DataDirError::io("write", self.path.join(BOOT));
         let noted = self.boot.note_failed_syncs(&self.disk, &bricks);
         noted.map_err(failed)
+    }
+
+    fn brick_disks(&self) -> Result<Vec<OsDisk>, DataDirError> {
+        let bricks = self.bricks()?.into_iter();
+        bricks.map(|brick| self.brick(brick)).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::damage::{Part, Tainted};
 use crate::fixture::{Log, config, put};
-use crate::mem_disk::MemDisk;
+use crate::mem_disk::{Fault, MemDisk};
 use crate::segment::header::{DirectoryId, SEGMENT_HEADER_BYTES};
 use crate::{AppendError, Purpose};
 use brickyard_types::{BrickId, Op};
@@ -105,6 +105,40 @@ fn rot_in_the_last_record_is_damage_while_the_page_cache_is_intact() {
         let log = Log::open(&rotten, wide(PageCache::Intact));
         assert_eq!(log.ops(), [1, 2, 4]);
         assert_eq!(log.report().damages, expected, "byte {at}");
+    }
+}
+
+/// What rotted where nothing says that it was synced is cut like what a power cut tore: that must not be forgotten,
+/// whenever the process that cuts it dies.
+#[test]
+fn boot_13_end_that_is_cut_after_a_power_cut_leaves_word() {
+    let disk = MemDisk::new(1);
+    let last = Log::open(&disk, wide(PageCache::Intact)).fill(1, 3)[2];
+    disk.flip("000001.seg", last.offset as usize + 50, 1);
+    let rotten = disk.content("000001.seg").unwrap();
+    for calls in 0.. {
+        let dying = disk.fork(calls);
+        dying.put("000001.seg", &rotten);
+        dying.inject(Fault::Dies { after: calls });
+        let opened = open(
+            dying.clone(),
+            wide(PageCache::MaybeLost),
+            &|_| false,
+            &mut |_| (),
+        );
+        let is_over = opened.is_ok();
+        drop(opened);
+        dying.heal();
+        dying.power_cut();
+        let is_cut = dying.content("000001.seg").unwrap().len() < rotten.len();
+        assert!(
+            !is_cut || dying.content(file_name::TORN).is_some(),
+            "{calls}"
+        );
+        if is_over {
+            assert!(is_cut);
+            return;
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::file_name;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::scanner::{Found, Scanner};
 use brickyard_types::{Position, SegmentId};
+use std::io;
 
 impl<D: Disk> Visitor<'_, D> {
     /// Whether the log is known to have been synced past `at`, so that what is unreadable there is
@@ -58,6 +59,7 @@ impl<D: Disk> Visitor<'_, D> {
         later: &[Planned],
         report: &mut RecoveryReport,
     ) -> Result<(), Error> {
+        self.leave_word_of_cut()?;
         let start = u64::from(at.offset);
         let mut records = self.count_records(at.segment, file, start, file_len)?;
         if records > 0 {
@@ -89,6 +91,21 @@ impl<D: Disk> Visitor<'_, D> {
             records,
         });
         Ok(())
+    }
+
+    /// A record that was synced, and the last one when a bit of it turned over, looks like one that a power cut has
+    /// torn: whoever goes on from this log has to know that its end was cut. (Where the page cache has lived a record
+    /// ends early only if it was never written.)
+    fn leave_word_of_cut(&self) -> Result<(), Error> {
+        if self.page_cache == PageCache::Intact {
+            return Ok(());
+        }
+        match self.disk.create(file_name::TORN) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            created => created.and_then(|file| file.sync_data()),
+        }
+        .and_then(|()| self.disk.sync_dir())
+        .map_err(Error::io("create", self.disk.describe(file_name::TORN)))
     }
 
     fn count_records(

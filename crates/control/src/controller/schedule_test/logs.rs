@@ -61,6 +61,7 @@ impl Logs {
             last: held.last,
             is_complete: held.is_complete,
             is_tail_sure: held.is_sure,
+            is_end_cut: false,
             durability: held.durability,
         });
         claims.collect()
