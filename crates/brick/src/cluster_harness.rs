@@ -24,6 +24,8 @@ struct Host {
     disk: Disk,
     /// What it sends arrives later.
     is_mute: bool,
+    /// It hears of new catalogs.
+    is_informed: bool,
 }
 
 /// See the module.
@@ -112,6 +114,7 @@ impl Cluster {
                 incarnation: Incarnation(0),
                 disk: Disk::new(),
                 is_mute: false,
+                is_informed: true,
             });
             cluster.start(at);
         }

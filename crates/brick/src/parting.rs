@@ -82,6 +82,8 @@ impl Core {
     /// A catalog was adopted: primaries of partitions that are to be split come to rest.
     pub(crate) fn note_splits(&mut self, before: &Catalog) {
         let now = Arc::clone(&self.catalog);
+        // The catalog that waited may be the first that this brick hears of a split, which is over in it.
+        self.partings.is_waited_for = false;
         if before.splits().len() == 0 && now.splits().len() == 0 {
             return;
         }

@@ -149,6 +149,23 @@ fn node_that_was_away_while_a_partition_was_split_catches_up_with_its_parts() {
     }
 }
 
+#[test]
+fn node_that_hears_of_a_split_when_it_is_over_serves_again() {
+    for attributes in kinds().into_iter().filter(|it| it.replicas == 3) {
+        let mut cluster = Cluster::new(3, attributes.clone());
+        let (_, backup) = cluster.places_of("key1");
+        let backup = backup.unwrap();
+        let client = cluster.connect(backup, Port::Node);
+        fill(&mut cluster, client, 0..20);
+        cluster.inform(backup, false);
+        split(&mut cluster, &["key1"]);
+        cluster.inform(backup, true);
+        cluster.settle();
+        check(&mut cluster, client, 0..20);
+        fill(&mut cluster, client, 0..30);
+    }
+}
+
 /// PROTOCOL rule 19: a request that was executed before the split is known to the part that has its key, wherever it
 /// is asked again.
 #[test]

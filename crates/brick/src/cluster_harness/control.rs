@@ -166,9 +166,15 @@ impl Cluster {
         self.spread();
     }
 
+    /// From now on a node hears of no new catalog; or of the newest, and of those to come.
+    pub(crate) fn inform(&mut self, at: usize, is_informed: bool) {
+        self.hosts[at].is_informed = is_informed;
+        self.spread();
+    }
+
     pub(super) fn spread(&mut self) {
         let catalog = Arc::new(self.catalog.clone());
-        for host in &mut self.hosts {
+        for host in self.hosts.iter_mut().filter(|it| it.is_informed) {
             if let Some(brick) = &mut host.brick {
                 brick.handle(Event::Catalog(Arc::clone(&catalog)));
             }
