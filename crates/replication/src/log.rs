@@ -31,6 +31,8 @@ pub(crate) struct Log<P> {
     pub(crate) cut_mark: LogMark,
     /// The log must get a `Cut` before anything else is voted for: it may have records above `last`.
     pub(crate) owes_cut: bool,
+    /// Up to here there are entries that this process found in the log when it started; no stream brings them again.
+    pub(crate) restored: Op,
 }
 
 impl<P> Log<P> {
@@ -47,6 +49,7 @@ impl<P> Log<P> {
             settled_mark: LogMark::NONE,
             cut_mark: LogMark::NONE,
             owes_cut: false,
+            restored: Op(0),
         }
     }
 
@@ -98,6 +101,7 @@ impl<P> Log<P> {
         let gone = self.pending.split_off(kept.min(self.pending.len()));
         self.history.cut(op);
         self.last = (view, op);
+        self.restored = self.restored.min(op);
         gone
     }
 
@@ -120,6 +124,7 @@ impl<P> Log<P> {
             settled_mark: self.settled_mark,
             cut_mark: self.cut_mark,
             owes_cut: self.owes_cut,
+            restored: Op(0),
         }
     }
 

@@ -115,6 +115,11 @@ fn forget_refused<P, H: Host<Payload = P>>(host: &mut H, it: &mut Partition<P>, 
         .take_while(|it| it.mark < from)
         .count();
     let op = Op(it.log.committed.0 + kept as u64);
+    if op < it.log.restored {
+        // A part of a split partition has the tail of the whole, which is written once more. The log has it still, but
+        // not as the part's: whoever believed a claim without it would go on without what may have committed.
+        it.log.become_partial(op);
+    }
     let mut gone = it.log.cut(op);
     host.cut(it.id, &mut gone.drain(..).rev());
     if it.log.cut_mark >= from {

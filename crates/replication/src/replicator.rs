@@ -351,6 +351,7 @@ impl<P> Log<P> {
                 log.pending.push_back(entry);
             }
             assert_eq!(op, end, "the tail does not reach the end");
+            log.restored = op;
         }
         // The log may have records above what is known here, from before the restart.
         log.owes_cut = true;

@@ -49,6 +49,27 @@ fn rule_9_a_restart_cuts_nothing_and_reports_what_it_has() {
     assert_eq!(cluster.brick(1).get(P, "b").as_deref(), Some("2"));
 }
 
+/// Of a partition that was split the log has the tail of the whole, which is written once more for each part. What a full
+/// disk refuses of that no stream brings again.
+#[test]
+fn rule_15_a_tail_that_the_log_refuses_leaves_no_complete_claim() {
+    let (_, log) = torn();
+    let (host, rebuilds) = FakeHost::recover(&log);
+    let mut brick = Brick::new(seat_in(1, 2));
+    brick.host = host;
+    let again = crate::LogMark(3);
+    for (partition, rebuild) in rebuilds {
+        let mut restored = rebuild.finish();
+        assert_eq!(restored.tail.len(), 1);
+        restored.tail[0].mark = again;
+        brick.core.restore(partition, restored);
+    }
+    brick.core.on_refused(&mut brick.host, again);
+    let (_, claim) = brick.core.claims().next().unwrap();
+    assert!(!claim.is_complete, "{claim:?}");
+    assert_eq!(claim.last, (View(1), Op(2)));
+}
+
 #[test]
 fn rule_9_the_tail_is_cut_where_the_primary_of_a_newer_view_says() {
     let (mut cluster, log) = torn();
