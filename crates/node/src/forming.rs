@@ -106,6 +106,8 @@ pub struct Forming {
     /// 0: found nothing.
     expect: usize,
     kept: Kept,
+    /// What of it is known to be stored.
+    stored: Kept,
     known: BTreeMap<NodeKey, Known>,
     /// The attempt under way, and who promised in it.
     attempt: Option<(u64, BTreeSet<NodeKey>)>,
@@ -121,6 +123,7 @@ impl Forming {
             address,
             expect: expect as usize,
             kept,
+            stored: kept,
             known: BTreeMap::new(),
             attempt: None,
             steps: Vec::new(),
@@ -130,6 +133,18 @@ impl Forming {
     /// What was not done yet.
     pub fn take_steps(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.steps)
+    }
+
+    /// This was stored, as a step asked for.
+    pub fn on_kept(&mut self, kept: Kept) {
+        self.stored = kept;
+    }
+
+    /// It could not be stored, and no step behind it was done: whoever asks again is promised anew, not answered as if
+    /// it had been.
+    pub fn on_not_kept(&mut self) {
+        self.kept = self.stored;
+        self.attempt = None;
     }
 
     /// What to say to everybody now.

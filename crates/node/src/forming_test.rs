@@ -57,7 +57,10 @@ impl World {
         };
         for step in forming.take_steps() {
             match step {
-                Step::Keep(kept) => self.kept[node] = kept,
+                Step::Keep(kept) => {
+                    self.kept[node] = kept;
+                    forming.on_kept(kept);
+                }
                 Step::Say(to, word) => {
                     let to = usize::from(to.0[0] - 1);
                     self.words.push_back((to, word));
@@ -175,4 +178,34 @@ fn one_founds_whatever_is_lost_late_or_restarted() {
         world.settle(300);
         assert_eq!(world.founded.len(), 1, "seed {seed}");
     }
+}
+
+/// A full disk, or a sync that fails.
+#[test]
+fn promise_that_could_not_be_stored_is_not_given_when_it_is_asked_for_again() {
+    let address = HostPort {
+        host: "host".to_owned(),
+        port: 1,
+    };
+    let mut forming = Forming::new(key(1), address, 2, Kept::default());
+    let ask = Word::Ask {
+        founder: key(0),
+        attempt: 1,
+    };
+    for is_stored in [false, false, true] {
+        forming.on_word(Instant(1), ask.clone());
+        let steps = forming.take_steps();
+        let [Step::Keep(kept), Step::Say(to, Word::Promise { .. })] = &steps[..] else {
+            panic!("it is stored before it is said: {steps:?}");
+        };
+        assert_eq!((*to, kept.promised), (key(0), Some((key(0), 1))));
+        if is_stored {
+            forming.on_kept(*kept);
+        } else {
+            forming.on_not_kept();
+        }
+    }
+    // Stored once is enough.
+    forming.on_word(Instant(2), ask);
+    assert_eq!(forming.take_steps().len(), 1);
 }

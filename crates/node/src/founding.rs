@@ -271,8 +271,9 @@ impl Founding {
                     if let Err(error) = common.host.keep(&kept) {
                         // What is not stored must not be said: nothing that follows is done.
                         tracing::error!(%error, "a promise to other nodes cannot be stored");
-                        return;
+                        return self.forming.on_not_kept();
                     }
+                    self.forming.on_kept(kept);
                 }
                 Step::Say(key, word) => {
                     if let Some(source) = self.met.get(&key) {
