@@ -75,6 +75,15 @@ impl Catalog {
         if weight == 0 && self.is_last(id) {
             return Err(Refusal::LastNode { node: id.0 });
         }
+        // It would vote on, for want of another one, and could not be removed.
+        let may_another_vote = || {
+            let mut others = self.nodes().filter(|it| it.id != id);
+            others.any(|it| it.registration.roles.control)
+        };
+        let is_demoted = node.registration.roles.control && !registration.roles.control;
+        if is_demoted && !may_another_vote() {
+            return Err(Refusal::LastVoter { node: id.0 });
+        }
         let before = self.orders.get(&id).cloned().unwrap_or_default();
         let former = before.alteration.clone();
         let orders = Orders {

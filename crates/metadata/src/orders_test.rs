@@ -167,3 +167,24 @@ fn successor_takes_weight_and_place() {
         "node 4 has 2 bricks and node 0 has 1",
     );
 }
+
+#[test]
+fn last_node_that_may_vote_stays_one() {
+    let votes = |node: u32, control: bool| Change::AlterNode {
+        node: NodeId(node),
+        alteration: NodeAlteration {
+            roles: Some(Roles {
+                control,
+                ..Roles::default()
+            }),
+            ..NodeAlteration::default()
+        },
+    };
+    let mut catalog = cluster(3, 1);
+    catalog.apply(votes(0, false)).unwrap();
+    catalog.apply(votes(2, false)).unwrap();
+    refuses(&mut catalog, votes(1, false), "node 1 is the only one");
+    catalog.apply(weight(1, 50)).unwrap();
+    catalog.apply(votes(2, true)).unwrap();
+    catalog.apply(votes(1, false)).unwrap();
+}

@@ -157,6 +157,14 @@ pub enum Refusal {
         /// Its number.
         node: u32,
     },
+    /// The last node that may vote on the catalog stays one.
+    #[error(
+        "node {node} is the only one with the role `control`; give it to another one first (NODE ALTER n CONTROL yes)"
+    )]
+    LastVoter {
+        /// Its number.
+        node: u32,
+    },
     /// A node on which partitions are.
     #[error(
         "node {node} is named by {partitions} partitions{}; empty it first (NODE DRAIN {node}), or, if it is gone for ever, remove it with FORCE",
