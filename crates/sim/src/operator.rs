@@ -213,6 +213,12 @@ impl World {
             (_, Order::Remove(node)) if self.member_of(node).is_some_and(|it| it.weight() == 0) => {
                 self.operator.orders.push_back(order);
             }
+            // The last one that may vote: it is not removed either.
+            (_, Order::Demote(node)) => {
+                let is_of_it = |it: &Order| matches!(it, Order::Remove(other) if *other == node);
+                self.operator.orders.retain(|it| !is_of_it(it));
+                self.count("orders refused");
+            }
             _ => self.count("orders refused"),
         }
     }
