@@ -8,8 +8,10 @@
 //! - Nothing is forced that a live in-sync member serves, or will.
 //! - The new view is above all that were seen on any disk, and begins a new lineage: whoever comes back with the
 //!   old one is filled anew.
-//! - Only a complete log is gone on from, of the newest history that is there. Where there is none the partition begins empty only if nobody who was asked
-//!   holds anything of it.
+//! - Only a complete log is gone on from, of the newest history that is there, as its brick says when it is asked
+//!   for this: what it said before may not be true any more.
+//! - Where no member has anything everybody is asked. The partition begins empty only on a brick that holds nothing of
+//!   it: another one would begin with what it has left of an earlier copy.
 
 use super::Controller;
 use crate::message::Claim;
@@ -36,6 +38,7 @@ impl Controller {
                 "table '{name}' does not exist; TABLE LIST shows those that do"
             ));
         };
+        self.reports.inquire(now);
         let mut unheard = BTreeSet::new();
         let (mut proposals, mut words) = (Vec::new(), Vec::new());
         for (partition, group) in table.partitions() {
@@ -60,7 +63,7 @@ impl Controller {
             }
         }
         if !unheard.is_empty() {
-            self.reports.sought.extend(unheard);
+            self.reports.seek(unheard);
             self.is_dirty = true;
             return Err(
                 "the bricks are being asked what they hold; say it again in a second".to_owned(),
@@ -101,14 +104,15 @@ impl Controller {
             .filter_map(present)
             .filter(|seat| self.is_up(*seat, now))
             .collect();
-        let mut claims: Vec<(Seat, Claim)> = Vec::new();
-        for seat in &up {
-            match self.reports.claim(*seat, partition) {
-                None => {
-                    unheard.insert(*seat);
-                }
-                Some(claim) => claims.extend(claim.map(|claim| (*seat, claim))),
-            }
+        let mut claims = self.told_of(partition, &up, unheard);
+        let mut empty = self.without(partition, &up);
+        if !claims.iter().any(|(_, claim)| claim.is_complete) {
+            let others = self.catalog.candidates().into_iter().map(|it| it.seat);
+            let others: Vec<Seat> = others
+                .filter(|seat| self.is_up(*seat, now) && !members.contains(&seat.member))
+                .collect();
+            claims.extend(self.told_of(partition, &others, unheard));
+            empty.extend(self.without(partition, &others));
         }
         let floor = claims.iter().map(|(_, claim)| claim.last.0).max();
         let absent: Vec<String> = group
@@ -154,24 +158,26 @@ impl Controller {
                 );
                 (*seat, text)
             }
-            None if !claims.is_empty() => {
+            None if claims
+                .iter()
+                .any(|(seat, _)| members.contains(&seat.member)) =>
+            {
                 return Plan::Stays(format!(
                     "partition {partition} stays as it is: every log of it that was reported has gaps; {absent}"
                 ));
             }
             None => {
-                let others = self.catalog.candidates().into_iter().map(|it| it.seat);
-                let mut good = up
-                    .iter()
-                    .copied()
-                    .chain(others)
-                    .filter(|seat| self.is_up(*seat, now));
-                let Some(seat) = good.next() else {
-                    return Plan::Stays(format!("partition {partition}: no brick is up"));
+                let Some(seat) = empty.first().copied() else {
+                    let reason = if claims.is_empty() {
+                        "no brick is up"
+                    } else {
+                        "each brick that is up has a part of an earlier copy of it; add a node that has none"
+                    };
+                    return Plan::Stays(format!("partition {partition}: {reason}"));
                 };
                 let text = format!(
-                    "partition {partition} begins EMPTY on brick {}: nobody who was asked holds anything of it, so all \
-                     its keys are lost; {absent}",
+                    "partition {partition} begins EMPTY on brick {}: nobody who was asked holds all of it, so all its \
+                     keys are lost; {absent}",
                     seat.member
                 );
                 (seat, text)
@@ -182,6 +188,31 @@ impl Controller {
         proposal.ground = Ground::Forced;
         proposal.floor = floor.unwrap_or(View(0));
         Plan::Goes(proposal, loss)
+    }
+
+    /// What these bricks hold of a partition; and those that have not said so yet.
+    fn told_of(
+        &self,
+        partition: PartitionId,
+        seats: &[Seat],
+        unheard: &mut BTreeSet<Seat>,
+    ) -> Vec<(Seat, Claim)> {
+        let mut claims = Vec::new();
+        for seat in seats {
+            match self.reports.told(*seat, partition) {
+                None => {
+                    unheard.insert(*seat);
+                }
+                Some(claim) => claims.extend(claim.map(|claim| (*seat, claim))),
+            }
+        }
+        claims
+    }
+
+    /// Those of these bricks that hold nothing of a partition.
+    fn without(&self, partition: PartitionId, seats: &[Seat]) -> Vec<Seat> {
+        let is_without = |seat: &Seat| self.reports.told(*seat, partition) == Some(None);
+        seats.iter().copied().filter(is_without).collect()
     }
 }
 

@@ -149,6 +149,47 @@ fn logs_with_gaps_are_not_gone_on_from() {
 }
 
 #[test]
+fn what_a_brick_said_before_it_was_copied_to_does_not_count() {
+    let mut world = world(true);
+    let node = world.group().primary.member.node.0;
+    let now = world.now;
+    // It has told the operator of a whole log once. That was long ago.
+    told(&mut world, false).unwrap_err();
+    assert!(world.now > now);
+    let mut claim = world.claim((7, 12));
+    claim.is_complete = false;
+    world.nodes[node as usize].claims = vec![claim];
+    world.run(ms(20_000));
+    let text = told(&mut world, true).unwrap_err();
+    assert!(text.contains("has gaps"), "{text}");
+    assert_eq!(world.group().view, View(1));
+}
+
+#[test]
+fn brick_with_a_part_of_an_earlier_copy_does_not_begin_empty() {
+    let mut world = world(false);
+    let members: Vec<u32> = world.in_sync().iter().map(|it| it.member.node.0).collect();
+    let other = (0..3).find(|node| !members.contains(node)).unwrap();
+    world.nodes[members[0] as usize].is_up = false;
+    world.run(ms(5_000));
+    // All that is left is a copy that was not finished, from when that brick was to be a replica.
+    let mut claim = world.claim((1, 40));
+    claim.is_complete = false;
+    world.nodes[other as usize].claims = vec![claim];
+    let text = told(&mut world, true).unwrap_err();
+    assert!(text.contains("add a node"), "{text}");
+    // One that is whole is better than nothing.
+    world.nodes[other as usize].claims = vec![world.claim((1, 30))];
+    world.run(ms(20_000));
+    let text = told(&mut world, false).unwrap_err();
+    assert!(text.contains("ends at view 1 op 30"), "{text}");
+    world.nodes[other as usize].claims = Vec::new();
+    world.run(ms(20_000));
+    let text = told(&mut world, false).unwrap_err();
+    assert!(text.contains("begins EMPTY"), "{text}");
+}
+
+#[test]
 fn what_is_served_is_not_forced() {
     let mut world = World::with(3, 2, 1, |_| ());
     world.run(ms(3_000));

@@ -17,12 +17,26 @@ pub(super) struct Reports {
     partial: BTreeMap<Seat, BTreeMap<PartitionId, Claim>>,
     /// Bricks whose report somebody waits for.
     pub(super) wanted: BTreeSet<Seat>,
-    /// Bricks whose report an operator waits for.
-    pub(super) sought: BTreeSet<Seat>,
+    /// What an operator asks for at the moment.
+    inquiry: Option<Inquiry>,
     asked_at: Option<Instant>,
     /// When each brick's report was first wanted.
     wanted_since: BTreeMap<Seat, Instant>,
 }
+
+/// An operator wants to know what bricks hold now. An earlier report will not do: in the same life a log may have become
+/// a part of a copy since.
+#[derive(Clone, Debug)]
+struct Inquiry {
+    since: Instant,
+    /// Bricks whose report is waited for.
+    sought: BTreeSet<Seat>,
+    /// Those that have answered.
+    told: BTreeSet<Seat>,
+}
+
+/// How long an operator may take to decide by what bricks said.
+const INQUIRY: Duration = Duration::from_secs(10);
 
 impl Reports {
     /// A brick's report, or a part of it. One that speaks of a partition which was split is from before the brick heard of
@@ -35,6 +49,11 @@ impl Reports {
             && !is_outdated(catalog, &claims)
         {
             self.claims.insert(report.seat, claims);
+            if let Some(inquiry) = &mut self.inquiry
+                && inquiry.sought.remove(&report.seat)
+            {
+                inquiry.told.insert(report.seat);
+            }
         }
     }
 
@@ -45,19 +64,45 @@ impl Reports {
         self.partial.retain(|seat, _| catalog.is_current(*seat));
         self.wanted_since
             .retain(|seat, _| catalog.is_current(*seat));
-        self.sought.retain(|seat| catalog.is_current(*seat));
+        if let Some(inquiry) = &mut self.inquiry {
+            inquiry.sought.retain(|seat| catalog.is_current(*seat));
+        }
+    }
+
+    /// An operator asks: what was said to one who asked before counts for a while.
+    pub(super) fn inquire(&mut self, now: Instant) {
+        let inquiry = self.inquiry.as_ref();
+        if inquiry.is_none_or(|it| now - it.since >= INQUIRY) {
+            self.inquiry = Some(Inquiry {
+                since: now,
+                sought: BTreeSet::new(),
+                told: BTreeSet::new(),
+            });
+        }
+    }
+
+    /// The operator waits for these.
+    pub(super) fn seek(&mut self, seats: BTreeSet<Seat>) {
+        if let Some(inquiry) = &mut self.inquiry {
+            inquiry.sought.extend(seats);
+        }
     }
 
     /// What an operator waits for is wanted until it is there.
     pub(super) fn want_sought(&mut self) {
-        let Self {
-            claims,
-            wanted,
-            sought,
-            ..
-        } = self;
-        sought.retain(|seat| !claims.contains_key(seat));
-        wanted.extend(sought.iter().copied());
+        let sought = self.inquiry.iter().flat_map(|it| &it.sought);
+        self.wanted.extend(sought.copied());
+    }
+
+    /// As [`Self::claim`], of what was said to the operator.
+    #[expect(
+        clippy::option_option,
+        reason = "not said and said to be nothing differ"
+    )]
+    pub(super) fn told(&self, seat: Seat, partition: PartitionId) -> Option<Option<Claim>> {
+        let inquiry = self.inquiry.as_ref()?;
+        inquiry.told.contains(&seat).then_some(())?;
+        self.claim(seat, partition)
     }
 
     /// Whether a brick has not reported, and has not had time enough for it either.

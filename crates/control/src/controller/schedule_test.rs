@@ -577,10 +577,12 @@ impl Schedule {
             process.is_hung = hung == Some(at);
         }
         self.is_calm = true;
+        self.mood = Mood::USUAL;
         for step in 0..CALM_STEPS {
             self.step();
-            // What only an operator can decide: a log that may lack its end is all that is left.
-            if step % OPERATOR_LOOKS == 0 {
+            // What only an operator can decide: a log that may lack its end is all that is left. First the bricks are
+            // asked.
+            if [0, OPERATOR_DECIDES].contains(&(step % OPERATOR_LOOKS)) {
                 self.force();
             }
         }
@@ -602,14 +604,16 @@ impl Schedule {
             );
             assert!(
                 in_sync.len() >= NODES - 1 && in_sync.iter().all(|it| catalog.is_current(*it)),
-                "{partition} does not become whole: {group:?}"
+                "{partition} does not become whole: {group:?}; {hangs:?} hangs; {:?}",
+                self.logs.told(partition)
             );
         }
     }
 }
 
-/// How often an operator looks, in steps.
+/// How often an operator looks, in steps, and how long after that it is decided.
 const OPERATOR_LOOKS: usize = 300;
+const OPERATOR_DECIDES: usize = 30;
 
 /// Long enough for everything to become whole.
 const CALM_STEPS: usize = 1_500;

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a disk holds of a partition.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+pub(super) struct Held {
     lineage: u32,
     last: (View, Op),
     synced: (View, Op),
@@ -49,6 +49,11 @@ fn group(catalog: &Catalog, partition: PartitionId) -> &Group {
 impl Logs {
     fn held(&self, seat: Seat, partition: PartitionId) -> Option<&Held> {
         self.disks[seat.member.node.0 as usize].get(&partition)
+    }
+
+    /// What is on the disks of a partition, for a schedule that fails.
+    pub(super) fn told(&self, partition: PartitionId) -> Vec<Option<&Held>> {
+        self.disks.iter().map(|it| it.get(&partition)).collect()
     }
 
     /// What a node claims to hold.
