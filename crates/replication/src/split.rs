@@ -92,7 +92,7 @@ impl<P> Replicator<P> {
     }
 
     /// The catalog has `halves` in the place of a partition that was split in `view`. Each gets what the whole had;
-    /// what was pending here has committed if this brick was in sync in that view, and counts for nothing if not.
+    /// what was pending here has committed if this brick's log has begun that view, and counts for nothing if not.
     /// [`Self::adopt`] of the halves follows.
     pub fn split<H: Host<Payload = P>>(
         &mut self,
@@ -109,10 +109,10 @@ impl<P> Replicator<P> {
         else {
             return;
         };
-        let holds_all = it.place.view == view
-            && it.place.role.is_in_sync()
-            && it.log.partial.is_none()
-            && it.lead.retrying.is_none();
+        // A log that has begun the view: what it holds has committed, since at rest all that there was had. That is so
+        // also if the brick has restarted since, and its log may be all that is left (PROTOCOL rule 9).
+        let has_begun = it.log.last.0 == view;
+        let holds_all = has_begun && it.log.partial.is_none() && it.lead.retrying.is_none();
         if holds_all {
             let count = it.log.pending.len();
             commit(host, it, count);

@@ -3,7 +3,7 @@ use crate::{Request, Role};
 use brickyard_types::{Op, View};
 
 /// Two bricks with ops 1 and 2 committed and op 3 in both logs; brick 1 has died.
-fn torn() -> (Cluster, Vec<(crate::LogMark, Vec<u8>)>) {
+pub(super) fn torn() -> (Cluster, Vec<(crate::LogMark, Vec<u8>)>) {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.brick(0).put(P, "a", "1").unwrap();
     cluster.run();
@@ -16,7 +16,7 @@ fn torn() -> (Cluster, Vec<(crate::LogMark, Vec<u8>)>) {
     (cluster, log)
 }
 
-fn restarted(log: &[(crate::LogMark, Vec<u8>)]) -> Brick {
+pub(super) fn restarted(log: &[(crate::LogMark, Vec<u8>)]) -> Brick {
     let (host, rebuilds) = FakeHost::recover(log);
     let mut brick = Brick::new(seat_in(1, 2));
     brick.host = host;

@@ -1,3 +1,4 @@
+use super::restart_test::{restarted, torn};
 use crate::fixture::{Cluster, P, Q, TABLE, group};
 use crate::{LogMark, Request};
 use brickyard_types::record::{Kind, decode};
@@ -132,4 +133,22 @@ fn rule_31_who_was_not_drops_what_it_had_pending() {
     assert_eq!(record.header.op.0, 1, "or a restart would count op 2 in");
     assert_ne!(LogMark::NONE, brick.host.log.last().unwrap().0);
     assert_eq!(brick.get(P, "k"), None);
+}
+
+#[test]
+fn rule_31_who_was_in_sync_and_has_restarted_keeps_what_it_had_pending() {
+    // The primary came to rest with op 3; whoever voted for it restarts before it hears that it has committed.
+    let (_, log) = torn();
+    let mut brick = restarted(&log);
+    assert_eq!(brick.core.pending_iter(P).count(), 1);
+    brick
+        .core
+        .split(&mut brick.host, TABLE, P, View(1), &[Q, R]);
+    for half in [Q, R] {
+        assert_eq!((brick.committed(half), brick.last(half)), (3, (1, 3)));
+        let (_, claim) = brick.core.claims().find(|(of, _)| *of == half).unwrap();
+        assert!(claim.is_complete, "it may be all that is left: {claim:?}");
+        assert_eq!(claim.last, (View(1), brickyard_types::Op(3)));
+    }
+    assert_eq!(brick.get(P, "b").as_deref(), Some("2"));
 }
