@@ -24,6 +24,47 @@ pub(super) struct Mood {
 /// So many steps are of one mind.
 const MOOD_STEPS: u64 = 60;
 
+/// What the numbers of a mood are drawn from, and what does not change.
+pub(in super::super) struct Moods {
+    elect: [u64; 4],
+    restart: [u64; 4],
+    ask: [u64; 4],
+    hang: [u64; 4],
+    freeze: [u64; 4],
+    alter: [u64; 4],
+    force: [u64; 4],
+    late: [u64; 4],
+    /// Of those that restart one in so many runs on beside its successor.
+    pub(super) clone: u64,
+}
+
+/// Everything goes wrong now and then.
+pub(in super::super) const ANYTHING: Moods = Moods {
+    elect: [20, 200, 200, 1_000],
+    restart: [20, 200, 200, 1_000],
+    ask: [5, 20, 20, 100],
+    hang: [50, 200, 1_000, 1_000],
+    freeze: [50, 400, 1_000, 1_000],
+    alter: [30, 400, 1_000, 1_000],
+    force: [20, 400, 1_000, 1_000],
+    late: [3, 20, 20, 1_000],
+    clone: 3,
+};
+
+/// Leaders and processes that do not last: who grants leases knows of earlier ones what the voters know, and of these
+/// most have just started (PROTOCOL rule 22).
+pub(in super::super) const BRIEF: Moods = Moods {
+    elect: [5, 10, 20, 40],
+    restart: [5, 10, 20, 40],
+    hang: [1_000; 4],
+    freeze: [1_000; 4],
+    alter: [1_000; 4],
+    force: [1_000; 4],
+    late: [1_000; 4],
+    clone: 2,
+    ..ANYTHING
+};
+
 impl Mood {
     pub(super) const USUAL: Self = Self {
         left: 0,
@@ -41,16 +82,17 @@ impl Mood {
 impl Schedule {
     fn change_mood(&mut self) {
         let mut any = |of: [u64; 4]| of[self.chance.next(4) as usize];
+        let moods = self.moods;
         self.mood = Mood {
             left: MOOD_STEPS,
-            elect: any([20, 200, 200, 1_000]),
-            restart: any([20, 200, 200, 1_000]),
-            ask: any([5, 20, 20, 100]),
-            hang: any([50, 200, 1_000, 1_000]),
-            freeze: any([50, 400, 1_000, 1_000]),
-            alter: any([30, 400, 1_000, 1_000]),
-            force: any([20, 400, 1_000, 1_000]),
-            late: any([3, 20, 20, 1_000]),
+            elect: any(moods.elect),
+            restart: any(moods.restart),
+            ask: any(moods.ask),
+            hang: any(moods.hang),
+            freeze: any(moods.freeze),
+            alter: any(moods.alter),
+            force: any(moods.force),
+            late: any(moods.late),
         };
     }
 
