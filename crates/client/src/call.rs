@@ -43,6 +43,8 @@ pub(crate) struct Call {
     pub(crate) route: Route,
     /// Attempts that have been made, the current one included.
     pub(crate) attempt: u32,
+    /// How often it has paused. What is sent on at once takes no time, so the first pause is short after it as well.
+    pub(crate) pauses: u32,
     /// Whether an attempt has left and not been answered; only a read, or what has an id, goes on after that.
     pub(crate) has_left: bool,
     /// Others had to wait behind it: it gets a connection where they need not.
@@ -82,6 +84,7 @@ impl Call {
             prepared,
             route,
             attempt: 1,
+            pauses: 0,
             has_left: false,
             holds_up: false,
             silences: 0,

@@ -162,10 +162,9 @@ pub fn honest(error: Error, may_be_executed: bool) -> Error {
     }
 }
 
-/// The pause before attempt number `attempt + 1`: doubled each time, and different for every call, lest they
-/// all come back together.
-pub(crate) fn pause(attempt: u32, random: &Random) -> Duration {
-    let doubled = PAUSE_MIN.saturating_mul(1 << attempt.saturating_sub(1).min(16));
+/// A call's first, second, ... pause: doubled each time, and different for every call, lest they all come back together.
+pub(crate) fn pause(number: u32, random: &Random) -> Duration {
+    let doubled = PAUSE_MIN.saturating_mul(1 << number.saturating_sub(1).min(16));
     let most = doubled.min(PAUSE_MAX);
     let nanos = most.as_nanos() as u64;
     Duration::from_nanos(nanos / 2 + random.next() % (nanos / 2))

@@ -265,7 +265,8 @@ impl Router {
                 if is_map_old {
                     self.refresh_soon(None);
                 }
-                let pause = pause(call.attempt, &self.setting.random);
+                call.pauses += 1;
+                let pause = pause(call.pauses, &self.setting.random);
                 if now + pause >= call.deadline() {
                     return call.finish(Err(otherwise));
                 }
