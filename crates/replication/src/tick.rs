@@ -6,6 +6,11 @@ use crate::member::{Member, Phase, Promotion};
 use crate::partition::Partition;
 use crate::{Direction, Host, Replicator, Request, Turn};
 use brickyard_types::{Durability, Instant};
+use std::time::Duration;
+
+/// How soon a stream that is not there is asked for again. Who dials makes pauses of its own: here it is only said that
+/// the stream is wanted still, and writes wait for it.
+const DIAL_AGAIN: Duration = Duration::from_millis(100);
 
 impl<P> Replicator<P> {
     /// Time passes; to be called every 50 to 100 ms.
@@ -110,9 +115,7 @@ impl<P> Replicator<P> {
     fn dial(&mut self) {
         for (seat, peer) in &mut self.peers {
             let is_wanted = peer.wanted > 0 && peer.outgoing.is_none();
-            let is_early = peer
-                .dialed_at
-                .is_some_and(|at| self.now - at < self.config.repeat);
+            let is_early = peer.dialed_at.is_some_and(|at| self.now - at < DIAL_AGAIN);
             if is_wanted && !is_early {
                 peer.dialed_at = Some(self.now);
                 self.requests.push_back(Request::Dial(*seat));

@@ -213,7 +213,10 @@ fn a_member_without_a_stream_is_dialed_again_and_to_be_evicted() {
         .iter()
         .filter(|it| **it == Request::Dial(peer))
         .count();
-    assert!((5..=8).contains(&dials), "{dials}");
+    assert!(
+        (50..=60).contains(&dials),
+        "{dials}: the pauses are made by who dials"
+    );
     assert!(asked.iter().any(|it| matches!(it, Request::Evict { .. })));
 }
 
