@@ -37,9 +37,11 @@ impl World {
         match target {
             Target::Seed(address) => node_at(address),
             Target::Node(id) => {
-                let all = self.machines.iter().filter_map(|it| it.process.as_ref());
-                let catalog = all.filter_map(|it| it.catalog.as_ref()).next()?;
-                node_at(&brickyard_node::peer_address(catalog, *id)?)
+                // Whoever dials has the address, others maybe not yet; and nobody moves.
+                let processes = self.machines.iter().filter_map(|it| it.process.as_ref());
+                let mut catalogs = processes.filter_map(|it| it.member()?.catalog());
+                let address = catalogs.find_map(|it| brickyard_node::peer_address(it, *id));
+                node_at(&address?)
             }
         }
     }
