@@ -37,8 +37,33 @@ pub(super) struct Scenario {
 }
 
 const LOGGED: &[Durability] = &[Durability::Log, Durability::Fsync];
+const ANY: &[Durability] = &[Durability::Memory, Durability::Log, Durability::Fsync];
 const NEVER: u64 = u64::MAX;
-const FULL: [usize; 4] = [2, 6, usize::MAX, usize::MAX];
+
+/// What scenarios have in common, where they do not say otherwise.
+const USUAL: Scenario = Scenario {
+    name: "usual",
+    durability: LOGGED,
+    replicas: &[3],
+    disk_one_in: 4,
+    nodes: &[3],
+    objects: 3,
+    full: [2, 6, usize::MAX, usize::MAX],
+    strikes: &[],
+    others: 0,
+    down_max: 9,
+    moods: Range {
+        strikes: [5, 12, 12, 30],
+        asks: [1, 1, 2, 3],
+        reads: [100; 4],
+        rolls: [100, 1000, 1000, 1000],
+        lags: [1, 1, 6, 12],
+    },
+    readers_one_in: 1000,
+    forms: &[(Form::One, 1)],
+    verbs: &[(Verb::Set, 4), (Verb::Incr, 4), (Verb::Del, 1)],
+    again: 6,
+};
 
 impl Scenario {
     /// How likely a strike is beside others.
@@ -67,12 +92,7 @@ impl Scenario {
 /// slow to give (PROTOCOL rules 5, 22, 24, 26, 33).
 pub(super) const READS: Scenario = Scenario {
     name: "reads",
-    durability: LOGGED,
-    replicas: &[3],
     disk_one_in: 2,
-    nodes: &[3],
-    objects: 3,
-    full: FULL,
     strikes: &[
         (Strike::Kill, 2),
         (Strike::PowerCut, 8),
@@ -87,28 +107,19 @@ pub(super) const READS: Scenario = Scenario {
         (Strike::Mute, 4),
         (Strike::Mend, 4),
     ],
-    others: 0,
-    down_max: 9,
     moods: Range {
-        strikes: [5, 12, 12, 30],
-        asks: [1, 1, 2, 3],
         reads: [2, 4, 4, 100],
-        rolls: [100, 1000, 1000, 1000],
-        lags: [1, 1, 6, 12],
+        ..USUAL.moods
     },
     readers_one_in: 2,
     forms: &[(Form::One, 4), (Form::Pair, 2), (Form::Transaction, 1)],
     verbs: &[(Verb::Get, 1), (Verb::Set, 4), (Verb::Incr, 4)],
-    again: 6,
+    ..USUAL
 };
 
 /// Deletions and cleaning while a replica is away for long (PROTOCOL rules 14, 15).
 pub(super) const CLEANING: Scenario = Scenario {
     name: "cleaning",
-    durability: LOGGED,
-    replicas: &[3],
-    disk_one_in: 4,
-    nodes: &[3],
     objects: 12,
     full: [usize::MAX; 4],
     strikes: &[
@@ -119,16 +130,13 @@ pub(super) const CLEANING: Scenario = Scenario {
         (Strike::DiskTrouble, 2),
         (Strike::MendDisks, 2),
     ],
-    others: 0,
     down_max: 1,
     moods: Range {
-        strikes: [5, 12, 12, 30],
         asks: [1, 2, 20, 60],
-        reads: [100, 100, 100, 100],
         rolls: [4, 10, 20, 40],
         lags: [1, 1, 1, 6],
+        ..USUAL.moods
     },
-    readers_one_in: 1000,
     forms: &[(Form::One, 8), (Form::Brief, 1), (Form::Transaction, 1)],
     verbs: &[
         (Verb::Set, 8),
@@ -136,17 +144,12 @@ pub(super) const CLEANING: Scenario = Scenario {
         (Verb::Getdel, 4),
         (Verb::Incr, 2),
     ],
-    again: 6,
+    ..USUAL
 };
 
 /// Cleaning while processes die and power fails (PROTOCOL rules 13, 14, 27).
 pub(super) const POWER: Scenario = Scenario {
     name: "power",
-    durability: LOGGED,
-    replicas: &[3],
-    disk_one_in: 4,
-    nodes: &[3],
-    objects: 12,
     full: [2, 2, 3, 6],
     strikes: &[
         (Strike::Kill, 4),
@@ -158,35 +161,14 @@ pub(super) const POWER: Scenario = Scenario {
         (Strike::DemoteToLearner, 2),
         (Strike::HandOver, 2),
     ],
-    others: 0,
     down_max: 9,
-    moods: Range {
-        strikes: [5, 12, 12, 30],
-        asks: [1, 2, 20, 60],
-        reads: [100, 100, 100, 100],
-        rolls: [4, 10, 20, 40],
-        lags: [1, 1, 1, 6],
-    },
-    readers_one_in: 1000,
-    forms: &[(Form::One, 8), (Form::Brief, 1), (Form::Transaction, 1)],
-    verbs: &[
-        (Verb::Set, 8),
-        (Verb::Del, 6),
-        (Verb::Getdel, 4),
-        (Verb::Incr, 2),
-    ],
-    again: 6,
+    ..CLEANING
 };
 
 /// Replicas that learn what is being written, and are slow to log it (PROTOCOL rules 12, 14, 15).
 pub(super) const LEARNING: Scenario = Scenario {
     name: "learning",
-    durability: LOGGED,
-    replicas: &[3],
-    disk_one_in: 4,
-    nodes: &[3],
     objects: 12,
-    full: FULL,
     strikes: &[
         (Strike::Kill, 8),
         (Strike::Restart, 8),
@@ -195,30 +177,21 @@ pub(super) const LEARNING: Scenario = Scenario {
         (Strike::DemoteToLearner, 12),
         (Strike::BreakLink, 4),
     ],
-    others: 0,
-    down_max: 9,
     moods: Range {
         strikes: [5, 5, 12, 12],
         asks: [1, 1, 1, 2],
-        reads: [100, 100, 100, 100],
-        rolls: [100, 1000, 1000, 1000],
         lags: [1, 6, 6, 12],
+        ..USUAL.moods
     },
-    readers_one_in: 1000,
-    forms: &[(Form::One, 1)],
     verbs: &[(Verb::Set, 4), (Verb::Del, 4), (Verb::Getdel, 4)],
-    again: 6,
+    ..USUAL
 };
 
 /// Writes that are cut, and requests that are sent again to one primary after the other (PROTOCOL rules 9, 19, 28).
 pub(super) const RETRIES: Scenario = Scenario {
     name: "retries",
-    durability: &[Durability::Memory, Durability::Log, Durability::Fsync],
-    replicas: &[3],
-    disk_one_in: 4,
+    durability: ANY,
     nodes: &[3, 4],
-    objects: 3,
-    full: FULL,
     strikes: &[
         (Strike::Kill, 4),
         (Strike::KillAll, 8),
@@ -230,13 +203,12 @@ pub(super) const RETRIES: Scenario = Scenario {
         (Strike::FindControl, 4),
     ],
     others: 1,
-    down_max: 9,
     moods: Range {
         strikes: [2, 5, 5, 12],
         asks: [1, 1, 20, 60],
         reads: [10, 100, 100, 100],
         rolls: [10, 20, 40, 100],
-        lags: [1, 1, 6, 12],
+        ..USUAL.moods
     },
     readers_one_in: 8,
     forms: &[(Form::Named, 6), (Form::One, 2), (Form::Pair, 1)],
@@ -247,18 +219,14 @@ pub(super) const RETRIES: Scenario = Scenario {
         (Verb::Setnx, 1),
     ],
     again: 12,
+    ..USUAL
 };
 
 /// Writes of few keys that are cut, so that their numbers are used again, and what becomes of both in the log (PROTOCOL
 /// rules 14, 28).
 pub(super) const CUTS: Scenario = Scenario {
     name: "cuts",
-    durability: LOGGED,
-    replicas: &[3],
-    disk_one_in: 4,
-    nodes: &[3],
     objects: 1,
-    full: FULL,
     strikes: &[
         (Strike::Kill, 12),
         (Strike::KillAll, 1),
@@ -269,30 +237,27 @@ pub(super) const CUTS: Scenario = Scenario {
         (Strike::Mend, 4),
         (Strike::HandOver, 16),
     ],
-    others: 0,
     down_max: 1,
     moods: Range {
         strikes: [5, 5, 12, 12],
         asks: [1, 1, 100, 1000],
         reads: [10, 100, 100, 100],
         rolls: [4, 10, 40, 100],
-        lags: [1, 1, 6, 12],
+        ..USUAL.moods
     },
-    readers_one_in: 1000,
     forms: &[(Form::One, 4), (Form::Pair, 4)],
     verbs: &[(Verb::Set, 8), (Verb::Incr, 1)],
     again: 12,
+    ..USUAL
 };
 
 /// Learners that are promoted, dropped and listed again while streams break and requests come late (PROTOCOL rule 4).
 pub(super) const PROMOTIONS: Scenario = Scenario {
     name: "promotions",
-    durability: &[Durability::Memory, Durability::Log, Durability::Fsync],
+    durability: ANY,
     replicas: &[2, 3],
     disk_one_in: NEVER,
     nodes: &[3, 4],
-    objects: 3,
-    full: FULL,
     strikes: &[
         (Strike::KillAll, 0),
         (Strike::DemoteToLearner, 12),
@@ -303,18 +268,15 @@ pub(super) const PROMOTIONS: Scenario = Scenario {
         (Strike::LateMaps, 4),
     ],
     others: 1,
-    down_max: 9,
     moods: Range {
         strikes: [2, 5, 5, 12],
-        asks: [1, 1, 2, 3],
         reads: [10, 100, 100, 100],
-        rolls: [1000, 1000, 1000, 1000],
-        lags: [1, 1, 6, 12],
+        rolls: [1000; 4],
+        ..USUAL.moods
     },
     readers_one_in: 8,
     forms: &[(Form::One, 4), (Form::Pair, 1)],
-    verbs: &[(Verb::Set, 4), (Verb::Incr, 4), (Verb::Del, 1)],
-    again: 6,
+    ..USUAL
 };
 
 /// All of them.
