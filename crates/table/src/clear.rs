@@ -65,7 +65,7 @@ impl Table {
         for number in 0..self.partitions.len() {
             if self.partitions[number].tombstones > 0 {
                 let partition = LocalPartition(number as u32);
-                let purged = self.select(partition, |header| header.state() == State::Tombstone);
+                let purged = self.select(partition, |_, header| header.state() == State::Tombstone);
                 for reference in purged {
                     self.discard(partition, reference);
                 }
@@ -138,18 +138,18 @@ impl Table {
     }
 
     fn remove_below(&mut self, partition: LocalPartition, op: Op) {
-        for reference in self.select(partition, |header| header.op() <= op) {
+        for reference in self.select(partition, |_, header| header.op() <= op) {
             if let Some(lost) = self.discard(partition, reference) {
                 self.note_lost(lost);
             }
         }
     }
 
-    /// The records of `partition` that are wanted, going by their headers.
-    fn select(
+    /// The records of `partition` that are wanted, going by their keys and headers.
+    pub(crate) fn select(
         &self,
         partition: LocalPartition,
-        mut is_wanted: impl FnMut(Header) -> bool,
+        mut is_wanted: impl FnMut(&[u8], Header) -> bool,
     ) -> Vec<RecordRef> {
         let index = &self.partitions[partition.index()].index;
         let mut bucket = Vec::new();
@@ -160,9 +160,11 @@ impl Table {
                 self.arena.prefetch_header(reference);
                 bucket.push(reference);
             });
-            let wanted =
-                |reference: &RecordRef| is_wanted(record::header(self.arena.at(*reference)));
-            bucket.retain(wanted);
+            bucket.retain(|reference| {
+                let bytes = self.arena.at(*reference);
+                let header = record::header(bytes);
+                is_wanted(self.layout.key(header, bytes), header)
+            });
             selected.append(&mut bucket);
         }
         selected

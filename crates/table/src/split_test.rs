@@ -138,3 +138,73 @@ fn keys_expire_in_their_parts() {
     }
     assert_eq!(due.len(), 25);
 }
+
+#[test]
+fn halves_become_a_whole_that_has_all_that_they_had() {
+    let mut table = table();
+    let (whole, other) = (table.add_partition(), table.add_partition());
+    for number in 1..=900 {
+        put(&mut table, whole, number);
+    }
+    put(&mut table, other, 5_001);
+    let before: Vec<(usize, Vec<_>)> = vec![(table.len_total(), table.segments().collect())];
+    let parts = [(); 3].map(|()| table.add_partition());
+    table.split_partition(whole, &parts, part_of);
+    let again = table.add_partition();
+    table.merge_partitions(&parts, again);
+    table.check();
+    assert_eq!(
+        before,
+        [(table.len_total(), table.segments().collect())],
+        "nothing of the log is lost or gained"
+    );
+    for number in 1..=900 {
+        let (hash, name) = (hash(&table, number), name(number));
+        let found = table.peek(again, hash, name.as_bytes()).unwrap();
+        assert_eq!(
+            (found.op, found.position.offset),
+            (Op(number), number as u32 * 8)
+        );
+    }
+    assert_eq!(keys(&table, other).len(), 1);
+    let mut due = BTreeSet::new();
+    for _ in 0..300 {
+        table.due(UnixMillis(2_000), 100, |expired| {
+            assert_eq!(expired.partition, again);
+            due.insert(expired.key.to_vec());
+        });
+    }
+    assert_eq!(due.len(), 225);
+}
+
+#[test]
+fn what_one_half_was_cleared_of_says_nothing_of_the_other_half() {
+    let mut table = table();
+    let halves = [(); 2].map(|()| table.add_partition());
+    table.clear(halves[0], Op(40));
+    table.clear(halves[1], Op(20));
+    let whole = table.add_partition();
+    table.merge_partitions(&halves, whole);
+    for number in [20, 30] {
+        put(&mut table, whole, number);
+    }
+    assert_eq!(
+        keys(&table, whole).len(),
+        1,
+        "30 may be of the half that was cleared at 20"
+    );
+}
+
+#[test]
+fn sweep_removes_what_is_not_kept_and_counts_it_out() {
+    let mut table = table();
+    let partition = table.add_partition();
+    for number in 1..=300 {
+        put(&mut table, partition, number);
+    }
+    table.sweep_partition(partition, |key, op| part_of(key) != 1 || op > Op(150));
+    table.check();
+    let left = keys(&table, partition);
+    assert_eq!(left.len(), 255);
+    assert!(!left.contains(name(1).as_bytes()) && left.contains(name(151).as_bytes()));
+}
