@@ -186,6 +186,8 @@ impl Brick {
             ),
             rebuilds: Rebuilds::new(),
             open_formers: Vec::new(),
+            former_clears: BTreeMap::new(),
+            small: BTreeMap::new(),
             torn: BTreeSet::new(),
             passed_over: BTreeMap::new(),
             requests_known: 0,

@@ -7,10 +7,12 @@ mod disk;
 use crate::effect::{Accepted, ControlReply, ControlRequest, Effect, Event, Port};
 use crate::harness::shared_of;
 use crate::{Brick, Config, ConnectionId, Direction, LinkId};
-use brickyard_metadata::{Catalog, Change, ClusterId, Genesis, NewTable};
+use brickyard_metadata::{Catalog, Change, ClusterId, Genesis, NewTable, Rest};
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::record::Header;
-use brickyard_types::{BrickId, Incarnation, Instant, SegmentId, TableAttributes, UnixMillis};
+use brickyard_types::{
+    BrickId, Incarnation, Instant, PartitionId, SegmentId, TableAttributes, UnixMillis,
+};
 use control::registration;
 use disk::Disk;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +46,8 @@ pub(crate) struct Cluster {
     /// Views take effect at once; else when a test says so.
     pub(crate) is_deciding: bool,
     wishes: Vec<ControlRequest>,
+    /// What primaries said of siblings that are to be merged.
+    rests: BTreeMap<PartitionId, Rest>,
     partition_bytes: u64,
 }
 
@@ -106,6 +110,7 @@ impl Cluster {
             cut: BTreeSet::new(),
             is_deciding: true,
             wishes: Vec::new(),
+            rests: BTreeMap::new(),
             partition_bytes,
         };
         for at in 0..nodes {

@@ -14,6 +14,7 @@ use crate::random::Random;
 use crate::rebuild::Rebuilds;
 use crate::replica::Replicas;
 use crate::requests::Window;
+use crate::resize::Small;
 use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::slowlog::Slowlog;
@@ -98,7 +99,7 @@ pub(crate) struct TableState {
     pub(crate) attributes: TableAttributes,
     pub(crate) map: Arc<TableMap>,
     pub(crate) table: Table,
-    /// Partitions of it were split: the log has records of them.
+    /// Partitions of it were split or merged: the log has records of them.
     pub(crate) is_divided: bool,
     /// By leaf of the map; `None`: another brick's.
     pub(crate) partitions: Vec<Option<Partition>>,
@@ -244,8 +245,10 @@ pub(crate) struct Core {
     pub(crate) catch_ups: CatchUps,
     /// Replicated partitions while the log is read.
     pub(crate) rebuilds: Rebuilds,
-    /// Those of them that were split, and of whose parts no record was read yet.
+    /// Those of them that were split or merged, and of whose heirs no record was read yet.
     pub(crate) open_formers: Vec<PartitionId>,
+    /// Up to which op partitions that were merged had been cleared: a clear in the log above that was cut.
+    pub(crate) former_clears: BTreeMap<PartitionId, Op>,
     /// Replicated partitions of which something in the log is unreadable.
     pub(crate) torn: BTreeSet<PartitionId>,
     /// Partitions that the log has records of, and that are not this brick's any more: the last of them.
@@ -255,6 +258,7 @@ pub(crate) struct Core {
     /// Adopted when every record that was prepared under the one before is in the log.
     pub(crate) waiting_catalog: Option<Arc<Catalog>>,
     pub(crate) partings: Partings,
+    pub(crate) small: Small,
 }
 
 impl Core {

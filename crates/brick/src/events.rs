@@ -513,7 +513,7 @@ impl Brick {
             self.close_idle();
             self.end_idle_exports();
             self.core.expire_requests();
-            self.core.split_largest();
+            self.core.resize_partitions();
             self.publish();
         }
     }

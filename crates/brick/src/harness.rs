@@ -373,6 +373,7 @@ impl Node {
             | ControlRequest::Promote { .. }
             | ControlRequest::Evict { .. }
             | ControlRequest::Split { .. }
+            | ControlRequest::Rest(_)
             | ControlRequest::Claims(_) => ControlReply::Failed("ERR not in tests".to_owned()),
         }
     }

@@ -1,4 +1,4 @@
-//! What became of partitions that were split: whose the records are that the log has of them.
+//! What became of partitions that were split or merged: whose the records are that the log has of them.
 //!
 //! In:  the id of a partition, and a key. Out: the partition that has the key now; or all that have any of its keys.
 //!
@@ -6,6 +6,7 @@
 //! of another one goes on with its numbers.
 
 use crate::core::{Core, Partition};
+use brickyard_metadata::{Catalog, Merged};
 use brickyard_routing::Prefix;
 use brickyard_types::{PartitionId, TableId};
 
@@ -25,7 +26,8 @@ impl Core {
         Some(state.map.locate(key).partition)
     }
 
-    /// The partitions of this brick that have anything of what a partition had: itself, or, if it was split, its parts.
+    /// The partitions of this brick that have anything of what a partition had: itself, or, if it was split or merged,
+    /// those in its place.
     pub(crate) fn heirs(&self, partition: PartitionId) -> Vec<PartitionId> {
         if self.place_of(partition).is_ok() {
             return vec![partition];
@@ -37,19 +39,26 @@ impl Core {
         let Some(state) = table.and_then(|table| self.table(*table)) else {
             return Vec::new();
         };
-        let leaves = state.map.partitions().leaves();
-        let first = state.map.partitions().leaf_index(former.prefix().first());
-        let within = leaves[first..]
-            .iter()
-            .zip(&state.partitions[first..])
-            .take_while(|(leaf, _)| former.prefix().contains(leaf.prefix.first()));
-        within
-            .filter_map(|(_, held)| held.as_ref())
-            .map(|held| held.id)
-            .collect()
+        let over = state.map.partitions().leaves_over(former.prefix()).iter();
+        over.filter_map(|leaf| {
+            let at = state.map.partitions().index_of(leaf.partition)?;
+            state.partitions.get(at)?.as_ref()
+        })
+        .map(|held| held.id)
+        .collect()
     }
 
-    /// Whether the partition was split.
+    /// Whether an heir has more keys than those that the former partition had: what the log says of all of these says
+    /// nothing of the others.
+    pub(crate) fn is_wider(&self, heir: PartitionId, former: PartitionId) -> bool {
+        heir != former
+            && match (self.prefix_of(heir), self.prefix_of(former)) {
+                (Some(heir), Some(former)) => heir.depth() < former.depth(),
+                _ => false,
+            }
+    }
+
+    /// Whether the partition was split or merged.
     pub(crate) fn is_former(&self, partition: PartitionId) -> bool {
         self.catalog.former(partition).is_some()
     }
@@ -75,4 +84,34 @@ impl Core {
             }
         }
     }
+}
+
+/// The two that were merged into a partition, the left one first; twice no partition at all if it was made otherwise.
+pub(crate) fn halves_of(catalog: &Catalog, whole: PartitionId) -> [PartitionId; 2] {
+    let halves = catalog.all_merged().filter(|(_, it)| it.into == whole);
+    let first = |partition: &PartitionId| catalog.former(*partition).map(|it| it.prefix().first());
+    let mut halves: Vec<PartitionId> = halves.map(|(half, _)| half).collect();
+    halves.sort_by_key(first);
+    halves.try_into().unwrap_or_default()
+}
+
+/// Whether a partition, which has or had that prefix, came from `whole` by splits alone: then a claim of the whole is one
+/// of it.
+pub(crate) fn is_split_from(
+    catalog: &Catalog,
+    table: TableId,
+    whole: PartitionId,
+    (part, prefix): (PartitionId, Prefix),
+) -> bool {
+    let is_covered = catalog
+        .former(whole)
+        .is_some_and(|former| former.prefix().covers(prefix));
+    // Numbers of partitions rise from one to those that take its place.
+    let is_between = |(half, _): (PartitionId, &Merged)| {
+        (whole..part).contains(&half)
+            && catalog
+                .former(half)
+                .is_some_and(|it| it.table == table && it.prefix().overlaps(prefix))
+    };
+    is_covered && !catalog.all_merged().any(is_between)
 }

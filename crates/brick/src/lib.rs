@@ -40,6 +40,7 @@ mod heirs;
 mod hinted;
 mod inbox;
 mod inspect;
+mod joining;
 mod keyed;
 mod log;
 mod membership;
@@ -53,6 +54,7 @@ mod recover;
 mod remote;
 mod replica;
 mod requests;
+mod resize;
 #[cfg(test)]
 mod rules_test;
 mod segments;

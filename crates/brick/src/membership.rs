@@ -44,7 +44,7 @@ impl Core {
         }
         let version = catalog.version().0;
         let before = std::mem::replace(&mut self.catalog, catalog);
-        self.note_splits(&before);
+        self.note_rests(&before);
         self.end_adoption(version);
     }
 
@@ -245,7 +245,7 @@ impl Core {
         })
     }
 
-    fn leave(&mut self, table: usize, leaf: usize) {
+    pub(crate) fn leave(&mut self, table: usize, leaf: usize) {
         let Some(state) = self.table_mut(table) else {
             return;
         };
@@ -261,7 +261,7 @@ impl Core {
     }
 }
 
-/// Whether partitions of the table were split.
+/// Whether partitions of the table were split or merged.
 fn is_divided(catalog: &Catalog, table: TableId) -> bool {
     catalog.formers().any(|(_, former)| former.table == table)
 }

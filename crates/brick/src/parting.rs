@@ -1,8 +1,8 @@
 //! Taking a partition apart: its state on this brick goes to those that take its place.
 //!
-//! In:  a catalog that has a split under way, or done. Out: the parts, with the records, the request window, the
-//!      horizon and the claim of the whole; for a partition without other replicas also the word that it may be split
-//!      (of others the replicator gives it).
+//! In:  a catalog that has a split or merge under way, or done. Out: the parts, with the records, the request window, the
+//!      horizon and the claim of the whole; for a partition without other replicas also the word that it may be split or
+//!      merged (of others the replicator gives it).
 //!
 //! Invariants (PROTOCOL rule 31):
 //! - A partition is taken apart when the log has answered for all that was prepared of it, nothing is pending, and no
@@ -10,22 +10,24 @@
 //! - The log is not rewritten: records of the whole belong to whichever part has their keys. What each part may claim
 //!   is written once, as a base record, before anything else of the part.
 //!
-//! Not here: parts that are put together from the log after a restart (`rebuild`), when to split (`control`).
+//! Not here: putting halves together (`joining`), parts that are put together from the log after a restart (`rebuild`),
+//! when to split or merge (`resize`).
 
 use crate::core::{Core, Partition, TableState};
 use crate::effect::{ControlRequest, Effect};
-use brickyard_metadata::{Catalog, Change, SPLIT_DEPTH_MAX};
+use crate::heirs::{halves_of, is_split_from};
+use brickyard_metadata::{Catalog, CatalogVersion, Rest};
 use brickyard_replication::Status;
-use brickyard_routing::TableMap;
+use brickyard_routing::{Prefix, TableMap};
 use brickyard_types::{Instant, Medium, Op, PartitionId, View};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How often the control plane is told that a partition may be split, until it answers.
 const REPEAT: Duration = Duration::from_millis(300);
 
-/// Partitions without other replicas that are to be split.
+/// Partitions without other replicas that are to be split or merged.
 #[derive(Debug, Default)]
 pub(crate) struct Partings {
     alone: BTreeSet<PartitionId>,
@@ -79,36 +81,37 @@ impl Core {
             && (!partition.is_replicated || self.replicas.replicator().is_written(partition.id))
     }
 
-    /// A catalog was adopted: primaries of partitions that are to be split come to rest.
-    pub(crate) fn note_splits(&mut self, before: &Catalog) {
+    /// A catalog was adopted: primaries of partitions that are to be split or merged come to rest.
+    pub(crate) fn note_rests(&mut self, before: &Catalog) {
         let now = Arc::clone(&self.catalog);
         // The catalog that waited may be the first that this brick hears of a split, which is over in it.
         self.partings.is_waited_for = false;
-        if before.splits().len() == 0 && now.splits().len() == 0 {
+        let rests: BTreeMap<PartitionId, _> = now.rests().collect();
+        let named = before.rests().map(|(partition, _)| partition);
+        let named: BTreeSet<PartitionId> = named.chain(rests.keys().copied()).collect();
+        if named.is_empty() {
             return;
         }
         self.partings = Partings::default();
-        let named = before.splits().chain(now.splits());
-        let named: BTreeSet<PartitionId> = named.map(|(partition, _)| partition).collect();
         for partition in named {
             let Ok((table, leaf)) = self.place_of(partition) else {
                 continue;
             };
-            let split = now.split_of(partition);
+            let rest = rests.get(&partition);
             let held = self
                 .table(table)
                 .and_then(|it| it.partitions[leaf].as_ref());
             if held.is_some_and(|held| held.is_replicated) {
-                let split = split.map(|split| (split.view, split.begun_at.0));
-                self.replicate(|replicator, core| replicator.set_split(core, partition, split));
-            } else if split.is_some() {
+                let rest = rest.map(|(view, begun_at)| (*view, begun_at.0));
+                self.replicate(|replicator, core| replicator.set_split(core, partition, rest));
+            } else if rest.is_some() {
                 self.partings.alone.insert(partition);
             }
         }
         self.ask_lone_splits();
     }
 
-    /// What has no other replica may be split at any time: it is taken apart when nothing of it is pending.
+    /// What has no other replica may be split or merged at any time: that is done when nothing of it is pending.
     pub(crate) fn ask_lone_splits(&mut self) {
         let is_early = self
             .partings
@@ -119,50 +122,40 @@ impl Core {
         }
         self.partings.asked = Some(self.now);
         for partition in self.partings.alone.clone() {
-            let Some(split) = self.catalog.split_of(partition).copied() else {
+            let Some((view, begun_at)) = self.catalog.rest_of(partition) else {
                 continue;
             };
             let place = self.place_of(partition).ok();
             let state =
                 place.and_then(|(table, leaf)| self.table(table)?.partitions[leaf].as_ref());
-            if state.is_some_and(|it| it.is_primary() && it.view == split.view) {
-                self.tell_ready(partition, split.view, split.begun_at.0);
+            if let Some(it) = state.filter(|it| it.is_primary() && it.view == view) {
+                let last = (view, it.op);
+                self.tell_ready(partition, view, begun_at.0, last);
             }
         }
     }
 
-    /// Asks for the split of a partition that has outgrown `partition_bytes`, if this brick leads one: the largest, one
-    /// at a time, so that not everything waits at once.
-    pub(crate) fn split_largest(&mut self) {
-        let bytes_max = self.shared.partition_bytes;
-        if bytes_max == 0 || !self.replicas.is_leased {
-            return;
-        }
-        let states = self.tables.iter().flatten();
-        let large = states.flat_map(|state| {
-            let leaves = state.map.partitions().leaves().iter();
-            let all = leaves.zip(state.map.groups()).zip(&state.partitions);
-            all.filter_map(|((leaf, group), held)| {
-                let held = held.as_ref().filter(|it| it.status.accepts_writes)?;
-                let bytes = state.table.partition_bytes(held.local);
-                let is_at_rest = group.change.is_none() && group.learners.is_empty();
-                let may = leaf.prefix.depth() < SPLIT_DEPTH_MAX && is_at_rest;
-                (may && bytes > bytes_max).then(|| (bytes, held.id, state.name.clone()))
-            })
-        });
-        if let Some((_, partition, table)) = large.max() {
-            let change = Change::SplitPartition { table, partition };
-            let request = ControlRequest::Change(change);
-            self.effects.push_back(Effect::Control(0, request));
-        }
-    }
-
-    /// Tells the control plane that nothing of a partition is pending.
-    pub(crate) fn tell_ready(&mut self, partition: PartitionId, view: View, begun_at: u64) {
-        let request = ControlRequest::Split {
-            partition,
-            view,
-            begun_at,
+    /// Tells the control plane that nothing of a partition is pending behind its last record.
+    pub(crate) fn tell_ready(
+        &mut self,
+        partition: PartitionId,
+        view: View,
+        begun_at: u64,
+        last: (View, Op),
+    ) {
+        let request = match self.catalog.merge_of(partition) {
+            Some((_, merge)) => ControlRequest::Rest(Rest {
+                table: merge.table,
+                partition,
+                view,
+                begun_at: CatalogVersion(begun_at),
+                last,
+            }),
+            None => ControlRequest::Split {
+                partition,
+                view,
+                begun_at,
+            },
         };
         self.effects.push_back(Effect::Control(0, request));
     }
@@ -172,31 +165,28 @@ impl Core {
         let Some(state) = self.table(table) else {
             return;
         };
-        let leaves = state
-            .map
-            .partitions()
-            .leaves()
-            .iter()
-            .zip(&state.partitions);
-        let gone: Vec<(usize, PartitionId, Vec<PartitionId>)> = leaves
-            .enumerate()
-            .filter(|(_, (leaf, held))| {
-                held.is_some() && map.partitions().index_of(leaf.partition).is_none()
-            })
-            .map(|(at, (leaf, _))| (at, leaf.partition, parts_of(map, leaf.prefix)))
-            .collect();
+        let fates = fates(state, map, catalog);
         let id = state.id;
-        let mut parts = Vec::new();
-        for (leaf, whole, ids) in gone {
-            let view = catalog.former(whole).map(|former| former.view);
-            self.replicate(|replicator, core| {
-                replicator.split(core, id, whole, view.unwrap_or_default(), &ids);
-            });
-            self.replicas.unplace(whole);
-            parts.extend(self.part(table, leaf, map, &ids));
+        let mut anew = Vec::new();
+        for fate in fates {
+            match fate {
+                Fate::Merged(halves, whole) => {
+                    anew.extend(self.join_halves(table, halves, whole, catalog));
+                }
+                Fate::Split(leaf, whole, ids) => {
+                    let view = catalog.former(whole).map(|former| former.view);
+                    self.replicate(|replicator, core| {
+                        replicator.split(core, id, whole, view.unwrap_or_default(), &ids);
+                    });
+                    self.replicas.unplace(whole);
+                    anew.extend(self.part(table, leaf, map, &ids));
+                }
+                // What came after it was never here: it is copied from others.
+                Fate::Left(leaf) => self.leave(table, leaf),
+            }
         }
-        let claims: Vec<PartitionId> = parts.iter().map(|part| part.id).collect();
-        self.place_anew(table, map, parts);
+        let claims: Vec<PartitionId> = anew.iter().map(|part| part.id).collect();
+        self.place_anew(table, map, anew);
         for part in claims {
             // One that has not caught up claims nothing.
             let is_logged = self.table(table).is_some_and(TableState::is_logged);
@@ -218,6 +208,7 @@ impl Core {
             tables,
             requests_known,
             log,
+            has_buried,
             ..
         } = self;
         let Some(state) = tables.get_mut(table).and_then(Option::as_mut) else {
@@ -227,13 +218,16 @@ impl Core {
             return Vec::new();
         };
         let locals: Vec<_> = ids.iter().map(|_| state.table.add_partition()).collect();
-        let first = map
-            .partitions()
-            .index_of(ids.first().copied().unwrap_or_default());
-        let first = first.unwrap_or_default();
-        state.table.split_partition(whole.local, &locals, |key| {
-            map.locate(key).leaf as usize - first
+        // What belongs to none of them any more goes.
+        let rest = state.table.add_partition();
+        let all: Vec<_> = locals.iter().copied().chain([rest]).collect();
+        state.table.split_partition(whole.local, &all, |key| {
+            let owner = map.locate(key).partition;
+            let at = ids.iter().position(|id| *id == owner);
+            at.unwrap_or(ids.len())
         });
+        state.table.drop_partition(rest);
+        *has_buried = true;
         log.disown(table as u32, whole.local);
         if state.learning.contains(&whole.local) {
             state.learning.retain(|it| *it != whole.local);
@@ -294,16 +288,58 @@ pub(crate) fn has_other_leaves(before: &TableMap, now: &TableMap) -> bool {
     before.partitions().leaves() != now.partitions().leaves()
 }
 
-/// The leaves that have what was under a prefix.
-fn parts_of(map: &TableMap, prefix: brickyard_routing::Prefix) -> Vec<PartitionId> {
-    let first = map.partitions().leaf_index(prefix.first());
-    let leaves = map.partitions().leaves()[first..].iter();
-    leaves
-        .take_while(|leaf| prefix.contains(leaf.prefix.first()))
-        .map(|leaf| leaf.partition)
-        .collect()
+/// What becomes of a partition that is in the map no more.
+enum Fate {
+    /// The leaf's partition was split, into these.
+    Split(usize, PartitionId, Vec<PartitionId>),
+    /// The leaves' partitions were merged.
+    Merged([usize; 2], PartitionId),
+    /// More has happened since than this brick had a part in.
+    Left(usize),
+}
+
+/// What becomes of the partitions that this brick holds and the new map has no more.
+fn fates(state: &TableState, map: &TableMap, catalog: &Catalog) -> Vec<Fate> {
+    let leaves = state.map.partitions().leaves().iter();
+    let held: BTreeMap<PartitionId, (usize, Prefix)> = leaves
+        .zip(&state.partitions)
+        .enumerate()
+        .filter(|(_, (leaf, held))| {
+            held.is_some() && map.partitions().index_of(leaf.partition).is_none()
+        })
+        .map(|(at, (leaf, _))| (leaf.partition, (at, leaf.prefix)))
+        .collect();
+    let mut fates = Vec::new();
+    for (&partition, &(at, prefix)) in &held {
+        let next = map.partitions().leaves_over(prefix);
+        let merged = catalog.merged(partition).map(|it| it.into);
+        if let ([leaf], Some(whole)) = (next, merged)
+            && leaf.partition == whole
+        {
+            let halves = halves_of(catalog, whole);
+            match halves.map(|half| held.get(&half).map(|(at, _)| *at)) {
+                // Said once, of the left one.
+                [Some(left), Some(right)] if left == at => {
+                    fates.push(Fate::Merged([left, right], whole));
+                }
+                [Some(_), Some(_)] => {}
+                _ => fates.push(Fate::Left(at)),
+            }
+            continue;
+        }
+        let parts = next.iter().filter(|leaf| {
+            is_split_from(catalog, state.id, partition, (leaf.partition, leaf.prefix))
+        });
+        let parts: Vec<PartitionId> = parts.map(|leaf| leaf.partition).collect();
+        fates.push(if parts.is_empty() {
+            Fate::Left(at)
+        } else {
+            Fate::Split(at, partition, parts)
+        });
+    }
+    fates
 }
 
 #[cfg(test)]
 #[path = "parting_test.rs"]
-mod parting_test;
+pub(crate) mod parting_test;

@@ -2,7 +2,7 @@ use crate::cluster_harness::{Client, Cluster};
 use crate::effect::Port;
 use brickyard_types::{Durability, Medium, TableAttributes};
 
-fn replicated(replicas: u8) -> TableAttributes {
+pub(crate) fn replicated(replicas: u8) -> TableAttributes {
     TableAttributes {
         replicas,
         durability: Durability::Log,
@@ -11,7 +11,7 @@ fn replicated(replicas: u8) -> TableAttributes {
 }
 
 /// A table of each kind that there is.
-fn kinds() -> [TableAttributes; 5] {
+pub(crate) fn kinds() -> [TableAttributes; 5] {
     [
         replicated(3),
         replicated(1),
@@ -31,14 +31,14 @@ fn kinds() -> [TableAttributes; 5] {
     ]
 }
 
-fn fill(cluster: &mut Cluster, client: Client, keys: std::ops::Range<u32>) {
+pub(crate) fn fill(cluster: &mut Cluster, client: Client, keys: std::ops::Range<u32>) {
     for key in keys {
         let reply = cluster.call(client, &format!("SET key{key} value{key}"));
         assert_eq!(reply, "+OK", "key{key}: {}", cluster.story());
     }
 }
 
-fn check(cluster: &mut Cluster, client: Client, keys: std::ops::Range<u32>) {
+pub(crate) fn check(cluster: &mut Cluster, client: Client, keys: std::ops::Range<u32>) {
     for key in keys {
         let expected = format!("value{key}");
         let expected = format!("${} {expected}", expected.len());
@@ -48,7 +48,7 @@ fn check(cluster: &mut Cluster, client: Client, keys: std::ops::Range<u32>) {
 }
 
 /// Splits the partitions of these keys, one after the other.
-fn split(cluster: &mut Cluster, keys: &[&str]) {
+pub(crate) fn split(cluster: &mut Cluster, keys: &[&str]) {
     for key in keys {
         let before = cluster.partitions().0;
         cluster.split(key);
@@ -225,32 +225,4 @@ fn failure_while_a_partition_comes_to_rest_ends_the_split() {
     fill(&mut cluster, client, 0..30);
     split(&mut cluster, &["key1"]);
     check(&mut cluster, client, 0..30);
-}
-
-#[test]
-fn partition_that_has_outgrown_what_one_may_have_is_split_by_itself() {
-    let mut cluster = Cluster::sized(3, replicated(2), 4 << 10);
-    let client = cluster.connect(0, Port::Node);
-    fill(&mut cluster, client, 0..4);
-    assert_eq!(cluster.partitions().0, 4);
-    let value = "x".repeat(600);
-    for key in 0..80 {
-        let reply = cluster.call(client, &format!("SET key{key} {value}"));
-        assert_eq!(reply, "+OK");
-    }
-    for _ in 0..10 {
-        cluster.settle();
-    }
-    let (partitions, under_way) = cluster.partitions();
-    assert!(partitions > 12, "{partitions} partitions");
-    assert_eq!(under_way, 0);
-    for _ in 0..2 {
-        cluster.settle();
-    }
-    assert_eq!(
-        cluster.partitions().0,
-        partitions,
-        "none is too large any more"
-    );
-    assert_eq!(cluster.call(client, "DBSIZE"), ":80");
 }

@@ -8,14 +8,17 @@
 //! - What a `Drop` record ends is not put back, wherever it stood before (rule 21).
 
 mod divide;
+mod join;
 
 use crate::core::Core;
 use crate::effect::{HintItem, Recovered};
+use crate::heirs::is_split_from;
 use crate::log::HeldId;
-use brickyard_replication::{Entry, Host, LogMark, Rebuild, Restored};
+use brickyard_replication::{Base, Entry, Host, LogMark, Rebuild, Restored};
+use brickyard_routing::Prefix;
 use brickyard_types::record::{self, Header, Kind, Record, flag};
 use brickyard_types::sabotage::{self, Bug};
-use brickyard_types::{Durability, Incarnation, PartitionId, Position};
+use brickyard_types::{Durability, Incarnation, Op, PartitionId, Position};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A record that may be part of a tail.
@@ -124,6 +127,10 @@ impl Core {
             .on_record(&header, value, LogMark::NONE, kept, &mut apply);
         if header.kind == Kind::Drop && !sabotage::is(Bug::DropIgnored) {
             for heir in self.heirs(header.partition) {
+                if self.is_wider(heir, header.partition) {
+                    self.sweep_former(heir, header.partition);
+                    continue;
+                }
                 if let Ok((table, leaf)) = self.place_of(heir) {
                     self.drop_contents(table, leaf);
                 }
@@ -136,39 +143,60 @@ impl Core {
     }
 
     /// A record of a part says that its whole was taken apart before it: what the part's base claims has committed,
-    /// and what else the whole had prepared counts for nothing.
+    /// and what else the whole had prepared counts for nothing. So does a record of a whole of its halves.
     fn end_formers(&mut self, header: &Header) {
         // The cleaner writes claims behind what it moves, so what was moved says nothing of when.
         let is_moved = header.flags & flag::MOVED != 0;
+        if is_moved || self.open_formers.is_empty() {
+            return;
+        }
         let upto = match header.kind {
             Kind::Base => Some(header.op),
             _ => header.committed,
-        };
-        let Some(upto) = upto.filter(|_| !is_moved && !self.open_formers.is_empty()) else {
-            return;
         };
         let Some(prefix) = self.prefix_of(header.partition) else {
             return;
         };
         let catalog = &self.catalog;
+        // Numbers of partitions rise from one to those that take its place.
         let is_over = |former: &mut PartitionId| {
-            catalog.former(*former).is_some_and(|former| {
-                let whole = former.prefix();
-                former.table == header.table
-                    && whole.depth() < prefix.depth()
-                    && whole.contains(prefix.first())
-            })
+            let is_before = *former < header.partition;
+            let is_ended = upto.is_some() || catalog.merged(*former).is_some();
+            let whole = catalog.former(*former);
+            let is_around =
+                whole.is_some_and(|it| it.table == header.table && it.prefix().overlaps(prefix));
+            is_before && is_ended && is_around
         };
         let over: Vec<_> = self.open_formers.extract_if(.., is_over).collect();
         for former in over {
+            self.end_former(former, header, prefix, upto);
+        }
+    }
+
+    fn end_former(
+        &mut self,
+        former: PartitionId,
+        header: &Header,
+        prefix: Prefix,
+        upto: Option<Op>,
+    ) {
+        let Some(mut rebuild) = self.rebuilds.remove(&former) else {
+            return;
+        };
+        if self.catalog.merged(former).is_some() {
+            self.end_half(former, &mut rebuild);
+        } else {
+            let part = (header.partition, prefix);
+            let is_part = is_split_from(&self.catalog, header.table, former, part);
+            let known = rebuild.committed();
+            let upto = upto.filter(|_| is_part).unwrap_or(known);
             let mut committed = Vec::new();
-            if let Some(rebuild) = self.rebuilds.get_mut(&former) {
-                rebuild.end_at(upto, &mut |entry| committed.push(entry.payload));
-            }
+            rebuild.end_at(upto, &mut |entry| committed.push(entry.payload));
             for kept in committed {
                 self.put_back_kept(&kept);
             }
         }
+        self.rebuilds.insert(former, rebuild);
     }
 
     /// A record of a partition that is not this brick's any more, or of a table that was dropped.
@@ -228,8 +256,13 @@ impl Core {
 
     /// The log is read: tails go to the replicator. They stay where they stand in the log.
     pub(crate) fn finish_rebuilds(&mut self) {
+        let held = self.take_halves();
         let wholes = self.take_wholes();
-        let heirs: BTreeSet<PartitionId> = wholes.iter().flat_map(|it| it.heirs.clone()).collect();
+        let mut heirs: BTreeSet<PartitionId> =
+            wholes.iter().flat_map(|it| it.heirs.clone()).collect();
+        let joined = self.joined(&held, &heirs);
+        heirs.extend(joined.iter().map(|it| it.id));
+        self.raise_merged_horizons();
         self.expect_nothing();
         self.rebuilds
             .retain(|partition, _| !heirs.contains(partition));
@@ -245,6 +278,14 @@ impl Core {
                 history,
             } = rebuild.finish();
             let is_torn = self.torn.contains(&partition);
+            // What others were merged into begins with a base record.
+            let upto = self.merged_upto(partition);
+            if let Some(upto) = upto.filter(|_| base == Base::default()) {
+                let op = committed.max(upto);
+                let nothing = join::nothing(op);
+                self.replicas.replicator_mut().restore(partition, nothing);
+                continue;
+            }
             let mut kept: VecDeque<Entry<HeldId>> = VecDeque::new();
             let mut is_whole = true;
             for entry in tail.into_iter().filter(|_| !is_torn) {
@@ -296,6 +337,9 @@ impl Core {
         // Not before: each record of a tail is put back as a batch of its own.
         for whole in wholes {
             self.divide(whole);
+        }
+        for joined in joined {
+            self.claim_joined(joined);
         }
         self.end_passed_over();
     }

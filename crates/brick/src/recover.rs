@@ -69,7 +69,7 @@ impl Brick {
     pub fn on_damage(&mut self, damage: Damage) {
         let now = self.core.unix;
         let records_max = damage.len / HEADER_BYTES as u64 + 1;
-        // What a partition had that was split is missing in its parts.
+        // What a partition had that was split or merged is missing in its heirs.
         let concerned = damage.partitions.iter().flat_map(|(id, op)| {
             let heirs = self.core.heirs(*id).into_iter();
             heirs.map(move |heir| (heir, *op))
@@ -109,6 +109,7 @@ impl Brick {
         }
         self.core.segments.open(active);
         self.core.finish_rebuilds();
+        self.core.apply_former_clears();
         for state in self.core.tables.iter_mut().flatten() {
             state.table.purge_tombstones();
             for partition in state.partitions.iter_mut().flatten() {
@@ -195,12 +196,22 @@ impl Core {
         let Some(&table) = self.table_by_id.get(&header.table) else {
             return;
         };
-        let owners = if matches!(header.kind, Kind::Put | Kind::Delete) {
+        let mut owners = if matches!(header.kind, Kind::Put | Kind::Delete) {
             let owner = self.heir(header.table, header.partition, key);
             owner.into_iter().collect()
         } else {
             self.heirs(header.partition)
         };
+        if header.kind == Kind::Clear {
+            let before = owners.len();
+            owners.retain(|owner| !self.is_wider(*owner, header.partition));
+            if owners.len() < before {
+                // Keys of others are none of its business: what it removes is seen to at the end.
+                let cleared = self.former_clears.entry(header.partition).or_default();
+                *cleared = (*cleared).max(header.op);
+                self.recover_op(&header);
+            }
+        }
         for owner in owners {
             let leaf = self
                 .table(table)

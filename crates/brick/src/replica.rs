@@ -350,7 +350,8 @@ impl Core {
                 partition,
                 view,
                 begun_at,
-            } => return self.tell_ready(partition, view, begun_at),
+                last,
+            } => return self.tell_ready(partition, view, begun_at, last),
             Request::CatchUp {
                 partition,
                 learner,

@@ -214,6 +214,20 @@ impl Window {
         }
     }
 
+    /// What both know, in the order of their sequences, which are about the time.
+    pub(crate) fn with(self, other: Self) -> Self {
+        let mut known = self.known;
+        // What came before the two were parted is in both.
+        known.extend(other.known);
+        let mut order: Vec<RequestId> = known.keys().copied().collect();
+        order.sort_unstable_by_key(|id| (id.sequence, id.client));
+        Self {
+            known,
+            order: order.into(),
+            floor: self.floor.max(other.floor),
+        }
+    }
+
     /// Ops from this one on are gone.
     fn cut(&mut self, from: Op) {
         let Self { known, order, .. } = self;

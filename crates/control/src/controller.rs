@@ -15,6 +15,7 @@ mod balance;
 mod group;
 mod learners;
 mod load;
+mod merges;
 mod moves;
 mod recover;
 mod reports;
@@ -27,8 +28,8 @@ mod voters;
 use crate::config::Config;
 use crate::lease_keeper::{LeaseKeeper, RoundToken};
 use crate::message::{
-    DrainAsk, EvictAsk, HeardQuery, HeardReply, LeaseRequest, PromoteAsk, Report, SplitAsk,
-    Superseded, ToNode,
+    DrainAsk, EvictAsk, HeardQuery, HeardReply, LeaseRequest, PromoteAsk, Report, RestAsk,
+    SplitAsk, Superseded, ToNode,
 };
 use brickyard_metadata::{Catalog, CatalogVersion, Change, Outcome, Plan};
 use brickyard_routing::{Member, NodeId, Seat};
@@ -291,6 +292,12 @@ impl Controller {
     /// A primary says that its partition may be split.
     pub fn on_split_ready(&mut self, ask: SplitAsk) {
         self.requests.split(&self.catalog, ask);
+        self.is_dirty = true;
+    }
+
+    /// A primary says that its partition may be merged with its sibling.
+    pub fn on_rest(&mut self, ask: RestAsk) {
+        self.requests.rest(&self.catalog, ask);
         self.is_dirty = true;
     }
 

@@ -3,7 +3,7 @@
 //! Any of these may be lost, late or doubled: what matters is asked again until the catalog answers it.
 
 use brickyard_metadata::{
-    CatalogVersion, ClusterId, Envelope, Outcome, Registered, Registration, SplitReady,
+    CatalogVersion, ClusterId, Envelope, Outcome, Registered, Registration, Rest, SplitReady,
 };
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{BrickId, Durability, Incarnation, Op, PartitionId, TableId, View};
@@ -31,6 +31,8 @@ pub enum ToLeader {
     Join(Join),
     /// My partition may be split.
     Split(SplitAsk),
+    /// My partition may be merged with its sibling.
+    Rest(RestAsk),
 }
 
 /// From the leader, or from whoever was taken for it, to a node.
@@ -202,6 +204,15 @@ pub struct SplitAsk {
     pub primary: Seat,
     /// What it answers, and in which view.
     pub ready: SplitReady,
+}
+
+/// The same of a partition that is to be merged with its sibling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestAsk {
+    /// The primary.
+    pub primary: Seat,
+    /// What it answers, and where the partition's log ended.
+    pub rest: Rest,
 }
 
 /// A node is going to stop and wants to be rid of its partitions; asked again every `renew` until it has.

@@ -23,6 +23,7 @@ impl Catalog {
     pub fn apply(&mut self, change: Change) -> Result<Applied, Refusal> {
         let applied = self.carry_out(change)?;
         self.end_overtaken_splits();
+        self.see_to_merges();
         Ok(applied)
     }
 
@@ -39,7 +40,11 @@ impl Catalog {
             Change::DrainNode { node, force } => self.drain_node(node, force),
             Change::ReplaceNode { old, new } => self.replace_node(old, new),
             Change::PauseMoves(is_paused) => Ok(self.pause_moves(is_paused)),
-            Change::SplitPartition { table, partition } => self.begin_split(&table, partition),
+            Change::SplitPartition { table, partition } => {
+                self.begin_split(&table, partition, false)
+            }
+            Change::SplitGrown { table, partition } => self.begin_split(&table, partition, true),
+            Change::MergePartitions { table, partition } => self.begin_merge(&table, partition),
         }
     }
 
@@ -47,6 +52,7 @@ impl Catalog {
         let parts = [
             self.settle(&decisions.settled),
             self.finish_splits(&decisions.splits),
+            self.finish_merges(&decisions.merges),
             self.propose(&decisions.proposals),
             self.set_learners(&decisions.learners),
         ];

@@ -8,6 +8,7 @@
 use crate::{
     change::{Change, NewTable},
     envelope::LastOutcome,
+    merge::{Merge, Merged},
     name::DEFAULT_TABLE,
     node::{Node, NodeKey, Registration},
     orders::Orders,
@@ -17,7 +18,11 @@ use crate::{
 use brickyard_routing::{Candidate, Group, Hasher, NodeId, Seat, TableMap};
 use brickyard_types::{PartitionId, TableAttributes, TableId, UnixMillis};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 /// The number of a state of the catalog; every change makes the next one.
 #[derive(
@@ -111,8 +116,14 @@ pub struct Catalog {
     pub(crate) is_paused: bool,
     /// Splits that are under way, by partition.
     pub(crate) splits: BTreeMap<PartitionId, Split>,
-    /// Partitions that were split.
+    /// Partitions that were split or merged.
     pub(crate) formers: Arc<BTreeMap<PartitionId, Former>>,
+    /// Merges that are under way, by the left sibling.
+    pub(crate) merges: BTreeMap<PartitionId, Merge>,
+    /// What became of partitions that were merged; all of them are among `formers`.
+    pub(crate) merged: Arc<BTreeMap<PartitionId, Merged>>,
+    /// Partitions that are or were split because they had grown: what came of them may be merged again.
+    pub(crate) grown: Arc<BTreeSet<PartitionId>>,
 }
 
 impl Catalog {
@@ -137,6 +148,9 @@ impl Catalog {
             is_paused: false,
             splits: BTreeMap::new(),
             formers: Arc::default(),
+            merges: BTreeMap::new(),
+            merged: Arc::default(),
+            grown: Arc::default(),
         };
         catalog.register(genesis.node)?;
         catalog.apply(Change::CreateTable(NewTable {

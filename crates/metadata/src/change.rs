@@ -5,6 +5,7 @@
 
 use crate::{
     catalog::CatalogVersion,
+    merge::Rest,
     node::{Registration, Roles},
     proposal::{NewLearners, Proposal, Settled, Stale},
     split::SplitReady,
@@ -77,6 +78,20 @@ pub enum Change {
         /// Which partition.
         partition: PartitionId,
     },
+    /// Make one partition of two siblings.
+    MergePartitions {
+        /// The table's name.
+        table: String,
+        /// Either of the two.
+        partition: PartitionId,
+    },
+    /// The same as `SplitPartition`, since the partition has grown: what shrinks again is merged by itself.
+    SplitGrown {
+        /// The table's name.
+        table: String,
+        /// Which partition.
+        partition: PartitionId,
+    },
 }
 
 /// What the leader decided about partitions. It is carried out in this order.
@@ -86,6 +101,8 @@ pub struct Decisions {
     pub settled: Vec<Settled>,
     /// Splits whose primaries are ready: the halves take the place of the whole.
     pub splits: Vec<SplitReady>,
+    /// Merges whose primaries are ready: the whole takes the place of the halves, the left one of which is named first.
+    pub merges: Vec<[Rest; 2]>,
     /// Views that partitions should have.
     pub proposals: Vec<Proposal>,
     /// Other members that catch up.
@@ -102,13 +119,15 @@ impl Decisions {
     /// About how many partitions.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.settled.len() + self.splits.len() + self.proposals.len() + self.learners.len()
+        let ready = self.splits.len() + self.merges.len();
+        self.settled.len() + ready + self.proposals.len() + self.learners.len()
     }
 
     /// Keeps so many: first what lets others go on.
     pub fn truncate(&mut self, mut left: usize) {
         shorten(&mut self.settled, &mut left);
         shorten(&mut self.splits, &mut left);
+        shorten(&mut self.merges, &mut left);
         shorten(&mut self.proposals, &mut left);
         shorten(&mut self.learners, &mut left);
     }
@@ -127,6 +146,15 @@ impl From<Vec<SplitReady>> for Change {
     fn from(splits: Vec<SplitReady>) -> Self {
         Self::Decide(Decisions {
             splits,
+            ..Decisions::default()
+        })
+    }
+}
+
+impl From<Vec<[Rest; 2]>> for Change {
+    fn from(merges: Vec<[Rest; 2]>) -> Self {
+        Self::Decide(Decisions {
+            merges,
             ..Decisions::default()
         })
     }

@@ -20,6 +20,7 @@ mod change;
 mod envelope;
 #[cfg(test)]
 mod fixture;
+mod merge;
 mod name;
 mod node;
 mod orders;
@@ -38,6 +39,7 @@ pub use change::{
     Alteration, Applied, Change, Decisions, NewTable, NodeAlteration, Recovery, Registered, StaleAt,
 };
 pub use envelope::{Envelope, LastOutcome, Outcome};
+pub use merge::{Merge, Merged, Rest, Resting};
 pub use name::{DATABASES, DEFAULT_TABLE, database_table};
 pub use node::{Addresses, Machine, Node, NodeKey, Registration, Roles};
 pub use orders::Orders;

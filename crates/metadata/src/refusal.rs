@@ -269,7 +269,7 @@ pub enum Refusal {
     },
     /// A partition that the table does not have.
     #[error(
-        "table '{name}' has no partition {partition}; it may have been split; TABLE EXPORT and TABLE DIGEST show those that a brick has"
+        "table '{name}' has no partition {partition}; it may have been split or merged; TABLE EXPORT and TABLE DIGEST show those that a brick has"
     )]
     UnknownPartition {
         /// The table.
@@ -285,9 +285,37 @@ pub enum Refusal {
         /// The partition's number.
         partition: u32,
     },
+    /// As many partitions as the table was made with.
+    #[error(
+        "partition {partition} is one of those that table '{name}' was made with, and these are not merged; make a table with fewer PARTITIONS and copy the keys"
+    )]
+    FewestPartitions {
+        /// The table.
+        name: String,
+        /// The partition's number.
+        partition: u32,
+    },
+    /// A partition whose sibling is not one partition.
+    #[error(
+        "the other half of what partition {partition} came from was split again; merge the parts of that first"
+    )]
+    SiblingSplit {
+        /// The partition's number.
+        partition: u32,
+    },
+    /// Siblings that are not on the same bricks.
+    #[error(
+        "partitions {left} and {right} are not held by the same bricks, and a merge copies nothing; try again when both are"
+    )]
+    SiblingsApart {
+        /// The partition with the lower hashes.
+        left: u32,
+        /// The other one.
+        right: u32,
+    },
     /// A partition whose members change, or that is being copied.
     #[error(
-        "partition {partition} is being moved or copied, or changes its view; try again when that is done"
+        "partition {partition} is being moved, copied, split or merged, or changes its view; try again when that is done"
     )]
     PartitionChanging {
         /// The partition's number.

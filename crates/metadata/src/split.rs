@@ -54,7 +54,7 @@ pub struct SplitReady {
     pub begun_at: CatalogVersion,
 }
 
-/// A partition that was split: what records of it in a log belong to.
+/// A partition that was split or merged: what records of it in a log belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Former {
     /// The table.
@@ -68,6 +68,15 @@ pub struct Former {
 }
 
 impl Former {
+    pub(crate) const fn new(table: TableId, prefix: Prefix, view: View) -> Self {
+        Self {
+            table,
+            depth: prefix.depth(),
+            first: prefix.first().0,
+            view,
+        }
+    }
+
     /// The routing hashes that it held.
     #[must_use]
     pub const fn prefix(&self) -> Prefix {
@@ -92,13 +101,13 @@ impl Catalog {
         self.splits.iter().map(|(partition, it)| (*partition, it))
     }
 
-    /// What a partition was before it was split; `None` if it was not.
+    /// What a partition was before it was split or merged; `None` if it was neither.
     #[must_use]
     pub fn former(&self, partition: PartitionId) -> Option<&Former> {
         self.formers.get(&partition)
     }
 
-    /// All partitions that were split, of all tables.
+    /// All partitions that were split or merged, of all tables.
     pub fn formers(&self) -> impl ExactSizeIterator<Item = (PartitionId, &Former)> {
         self.formers.iter().map(|(partition, it)| (*partition, it))
     }
@@ -108,6 +117,7 @@ impl Catalog {
         &mut self,
         name: &str,
         partition: PartitionId,
+        has_grown: bool,
     ) -> Result<Applied, Refusal> {
         let table = self
             .tables
@@ -131,7 +141,8 @@ impl Catalog {
             // It is what was asked for.
             return Ok(self.applied(id));
         }
-        if group.change.is_some() || !group.learners.is_empty() {
+        let is_merged = self.merge_of(partition).is_some();
+        if group.change.is_some() || !group.learners.is_empty() || is_merged {
             return Err(Refusal::PartitionChanging {
                 partition: partition.0,
             });
@@ -149,6 +160,12 @@ impl Catalog {
             begun_at: self.version,
         };
         self.splits.insert(partition, split);
+        let grown = Arc::make_mut(&mut self.grown);
+        if has_grown {
+            grown.insert(partition);
+        } else {
+            grown.remove(&partition);
+        }
         Ok(self.applied(id))
     }
 
@@ -197,12 +214,7 @@ impl Catalog {
         let map = table.map.partitions();
         let leaf = map.index_of(partition).and_then(|at| map.leaves().get(at));
         let prefix = leaf.ok_or(Stale::Unknown)?.prefix;
-        let former = Former {
-            table: split.table,
-            depth: prefix.depth(),
-            first: prefix.first().0,
-            view: split.view,
-        };
+        let former = Former::new(split.table, prefix, split.view);
         let done = Arc::make_mut(table).map.split(partition, split.halves);
         done.map_err(|_| Stale::Unknown)?;
         self.splits.remove(&partition);
@@ -228,6 +240,16 @@ impl Catalog {
     pub(crate) fn forget_formers(&mut self, table: TableId) {
         if self.formers.values().any(|former| former.table == table) {
             Arc::make_mut(&mut self.formers).retain(|_, former| former.table != table);
+            let formers = &self.formers;
+            if self.merged.keys().any(|it| !formers.contains_key(it)) {
+                Arc::make_mut(&mut self.merged).retain(|it, _| formers.contains_key(it));
+            }
+            if self.grown.iter().any(|it| !formers.contains_key(it)) {
+                let splits = &self.splits;
+                let is_there =
+                    |it: &PartitionId| formers.contains_key(it) || splits.contains_key(it);
+                Arc::make_mut(&mut self.grown).retain(is_there);
+            }
         }
     }
 }

@@ -5,11 +5,11 @@
 //! Layout, little-endian:
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
-//!  8  u32     version    of the format; 3, or 1 or 2 as it was before
+//!  8  u32     version    of the format; 4, or 1 to 3 as it was before
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
 //! 20  body               `postcard` of the fields of `Body`, in their order; from format 2 on, of `More`; from
-//!                         format 3 on, of `Partings`
+//!                         format 3 on, of `Partings`; from format 4 on, of `Joinings`
 //! ```
 //!
 //! Invariants:
@@ -17,12 +17,13 @@
 //! - What is read is checked as if nobody had ever written it: a catalog that its own rules could
 //!   not have made is refused, whatever its checksum says.
 //!
-//! The files of `testdata` are read by every later version. Whoever changes a field of `Body`, `More` or `Partings`, or of
-//! anything in them, raises [`FORMAT_VERSION`] and keeps reading the older ones.
+//! The files of `testdata` are read by every later version. Whoever changes a field of `Body`, `More`, `Partings` or
+//! `Joinings`, or of anything in them, raises [`FORMAT_VERSION`] and keeps reading the older ones.
 
 use crate::{
     catalog::{Catalog, CatalogVersion, ClusterId, Table},
     envelope::LastOutcome,
+    merge::{Merge, Merged},
     name::{self, DEFAULT_TABLE},
     node::Node,
     orders::Orders,
@@ -45,13 +46,16 @@ const MAGIC: [u8; 8] = *b"BRKCATLG";
 const HEADER_BYTES: usize = 20;
 
 /// The format that [`Catalog::encode`] writes.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// The format without [`More`].
 const FORMAT_WITHOUT_MORE: u32 = 1;
 
 /// The last format without [`Partings`].
 const FORMAT_WITHOUT_PARTINGS: u32 = 2;
+
+/// The last format without [`Joinings`].
+const FORMAT_WITHOUT_JOININGS: u32 = 3;
 
 /// Why bytes are not a catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -127,6 +131,14 @@ struct Partings {
     formers: Vec<(PartitionId, Former)>,
 }
 
+/// What came with format 4: partitions that are being merged, and those that were.
+#[derive(Default, Serialize, Deserialize)]
+struct Joinings {
+    merges: Vec<(PartitionId, Merge)>,
+    merged: Vec<(PartitionId, Merged)>,
+    grown: Vec<PartitionId>,
+}
+
 impl Catalog {
     /// The catalog as bytes; equal catalogs give equal bytes.
     ///
@@ -160,7 +172,12 @@ impl Catalog {
             splits: self.splits().map(|(of, split)| (of, *split)).collect(),
             formers: self.formers.iter().map(|(of, it)| (*of, *it)).collect(),
         };
-        let body = postcard::to_allocvec(&(body, more, partings))
+        let joinings = Joinings {
+            merges: self.merges().map(|(left, it)| (left, *it)).collect(),
+            merged: self.all_merged().map(|(of, it)| (of, *it)).collect(),
+            grown: self.grown.iter().copied().collect(),
+        };
+        let body = postcard::to_allocvec(&(body, more, partings, joinings))
             .expect("a catalog has nothing that cannot be written");
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
@@ -215,17 +232,26 @@ impl Catalog {
             ..=FORMAT_WITHOUT_PARTINGS => (Partings::default(), rest),
             _ => postcard::take_from_bytes::<Partings>(rest).map_err(unreadable)?,
         };
+        let (joinings, rest) = match found {
+            ..=FORMAT_WITHOUT_JOININGS => (Joinings::default(), rest),
+            _ => postcard::take_from_bytes::<Joinings>(rest).map_err(unreadable)?,
+        };
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());
             return Err(contradiction(what));
         }
-        body.check(more, partings)
+        body.check(more, partings, joinings)
     }
 }
 
 impl Body<'_> {
     /// The catalog, if its own rules could have made it.
-    fn check(self, more: More<'_>, partings: Partings) -> Result<Catalog, StoredError> {
+    fn check(
+        self,
+        more: More<'_>,
+        partings: Partings,
+        joinings: Joinings,
+    ) -> Result<Catalog, StoredError> {
         let nodes = check_nodes(self.nodes, self.next_node, self.next_incarnation)?;
         let mut outcomes = BTreeMap::new();
         for (node, last) in self.outcomes {
@@ -260,6 +286,8 @@ impl Body<'_> {
         }
         let splits = check.check_splits(partings.splits, &tables)?;
         let formers = check.check_formers(partings.formers, &tables)?;
+        let merges = check.check_merges(joinings.merges, &tables)?;
+        let merged = check_merged(joinings.merged, &formers, self.next_partition)?;
         Ok(Catalog {
             version: self.version,
             cluster: self.cluster,
@@ -274,6 +302,9 @@ impl Body<'_> {
             is_paused: more.is_paused,
             splits,
             formers: Arc::new(formers),
+            merges,
+            merged: Arc::new(merged),
+            grown: Arc::new(joinings.grown.into_iter().collect()),
         })
     }
 }
@@ -399,11 +430,50 @@ impl TableCheck {
         Ok(formers)
     }
 
+    /// Merges under way, if they are of these tables and lead to ids of their own.
+    fn check_merges(
+        &mut self,
+        stored: Vec<(PartitionId, Merge)>,
+        tables: &BTreeMap<String, Arc<Table>>,
+    ) -> Result<BTreeMap<PartitionId, Merge>, StoredError> {
+        let mut merges = BTreeMap::new();
+        for (left, merge) in stored {
+            let mut tables = tables.values();
+            let table = tables.find(|table| table.id == merge.table);
+            let is_held = |of| table.is_some_and(|it| it.map.group(of).is_some());
+            let are_held = is_held(left) && is_held(merge.right) && left != merge.right;
+            if !are_held || !self.is_own(merge.into) || merges.insert(left, merge).is_some() {
+                let what = format!("partition {left} is merged into what cannot be");
+                return Err(contradiction(what));
+            }
+        }
+        Ok(merges)
+    }
+
     /// Whether the id was given out, and to nobody that was looked at so far.
     fn is_own(&mut self, partition: PartitionId) -> bool {
         let (given, met) = &mut self.partition_ids;
         given.contains(&partition.0) && met.insert(partition.0)
     }
+}
+
+/// What became of former partitions, if they are of these and came to something newer.
+fn check_merged(
+    stored: Vec<(PartitionId, Merged)>,
+    formers: &BTreeMap<PartitionId, Former>,
+    next_partition: u32,
+) -> Result<BTreeMap<PartitionId, Merged>, StoredError> {
+    let mut merged = BTreeMap::new();
+    for (partition, it) in stored {
+        let is_newer = partition.0 < it.into.0 && it.into.0 < next_partition;
+        let is_behind = it.last.1 <= it.base.1;
+        let is_sound = formers.contains_key(&partition) && is_newer && is_behind;
+        if !is_sound || merged.insert(partition, it).is_some() {
+            let what = format!("merged partition {partition} cannot have been one");
+            return Err(contradiction(what));
+        }
+    }
+    Ok(merged)
 }
 
 fn checksum(header: &[u8], body: &[u8]) -> u32 {

@@ -3,15 +3,62 @@ use crate::{
     change::{Alteration, Change, NewTable, NodeAlteration},
     envelope::Envelope,
     fixture::{again, genesis, registration},
+    merge::Rest,
     proposal::Proposal,
     split::SplitReady,
 };
 use brickyard_routing::Hasher;
-use brickyard_types::{Durability, Eviction, Medium, TableAttributes, UnixMillis};
+use brickyard_types::{Durability, Eviction, Medium, Op, TableAttributes, UnixMillis};
 use proptest::prelude::*;
 
-/// A catalog with something in every field; what `testdata/v3/catalog` holds.
+/// A catalog with something in every field; what `testdata/v4/catalog` holds.
 fn sample() -> Catalog {
+    let mut catalog = third_sample();
+    let leaf = |catalog: &Catalog, at: usize| {
+        let table = catalog.table("1").unwrap();
+        table.map.partitions().leaves()[at].partition
+    };
+    let grown = leaf(&catalog, 5);
+    let change = Change::SplitGrown {
+        table: "1".to_owned(),
+        partition: grown,
+    };
+    catalog.apply(change).unwrap();
+    let split = *catalog.split_of(grown).unwrap();
+    let ready = SplitReady {
+        table: split.table,
+        partition: grown,
+        view: split.view,
+        begun_at: split.begun_at,
+    };
+    catalog.apply(Change::from(vec![ready])).unwrap();
+    let mut begin = |at: usize| {
+        let change = Change::MergePartitions {
+            table: "1".to_owned(),
+            partition: leaf(&catalog, at),
+        };
+        catalog.apply(change).unwrap();
+        [leaf(&catalog, at), leaf(&catalog, at + 1)]
+    };
+    let (_, halves) = (begin(5), begin(3));
+    let rests = halves.map(|partition| {
+        let (view, begun_at) = catalog.rest_of(partition).unwrap();
+        Rest {
+            table: split.table,
+            partition,
+            view,
+            begun_at,
+            last: (view, Op(7)),
+        }
+    });
+    let applied = catalog.apply(Change::from(vec![rests])).unwrap();
+    assert_eq!(applied.stale, []);
+    assert_eq!((catalog.merges().len(), catalog.all_merged().len()), (1, 2));
+    catalog
+}
+
+/// What `testdata/v3/catalog` holds.
+fn third_sample() -> Catalog {
     let mut catalog = second_sample();
     let partition = |catalog: &Catalog, at| {
         let mut partitions = catalog.table("1").unwrap().partitions();
@@ -151,27 +198,45 @@ fn changed(change: impl FnOnce(&mut Body<'_>)) -> Vec<u8> {
 
 fn changed_with_more(change: impl FnOnce(&mut Body<'_>, &mut More<'_>)) -> Vec<u8> {
     let bytes = sample().encode();
-    let all: (Body<'_>, More<'_>, Partings) = postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
-    let (mut body, mut more, partings) = all;
+    let all: (Body<'_>, More<'_>, Partings, Joinings) =
+        postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
+    let (mut body, mut more, partings, joinings) = all;
     change(&mut body, &mut more);
-    around(&postcard::to_allocvec(&(body, more, partings)).unwrap())
+    around(&postcard::to_allocvec(&(body, more, partings, joinings)).unwrap())
 }
 
 fn changed_partings(change: impl FnOnce(&mut Partings)) -> Vec<u8> {
     let bytes = sample().encode();
-    let all: (Body<'_>, More<'_>, Partings) = postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
-    let (body, more, mut partings) = all;
+    let all: (Body<'_>, More<'_>, Partings, Joinings) =
+        postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
+    let (body, more, mut partings, joinings) = all;
     change(&mut partings);
-    around(&postcard::to_allocvec(&(body, more, partings)).unwrap())
+    around(&postcard::to_allocvec(&(body, more, partings, joinings)).unwrap())
 }
 
-/// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v4`, and keep
+/// The same with other merges.
+fn changed_joinings(change: impl FnOnce(&mut Joinings)) -> Vec<u8> {
+    let bytes = sample().encode();
+    let all: (Body<'_>, More<'_>, Partings, Joinings) =
+        postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
+    let (body, more, partings, mut joinings) = all;
+    change(&mut joinings);
+    around(&postcard::to_allocvec(&(body, more, partings, joinings)).unwrap())
+}
+
+/// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v5`, and keep
 /// reading what is here.
 #[test]
-fn v3_catalog_is_read_and_written_as_ever() {
-    let stored = include_bytes!("../testdata/v3/catalog");
+fn v4_catalog_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v4/catalog");
     assert_eq!(Catalog::decode(stored).unwrap(), sample());
     assert_eq!(sample().encode(), stored);
+}
+
+#[test]
+fn v3_catalog_is_read_as_ever() {
+    let stored = include_bytes!("../testdata/v3/catalog");
+    assert_eq!(Catalog::decode(stored).unwrap(), third_sample());
 }
 
 #[test]
@@ -201,13 +266,13 @@ fn catalog_of_many_tables_is_small() {
 #[test]
 fn newer_format_is_refused_by_its_number() {
     let mut bytes = sample().encode();
-    bytes[8] = 4;
+    bytes[8] = 5;
     let error = Catalog::decode(&bytes).unwrap_err();
-    assert_eq!(error, StoredError::Newer { found: 4 });
+    assert_eq!(error, StoredError::Newer { found: 5 });
     assert!(
         error
             .to_string()
-            .starts_with("the catalog is in format 4, and this version knows")
+            .starts_with("the catalog is in format 5, and this version knows")
     );
 }
 
@@ -244,7 +309,7 @@ fn every_flipped_bit_is_found() {
 #[test]
 fn catalogs_that_no_rule_makes_are_refused() {
     let table = |name: &str| Cow::Owned(sample().table(name).unwrap().clone());
-    let cases: [(Vec<u8>, &str); 18] = [
+    let cases: [(Vec<u8>, &str); 23] = [
         (
             changed(|body| {
                 body.nodes.clear();
@@ -322,6 +387,26 @@ fn catalogs_that_no_rule_makes_are_refused() {
         ),
         (
             changed_partings(|it| it.formers[0].1.table = brickyard_types::TableId(77)),
+            "cannot have been one",
+        ),
+        (
+            changed_joinings(|it| it.merges[0].1.into = PartitionId(1)),
+            "is merged into what cannot be",
+        ),
+        (
+            changed_joinings(|it| it.merges[0].1.right = PartitionId(1 << 20)),
+            "is merged into what cannot be",
+        ),
+        (
+            changed_joinings(|it| it.merged[0].1.into = it.merged[0].0),
+            "cannot have been one",
+        ),
+        (
+            changed_joinings(|it| it.merged[0].1.last.1 = Op(8)),
+            "cannot have been one",
+        ),
+        (
+            changed_joinings(|it| it.merged[0].0 = PartitionId(1)),
             "cannot have been one",
         ),
     ];

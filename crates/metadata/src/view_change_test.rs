@@ -481,6 +481,7 @@ fn decisions_of_all_kinds_are_one_state() {
             view: View(2),
         }],
         splits: Vec::new(),
+        merges: Vec::new(),
         proposals: vec![next(&catalog, changes)],
         // Of one of them the view is over: it comes after what puts the next one into effect.
         learners: vec![learners(learns, View(1)), learners(settles, View(1))],

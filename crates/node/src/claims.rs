@@ -2,8 +2,8 @@
 
 use crate::member::table_of;
 use brickyard_brick::Claim;
-use brickyard_control::message::{self, EvictAsk, PromoteAsk, Report, SplitAsk, ToLeader};
-use brickyard_metadata::{Catalog, CatalogVersion, SplitReady};
+use brickyard_control::message::{self, EvictAsk, PromoteAsk, Report, RestAsk, SplitAsk, ToLeader};
+use brickyard_metadata::{Catalog, CatalogVersion, Rest, SplitReady};
 use brickyard_routing::Seat;
 use brickyard_types::{PartitionId, View};
 
@@ -75,6 +75,11 @@ pub(crate) fn split(
     ask.into_iter().collect()
 }
 
+/// The partition may be merged with its sibling.
+pub(crate) const fn rest(primary: Seat, rest: Rest) -> ToLeader {
+    ToLeader::Rest(RestAsk { primary, rest })
+}
+
 /// What is known of the ends of the node's logs (PROTOCOL rule 13).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tail {
@@ -90,7 +95,7 @@ pub(crate) fn reports(
     tail: Tail,
 ) -> Vec<ToLeader> {
     let claims = held.into_iter().filter_map(|(partition, claim)| {
-        // A brick that has not heard yet that a partition was split says so by what it holds of it.
+        // A brick that has not heard yet that a partition was split or merged says so by what it holds of it.
         let whole = || catalog.table_by_id(catalog.former(partition)?.table);
         let table = table_of(catalog, partition).or_else(whole)?;
         Some(message::Claim {

@@ -93,6 +93,9 @@ impl Lead {
             ToLeader::Split(ask) if Some(ask.primary.member.node) == from => {
                 controller.on_split_ready(ask);
             }
+            ToLeader::Rest(ask) if Some(ask.primary.member.node) == from => {
+                controller.on_rest(ask);
+            }
             ToLeader::Drain(ask) if Some(ask.node) == from => controller.on_drain(now, ask),
             ToLeader::Change(mut envelope) if Some(envelope.from) == from => {
                 match controller.admit(now, envelope.change) {

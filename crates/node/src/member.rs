@@ -417,6 +417,7 @@ impl Member {
                 view,
                 begun_at,
             } => claims::split(&catalog, own, partition, view, begun_at),
+            ControlRequest::Rest(rest) => vec![claims::rest(own, rest)],
             ControlRequest::Claims(held) => {
                 let tail = claims::Tail {
                     is_sure: common.is_tail_sure,

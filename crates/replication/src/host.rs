@@ -160,15 +160,17 @@ pub enum Request {
         /// The member.
         backup: Seat,
     },
-    /// The partition is to be split, and nothing of it is pending nor will be in this view: tell the control plane.
+    /// The partition is to be split or merged, and nothing of it is pending nor will be in this view: tell the control plane.
     /// Repeated until the map answers.
     Split {
         /// The partition.
         partition: PartitionId,
         /// The view in which it came to rest.
         view: View,
-        /// Which split.
+        /// Which rest.
         begun_at: u64,
+        /// Its last record, which has committed.
+        last: (View, Op),
     },
     /// Send older records to a learner: walk what is committed here, tombstones included, and hand it to
     /// [`catch_up_records`](crate::Replicator::catch_up_records), then

@@ -190,8 +190,26 @@ impl<P> Rebuild<P> {
         self.sure = (self.run > self.base.op.next()).then_some((self.base.view, self.base.op));
     }
 
-    /// The partition was split here: everything up to `upto` has committed, and what is left of the tail counts for
-    /// nothing.
+    /// Whether everything up to this record of the partition's history was read.
+    #[must_use]
+    pub fn holds(&self, (view, op): (View, Op)) -> bool {
+        let (last_view, last) = self.sure.unwrap_or(self.last);
+        let held = if last == op {
+            Some(last_view)
+        } else {
+            self.history.view_at(op)
+        };
+        last >= op && held == Some(view)
+    }
+
+    /// The highest op that is known to be committed so far.
+    #[must_use]
+    pub const fn committed(&self) -> Op {
+        self.committed
+    }
+
+    /// The partition was split or merged here: everything up to `upto` has committed, and what is left of the tail counts
+    /// for nothing.
     pub fn end_at(&mut self, upto: Op, apply: &mut dyn FnMut(Entry<P>)) {
         self.commit(upto, apply);
         self.tail.clear();

@@ -3,6 +3,7 @@
 mod commit_test;
 mod copy_test;
 mod hostile_test;
+mod merge_test;
 mod restart_test;
 #[cfg(feature = "sabotage")]
 mod sabotage_test;

@@ -16,6 +16,7 @@
 use crate::commit::commit;
 use crate::follow::put_cut;
 use crate::log::Log;
+use crate::partition::Partition;
 use crate::{Host, LogMark, Replicator, Request};
 use brickyard_types::{PartitionId, TableId, View};
 
@@ -79,6 +80,7 @@ impl<P> Replicator<P> {
                     partition: it.id,
                     view: parting.view,
                     begun_at: parting.begun_at,
+                    last: it.log.last,
                 });
             }
         }
@@ -109,20 +111,7 @@ impl<P> Replicator<P> {
         else {
             return;
         };
-        // A log that has begun the view: what it holds has committed, since at rest all that there was had. That is so
-        // also if the brick has restarted since, and its log may be all that is left (PROTOCOL rule 9).
-        let has_begun = it.log.last.0 == view;
-        let holds_all = has_begun && it.log.partial.is_none() && it.lead.retrying.is_none();
-        if holds_all {
-            let count = it.log.pending.len();
-            commit(host, it, count);
-        } else {
-            let committed = it.log.committed;
-            let mut gone = it.log.cut(committed);
-            host.cut(it.id, &mut gone.drain(..).rev());
-            // PROTOCOL rule 28: or a restart would take what was pending for a part of the halves.
-            put_cut(host, it, committed);
-        }
+        Self::end_at_rest(host, it, view);
         let (stopped, accepted) = (it.place.stopped, it.place.accepted);
         let logs: Vec<Log<P>> = halves.iter().map(|_| it.log.fork()).collect();
         for (half, log) in halves.iter().zip(logs) {
@@ -135,5 +124,29 @@ impl<P> Replicator<P> {
             }
         }
         self.forget(host, whole);
+    }
+
+    /// The partition has come to rest in `view` and is no more. What is pending has committed if this brick's log has
+    /// begun that view, which is returned, and counts for nothing if not.
+    pub(crate) fn end_at_rest<H: Host<Payload = P>>(
+        host: &mut H,
+        it: &mut Partition<P>,
+        view: View,
+    ) -> bool {
+        // A log that has begun the view: what it holds has committed, since at rest all that there was had. That is so
+        // also if the brick has restarted since, and its log may be all that is left (PROTOCOL rule 9).
+        let has_begun = it.log.last.0 == view;
+        let holds_all = has_begun && it.log.partial.is_none() && it.lead.retrying.is_none();
+        if holds_all {
+            let count = it.log.pending.len();
+            commit(host, it, count);
+        } else {
+            let committed = it.log.committed;
+            let mut gone = it.log.cut(committed);
+            host.cut(it.id, &mut gone.drain(..).rev());
+            // PROTOCOL rule 28: or a restart would take what was pending for a part of what comes after.
+            put_cut(host, it, committed);
+        }
+        holds_all
     }
 }

@@ -133,6 +133,19 @@ impl Group {
             && self.learners == other.learners
     }
 
+    /// Whether one brick leads both and the same ones follow, in whatever order they are named.
+    #[must_use]
+    pub fn has_same_members(&self, other: &Self) -> bool {
+        let followers = |group: &Self| {
+            let mut seats = group.backups.clone();
+            seats.sort_unstable();
+            let mut learners = group.learners.clone();
+            learners.sort_unstable();
+            (seats, learners)
+        };
+        self.primary == other.primary && followers(self) == followers(other)
+    }
+
     /// The member that is named twice, if there is one.
     pub(crate) fn repeated_member(&self) -> Option<Member> {
         let members: Vec<Member> = self.members().map(|seat| seat.member).collect();

@@ -158,6 +158,14 @@ impl PartitionMap {
             .map(|at| self.by_id[at].1 as usize)
     }
 
+    /// The leaves that have anything of what is under a prefix, in order: itself, those below it, or the one above it.
+    #[must_use]
+    pub fn leaves_over(&self, prefix: Prefix) -> &[Leaf] {
+        let first = self.leaf_index(prefix.first());
+        let last = self.leaf_index(prefix.last());
+        self.leaves.get(first..=last).unwrap_or_default()
+    }
+
     /// The map after `partition` was split into two new ones, and the index of the left one.
     ///
     /// # Errors

@@ -66,6 +66,18 @@ impl Prefix {
         hash.0 & !Self::span_mask(self.depth) == self.start
     }
 
+    /// Whether some hash starts with both: one of them is the beginning of the other.
+    #[must_use]
+    pub const fn overlaps(self, other: Self) -> bool {
+        self.contains(other.first()) || other.contains(self.first())
+    }
+
+    /// Whether every hash that starts with `other` starts with this prefix.
+    #[must_use]
+    pub const fn covers(self, other: Self) -> bool {
+        self.depth <= other.depth && self.contains(other.first())
+    }
+
     /// The two prefixes that are one bit longer, in order; `None` at the deepest level.
     #[must_use]
     pub const fn children(self) -> Option<[Self; 2]> {

@@ -269,7 +269,7 @@ impl TableMap {
         Ok(())
     }
 
-    /// Merges two sibling partitions, which the same bricks hold, into a new one.
+    /// Merges two sibling partitions, which the same bricks hold and one leads, into a new one, in a view after both.
     ///
     /// # Errors
     /// [`MapError`]; then nothing has changed.
@@ -280,10 +280,15 @@ impl TableMap {
     ) -> Result<(), MapError> {
         let (partitions, index) = self.partitions.with_merge(siblings, merged)?;
         let [left, right] = siblings;
-        if !self.groups[index].has_same_roles(&self.groups[index + 1]) {
+        let (group, other) = (&self.groups[index], &self.groups[index + 1]);
+        if !group.has_same_members(other) {
             return Err(MapError::DifferentGroups { left, right });
         }
-        self.groups[index].view = View(1);
+        // The whole goes on with both logs, in a view and a history that follow both (PROTOCOL rule 31).
+        let view = View(group.view.max(other.view).0 + 1);
+        let lineage = group.lineage.max(other.lineage);
+        self.groups[index].view = view;
+        self.groups[index].lineage = lineage;
         self.groups.remove(index + 1);
         self.partitions = partitions;
         self.version = self.version.next();

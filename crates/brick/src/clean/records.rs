@@ -53,12 +53,18 @@ impl Core {
             }
             Kind::Delete => self.move_tombstone(table, segment, &header, record.key, sorted),
             Kind::Clear => {
-                for partition in heirs {
+                let (wider, own): (Vec<_>, Vec<_>) = heirs
+                    .into_iter()
+                    .partition(|heir| self.is_wider(*heir, header.partition));
+                for partition in own {
                     let header = Header {
                         partition,
                         ..header
                     };
                     self.move_tombstone(table, segment, &header, record.key, sorted);
+                }
+                if !wider.is_empty() {
+                    self.move_former_clear(segment, &header, sorted);
                 }
             }
             // `keep_claims` has seen to what these say.
@@ -268,6 +274,33 @@ impl Core {
                 .or_insert((before, horizon))
                 .1 = horizon;
         }
+    }
+
+    /// Appends a clear of a partition that was merged again: it stays that one's, since its heir has keys of others.
+    fn move_former_clear(&mut self, segment: SegmentId, header: &Header, sorted: &mut Sorted) {
+        let origin = header.origin.unwrap_or(segment);
+        let Some(prefix) = self.prefix_of(header.partition) else {
+            return;
+        };
+        let around = self.former_clears.iter().filter(|(former, _)| {
+            let former = self.catalog.former(**former);
+            former.is_some_and(|it| it.table == header.table && it.prefix().covers(prefix))
+        });
+        let cleared = around.map(|(_, op)| *op).max().unwrap_or_default();
+        // What lies above was cut. Moved, it would count as committed.
+        if header.op > cleared || !self.segments.has_older(origin, segment) {
+            return;
+        }
+        let header = Header {
+            flags: header.flags | flag::MOVED,
+            request: None,
+            origin: Some(origin),
+            expires_at: None,
+            ..*header
+        };
+        let before = self.log.building_len();
+        self.log.append_bare(&header, b"", &[]);
+        sorted.kept += (self.log.building_len() - before) as u64;
     }
 
     /// Whether the key has a record that came after its deletion by this op. Of a replicated partition any

@@ -5,7 +5,7 @@ use crate::Brick;
 use crate::effect::{ControlRequest, Event};
 use brickyard_metadata::{
     Addresses, CatalogVersion, Change, Ground, Machine, NewLearners, NodeKey, Proposal,
-    Registration, Roles, Settled, SplitReady,
+    Registration, Rest, Roles, Settled, SplitReady,
 };
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{PartitionId, TableId, View};
@@ -183,6 +183,7 @@ impl Cluster {
 
     /// Lets views take effect whose members have stopped, died or accepted.
     pub(crate) fn decide(&mut self) {
+        self.lead_siblings_together();
         let wishes = std::mem::take(&mut self.wishes);
         for wish in wishes {
             match wish {
@@ -201,6 +202,7 @@ impl Cluster {
                     view,
                     begun_at,
                 } => self.finish_split(partition, view, begun_at),
+                ControlRequest::Rest(rest) => self.finish_merge(rest),
                 _ => {}
             }
         }
@@ -273,9 +275,64 @@ impl Cluster {
         self.spread();
     }
 
-    /// Partitions of the table, and splits under way.
+    /// Begins to merge the partition that a key is in with its sibling.
+    pub(crate) fn merge(&mut self, key: &str) {
+        let (_, partition, _) = self.group_of(key);
+        let change = Change::MergePartitions {
+            table: "t".to_owned(),
+            partition,
+        };
+        self.catalog.apply(change).unwrap();
+        self.spread();
+    }
+
+    /// Siblings that are to be merged and have different primaries get the left one's.
+    fn lead_siblings_together(&mut self) {
+        let mut proposals = Vec::new();
+        for (left, merge) in self.catalog.merges() {
+            let table = self.catalog.table_by_id(merge.table).unwrap();
+            let (left, right) = (table.map.group(left), table.map.group(merge.right));
+            let (Some(left), Some(right)) = (left, right) else {
+                continue;
+            };
+            if left.primary != right.primary && right.change.is_none() {
+                let others = right.in_sync().filter(|it| *it != left.primary);
+                let seats: Vec<Seat> = std::iter::once(left.primary).chain(others).collect();
+                proposals.push(Proposal::of(merge.table, merge.right, right, &seats));
+            }
+        }
+        for proposal in proposals {
+            self.propose(proposal);
+        }
+    }
+
+    /// Partitions of the table, and splits and merges under way.
     pub(crate) fn partitions(&self) -> (usize, usize) {
-        (self.groups().len(), self.catalog.splits().len())
+        let under_way = self.catalog.splits().len() + self.catalog.merges().len();
+        (self.groups().len(), under_way)
+    }
+
+    /// Finishes the merges whose primaries have answered, whoever is there to hear of it.
+    pub(crate) fn finish_merges(&mut self) {
+        for wish in std::mem::take(&mut self.wishes) {
+            if let ControlRequest::Rest(rest) = wish {
+                self.finish_merge(rest);
+            }
+        }
+    }
+
+    fn finish_merge(&mut self, rest: Rest) {
+        let Some((left, merge)) = self.catalog.merge_of(rest.partition) else {
+            return;
+        };
+        let right = merge.right;
+        self.rests.insert(rest.partition, rest);
+        if let (Some(left), Some(right)) = (self.rests.get(&left), self.rests.get(&right)) {
+            // What was said of a rest that has ended does not count.
+            let change = Change::from(vec![[*left, *right]]);
+            self.catalog.apply(change).unwrap();
+            self.spread();
+        }
     }
 
     fn finish_split(&mut self, partition: PartitionId, view: View, begun_at: u64) {

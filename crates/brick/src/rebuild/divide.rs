@@ -10,6 +10,7 @@
 
 use super::{Body, Kept};
 use crate::core::Core;
+use crate::heirs::is_split_from;
 use crate::log::HeldId;
 use brickyard_replication::{Base, Entry, Host, Restored, Turn};
 use brickyard_types::record::{self, Header, Kind, Record};
@@ -33,8 +34,8 @@ impl Core {
         let ids: Vec<PartitionId> = self.rebuilds.keys().copied().collect();
         let mut formers: Vec<PartitionId> =
             ids.into_iter().filter(|id| self.is_former(*id)).collect();
-        // Of two that had a part's keys, the deeper one came later.
-        formers.sort_by_key(|id| std::cmp::Reverse(self.prefix_of(*id).map(|it| it.depth())));
+        // Of two that had a part's keys, the one with the higher number came later.
+        formers.sort_by_key(|id| std::cmp::Reverse(*id));
         let open = std::mem::take(&mut self.open_formers);
         let mut wholes: Vec<Whole> = Vec::new();
         for id in formers {
@@ -48,7 +49,9 @@ impl Core {
                     || wholes.iter().any(|whole| whole.heirs.contains(heir))
             };
             let heirs = self.heirs(id).into_iter();
-            let heirs = heirs.filter(|heir| self.is_replicated(*heir) && !is_taken(heir));
+            let heirs = heirs.filter(|heir| {
+                self.is_replicated(*heir) && self.is_part(*heir, id) && !is_taken(heir)
+            });
             wholes.push(Whole {
                 id,
                 heirs: heirs.collect(),
@@ -57,6 +60,17 @@ impl Core {
             });
         }
         wholes
+    }
+
+    /// Whether a partition came from another one by splits alone.
+    fn is_part(&self, part: PartitionId, whole: PartitionId) -> bool {
+        let table = self.catalog.former(whole).map(|former| former.table);
+        match (table, self.prefix_of(part)) {
+            (Some(table), Some(prefix)) => {
+                is_split_from(&self.catalog, table, whole, (part, prefix))
+            }
+            _ => false,
+        }
     }
 
     /// Gives each part what the whole had.

@@ -445,7 +445,7 @@ fn refusal(partition: PartitionId, spoilt: Spoilt) -> ErrorReply {
     let why = match spoilt {
         Spoilt::Overrun => "more was overwritten meanwhile than this brick keeps for it (64 MiB)",
         Spoilt::Cleared | Spoilt::Unknown => {
-            "it was cleared, split, dropped or moved away meanwhile"
+            "it was cleared, split, merged, dropped or moved away meanwhile"
         }
     };
     ErrorReply::new(format!(

@@ -35,10 +35,11 @@ impl Brick {
             | TableCommand::Drop(name)
             | TableCommand::Recover { name, .. }
             | TableCommand::Split { name, .. }
+            | TableCommand::Merge { name, .. }
                 if !rights(name).admin =>
             {
                 return Err(ErrorReply::new(format!(
-                    "NOPERM making, altering, digesting, exporting, recovering, splitting and dropping table '{name}' needs the right admin on it"
+                    "NOPERM making, altering, digesting, exporting, recovering, splitting, merging and dropping table '{name}' needs the right admin on it"
                 )));
             }
             TableCommand::Describe(name) if rights(name) == Rights::default() => {
@@ -91,6 +92,13 @@ impl Brick {
             }
             TableCommand::Split { name, partition } => {
                 let change = Change::SplitPartition {
+                    table: (*name).to_owned(),
+                    partition: PartitionId(*partition),
+                };
+                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
+            }
+            TableCommand::Merge { name, partition } => {
+                let change = Change::MergePartitions {
                     table: (*name).to_owned(),
                     partition: PartitionId(*partition),
                 };

@@ -55,6 +55,13 @@ pub enum TableCommand<'a> {
         /// Which partition.
         partition: u32,
     },
+    /// Make one partition of two.
+    Merge {
+        /// The table.
+        name: &'a str,
+        /// Either of the two.
+        partition: u32,
+    },
     /// Let this connection work on a table.
     Use(&'a str),
 }
@@ -109,6 +116,10 @@ impl<'a> TableCommand<'a> {
             CommandId::TableExport => export(args)?,
             CommandId::TableHelp => Self::Help,
             CommandId::TableList => Self::List,
+            CommandId::TableMerge => Self::Merge {
+                name: name(args)?,
+                partition: partition(args)?,
+            },
             CommandId::TableRecover => recovery(args)?,
             CommandId::TableSplit => Self::Split {
                 name: name(args)?,

@@ -291,6 +291,8 @@ pub enum CommandId {
     TableHelp,
     /// `TABLE LIST`
     TableList,
+    /// `TABLE MERGE`
+    TableMerge,
     /// `TABLE RECOVER`
     TableRecover,
     /// `TABLE SPLIT`

@@ -224,6 +224,20 @@ pub(super) const COMMANDS: &[Spec] = &[
             "O(N) for N tables",
         ),
         Spec::new(
+            CommandId::TableMerge,
+            "table|merge",
+            4,
+            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
+            0,
+        )
+        .docs(
+            "Begins to make one partition of a partition and its sibling; what they hold stays where it is.",
+            "0.1.0",
+            Group::Server,
+            "O(N) for the N keys of both partitions",
+        )
+        .arguments(&[Argument::string("name"), Argument::integer("partition")]),
+        Spec::new(
             CommandId::TableRecover,
             "table|recover",
             -3,

@@ -114,6 +114,10 @@ impl Controller {
             decisions.splits.extend(self.requests.ready(case.partition));
             return;
         }
+        if answer.is_none() && self.see_to_merge(case, load, decisions) {
+            findings.is_busy = true;
+            return;
+        }
         let proposal = answer
             .or_else(|| self.empty_node(case, load))
             .or_else(|| self.lead_elsewhere(case, load))
@@ -137,7 +141,8 @@ impl Controller {
         let is_quiet = group.change.is_none()
             && group.learners.is_empty()
             && !self.requests.is_any(case.partition)
-            && self.catalog.split_of(case.partition).is_none();
+            && self.catalog.split_of(case.partition).is_none()
+            && self.catalog.merge_of(case.partition).is_none();
         let mut in_sync = group.in_sync();
         is_quiet
             && in_sync.all(|seat| !self.is_leaving(seat.member.node))

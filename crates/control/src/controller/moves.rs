@@ -87,7 +87,8 @@ impl Controller {
         let asked = usize::from(table.attributes.replicas);
         let is_at_rest = group.change.is_none()
             && group.learners.is_empty()
-            && self.catalog.split_of(partition).is_none();
+            && self.catalog.split_of(partition).is_none()
+            && self.catalog.merge_of(partition).is_none();
         // What is too many goes first.
         if !is_at_rest || group.in_sync().count() > asked {
             return None;

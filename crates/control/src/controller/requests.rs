@@ -1,4 +1,4 @@
-//! What primaries ask for: the promotion of a learner, the eviction of a backup or of themselves, the end of a split.
+//! What primaries ask for: the promotion of a learner, the eviction of a backup or of themselves, the end of a split or merge.
 //!
 //! Only a view answers them: the primary goes on to require a promoted learner's vote until there is one
 //! (PROTOCOL rule 4), so a promotion that cannot be is answered by a view that leaves all as it is.
@@ -6,8 +6,8 @@
 use super::Controller;
 use super::group::Case;
 use super::load::Load;
-use crate::message::{EvictAsk, PromoteAsk, SplitAsk};
-use brickyard_metadata::{Catalog, Ground, Proposal, SplitReady};
+use crate::message::{EvictAsk, PromoteAsk, RestAsk, SplitAsk};
+use brickyard_metadata::{Catalog, Ground, Proposal, Rest, SplitReady};
 use brickyard_routing::Seat;
 use brickyard_types::{PartitionId, TableId, View};
 use std::collections::BTreeMap;
@@ -18,6 +18,7 @@ pub(super) struct Requests {
     promotions: BTreeMap<PartitionId, PromoteAsk>,
     evictions: BTreeMap<PartitionId, EvictAsk>,
     splits: BTreeMap<PartitionId, SplitAsk>,
+    rests: BTreeMap<PartitionId, RestAsk>,
 }
 
 impl Requests {
@@ -44,6 +45,19 @@ impl Requests {
         self.promotions.contains_key(&partition)
             || self.evictions.contains_key(&partition)
             || self.splits.contains_key(&partition)
+            || self.rests.contains_key(&partition)
+    }
+
+    pub(super) fn rest(&mut self, catalog: &Catalog, ask: RestAsk) {
+        if is_rest_of_now(catalog, &ask) {
+            self.rests.insert(ask.rest.partition, ask);
+        }
+    }
+
+    /// What the primary of two siblings has said of both, if both are at rest.
+    pub(super) fn at_rest(&self, siblings: [PartitionId; 2]) -> Option<[Rest; 2]> {
+        let [left, right] = siblings.map(|it| self.rests.get(&it).map(|ask| ask.rest));
+        Some([left?, right?])
     }
 
     /// What the primary of a partition that is to be split has said of it, if it is ready.
@@ -58,6 +72,7 @@ impl Requests {
         self.evictions
             .retain(|_, it| is_of_now(catalog, it.table, it.partition, it.view, it.primary));
         self.splits.retain(|_, it| is_split_of_now(catalog, it));
+        self.rests.retain(|_, it| is_rest_of_now(catalog, it));
     }
 }
 
@@ -71,6 +86,20 @@ fn is_split_of_now(catalog: &Catalog, ask: &SplitAsk) -> bool {
     } = ask.ready;
     let split = catalog.split_of(partition);
     split.is_some_and(|split| split.begun_at == begun_at && split.view == view)
+        && is_of_now(catalog, table, partition, view, ask.primary)
+}
+
+/// Whether the primary answers the merge that is under way.
+fn is_rest_of_now(catalog: &Catalog, ask: &RestAsk) -> bool {
+    let Rest {
+        table,
+        partition,
+        view,
+        begun_at,
+        ..
+    } = ask.rest;
+    catalog.merge_of(partition).is_some()
+        && catalog.rest_of(partition) == Some((view, begun_at))
         && is_of_now(catalog, table, partition, view, ask.primary)
 }
 

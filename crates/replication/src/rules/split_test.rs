@@ -35,6 +35,7 @@ fn asks(cluster: &mut Cluster) -> bool {
         partition: P,
         view: View(1),
         begun_at: 5,
+        last: (View(1), brickyard_types::Op(2)),
     })
 }
 

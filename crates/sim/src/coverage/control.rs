@@ -65,6 +65,7 @@ const fn event_of(message: &Message) -> &'static str {
             ToLeader::Change(_) => "Change",
             ToLeader::Join(_) => "Join",
             ToLeader::Split(_) => "Split",
+            ToLeader::Rest(_) => "Rest",
         },
         Message::ToNode(message) => match message {
             ToNode::Grant(_) => "Grant",

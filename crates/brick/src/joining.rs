@@ -1,0 +1,138 @@
+//! Putting two halves together: what this brick has of both goes to the partition that takes their place.
+//!
+//! In:  a catalog in which siblings were merged. Out: the whole, with the records, the request windows and the horizon of
+//!      both; and with a claim, if both were held here to their ends.
+//!
+//! Invariants (PROTOCOL rule 31):
+//! - The whole's ops begin above all of both, at the op that the catalog says: so the records of a key keep their order.
+//! - The log is not rewritten: records of the halves belong to the whole. What one half was cleared of says nothing of
+//!   the other one: such a record stays the half's own, here and in the cleaner.
+//!
+//! Not here: coming to rest, taking a partition apart (`parting`), halves that are put together from the log after a
+//! restart (`rebuild`).
+
+use crate::core::{Core, Partition};
+use crate::heirs::halves_of;
+use brickyard_metadata::{Catalog, Merged};
+use brickyard_replication::{Base, Half, Run, Status};
+use brickyard_types::{Op, PartitionId, TableId};
+
+/// Where a merged partition's operations begin, by what the catalog says of one of its halves.
+pub(crate) fn base_of(merged: &Merged) -> Base {
+    let (view, op) = merged.base;
+    Base {
+        lineage: merged.lineage,
+        view,
+        op,
+        // Which views the halves went through says nothing of the whole.
+        runs: vec![Run { view, first: Op(1) }],
+    }
+}
+
+impl Core {
+    /// The whole, of the halves that are at these leaves.
+    pub(crate) fn join_halves(
+        &mut self,
+        table: usize,
+        leaves: [usize; 2],
+        whole: PartitionId,
+        catalog: &Catalog,
+    ) -> Option<Partition> {
+        let id = self.table(table)?.id;
+        let halves = halves_of(catalog, whole);
+        let mut base = base_of(catalog.merged(halves[0])?);
+        let mut ends = Vec::new();
+        for (half, leaf) in halves.iter().zip(leaves) {
+            let held = self.table(table)?.partitions.get(leaf)?.as_ref()?;
+            if !held.is_replicated {
+                // The only replica went on until now.
+                base.op = base.op.max(held.op);
+            }
+            ends.push(Half {
+                partition: *half,
+                view: catalog.former(*half)?.view,
+                last: catalog.merged(*half)?.last,
+                is_alone: !held.is_replicated,
+            });
+        }
+        let ends: [Half; 2] = ends.try_into().ok()?;
+        let is_replicated = !ends.iter().all(|half| half.is_alone);
+        if is_replicated {
+            self.join_replicas(id, &ends, whole, &base);
+        }
+        for half in halves {
+            self.replicas.unplace(half);
+        }
+        self.join_contents(table, leaves, whole, &base, is_replicated)
+    }
+
+    fn join_replicas(&mut self, table: TableId, ends: &[Half; 2], whole: PartitionId, base: &Base) {
+        self.replicate(|replicator, core| replicator.merge(core, table, ends, whole, base));
+    }
+
+    fn join_contents(
+        &mut self,
+        table: usize,
+        leaves: [usize; 2],
+        whole: PartitionId,
+        base: &Base,
+        is_replicated: bool,
+    ) -> Option<Partition> {
+        let Self {
+            tables,
+            requests_known,
+            log,
+            former_clears,
+            ..
+        } = self;
+        let state = tables.get_mut(table)?.as_mut()?;
+        let mut left = state.partitions.get_mut(leaves[0])?.take()?;
+        let mut right = state.partitions.get_mut(leaves[1])?.take()?;
+        let local = state.table.add_partition();
+        let locals = [left.local, right.local];
+        state.table.merge_partitions(&locals, local);
+        for half in [&left, &right] {
+            log.disown(table as u32, half.local);
+            former_clears.insert(half.id, half.cleared);
+        }
+        let was_learner = state.learning.iter().any(|it| locals.contains(it));
+        state.learning.retain(|it| !locals.contains(it));
+        if was_learner {
+            state.learning.push(local);
+        }
+        let windows = [left.requests.take(), right.requests.take()];
+        *requests_known -= windows.iter().flatten().map(|it| it.len()).sum::<usize>();
+        let requests = windows.into_iter().flatten().reduce(|a, b| {
+            // PROTOCOL rule 19: whatever was asked of either was asked of the whole.
+            Box::new(a.with(*b))
+        });
+        *requests_known += requests.as_ref().map_or(0, |it| it.len());
+        let op = if is_replicated {
+            base.op
+        } else {
+            left.op.max(right.op)
+        };
+        Some(Partition {
+            id: whole,
+            local,
+            view: left.view.max(right.view),
+            op,
+            damaged: left.damaged.max(right.damaged),
+            unreadable: None,
+            horizon: op,
+            clear: None,
+            is_replicated,
+            status: Status::default(),
+            committed: op,
+            inherited: Op(0),
+            claimed: Op(0),
+            cleared: left.cleared.min(right.cleared),
+            lineage: left.lineage.max(right.lineage),
+            requests,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "joining_test.rs"]
+mod joining_test;

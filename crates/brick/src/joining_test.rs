@@ -1,0 +1,274 @@
+use crate::cluster_harness::{Client, Cluster};
+use crate::effect::Port;
+use crate::parting::parting_test::{check, fill, kinds, replicated, split};
+use brickyard_types::Durability;
+
+/// Merges the partitions of these keys with their siblings, one after the other.
+fn merge(cluster: &mut Cluster, keys: &[&str]) {
+    for key in keys {
+        let before = cluster.partitions().0;
+        cluster.merge(key);
+        cluster.settle();
+        assert_eq!(cluster.partitions(), (before - 1, 0), "{}", cluster.story());
+    }
+}
+
+fn kill_all_and_restart(cluster: &mut Cluster) -> Client {
+    cluster.is_deciding = false;
+    for node in 0..3 {
+        cluster.kill(node);
+    }
+    cluster.is_deciding = true;
+    for node in 0..3 {
+        cluster.restart(node);
+    }
+    cluster.connect(1, Port::Node)
+}
+
+#[test]
+fn every_key_is_there_after_a_merge_and_after_the_next_split() {
+    for attributes in kinds() {
+        let mut cluster = Cluster::new(3, attributes);
+        let clients = [0, 1, 2].map(|host| cluster.connect(host, Port::Node));
+        fill(&mut cluster, clients[0], 0..60);
+        split(&mut cluster, &["key1", "key2", "key1"]);
+        for key in 0..5 {
+            cluster.call(clients[0], &format!("DEL key{key}"));
+        }
+        fill(&mut cluster, clients[1], 50..70);
+        merge(&mut cluster, &["key1", "key1"]);
+        for client in clients {
+            check(&mut cluster, client, 5..70);
+            assert_eq!(cluster.call(client, "DBSIZE"), ":65");
+        }
+        fill(&mut cluster, clients[1], 0..80);
+        split(&mut cluster, &["key1"]);
+        check(&mut cluster, clients[2], 0..80);
+        fill(&mut cluster, clients[2], 0..90);
+        merge(&mut cluster, &["key1", "key2"]);
+        check(&mut cluster, clients[0], 0..90);
+        assert_eq!(cluster.call(clients[0], "DBSIZE"), ":90");
+    }
+}
+
+#[test]
+fn whole_is_led_on_by_who_is_left() {
+    for attributes in kinds().into_iter().filter(|it| it.replicas > 1) {
+        let mut cluster = Cluster::new(3, attributes);
+        let client = cluster.connect(0, Port::Node);
+        fill(&mut cluster, client, 0..40);
+        split(&mut cluster, &["key1", "key2"]);
+        fill(&mut cluster, client, 20..50);
+        merge(&mut cluster, &["key1", "key2"]);
+        cluster.kill(2);
+        check(&mut cluster, client, 0..50);
+        fill(&mut cluster, client, 40..60);
+        check(&mut cluster, client, 0..60);
+    }
+}
+
+#[test]
+fn cluster_that_was_killed_as_a_whole_finds_wholes_in_logs_of_halves() {
+    for attributes in kinds() {
+        if attributes.durability == Durability::Memory {
+            continue;
+        }
+        let mut cluster = Cluster::new(3, attributes.clone());
+        let client = cluster.connect(0, Port::Node);
+        fill(&mut cluster, client, 0..40);
+        split(&mut cluster, &["key1", "key2", "key1"]);
+        fill(&mut cluster, client, 20..60);
+        for key in 30..35 {
+            assert_eq!(cluster.call(client, &format!("DEL key{key}")), ":1");
+        }
+        merge(&mut cluster, &["key1", "key1"]);
+        for key in 35..40 {
+            assert_eq!(cluster.call(client, &format!("DEL key{key}")), ":1");
+        }
+        for _ in 0..2 {
+            let client = kill_all_and_restart(&mut cluster);
+            check(&mut cluster, client, 0..30);
+            check(&mut cluster, client, 40..60);
+            assert_eq!(cluster.call(client, "DBSIZE"), ":50", "{attributes:?}");
+        }
+        let client = cluster.connect(2, Port::Node);
+        merge(&mut cluster, &["key2"]);
+        split(&mut cluster, &["key1"]);
+        fill(&mut cluster, client, 0..60);
+        let client = kill_all_and_restart(&mut cluster);
+        check(&mut cluster, client, 0..60);
+    }
+}
+
+/// What one half was cleared of is no concern of the other one's keys: neither at once nor after a restart.
+#[test]
+fn clear_of_one_half_removes_nothing_of_the_other() {
+    for attributes in kinds() {
+        let is_logged = attributes.durability != Durability::Memory;
+        let mut cluster = Cluster::new(3, attributes.clone());
+        let client = cluster.connect(0, Port::Node);
+        fill(&mut cluster, client, 0..40);
+        split(&mut cluster, &["key1", "key2", "key1"]);
+        fill(&mut cluster, client, 0..20);
+        assert_eq!(cluster.call(client, "FLUSHALL"), "+OK");
+        // Each half has another op now: what is low in one is high in the other.
+        for _ in 0..30 {
+            fill(&mut cluster, client, 1..2);
+        }
+        fill(&mut cluster, client, 10..30);
+        merge(&mut cluster, &["key1", "key1"]);
+        fill(&mut cluster, client, 25..35);
+        let count = cluster.call(client, "DBSIZE");
+        assert_eq!(count, ":26", "{attributes:?}");
+        if is_logged {
+            for _ in 0..2 {
+                let client = kill_all_and_restart(&mut cluster);
+                check(&mut cluster, client, 10..35);
+                assert_eq!(cluster.call(client, "DBSIZE"), count, "{attributes:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn node_that_was_away_while_partitions_were_merged_catches_up_with_the_whole() {
+    for attributes in kinds().into_iter().filter(|it| it.replicas == 3) {
+        let mut cluster = Cluster::new(3, attributes.clone());
+        let client = cluster.connect(0, Port::Node);
+        fill(&mut cluster, client, 0..40);
+        split(&mut cluster, &["key1", "key2"]);
+        cluster.kill(2);
+        fill(&mut cluster, client, 30..50);
+        merge(&mut cluster, &["key1"]);
+        for key in 0..10 {
+            assert_eq!(cluster.call(client, &format!("DEL key{key}")), ":1");
+        }
+        cluster.restart(2);
+        cluster.settle();
+        assert!(cluster.is_whole(3), "{attributes:?}: {}", cluster.story());
+        cluster.kill(1);
+        cluster.kill(0);
+        let client = cluster.connect(2, Port::Node);
+        check(&mut cluster, client, 10..50);
+        assert_eq!(cluster.call(client, "DBSIZE"), ":40", "{attributes:?}");
+        fill(&mut cluster, client, 0..60);
+    }
+}
+
+/// PROTOCOL rule 19: a request that was executed by a half is known to the whole, wherever it is asked again.
+#[test]
+fn request_that_was_executed_by_a_half_is_known_to_the_whole() {
+    for attributes in kinds() {
+        let is_logged = attributes.durability != Durability::Memory;
+        let mut cluster = Cluster::new(3, attributes);
+        let client = cluster.connect(0, Port::Node);
+        let clock = cluster.call(client, "REQUEST NOW");
+        let base: u64 = clock.trim_start_matches(':').parse().unwrap();
+        let ask = |cluster: &mut Cluster, client: Client, key: u64, attempt: &str| {
+            let request = format!("REQUEST 7 {} {attempt} INCR n{key}", base + key);
+            assert_eq!(cluster.call(client, &request), ":1", "n{key}");
+        };
+        (0..10).for_each(|key| ask(&mut cluster, client, key, "FIRST"));
+        split(&mut cluster, &["n1", "n2", "n1"]);
+        (10..20).for_each(|key| ask(&mut cluster, client, key, "FIRST"));
+        merge(&mut cluster, &["n1", "n1"]);
+        (0..20).for_each(|key| ask(&mut cluster, client, key, "AGAIN"));
+        if is_logged {
+            let client = kill_all_and_restart(&mut cluster);
+            (0..20).for_each(|key| ask(&mut cluster, client, key, "AGAIN"));
+        }
+    }
+}
+
+#[test]
+fn writes_wait_for_a_merge_and_none_is_lost() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let client = cluster.connect(0, Port::Node);
+    fill(&mut cluster, client, 0..10);
+    split(&mut cluster, &["key1"]);
+    cluster.is_deciding = false;
+    cluster.merge("key1");
+    for key in 0..10 {
+        cluster.send(client, &format!("APPEND key{key} x"));
+    }
+    cluster.settle();
+    cluster.is_deciding = true;
+    cluster.settle();
+    let replies = cluster.receive(client);
+    let done = replies.matches(":7").count();
+    assert_eq!(done, 10, "{replies}: {}", cluster.story());
+    assert_eq!(cluster.partitions().1, 0);
+}
+
+#[test]
+fn siblings_that_different_bricks_lead_are_led_by_one_before_they_rest() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let client = cluster.connect(0, Port::Node);
+    fill(&mut cluster, client, 0..20);
+    split(&mut cluster, &["key1"]);
+    let (primary, backup) = cluster.places_of("key1");
+    let third = 3 - primary - backup.unwrap();
+    cluster.regroup("key1", &[backup.unwrap(), third, primary]);
+    cluster.settle();
+    merge(&mut cluster, &["key1"]);
+    check(&mut cluster, client, 0..20);
+    fill(&mut cluster, client, 0..30);
+    let client = kill_all_and_restart(&mut cluster);
+    check(&mut cluster, client, 0..30);
+}
+
+#[test]
+fn failure_while_siblings_come_to_rest_ends_the_merge() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let client = cluster.connect(0, Port::Node);
+    fill(&mut cluster, client, 0..20);
+    split(&mut cluster, &["key1"]);
+    cluster.is_deciding = false;
+    let (primary, backup) = cluster.places_of("key1");
+    cluster.merge("key1");
+    cluster.settle();
+    let before = cluster.partitions().0;
+    cluster.is_deciding = true;
+    cluster.kill(primary);
+    assert_eq!(cluster.partitions(), (before, 0), "{}", cluster.story());
+    let client = cluster.connect(backup.unwrap(), Port::Node);
+    check(&mut cluster, client, 0..20);
+    fill(&mut cluster, client, 0..30);
+    merge(&mut cluster, &["key1"]);
+    check(&mut cluster, client, 0..30);
+}
+
+/// A brick that stopped when the siblings were at rest, and was told of nothing that came after, has both in its log to
+/// their ends: it goes on from there without a full copy of what it has.
+#[test]
+fn brick_that_never_put_the_halves_together_claims_the_whole_by_their_ends() {
+    for attributes in kinds() {
+        if attributes.durability == Durability::Memory || attributes.replicas < 3 {
+            continue;
+        }
+        let mut cluster = Cluster::new(3, attributes);
+        let client = cluster.connect(0, Port::Node);
+        fill(&mut cluster, client, 0..40);
+        split(&mut cluster, &["key1"]);
+        fill(&mut cluster, client, 30..50);
+        cluster.is_deciding = false;
+        cluster.merge("key1");
+        cluster.settle();
+        for node in 0..3 {
+            cluster.kill(node);
+        }
+        // The maps changed, and nobody was there to hear of it.
+        cluster.finish_merges();
+        cluster.is_deciding = true;
+        for node in 0..3 {
+            cluster.restart(node);
+        }
+        assert_eq!(cluster.partitions().1, 0);
+        let client = cluster.connect(1, Port::Node);
+        check(&mut cluster, client, 0..50);
+        assert_eq!(cluster.call(client, "DBSIZE"), ":50");
+        fill(&mut cluster, client, 0..60);
+        let client = kill_all_and_restart(&mut cluster);
+        check(&mut cluster, client, 0..60);
+    }
+}

@@ -1,0 +1,90 @@
+use crate::fixture::{Cluster, P, Q, TABLE, group};
+use crate::{Base, Half, Run};
+use brickyard_types::record::Kind;
+use brickyard_types::{Op, PartitionId, View};
+
+const WHOLE: PartitionId = PartitionId(9);
+
+/// Two bricks that hold P in view 1 with two ops, and Q with one more than that.
+fn siblings() -> Cluster {
+    let mut cluster = Cluster::started(2, &[P, Q], &group(1, 0, &[1], &[]));
+    cluster.brick(0).put(P, "p", "1").unwrap();
+    for value in ["1", "2"] {
+        cluster.brick(0).put(Q, "q", value).unwrap();
+    }
+    cluster.run();
+    cluster
+}
+
+fn base() -> Base {
+    let (view, first) = (View(1), Op(1));
+    Base {
+        lineage: 1,
+        view,
+        op: Op(3),
+        runs: vec![Run { view, first }],
+    }
+}
+
+/// Merges at a brick, where the logs ended at these ops; whether it held both.
+fn merge(cluster: &mut Cluster, at: usize, lasts: [u64; 2]) -> bool {
+    let half = |partition, op| Half {
+        partition,
+        view: View(1),
+        last: (View(1), Op(op)),
+        is_alone: false,
+    };
+    let halves = [half(P, lasts[0]), half(Q, lasts[1])];
+    let brick = cluster.brick(at);
+    brick
+        .core
+        .merge(&mut brick.host, TABLE, &halves, WHOLE, &base())
+}
+
+#[test]
+fn rule_31_whole_begins_behind_both_logs_and_goes_on() {
+    let mut cluster = siblings();
+    for at in 0..2 {
+        assert!(merge(&mut cluster, at, [2, 3]));
+        let brick = cluster.brick(at);
+        assert_eq!(
+            (brick.committed(WHOLE), brick.last(WHOLE)),
+            (3, (1, 3)),
+            "above both"
+        );
+        let claims = brick.core.claims().find(|(of, _)| *of == WHOLE);
+        let claim = claims.unwrap().1;
+        assert!(claim.is_complete);
+        assert_eq!((claim.last, claim.horizon), ((View(1), Op(3)), Op(3)));
+        assert_eq!((brick.last(P), brick.last(Q)), ((0, 0), (0, 0)), "gone");
+    }
+    cluster.adopt(WHOLE, &group(2, 0, &[1], &[]));
+    cluster.run();
+    cluster.brick(0).put(WHOLE, "p", "2").unwrap();
+    cluster.run();
+    for at in 0..2 {
+        let brick = cluster.brick(at);
+        assert_eq!((brick.last(WHOLE), brick.committed(WHOLE)), ((2, 5), 5));
+        assert_eq!(brick.get(WHOLE, "p").as_deref(), Some("2"));
+    }
+}
+
+#[test]
+fn rule_31_who_lacks_the_end_of_either_claims_nothing_and_gets_a_full_copy() {
+    let mut cluster = siblings();
+    assert!(merge(&mut cluster, 0, [2, 3]));
+    // As if it had missed the last op of one.
+    assert!(!merge(&mut cluster, 1, [3, 3]));
+    let claims = cluster.brick(1).core.claims();
+    let claim = claims.into_iter().find(|(of, _)| *of == WHOLE).unwrap().1;
+    assert!(!claim.is_complete);
+    assert_eq!((claim.last.1, claim.committed), (Op(0), Op(0)));
+    cluster.adopt(WHOLE, &group(2, 0, &[], &[1]));
+    cluster.run();
+    let kinds = cluster.brick(1).host.kinds(WHOLE);
+    let is_full = |(kind, op): &(Kind, u64)| *kind == Kind::Base && *op >= 3;
+    assert!(kinds.iter().any(is_full), "{kinds:?}");
+    let claims = cluster.brick(1).core.claims();
+    let claim = claims.into_iter().find(|(of, _)| *of == WHOLE).unwrap().1;
+    assert!(claim.is_complete && claim.horizon >= Op(3));
+}
