@@ -78,6 +78,13 @@ enum Verb {
         /// The partition's number
         partition: u32,
     },
+    /// Make one partition of two that came from one; by itself that happens to partitions that have shrunk.
+    Merge {
+        /// The table's name.
+        name: String,
+        /// The number of either of the two
+        partition: u32,
+    },
     /// Drop a table and everything in it.
     Drop {
         /// Its name.
@@ -169,6 +176,7 @@ impl Verb {
                 words("RECOVER", name, rest)
             }
             Self::Split { name, partition } => words("SPLIT", name, vec![partition.to_string()]),
+            Self::Merge { name, partition } => words("MERGE", name, vec![partition.to_string()]),
             Self::Drop { name, confirm } => {
                 words("DROP", name, vec!["CONFIRM".to_owned(), confirm.clone()])
             }

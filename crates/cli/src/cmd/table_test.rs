@@ -37,6 +37,13 @@ fn verbs_become_table_commands() {
         }),
         "TABLE SPLIT t 7"
     );
+    assert_eq!(
+        request(Verb::Merge {
+            name: "t".into(),
+            partition: 7
+        }),
+        "TABLE MERGE t 7"
+    );
     let recover = |partitions: &[u32], confirm: Option<&str>| {
         request(Verb::Recover {
             name: "t".into(),
