@@ -10,6 +10,7 @@ mod control;
 mod disk;
 mod history;
 mod judges;
+mod merges;
 mod mood;
 mod requests;
 #[cfg(feature = "sabotage")]
@@ -73,6 +74,9 @@ impl fmt::Display for Kind {
 /// The edition that new seeds are of.
 const EDITION: u64 = 4;
 
+/// The edition in which partitions are merged again.
+const MERGES: u64 = 5;
+
 /// Edition and seed of schedules that went wrong once.
 const REGRESSIONS: &[(u64, u64)] = &[
     (1, 54),
@@ -84,6 +88,7 @@ const REGRESSIONS: &[(u64, u64)] = &[
     (2, 244),
     (3, 1065),
     (4, 142),
+    (5, 1162),
 ];
 
 fn attributes(random: &mut Random) -> TableAttributes {
@@ -168,6 +173,13 @@ fn run(world: &mut World, clients: &mut Clients) {
         if world.edition >= 4 && world.one_in(40) {
             let dice = world.below(1 << 20);
             if let Some(note) = world.control.begin_split(dice) {
+                world.tell(note);
+                world.spread();
+            }
+        }
+        if world.scenario.is_none() && world.edition >= MERGES && world.one_in(20) {
+            let dice = world.below(1 << 20);
+            if let Some(note) = world.control.begin_merge(dice) {
                 world.tell(note);
                 world.spread();
             }
@@ -320,6 +332,16 @@ fn survive(kind: Kind, count: u64) {
 fn whatever_happens_nobody_can_tell_it_from_one_copy_that_never_fails() {
     let edition = number("CHAOS_EDITION").unwrap_or(EDITION);
     survive(Kind::Edition(edition), 50);
+}
+
+#[test]
+fn nor_where_partitions_are_merged_as_well() {
+    survive(Kind::Edition(MERGES), 30);
+    let merged = merges::MERGED.load(Relaxed);
+    assert!(
+        number("CHAOS_SEED").is_some() || merged > 10,
+        "{merged} merges"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::effect::ControlRequest;
 use crate::random::Random;
 use brickyard_metadata::{
     Addresses, Catalog, CatalogVersion, Change, ClusterId, Genesis, Ground, Machine, NewLearners,
-    NewTable, NodeKey, Proposal, Registration, Roles, Settled, SplitReady,
+    NewTable, NodeKey, Proposal, Registration, Rest, Roles, Settled, SplitReady,
 };
 use brickyard_replication::Claim;
 use brickyard_routing::{Group, Member, NodeId, Seat};
@@ -40,6 +40,8 @@ pub(super) struct Control {
     pub(super) catalog: Catalog,
     known: Vec<Known>,
     wishes: Vec<(Seat, ControlRequest)>,
+    /// What primaries said of siblings that are to be merged.
+    pub(super) rests: BTreeMap<PartitionId, Rest>,
     /// So many steps go by before they are looked at.
     wishes_held: u32,
     /// Partitions that began anew, or may have lost something with all their logs.
@@ -104,6 +106,7 @@ impl Control {
             catalog,
             known: vec![Known::default(); nodes],
             wishes: Vec::new(),
+            rests: BTreeMap::new(),
             wishes_held: 0,
             emptied: Vec::new(),
             voided: Vec::new(),
@@ -244,6 +247,7 @@ impl Control {
     ) -> Vec<String> {
         let mut notes = Vec::new();
         self.grant_wishes(&mut notes);
+        self.lead_siblings_together();
         for (table, partition, group) in self.groups() {
             let lazy = !is_calm && random.next().is_multiple_of(3);
             if lazy {
@@ -289,6 +293,10 @@ impl Control {
                     notes.extend(self.finish_split(seat, partition, view, begun_at));
                     continue;
                 }
+                ControlRequest::Rest(rest) => {
+                    notes.extend(self.note_rest(seat, rest));
+                    continue;
+                }
                 _ => continue,
             };
             let groups = self.groups();
@@ -317,7 +325,7 @@ impl Control {
         }
     }
 
-    fn propose(&mut self, proposal: Proposal) -> bool {
+    pub(super) fn propose(&mut self, proposal: Proposal) -> bool {
         let applied = self.catalog.apply(Change::from(vec![proposal]));
         applied.is_ok_and(|applied| applied.stale.is_empty())
     }
@@ -372,6 +380,20 @@ impl Control {
             "partition {partition} is split into {:?}",
             split.halves
         ))
+    }
+
+    /// What may have lost something may have lost it in what takes its place.
+    pub(super) fn pass_doubts(&mut self, from: &[PartitionId], to: PartitionId) {
+        for known in &mut self.known {
+            let unsure = from.iter().filter(|it| known.unsure.remove(it));
+            if unsure.count() > 0 {
+                known.unsure.insert(to);
+            }
+        }
+        let doubtful = from.iter().filter(|it| self.doubtful.remove(it));
+        if doubtful.count() > 0 {
+            self.doubtful.insert(to);
+        }
     }
 
     /// The partition, and those that it was part of.

@@ -31,16 +31,14 @@ fn check_members(world: &World, table: TableId, partition: PartitionId, group: &
         if node.incarnation != seat.incarnation {
             continue;
         }
-        // Who has not heard yet that it was split holds what the whole had.
-        let wholes = world.control.wholes(partition);
-        let held = wholes.iter().map(|it| brick.last_of(*it)).max();
+        let control = &world.control;
+        let held = control.held_of(partition, |it| Some(brick.last_of(it)));
         let held = held.unwrap_or_default();
         assert!(
             held >= committed,
             "{seat} is in sync in {partition} with {held}, and {committed} has committed: {group:?}"
         );
-        let stored = wholes.iter().map(|it| node.disk.stored(*it, durability));
-        let stored = stored.max().flatten();
+        let stored = control.held_of(partition, |it| node.disk.stored(it, durability));
         assert!(
             stored.is_none_or(|stored| stored >= committed),
             "{seat} has {stored:?} of {partition} in its log, and {committed} has committed ({durability}): {group:?}"
