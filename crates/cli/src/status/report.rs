@@ -27,6 +27,9 @@ pub(crate) struct Report {
     pub(crate) catching_up: Vec<CatchingUp>,
     /// Partitions that are not as they should be, the worst first; only so many are listed.
     pub(crate) unsettled: Vec<Unsettled>,
+    /// Partitions that are being split, and pairs of them that are being merged.
+    pub(crate) splits: u64,
+    pub(crate) merges: u64,
     pub(crate) nodes: Vec<NodeReport>,
     pub(crate) bricks: Vec<BrickReport>,
     pub(crate) tables: Vec<TableReport>,
@@ -153,6 +156,8 @@ impl Report {
             copies: newest.copies,
             catching_up,
             unsettled: newest.unsettled.clone(),
+            splits: newest.splits,
+            merges: newest.merges,
             nodes,
             bricks,
             tables,

@@ -31,7 +31,7 @@ fn said(node: u32, changes: &serde_json::Value) -> Said {
             "keys": 10, "memory_bytes": 1000,
         }],
         "copies": { "missing": 0, "most": null, "for_ms": null, "left_ms": null },
-        "unsettled": [],
+        "unsettled": [], "splits": 0, "merges": 0,
     });
     for (path, value) in changes.as_object().unwrap() {
         *said.pointer_mut(path).unwrap() = value.clone();
@@ -78,6 +78,7 @@ fn what_lacks_copies_comes_first_with_who_catches_up() {
         },
         "/tables/0/placement/1/learning": 2,
         "/copies": { "missing": 3, "most": 4, "for_ms": 2000, "left_ms": 6000 },
+        "/splits": 3, "/merges": 1,
         "/unsettled": [{
             "table": "default", "partition": 17, "state": "short", "wanted": 2, "primary": "0/0@5",
             "backups": [], "learners": ["1/0@6"],
@@ -94,6 +95,8 @@ fn what_lacks_copies_comes_first_with_who_catches_up() {
         "default/17: 1 of 2 copies, on 0/0; 1/0 catches up",
         "3 of 4 copies are still missing after 2.0 s; at this pace it takes 6.0 s more",
         "brick 1/0 catches up on 2 partitions",
+        "3 partitions are being split",
+        "1 pairs of partitions are being merged",
     ] {
         assert!(text.contains(wanted), "{wanted} in:\n{text}");
     }

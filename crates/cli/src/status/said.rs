@@ -21,6 +21,11 @@ pub(crate) struct Said {
     pub(crate) copies: Copies,
     #[serde(default)]
     pub(crate) unsettled: Vec<Unsettled>,
+    /// Partitions that are being split, and pairs of them that are being merged.
+    #[serde(default)]
+    pub(crate) splits: u64,
+    #[serde(default)]
+    pub(crate) merges: u64,
     #[serde(default)]
     pub(crate) damages: Vec<String>,
 }

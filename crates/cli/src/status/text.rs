@@ -182,6 +182,20 @@ fn repair(report: &Report) -> String {
             grouped(changing)
         );
     }
+    if report.splits > 0 {
+        let _ = writeln!(
+            out,
+            "  {} partitions are being split",
+            grouped(report.splits)
+        );
+    }
+    if report.merges > 0 {
+        let _ = writeln!(
+            out,
+            "  {} pairs of partitions are being merged",
+            grouped(report.merges)
+        );
+    }
     out
 }
 

@@ -127,6 +127,8 @@ pub(crate) fn status(view: &View) -> Value {
         "tables": catalog.tables().map(|table| table_json(shared, table)).collect::<Vec<_>>(),
         "copies": copies.json(clock::now()),
         "unsettled": partitions::unsettled(&catalog),
+        "splits": catalog.splits().len(),
+        "merges": catalog.merges().len(),
         "damages": opened.damages,
     })
 }
