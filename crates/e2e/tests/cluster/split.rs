@@ -1,4 +1,4 @@
-//! Partitions are split while clients write and read through the client library, judged by what they saw; and what
+//! Partitions are split and merged while clients write and read through the client library, judged by what they saw; and what
 //! the logs then have is found again by a cluster that was killed as a whole.
 
 use brickyard_e2e::cluster::Cluster;
@@ -45,6 +45,22 @@ fn split_all(cluster: &Cluster) {
     });
 }
 
+/// Merges every partition with its sibling.
+fn merge_all(cluster: &Cluster) {
+    let before = partitions(cluster);
+    let want = before.len() / 2;
+    wait_for("every pair of siblings to be merged", || {
+        let now = partitions(cluster);
+        for half in now.intersection(&before) {
+            // Refused while primaries are evened out, or copies come.
+            cluster
+                .client(0)
+                .call(&["TABLE", "MERGE", "t", &half.to_string()]);
+        }
+        (now.len() == want && now.is_disjoint(&before)).then_some(())
+    });
+}
+
 #[track_caller]
 fn assert_equal_replicas(cluster: &Cluster, partitions: usize) {
     let address = format!("127.0.0.1:{}", cluster.port(0));
@@ -68,6 +84,33 @@ fn four_partitions_become_sixteen_while_clients_write_and_all_is_there_after_a_r
         wait_for_writes(load);
         cluster.wait_until_whole("t", 2);
         assert_equal_replicas(cluster, 16);
+        for at in 0..3 {
+            cluster.kill(at);
+        }
+        for at in 0..3 {
+            cluster.launch(at);
+        }
+    })
+    .map(|report| report.checked());
+}
+
+#[test]
+fn sixteen_partitions_become_four_while_clients_write_and_all_is_there_after_a_restart_of_all() {
+    let setup = Setup {
+        attributes: &["PARTITIONS", "4"],
+        replicas: 3,
+        ..Setup::new("merges, then a kill of all nodes")
+    };
+    try_failure(setup, Keys::Any, |cluster, load, _| {
+        split_all(cluster);
+        split_all(cluster);
+        wait_for_writes(load);
+        merge_all(cluster);
+        wait_for_writes(load);
+        merge_all(cluster);
+        wait_for_writes(load);
+        cluster.wait_until_whole("t", 3);
+        assert_equal_replicas(cluster, 4);
         for at in 0..3 {
             cluster.kill(at);
         }
