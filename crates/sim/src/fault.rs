@@ -19,6 +19,7 @@ mod kill;
 mod kill_all;
 mod kill_at_effect;
 mod kill_leader;
+mod merge;
 mod pause;
 mod pause_moves;
 mod planned_stop;
@@ -74,6 +75,7 @@ pub(crate) const KINDS: &[Kind] = &[
     replace::KIND,
     pause_moves::KIND,
     split::KIND,
+    merge::KIND,
 ];
 
 /// The place of the kind that nobody has to notice.

@@ -38,6 +38,8 @@ pub(crate) enum Order {
     ResumeMoves,
     /// Some partition of a table, by dice.
     Split(usize, u64),
+    /// Some partition of a table that came from a split, and its sibling, by dice.
+    Merge(usize, u64),
 }
 
 /// See the module.
@@ -156,6 +158,7 @@ impl World {
             Order::Remove(node) => format!("NODE REMOVE {}", number(node)?),
             Order::Replace(old, new) => format!("NODE REPLACE {} {}", number(old)?, number(new)?),
             Order::Split(table, dice) => self.words_of_split(table, dice)?,
+            Order::Merge(table, dice) => self.words_of_merge(table, dice)?,
             Order::PauseMoves => "REBALANCE PAUSE".to_owned(),
             Order::ResumeMoves => "REBALANCE RESUME".to_owned(),
         };
@@ -168,6 +171,18 @@ impl World {
         let partitions: Vec<_> = table.partitions().map(|(id, _)| id).collect();
         let at = Random::new(dice).index(partitions.len());
         Some(format!("TABLE SPLIT {name} {}", partitions.get(at)?))
+    }
+
+    /// `None`: no partition was split, or none is any more.
+    fn words_of_merge(&self, table: usize, dice: u64) -> Option<String> {
+        let name = &self.shape.tables[table].name;
+        let catalog = self.judges.latest.as_ref()?;
+        let table = catalog.table(name)?;
+        let least = catalog.first_depth(table);
+        let leaves = table.map.partitions().leaves().iter();
+        let split: Vec<_> = leaves.filter(|leaf| leaf.prefix.depth() > least).collect();
+        let at = Random::new(dice).index(split.len().max(1));
+        Some(format!("TABLE MERGE {name} {}", split.get(at)?.partition))
     }
 
     /// What the newest catalog says of a machine's node.
