@@ -170,7 +170,8 @@ fn run(world: &mut World, clients: &mut Clients) {
             let at = world.below(world.nodes.len());
             world.roll(at);
         }
-        if world.edition >= 4 && world.one_in(40) {
+        let splits = world.scenario.map_or(40, |it| it.splits);
+        if world.edition >= 4 && world.one_in(splits) {
             let dice = world.below(1 << 20);
             if let Some(note) = world.control.begin_split(dice) {
                 world.tell(note);

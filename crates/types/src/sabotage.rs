@@ -155,6 +155,16 @@ bugs! {
     RenamedUnsynced,
     /// 30: damage to a header is no damage to the partitions that miss a record.
     HeaderDamageContained,
+    /// 31: a primary says that it is at rest while operations are pending.
+    SplitUnrested,
+    /// 31: the intent to split outlives the view that it was made for.
+    SplitOutlivesView,
+    /// 31: whoever was not in sync when the whole came to rest takes what it has pending for committed.
+    StrayPendingParted,
+    /// 31: the halves begin without the ids of requests that were executed on the whole.
+    WindowNotParted,
+    /// 31: records of the whole in the log belong to none of its halves.
+    HeirsIgnored,
     /// 32: a log that was not synced when it was written counts as synced, since the table says so now.
     DurabilityOfNow,
     /// 33: of several keys that a backup reads only the first is waited for.

@@ -69,6 +69,7 @@ const READS: Judges<'_> = of(
     &[Bug::LeaseCheckedEarly],
 );
 const CLEANING: Judges<'_> = of("brick-cleaning", &[], &[Bug::HorizonNotRaised]);
+const SYNCS: Judges<'_> = of("brick-syncs", &[], &[Bug::CleanedBeforeSync]);
 const POWER: Judges<'_> = of("brick-power", &[], &[Bug::TombstonesDroppedEarly]);
 const LEARNING: Judges<'_> = of(
     "brick-learning",
@@ -87,14 +88,22 @@ const PROMOTIONS: Judges<'_> = of(
     &[Bug::AskedLearnerDropped],
 );
 
-const SCENARIOS: [(&Scenario, Judges<'_>); 7] = [
+const PARTING: Judges<'_> = of(
+    "brick-parting",
+    &[Bug::SplitUnrested, Bug::WindowNotParted, Bug::HeirsIgnored],
+    &[Bug::StrayPendingParted],
+);
+
+const SCENARIOS: [(&Scenario, Judges<'_>); 9] = [
     (&scenario::READS, READS),
     (&scenario::CLEANING, CLEANING),
     (&scenario::POWER, POWER),
+    (&scenario::SYNCS, SYNCS),
     (&scenario::LEARNING, LEARNING),
     (&scenario::RETRIES, RETRIES),
     (&scenario::CUTS, CUTS),
     (&scenario::PROMOTIONS, PROMOTIONS),
+    (&scenario::PARTING, PARTING),
 ];
 
 #[test]

@@ -21,10 +21,14 @@ pub(super) struct Scenario {
     pub(super) objects: usize,
     /// In one segment in so many nothing seems to be dead.
     pub(super) full: [usize; 4],
+    /// A node's syncs take about so many turns.
+    pub(super) syncs: [u64; 4],
     /// What goes wrong more often than the rest.
     strikes: &'static [(Strike, usize)],
     /// How often the rest does.
     others: usize,
+    /// A partition is to be split once in so many steps.
+    pub(super) splits: usize,
     /// One after the other so many nodes fall, and no more before one is back.
     pub(super) down_max: usize,
     pub(super) moods: Range,
@@ -49,8 +53,10 @@ const USUAL: Scenario = Scenario {
     nodes: &[3],
     objects: 3,
     full: [2, 6, usize::MAX, usize::MAX],
+    syncs: [2, 3, 6, 12],
     strikes: &[],
     others: 0,
+    splits: 40,
     down_max: 9,
     moods: Range {
         strikes: [5, 12, 12, 30],
@@ -165,6 +171,20 @@ pub(super) const POWER: Scenario = Scenario {
     ..CLEANING
 };
 
+/// Segments go while what was moved out of them is hardly ever synced, and power fails.
+pub(super) const SYNCS: Scenario = Scenario {
+    name: "syncs",
+    durability: &[Durability::Log],
+    syncs: [12, 24, 40, 60],
+    strikes: &[
+        (Strike::PowerCut, 16),
+        (Strike::Restart, 8),
+        (Strike::HandOver, 2),
+    ],
+    down_max: 1,
+    ..CLEANING
+};
+
 /// Replicas that learn what is being written, and are slow to log it (PROTOCOL rules 12, 14, 15).
 pub(super) const LEARNING: Scenario = Scenario {
     name: "learning",
@@ -222,27 +242,28 @@ pub(super) const RETRIES: Scenario = Scenario {
     ..USUAL
 };
 
-/// Writes of few keys that are cut, so that their numbers are used again, and what becomes of both in the log (PROTOCOL
-/// rules 14, 28).
+/// Writes of few keys that are cut, so that their numbers are used again, and what becomes of both in logs that are
+/// cleaned and copied (PROTOCOL rules 14, 28).
 pub(super) const CUTS: Scenario = Scenario {
     name: "cuts",
+    disk_one_in: 2,
+    replicas: &[2, 3],
+    nodes: &[3, 4],
     objects: 1,
+    full: [usize::MAX; 4],
     strikes: &[
-        (Strike::Kill, 12),
-        (Strike::KillAll, 1),
-        (Strike::Restart, 2),
-        (Strike::LoseControl, 8),
-        (Strike::FindControl, 8),
+        (Strike::Kill, 6),
+        (Strike::Restart, 8),
         (Strike::Mute, 16),
-        (Strike::Mend, 4),
+        (Strike::Mend, 8),
         (Strike::HandOver, 16),
+        (Strike::DemoteOrRoll, 4),
     ],
     down_max: 1,
     moods: Range {
         strikes: [5, 5, 12, 12],
-        asks: [1, 1, 100, 1000],
-        reads: [10, 100, 100, 100],
-        rolls: [4, 10, 40, 100],
+        asks: [1, 3, 30, 200],
+        rolls: [10, 20, 40, 40],
         ..USUAL.moods
     },
     forms: &[(Form::One, 4), (Form::Pair, 4)],
@@ -279,13 +300,53 @@ pub(super) const PROMOTIONS: Scenario = Scenario {
     ..USUAL
 };
 
+/// Partitions that are split all the time, while members change and primaries' words come late (PROTOCOL rule 31).
+pub(super) const PARTING: Scenario = Scenario {
+    name: "parting",
+    durability: ANY,
+    replicas: &[2, 3],
+    nodes: &[3, 4],
+    objects: 12,
+    strikes: &[
+        (Strike::Kill, 8),
+        (Strike::KillAll, 2),
+        (Strike::Restart, 8),
+        (Strike::LateWishes, 12),
+        (Strike::LateMaps, 8),
+        (Strike::DemoteToLearner, 4),
+        (Strike::DemoteOrRoll, 4),
+        (Strike::HandOver, 4),
+        (Strike::LoseControl, 8),
+        (Strike::FindControl, 8),
+        (Strike::Mute, 6),
+        (Strike::Mend, 4),
+    ],
+    splits: 6,
+    moods: Range {
+        strikes: [5, 12, 12, 30],
+        rolls: [10, 40, 100, 1000],
+        ..USUAL.moods
+    },
+    forms: &[(Form::Named, 4), (Form::One, 4), (Form::Transaction, 1)],
+    verbs: &[
+        (Verb::Incr, 4),
+        (Verb::Append, 2),
+        (Verb::Set, 4),
+        (Verb::Del, 1),
+    ],
+    again: 3,
+    ..USUAL
+};
+
 /// All of them.
-pub(super) const ALL: [&Scenario; 7] = [
+pub(super) const ALL: [&Scenario; 9] = [
     &READS,
     &CLEANING,
     &POWER,
+    &SYNCS,
     &LEARNING,
     &RETRIES,
     &CUTS,
     &PROMOTIONS,
+    &PARTING,
 ];

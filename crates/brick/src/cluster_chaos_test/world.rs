@@ -101,7 +101,7 @@ impl World {
         }
         for at in 0..nodes {
             let skew = world.random.next() % (SKEW_MS + 1);
-            let sync_turns = world.scenario.map(|_| [2, 3, 6, 12][world.below(4)]);
+            let sync_turns = world.scenario.map(|it| it.syncs[world.below(4)]);
             world.nodes.push(Node {
                 brick: None,
                 incarnation: Incarnation(0),
