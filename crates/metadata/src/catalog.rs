@@ -189,6 +189,12 @@ impl Catalog {
         self.nodes.get(&id)
     }
 
+    /// Whether there was a node of that number, and is none any more.
+    #[must_use]
+    pub fn was_removed(&self, id: NodeId) -> bool {
+        id.0 < self.next_node && !self.nodes.contains_key(&id)
+    }
+
     /// The node with that data directory.
     #[must_use]
     pub fn node_by_key(&self, key: &NodeKey) -> Option<&Node> {

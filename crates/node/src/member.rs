@@ -21,7 +21,7 @@ use crate::streams::Streams;
 use brickyard_brick::ControlRequest;
 use brickyard_consensus::{Config, Consensus, Recovered};
 use brickyard_control::Heard;
-use brickyard_control::message::{ToLeader, ToNode};
+use brickyard_control::message::{Superseded, ToLeader, ToNode};
 use brickyard_metadata::{Catalog, Change, Outcome};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{BrickId, Incarnation, Instant, PartitionId};
@@ -311,12 +311,27 @@ impl Member {
                 lead.on_message(from, Some(source), message, common, &mut self.agreement);
             }
             None => {
-                // Only who wants to be taken in has to know; the others hear it by the agreement.
-                if matches!(message, ToLeader::Join(_)) {
-                    let reply = Message::ToNode(not_leader(&self.agreement, common));
-                    common.host.reply(source, &reply, Urgency::Normal);
+                if let Some(reply) = self.answer_astray(&message, common) {
+                    common
+                        .host
+                        .reply(source, &Message::ToNode(reply), Urgency::Normal);
                 }
             }
+        }
+    }
+
+    /// What to tell a node that takes this one for the leader. Most hear who leads by the agreement; not who wants to be
+    /// taken in, and not who was removed while it was cut off.
+    fn answer_astray<H: Host>(&self, message: &ToLeader, common: &Common<H>) -> Option<ToNode> {
+        match message {
+            ToLeader::Join(_) => Some(not_leader(&self.agreement, common)),
+            ToLeader::Lease(request) if self.catalog.as_ref()?.was_removed(request.node) => {
+                Some(ToNode::Superseded(Superseded {
+                    incarnation: request.incarnation,
+                    present: None,
+                }))
+            }
+            _ => None,
         }
     }
 

@@ -4,7 +4,7 @@ use crate::entry::Entry;
 use crate::forming::Kept;
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
-use brickyard_control::message::{Join, Joined, Present};
+use brickyard_control::message::{Join, Joined, LeaseRequest, Present};
 use brickyard_metadata::{
     Addresses, CatalogVersion, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
 };
@@ -183,6 +183,44 @@ fn node_that_was_removed_ends_when_it_hears_of_it() {
     assert_eq!(told(known, 2), Some(None));
     assert_eq!(told(known - 1, 2), None, "it may not have heard of it yet");
     assert_eq!(told(known, 1), None, "an earlier process asked");
+}
+
+#[test]
+fn node_that_was_removed_hears_so_of_whomever_it_takes_for_the_leader() {
+    let mut catalog = catalog();
+    let removal = Change::RemoveNode {
+        node: NodeId(1),
+        force: true,
+    };
+    catalog.apply(removal).unwrap();
+    let mut common = common(1, 1);
+    let recovered = Consensus::bootstrap(raft_id(NodeId(0)), catalog.encode());
+    let mut member = Member::new(NodeId(0), recovered, &common).unwrap();
+    member.settle(&mut common);
+    let mut ask = |node: u32| {
+        let request = LeaseRequest {
+            node: NodeId(node),
+            incarnation: Incarnation(2),
+            sent_at: 0,
+            bricks: Vec::new(),
+        };
+        let message = Message::ToLeader(ToLeader::Lease(request));
+        common.host.answers.clear();
+        member.on_message(&Source::Arrived(1), message, &mut common);
+        std::mem::take(&mut common.host.answers)
+    };
+    let superseded = Superseded {
+        incarnation: Incarnation(2),
+        present: None,
+    };
+    let answers = ask(1);
+    assert_eq!(answers, [Message::ToNode(ToNode::Superseded(superseded))]);
+    assert_eq!(ask(0), [], "it is there");
+    assert_eq!(
+        ask(2),
+        [],
+        "it may be there, and this one not know of it yet"
+    );
 }
 
 #[test]
