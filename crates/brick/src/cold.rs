@@ -10,13 +10,12 @@
 //! - A command keeps the values that were read for it until it is done, so that no eviction can
 //!   make it start over for ever.
 
-use crate::connection::ConnectionId;
 use crate::core::Core;
 use crate::forward::{Origin, Work};
 use crate::log::{KeyRef, KeyRefHasher, Writer};
+use crate::stall::Lane;
 use crate::view::ColdValue;
 use crate::watch::Version;
-use brickyard_routing::Member;
 use brickyard_table::LocalPartition;
 use brickyard_types::{Op, Position};
 use brickyard_wire::Protocol;
@@ -33,6 +32,8 @@ pub(crate) struct Parked {
     pub(crate) protocol: Protocol,
     origin: Origin,
     pub(crate) writer: Writer,
+    /// What it must not be overtaken in. (Not its keys: those are of a partition that may leave this brick meanwhile.)
+    lane: Option<Lane>,
     /// The keys that it touches.
     keys: Vec<KeyRef>,
     pub(crate) values: Vec<ColdValue>,
@@ -47,6 +48,7 @@ impl Parked {
         protocol: Protocol,
         origin: Origin,
         writer: Writer,
+        lane: Option<Lane>,
         mut keys: Vec<KeyRef>,
     ) -> Self {
         keys.sort_unstable();
@@ -57,6 +59,7 @@ impl Parked {
             protocol,
             origin,
             writer,
+            lane,
             keys,
             values: Vec::new(),
             missing: 0,
@@ -178,17 +181,9 @@ impl Cold {
         }
     }
 
-    /// Whether a command of that connection on that partition waits.
-    pub(crate) fn has_of(
-        &self,
-        (member, connection): (Member, ConnectionId),
-        (table, partition): (usize, LocalPartition),
-    ) -> bool {
-        self.parked.iter().any(|(_, it)| {
-            (it.origin.member, it.origin.token.connection) == (member, connection)
-                && it.table == table
-                && it.keys.iter().any(|key| key.partition == partition)
-        })
+    /// Whether a command of that lane waits.
+    pub(crate) fn has_of(&self, lane: Lane) -> bool {
+        self.parked.iter().any(|(_, it)| it.lane == Some(lane))
     }
 
     /// Whether any command on that partition waits.

@@ -65,7 +65,9 @@ impl Brick {
         wanted: Vec<ColdWanted>,
     ) {
         let keys = self.keys_of(&work, table);
-        let parked = Parked::new(work, table, protocol, origin, writer, keys);
+        let id = self.core.table(table).map(|state| state.id);
+        let lane = id.and_then(|id| self.lane(&origin, id, &work));
+        let parked = Parked::new(work, table, protocol, origin, writer, lane, keys);
         let id = self.core.cold.park(parked);
         self.fetch(id, wanted);
         self.run_parked();

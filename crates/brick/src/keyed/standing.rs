@@ -79,22 +79,7 @@ impl Brick {
 
     /// Whether something of the lane waits here for values.
     pub(crate) fn has_parked(&self, lane: Lane) -> bool {
-        let core = &self.core;
-        if core.cold.is_idle() {
-            return false;
-        }
-        let Some(&table) = core.table_by_id.get(&lane.table) else {
-            return false;
-        };
-        let partition = core.table(table).and_then(|state| {
-            let map = state.map.partitions();
-            let leaf = map.index_of(map.partition_of_slot(lane.slot)?)?;
-            state.partitions.get(leaf)?.as_ref()
-        });
-        partition.is_some_and(|partition| {
-            let asker = (lane.member, lane.connection);
-            core.cold.has_of(asker, (table, partition.local))
-        })
+        self.core.cold.has_of(lane)
     }
 
     /// Whether something of the lane is with another brick, or about to go there.

@@ -138,6 +138,25 @@ fn rule_26_write_does_not_overtake_a_read_that_waits_for_its_value() {
     assert_eq!(cluster.receive(client), "$3 old +OK");
 }
 
+/// Also when the partition leaves the brick where the read waits.
+#[test]
+fn rule_26_write_does_not_overtake_a_read_of_a_partition_that_leaves() {
+    let mut cluster = Cluster::new(2, on_disk(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(backup, Port::Node);
+    assert_eq!(cluster.call(client, "SET k old"), "+OK");
+    cluster.hold_reads(backup, true);
+    cluster.send(client, "GET k\nSET k new");
+    cluster.turn_until(|it| it.reads(backup) > 0);
+    cluster.regroup("k", &[primary]);
+    decide_at_once(&mut cluster);
+    assert_eq!(told_meanwhile(&mut cluster, client), "");
+    cluster.hold_reads(backup, false);
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "$3 old +OK");
+}
+
 #[test]
 fn rule_26_command_that_comes_back_goes_before_what_its_connection_sent_after_it() {
     let mut cluster = Cluster::new(3, replicated(2));
