@@ -8,7 +8,7 @@ use crate::connection::Blocked;
 use crate::core::Core;
 use crate::effect::{BatchId, ColdRead, Effect, Event};
 use crate::forward::{Forward, ForwardRequest, Origin, Token, Work};
-use crate::keyed::{Missing, dropped_table, error_line};
+use crate::keyed::{Missing, error_line, no_table};
 use crate::log::KeyRef;
 use crate::output::{Gate, Lost, Opens};
 use crate::replica::SYNC_TOKEN;
@@ -344,7 +344,7 @@ impl Brick {
             };
             let (table, protocol, writer) = (parked.table, parked.protocol, parked.writer);
             if self.core.table(table).is_none() {
-                self.finish_parked(id, error_line(&dropped_table()), Gate::OPEN);
+                self.finish_parked(id, error_line(&no_table(work.named())), Gate::OPEN);
                 continue;
             }
             // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
@@ -463,7 +463,8 @@ impl Brick {
             token: request.token,
         };
         let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
-            return self.complete(origin, error_line(&dropped_table()), Gate::OPEN);
+            let error = no_table(request.work.named());
+            return self.complete(origin, error_line(&error), Gate::OPEN);
         };
         let key = request.work.first_key().map(<[u8]>::to_vec);
         let until = if from.node == self.core.shared.node {

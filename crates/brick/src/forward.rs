@@ -47,6 +47,14 @@ impl Work {
         }
     }
 
+    /// The id under which it may have been asked before.
+    pub(crate) const fn named(&self) -> Option<Request> {
+        match self {
+            Self::Request(request, ..) => Some(*request),
+            _ => None,
+        }
+    }
+
     /// Whether an attempt at it was lost, so that nobody may promise that it was not executed.
     pub(crate) const fn was_lost(&self) -> bool {
         matches!(self, Self::Request(request, ..) if request.was_lost)

@@ -85,7 +85,7 @@ impl Brick {
             Some(target) => target.location,
             None => match self.core.locate(table, args.get(first).unwrap_or_default()) {
                 Some(location) => location,
-                None => return self.refuse(id, Some(spec), &dropped_table()),
+                None => return self.refuse(id, Some(spec), &no_table(request)),
             },
         };
         let has_one_key = spec.key_first == spec.key_last;
@@ -110,7 +110,7 @@ impl Brick {
             }
         }
         let Some(state) = self.core.table(table) else {
-            return self.refuse(id, Some(spec), &dropped_table());
+            return self.refuse(id, Some(spec), &no_table(request));
         };
         let reads_only = spec.has(flag::READONLY);
         // The node port serves whatever is right; a cluster client says that replicas will do.
@@ -211,6 +211,17 @@ pub(crate) fn dropped_table() -> ErrorReply {
     ErrorReply::constant(
         "ERR the table of this connection was dropped, or is not made yet; choose another with TABLE USE or SELECT",
     )
+}
+
+/// The same for what may have been asked before: elsewhere the table may be known, and that attempt executed.
+pub(crate) fn no_table(request: Option<Request>) -> ErrorReply {
+    if request.is_some_and(|request| request.is_again) {
+        return ErrorReply::constant(
+            "UNKNOWNRESULT an earlier attempt may have been executed; this one was not: the table was dropped, or is not \
+             made yet here",
+        );
+    }
+    dropped_table()
 }
 
 pub(crate) fn error_line(error: &ErrorReply) -> Vec<u8> {

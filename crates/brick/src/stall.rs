@@ -10,7 +10,7 @@ use crate::brick::Brick;
 use crate::connection::ConnectionId;
 use crate::core::Core;
 use crate::forward::{Forward, ForwardReply, ForwardRequest, Origin, Work};
-use crate::keyed::{dropped_table, error_line, honest_line};
+use crate::keyed::{error_line, honest_line, no_table};
 use crate::output::{Gate, HoleId, Lost};
 use crate::remote::only_reads;
 use crate::replica::Placing;
@@ -274,11 +274,8 @@ impl Brick {
 
     fn place_again(&mut self, request: ForwardRequest, origin: Origin, until: Instant) {
         let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
-            return self.complete(
-                origin,
-                honest_line(&request.work, &dropped_table()),
-                Gate::OPEN,
-            );
+            let error = no_table(request.work.named());
+            return self.complete(origin, error_line(&error), Gate::OPEN);
         };
         let ForwardRequest {
             token,

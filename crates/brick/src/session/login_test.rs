@@ -37,6 +37,13 @@ fn user_whose_table_is_not_made_yet_writes_nowhere_else() {
         let reply = node.call(shop, command);
         assert!(reply.starts_with(refused), "{command}: {reply}");
     }
+    // Elsewhere the table may be there, and the first attempt executed.
+    let clock = node.call(shop, "REQUEST NOW");
+    let now = clock.trim_start_matches(':');
+    for (attempt, expected) in [("FIRST", refused), ("AGAIN", "-UNKNOWNRESULT")] {
+        let reply = node.call(shop, &format!("REQUEST 7 {now} {attempt} INCR k"));
+        assert!(reply.starts_with(expected), "{attempt}: {reply}");
+    }
     assert_eq!(node.call(root, "DBSIZE"), ":0");
     assert!(
         node.call(shop, "SELECT 0")
