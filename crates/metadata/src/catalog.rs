@@ -15,7 +15,7 @@ use crate::{
     refusal::Refusal,
     split::{Former, Split},
 };
-use brickyard_routing::{Candidate, Group, Hasher, NodeId, Seat, TableMap};
+use brickyard_routing::{Candidate, Group, Hasher, Leaf, NodeId, Seat, TableMap};
 use brickyard_types::{PartitionId, TableAttributes, TableId, UnixMillis};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -94,6 +94,17 @@ impl Table {
         leaves
             .zip(groups)
             .map(|(leaf, group)| (leaf.partition, group))
+    }
+
+    /// Where a partition is, and who holds it.
+    pub(crate) fn place_of(&self, partition: PartitionId) -> Result<(&Leaf, &Group), Refusal> {
+        let map = self.map.partitions();
+        let leaf = map.index_of(partition).and_then(|at| map.leaves().get(at));
+        let place = leaf.zip(self.map.group(partition));
+        place.ok_or_else(|| Refusal::UnknownPartition {
+            name: self.name.clone(),
+            partition: partition.0,
+        })
     }
 }
 

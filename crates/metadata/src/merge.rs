@@ -168,21 +168,14 @@ impl Catalog {
             .get(name)
             .ok_or_else(|| crate::apply::unknown(name))?;
         let id = table.id;
-        let map = table.map.partitions();
-        let leaf = map.index_of(partition).and_then(|at| map.leaves().get(at));
-        let Some(leaf) = leaf else {
-            return Err(Refusal::UnknownPartition {
-                name: name.to_owned(),
-                partition: partition.0,
-            });
-        };
+        let (leaf, _) = table.place_of(partition)?;
         if leaf.prefix.depth() <= self.first_depth(table) {
             return Err(Refusal::FewestPartitions {
                 name: name.to_owned(),
                 partition: partition.0,
             });
         }
-        let Some([left, right]) = siblings(map.leaves(), leaf) else {
+        let Some([left, right]) = siblings(table.map.partitions().leaves(), leaf) else {
             return Err(Refusal::SiblingSplit {
                 partition: partition.0,
             });

@@ -125,14 +125,7 @@ impl Catalog {
             .get(name)
             .ok_or_else(|| crate::apply::unknown(name))?;
         let id = table.id;
-        let map = table.map.partitions();
-        let leaf = map.index_of(partition).and_then(|at| map.leaves().get(at));
-        let (Some(leaf), Some(group)) = (leaf, table.map.group(partition)) else {
-            return Err(Refusal::UnknownPartition {
-                name: name.to_owned(),
-                partition: partition.0,
-            });
-        };
+        let (leaf, group) = table.place_of(partition)?;
         if leaf.prefix.depth() >= SPLIT_DEPTH_MAX {
             return Err(Refusal::SplitTooDeep {
                 partition: partition.0,

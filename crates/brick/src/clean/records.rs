@@ -246,16 +246,7 @@ impl Core {
             return;
         }
         if is_needed {
-            let header = Header {
-                flags: header.flags | flag::MOVED,
-                request: None,
-                origin: Some(origin),
-                expires_at: None,
-                ..*header
-            };
-            let before = self.log.building_len();
-            self.log.append_bare(&header, key, &[]);
-            sorted.kept += (self.log.building_len() - before) as u64;
+            self.move_bare(header, key, origin, sorted);
         } else if header.op > partition.horizon && !sabotage::is(Bug::HorizonNotRaised) {
             let before = std::mem::replace(&mut partition.horizon, header.op);
             let horizon = Header {
@@ -291,6 +282,11 @@ impl Core {
         if header.op > cleared || !self.segments.has_older(origin, segment) {
             return;
         }
+        self.move_bare(header, b"", origin, sorted);
+    }
+
+    /// Appends a record that has no value once more, at the end of the log.
+    fn move_bare(&mut self, header: &Header, key: &[u8], origin: SegmentId, sorted: &mut Sorted) {
         let header = Header {
             flags: header.flags | flag::MOVED,
             request: None,
@@ -299,7 +295,7 @@ impl Core {
             ..*header
         };
         let before = self.log.building_len();
-        self.log.append_bare(&header, b"", &[]);
+        self.log.append_bare(&header, key, &[]);
         sorted.kept += (self.log.building_len() - before) as u64;
     }
 

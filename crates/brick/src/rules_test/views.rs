@@ -121,26 +121,10 @@ fn rule_24_read_that_waits_for_an_outcome_is_answered_by_whoever_leads_then() {
     assert_eq!(reply, value, "{}", cluster.story());
 }
 
-#[test]
-fn rule_26_write_does_not_overtake_a_read_that_waits_for_its_value() {
-    let mut cluster = Cluster::new(2, on_disk(2));
-    let (_, backup) = cluster.places_of("k");
-    let backup = backup.unwrap();
-    let client = cluster.connect(backup, Port::Node);
-    assert_eq!(cluster.call(client, "SET k old"), "+OK");
-    // The read is served here, the write by the primary.
-    cluster.hold_reads(backup, true);
-    cluster.send(client, "GET k\nSET k new");
-    cluster.turn_until(|it| it.reads(backup) > 0);
-    assert_eq!(told_meanwhile(&mut cluster, client), "");
-    cluster.hold_reads(backup, false);
-    cluster.settle();
-    assert_eq!(cluster.receive(client), "$3 old +OK");
-}
-
-/// Also when the partition leaves the brick where the read waits.
-#[test]
-fn rule_26_write_does_not_overtake_a_read_of_a_partition_that_leaves() {
+/// A read is served here and waits for its value, the write behind it is for the primary: they are answered in order,
+/// whatever happens meanwhile.
+#[track_caller]
+fn write_stays_behind(meanwhile: impl FnOnce(&mut Cluster, usize)) {
     let mut cluster = Cluster::new(2, on_disk(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -149,12 +133,24 @@ fn rule_26_write_does_not_overtake_a_read_of_a_partition_that_leaves() {
     cluster.hold_reads(backup, true);
     cluster.send(client, "GET k\nSET k new");
     cluster.turn_until(|it| it.reads(backup) > 0);
-    cluster.regroup("k", &[primary]);
-    decide_at_once(&mut cluster);
+    meanwhile(&mut cluster, primary);
     assert_eq!(told_meanwhile(&mut cluster, client), "");
     cluster.hold_reads(backup, false);
     cluster.settle();
     assert_eq!(cluster.receive(client), "$3 old +OK");
+}
+
+#[test]
+fn rule_26_write_does_not_overtake_a_read_that_waits_for_its_value() {
+    write_stays_behind(|_, _| ());
+}
+
+#[test]
+fn rule_26_write_does_not_overtake_a_read_of_a_partition_that_leaves() {
+    write_stays_behind(|cluster, primary| {
+        cluster.regroup("k", &[primary]);
+        decide_at_once(cluster);
+    });
 }
 
 #[test]
