@@ -2,36 +2,15 @@
 
 use brickyard_e2e::client::Client;
 use brickyard_e2e::deadline::{PATIENCE, wait_for};
+use brickyard_e2e::port::free_dev;
 use brickyard_e2e::process::{Finished, Process, run};
 use brickyard_e2e::server::program;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU16, Ordering};
 use tempfile::TempDir;
 
-/// A port from which on three nodes have room, and that no other run of these tests is likely to choose: whoever
-/// starts at Redis's port at the same moment would be in the way.
-fn first_port() -> String {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let begin = std::process::id() as u16 % 80;
-    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let has_room = |first: &u16| {
-        let nodes = (0..3).map(|node| first + 10 * node);
-        nodes
-            .flat_map(|port| [port, port + 1, port + 1000, port + 10_000])
-            .all(is_free)
-    };
-    let mut steps = std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed));
-    let mut firsts = steps
-        .by_ref()
-        .take(80)
-        .map(|step| 11_000 + (begin + step) % 80 * 100);
-    firsts
-        .find(has_room)
-        .expect("room for three nodes")
-        .to_string()
-}
+/// Starts that are tried before a test gives up.
+const ATTEMPTS: usize = 5;
 
 /// A `brickyard dev` that runs, and folders that stand for the user's.
 struct Dev {
@@ -40,11 +19,27 @@ struct Dev {
 }
 
 impl Dev {
-    fn start(arguments: &[&str]) -> Self {
-        Self::start_in(tempfile::tempdir().unwrap(), arguments)
+    /// Starts one at ports that are free. One of them may be taken in between: then at others.
+    fn start(folder: TempDir, nodes: u16, arguments: &[&str]) -> Self {
+        let mut folder = folder;
+        for _ in 0..ATTEMPTS {
+            let [nodes, port] = [nodes, free_dev(nodes)].map(|it| it.to_string());
+            let all = [arguments, &["--nodes", &nodes, "--port", &port]].concat();
+            match Self::try_start(folder, &all) {
+                Ok(dev) => return dev,
+                Err(left) => folder = left,
+            }
+        }
+        panic!("another program took a port each time");
     }
 
-    fn start_in(folder: TempDir, arguments: &[&str]) -> Self {
+    /// Starts one that must start.
+    fn start_again(folder: TempDir, arguments: &[&str]) -> Self {
+        Self::try_start(folder, arguments).expect("the ports of last time")
+    }
+
+    /// `Err`: a port is taken.
+    fn try_start(folder: TempDir, arguments: &[&str]) -> Result<Self, TempDir> {
         std::fs::create_dir_all(folder.path().join("tmp")).unwrap();
         // Each run has an output of its own: what is waited for is not what the last one said.
         let outputs = std::fs::read_dir(folder.path()).unwrap().count();
@@ -52,15 +47,18 @@ impl Dev {
         let mut command = command(folder.path());
         let process = Process::start(command.args(arguments), &log);
         let mut dev = Self { process, folder };
-        wait_for("the greeting", || {
-            assert!(
-                dev.process.exit_status().is_none(),
-                "it ended:\n{}",
-                dev.process.output()
-            );
-            dev.process.output().contains("Ctrl-C stops").then_some(())
+        let is_up = wait_for("the greeting", || {
+            let has_ended = dev.process.exit_status().is_some();
+            let output = dev.process.output();
+            if output.contains("Ctrl-C stops") {
+                return Some(true);
+            }
+            let is_taken = ["Address already in use", "is taken"];
+            let is_taken = is_taken.iter().any(|it| output.contains(it));
+            assert!(!has_ended || is_taken, "it ended:\n{output}");
+            has_ended.then_some(false)
         });
-        dev
+        if is_up { Ok(dev) } else { Err(dev.folder) }
     }
 
     /// The node ports, as the greeting has them.
@@ -124,9 +122,8 @@ fn trial_cluster_is_played_with_and_is_there_again() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("trial");
     let dir_argument = dir.to_str().unwrap().to_owned();
-    let port = first_port();
-    let arguments = ["--dir", &dir_argument, "--port", &port];
-    let dev = Dev::start_in(folder, &arguments);
+    let arguments = ["--dir", &dir_argument];
+    let dev = Dev::start(folder, 3, &arguments);
     let ports = dev.ports();
     assert_eq!(ports.len(), 3, "{}", dev.process.output());
     let mut client = Client::connect(ports[0]);
@@ -189,7 +186,7 @@ fn trial_cluster_is_played_with_and_is_there_again() {
         wait_until_closed(*port);
     }
     // The port is remembered.
-    let dev = Dev::start_in(folder, &arguments[..2]);
+    let dev = Dev::start_again(folder, &arguments);
     assert_eq!(dev.ports(), ports);
     for key in 0..100 {
         wait_for_reply(ports[1], &["GET", &format!("key{key}")], "without");
@@ -208,7 +205,7 @@ fn trial_cluster_is_played_with_and_is_there_again() {
 
 #[test]
 fn temporary_cluster_leaves_nothing_behind() {
-    let dev = Dev::start(&["--nodes", "2", "--port", &first_port()]);
+    let dev = Dev::start(tempfile::tempdir().unwrap(), 2, &[]);
     let ports = dev.ports();
     assert_eq!(ports.len(), 2);
     wait_for_reply(ports[1], &["SET", "k", "v"], "OK");
