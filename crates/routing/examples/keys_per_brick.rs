@@ -10,8 +10,11 @@
 //! what is expected, and should be near the number of bricks less one; `of 1000` is how many of a thousand draws of a
 //! perfect hash are less even.
 
-use brickyard_routing::{Hasher, KeyHasher, Member, NodeId, Site, ring, target};
-use brickyard_types::BrickId;
+use brickyard_routing::{
+    Candidate, Hasher, KeyHasher, Member, NodeId, PartitionMap, Seat, Site, default_partitions,
+    ring, target,
+};
+use brickyard_types::{BrickId, Incarnation, PartitionId};
 use std::collections::BTreeMap;
 
 const BRICKS: [usize; 6] = [3, 5, 7, 9, 30, 100];
@@ -29,6 +32,38 @@ fn main() {
             }
         }
     }
+    println!();
+    println!("bricks  copies  join moves  least  leave moves  least");
+    for bricks in BRICKS {
+        show_moves(bricks);
+    }
+}
+
+/// How many copies move when a brick joins so many, and when one of so many leaves, of two copies of each partition.
+fn show_moves(bricks: usize) {
+    let partitions = partitions(bricks);
+    let copies: u8 = 2;
+    let held = target(&sites(bricks), copies, &vec![Vec::new(); partitions]);
+    let joined = target(&sites(bricks + 1), copies, &held);
+    let left = target(&sites(bricks)[1..], copies, &held);
+    let gone = |members: &[Member]| members.iter().any(|it| it.node.0 == 0);
+    println!(
+        "{bricks:>6}  {:>6}  {:>10}  {:>5}  {:>11}  {:>5}",
+        partitions * usize::from(copies),
+        moves(&held, &joined),
+        partitions * usize::from(copies) / (bricks + 1),
+        moves(&held, &left),
+        held.iter().filter(|members| gone(members)).count(),
+    );
+}
+
+/// Copies that are where there was none.
+fn moves(before: &[Vec<Member>], after: &[Vec<Member>]) -> usize {
+    let new = |(before, after): (&Vec<Member>, &Vec<Member>)| {
+        let new = after.iter().filter(|it| !before.contains(it));
+        new.count()
+    };
+    before.iter().zip(after).map(new).sum()
 }
 
 fn show(name: &str, bricks: usize, each: usize, is_long: bool) {
@@ -64,9 +99,16 @@ fn show(name: &str, bricks: usize, each: usize, is_long: bool) {
     }
 }
 
-/// As many as a new table has: 200 for each brick, rounded up to a power of two.
+/// As many as a new table has.
 fn partitions(bricks: usize) -> usize {
-    (bricks * 200).next_power_of_two().clamp(256, 16_384)
+    let candidates = sites(bricks).into_iter().map(|site| Candidate {
+        seat: Seat {
+            member: site.member,
+            incarnation: Incarnation(1),
+        },
+        weight: site.weight,
+    });
+    default_partitions(&candidates.collect::<Vec<_>>()) as usize
 }
 
 fn sites(bricks: usize) -> Vec<Site<'static>> {
@@ -109,11 +151,12 @@ fn shares(placement: &[Vec<Member>], bricks: usize) -> Vec<f64> {
 /// Keys of each brick; named as in the Infinispan runs that this is compared with.
 fn counts(placement: &[Vec<Member>], bricks: usize, keys: usize) -> Vec<usize> {
     let hasher = KeyHasher::new(Hasher::Slot, 1);
-    let each = 16_384 / placement.len();
+    let map = PartitionMap::even(placement.len() as u32, PartitionId(0));
+    let map = map.expect("a power of two");
     let mut counts = vec![0; bricks];
     for key in 0..keys {
-        let slot = hasher.slot(format!("key{key}").as_bytes());
-        let members = &placement[usize::from(slot.0) / each];
+        let hash = hasher.routing_hash(format!("key{key}").as_bytes());
+        let members = &placement[map.leaf_index(hash)];
         counts[members[0].node.0 as usize] += 1;
     }
     counts

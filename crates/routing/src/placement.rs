@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 /// before it can be spread over a few more bricks.
 pub const PARTITIONS_MIN: u32 = 256;
 
-/// Most partitions of a new table: one a slot, the finest that every cluster client can address.
-pub const PARTITIONS_MAX: u32 = 16_384;
+/// Most partitions of a new table: two a slot. Cluster clients address slots, and send a key of a slot that is in two
+/// parts to the first one's brick; with contiguous runs that is one slot a brick at most where it is another's.
+pub const PARTITIONS_MAX: u32 = 32_768;
 
 /// How many partitions the lightest brick should have: within one of the exact share is then within
 /// 0.5 % of it.
@@ -34,7 +35,7 @@ pub struct Candidate {
 
 /// The number of partitions that gives every brick a share within 0.5 % of its weight.
 ///
-/// A power of two between [`PARTITIONS_MIN`] and [`PARTITIONS_MAX`]; past 81 equal bricks the latter
+/// A power of two between [`PARTITIONS_MIN`] and [`PARTITIONS_MAX`]; past 163 equal bricks the latter
 /// bounds the evenness (and leaves split as the table grows).
 #[must_use]
 pub fn default_partitions(candidates: &[Candidate]) -> u32 {
