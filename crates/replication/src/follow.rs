@@ -52,6 +52,10 @@ impl<P> Replicator<P> {
             return broken("a partition of another table");
         }
         it.follow.detach(it.log.committed);
+        self.append_again(host, slot);
+        let Some(it) = self.partitions.get_mut(slot) else {
+            return Ok(());
+        };
         if begin.is_learner {
             it.follow.claimed = Some(link);
             self.claim(link, slot);

@@ -59,6 +59,7 @@ impl<P> Replicator<P> {
                 host.clear(it.id, start.first.1);
             }
             it.log.horizon = start.first.1;
+            it.log.owes_base = false;
             it.log.claim_nothing();
             it.log.jump(start.first, runs);
             put_cut(host, it, start.first.1);

@@ -33,6 +33,10 @@ pub(crate) struct Log<P> {
     pub(crate) owes_cut: bool,
     /// Up to here there are entries that this process found in the log when it started; no stream brings them again.
     pub(crate) restored: Op,
+    /// The batch with the base record on which the claim of a partition that came from others rests.
+    pub(crate) base_mark: LogMark,
+    /// The log refused that record.
+    pub(crate) owes_base: bool,
 }
 
 impl<P> Log<P> {
@@ -50,6 +54,8 @@ impl<P> Log<P> {
             cut_mark: LogMark::NONE,
             owes_cut: false,
             restored: Op(0),
+            base_mark: LogMark::NONE,
+            owes_base: false,
         }
     }
 
@@ -125,6 +131,8 @@ impl<P> Log<P> {
             cut_mark: self.cut_mark,
             owes_cut: self.owes_cut,
             restored: Op(0),
+            base_mark: LogMark::NONE,
+            owes_base: false,
         }
     }
 
@@ -168,6 +176,19 @@ impl<P> Log<P> {
         self.last = first;
         self.history = runs;
         self.history.cut(first.1);
+        self.restored = Op(0);
+    }
+
+    /// Whether the log has refused the newest entry, which is to be appended again.
+    pub(crate) fn has_refused(&self) -> bool {
+        let last = self.pending.back();
+        last.is_some_and(|entry| entry.mark == LogMark::NEVER)
+    }
+
+    /// Whether that is so of what this process found when it started.
+    pub(crate) fn owes_restored(&self) -> bool {
+        let first = self.pending.iter().find(|it| it.mark == LogMark::NEVER);
+        first.is_some_and(|entry| entry.op <= self.restored)
     }
 
     /// Nothing may be claimed any more.

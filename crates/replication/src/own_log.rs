@@ -33,10 +33,16 @@ impl<P> Replicator<P> {
         }
         // What is synced is appended.
         self.on_appended(host, upto);
-        // A primary that still misses entries in its log has not accepted.
-        if self.work.retrying.is_empty() {
+        if !self.has_gaps() {
             self.acknowledgements.on_synced(upto);
         }
+    }
+
+    /// Whether the log misses what a primary has prepared: then it has not accepted.
+    fn has_gaps(&self) -> bool {
+        let slots = self.work.retrying.iter();
+        let mut retrying = slots.filter_map(|slot| self.partitions.get(*slot));
+        retrying.any(|it| it.place.role == Role::Primary)
     }
 
     /// The own log refused this batch and all later ones so far (a full disk). To be called before
@@ -45,7 +51,8 @@ impl<P> Replicator<P> {
     ///
     /// What peers sent is forgotten ([`Host::cut`]) and asked for again. What this brick prepared stays
     /// pending, since peers may hold it: it is appended again from `tick` on, until when the partition takes
-    /// no writes. Their clients are to be told `UNKNOWNRESULT`.
+    /// no writes. Their clients are to be told `UNKNOWNRESULT`. What a part was given of a partition that was
+    /// split stays as well, and is appended again with its base: nobody else may have it.
     pub fn on_refused<H: Host<Payload = P>>(&mut self, host: &mut H, from: LogMark) {
         for slot in 0..self.partitions.count() {
             let Some(it) = self.partitions.get_mut(slot) else {
@@ -54,45 +61,58 @@ impl<P> Replicator<P> {
             if it.log.mark < from {
                 continue;
             }
+            if it.log.base_mark >= from {
+                it.log.owes_base = true;
+                it.log.base_mark = LogMark::NONE;
+            }
             if it.place.role == Role::Primary {
-                let entries = it.log.pending.iter_mut().rev();
-                for entry in entries.take_while(|entry| entry.mark >= from) {
-                    entry.mark = LogMark::NEVER;
-                }
+                mark_refused(it, from);
                 if it.log.cut_mark >= from {
                     it.log.owes_cut = true;
                     it.log.cut_mark = LogMark::NONE;
-                }
-                let has_refused = it.log.pending.back().map(|it| it.mark) == Some(LogMark::NEVER);
-                if has_refused && it.lead.retrying.is_none() {
-                    it.lead.retrying = Some(self.now);
-                    self.work.retrying.push(slot);
                 }
             } else if !sabotage::is(Bug::RefusedStaysVoted) {
                 forget_refused(host, it, from);
                 self.leave(slot, Reason::Log);
             }
+            self.retry(slot);
             self.tell(host, slot);
         }
     }
 
-    /// Appends again what the log refused.
+    /// What the log refused is appended again after a while.
+    fn retry(&mut self, slot: u32) {
+        let Some(it) = self.partitions.get_mut(slot) else {
+            return;
+        };
+        if (it.log.has_refused() || it.log.owes_base) && it.retrying.is_none() {
+            it.retrying = Some(self.now);
+            self.work.retrying.push(slot);
+        }
+    }
+
+    /// Appends again what the log refused, if it did.
     pub(crate) fn append_again<H: Host<Payload = P>>(&mut self, host: &mut H, slot: u32) {
         let Some(it) = self.partitions.get_mut(slot) else {
             return;
         };
-        it.lead.retrying = None;
-        let refused = it.log.pending.iter().find(|it| it.mark == LogMark::NEVER);
-        let Some(op) = refused.map(|entry| Op(entry.op.0 - 1)) else {
+        if it.retrying.take().is_none() {
             return;
-        };
-        if it.log.owes_cut {
-            put_cut(host, it, op);
         }
-        let entries = it.log.pending.iter_mut();
-        for entry in entries.filter(|entry| entry.mark == LogMark::NEVER) {
-            entry.mark = host.append_again(&entry.payload);
-            it.log.mark = entry.mark;
+        self.work.retrying.retain(|it| *it != slot);
+        if it.log.owes_base {
+            put_base(host, it);
+        }
+        let refused = it.log.pending.iter().find(|it| it.mark == LogMark::NEVER);
+        if let Some(op) = refused.map(|entry| Op(entry.op.0 - 1)) {
+            if it.log.owes_cut {
+                put_cut(host, it, op);
+            }
+            let entries = it.log.pending.iter_mut();
+            for entry in entries.filter(|entry| entry.mark == LogMark::NEVER) {
+                entry.mark = host.append_again(&entry.payload);
+                it.log.mark = entry.mark;
+            }
         }
         let mark = it.log.mark;
         self.own.newest = self.own.newest.max(mark);
@@ -102,7 +122,25 @@ impl<P> Replicator<P> {
             self.requests.push_back(crate::Request::SyncLog);
         }
         self.make_ready(slot);
-        self.tell(host, slot);
+    }
+}
+
+/// Writes what may be claimed of a partition that came from others. In one batch with what is pending since then: a log
+/// that had the one without the other would claim too little, or nothing.
+fn put_base<P, H: Host<Payload = P>>(host: &mut H, it: &mut Partition<P>) {
+    it.log.owes_base = false;
+    if let Some((header, value)) = it.base() {
+        let (mark, _) = host.append_own(&header, &value);
+        it.log.base_mark = mark;
+        it.log.note(mark);
+    }
+}
+
+/// The log does not have these entries.
+fn mark_refused<P>(it: &mut Partition<P>, from: LogMark) {
+    let entries = it.log.pending.iter_mut().rev();
+    for entry in entries.take_while(|entry| entry.mark >= from) {
+        entry.mark = LogMark::NEVER;
     }
 }
 
@@ -114,14 +152,13 @@ fn forget_refused<P, H: Host<Payload = P>>(host: &mut H, it: &mut Partition<P>, 
         .iter()
         .take_while(|it| it.mark < from)
         .count();
-    let op = Op(it.log.committed.0 + kept as u64);
-    if op < it.log.restored {
-        // A part of a split partition has the tail of the whole, which is written once more. The log has it still, but
-        // not as the part's: whoever believed a claim without it would go on without what may have committed.
-        it.log.become_partial(op);
-    }
+    let kept = Op(it.log.committed.0 + kept as u64);
+    // No stream brings again what was found at the start. The log has it still, but in the name of the partition that
+    // was split: what a claim without it would lead to is that what may have committed is lost.
+    let op = kept.max(it.log.restored.min(it.log.last.1));
     let mut gone = it.log.cut(op);
     host.cut(it.id, &mut gone.drain(..).rev());
+    mark_refused(it, from);
     if it.log.cut_mark >= from {
         it.log.owes_cut = true;
     }

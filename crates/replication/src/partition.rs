@@ -16,6 +16,8 @@ pub(crate) struct Partition<P> {
     pub(crate) log: Log<P>,
     pub(crate) lead: Lead,
     pub(crate) follow: Follow,
+    /// Something that the own log refused waits to be appended again, since this instant.
+    pub(crate) retrying: Option<Instant>,
     /// What the host was told last.
     pub(crate) told: Status,
 }
@@ -49,8 +51,6 @@ pub(crate) struct Lead {
     pub(crate) members: Vec<Member>,
     /// Entries at the end of the log that were not flushed yet.
     pub(crate) unsent: usize,
-    /// Entries that the own log refused wait to be appended again, since this instant.
-    pub(crate) retrying: Option<Instant>,
     pub(crate) is_dirty: bool,
     pub(crate) is_due: bool,
     pub(crate) is_ready: bool,
@@ -101,6 +101,7 @@ impl<P> Partition<P> {
             log: Log::new(),
             lead: Lead::default(),
             follow: Follow::default(),
+            retrying: None,
             told: Status::default(),
         }
     }
@@ -121,7 +122,7 @@ impl<P> Partition<P> {
                     && !place.is_handing_over
                     && place.parting.is_none_or(|it| it.view != place.view)
                     && place.in_sync >= place.min_in_sync
-                    && self.lead.retrying.is_none();
+                    && self.retrying.is_none();
                 (Role::Primary, true, is_writable)
             }
             Role::Backup => {

@@ -26,11 +26,17 @@ pub struct Rebuild<P> {
     run: Op,
     /// The end of the run from `base`, once a gap or damage came after it.
     sure: Option<(View, Op)>,
+    /// That was damage: nobody knows what it said.
+    is_damaged: bool,
     committed: Op,
+    /// The highest op of what was moved or copied.
+    moved: Op,
     tail: VecDeque<Entry<P>>,
     history: History,
     lineage: u32,
     horizon: Op,
+    /// There are records of the partition itself, not just such as the cleaner has moved.
+    has_begun: bool,
 }
 
 impl<P> Default for Rebuild<P> {
@@ -40,11 +46,14 @@ impl<P> Default for Rebuild<P> {
             last: (View(0), Op(0)),
             run: Op(1),
             sure: None,
+            is_damaged: false,
             committed: Op(0),
+            moved: Op(0),
             tail: VecDeque::new(),
             history: History::default(),
             lineage: 0,
             horizon: Op(0),
+            has_begun: false,
         }
     }
 }
@@ -69,12 +78,19 @@ impl<P> Rebuild<P> {
             payload,
         };
         if header.flags & flag::MOVED != 0 {
+            self.moved = self.moved.max(entry.op);
             apply(entry);
             return;
         }
+        self.has_begun |= header.kind != Kind::Horizon;
         match header.kind {
             Kind::Drop if sabotage::is(Bug::DropIgnored) => {}
-            Kind::Drop => *self = Self::default(),
+            Kind::Drop => {
+                *self = Self {
+                    has_begun: true,
+                    ..Self::default()
+                };
+            }
             Kind::Cut => self.on_cut(header, apply),
             Kind::Base => self.on_base(header, value, apply),
             Kind::Horizon => self.horizon = self.horizon.max(header.op),
@@ -94,6 +110,7 @@ impl<P> Rebuild<P> {
 
     /// Something of the partition is unreadable here: the claim ends before it.
     pub fn on_damage(&mut self) {
+        self.is_damaged = true;
         if self.sure.is_none() {
             self.sure = Some(self.end());
         }
@@ -162,7 +179,22 @@ impl<P> Rebuild<P> {
             self.last = (self.history.view_at(op).unwrap_or_default(), op);
             self.run = self.run.min(op.next());
         }
-        if self.sure.is_some_and(|sure| sure.1 > op) {
+        if self.sure.is_some_and(|sure| sure.1 >= op) {
+            self.end_gap(op);
+        }
+    }
+
+    /// A cut at `op` behind a gap. Where everything from the base up to it was read, what was missing behind it is cut off
+    /// as well: the cleaner removes that as soon as it is cut, and nothing that counts before there is a base above it.
+    ///
+    /// Not so where something above has committed or was copied: a copy was not finished there. Nor behind damage.
+    fn end_gap(&mut self, op: Op) {
+        let is_based = self.base.op > Op(0) && op >= self.base.op;
+        let is_last = self.committed.max(self.moved) <= op;
+        if is_based && is_last && !self.is_damaged {
+            self.sure = None;
+            self.run = self.base.op.next();
+        } else if self.sure.is_some_and(|sure| sure.1 > op) {
             self.sure = Some(self.last);
         }
     }
@@ -186,6 +218,7 @@ impl<P> Rebuild<P> {
             self.run = base.op.next();
         }
         self.base = base;
+        self.is_damaged = false;
         // What follows the base without a gap counts, wherever in the log it stands.
         self.sure = (self.run > self.base.op.next()).then_some((self.base.view, self.base.op));
     }
@@ -200,6 +233,12 @@ impl<P> Rebuild<P> {
             self.history.view_at(op)
         };
         last >= op && held == Some(view)
+    }
+
+    /// Whether the log speaks of the partition itself: what the cleaner has moved into it came from another.
+    #[must_use]
+    pub const fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
     /// The highest op that is known to be committed so far.

@@ -80,7 +80,7 @@ pub(crate) struct Work {
     pub(crate) refused: Vec<(Instant, u32, Seat)>,
     /// Learners whose promotion is under way.
     pub(crate) promotions: Vec<(u32, Seat)>,
-    /// Primaries with entries that the own log refused.
+    /// Partitions with something that the own log refused.
     pub(crate) retrying: Vec<u32>,
     /// Partitions that are to be split.
     pub(crate) partings: Vec<u32>,
@@ -130,8 +130,8 @@ impl<P> Replicator<P> {
     /// # Panics
     /// If the tail is not the entries from `committed + 1` to `last`, or the partition has pending entries
     /// already (caller bugs).
-    pub fn restore(&mut self, partition: PartitionId, restored: Restored<P>) {
-        let slot = self.partitions.find_or_add(partition, TableId(0));
+    pub fn restore(&mut self, table: TableId, partition: PartitionId, restored: Restored<P>) {
+        let slot = self.partitions.find_or_add(partition, table);
         let Some(partition) = self.partitions.get_mut(slot) else {
             return;
         };
@@ -139,6 +139,17 @@ impl<P> Replicator<P> {
         let log = Log::restore(restored);
         self.own.newest = self.own.newest.max(log.mark);
         partition.log = log;
+    }
+
+    /// What is claimed of a partition that came from others rests on a base record that was put into this batch. Should
+    /// the log refuse it, it is written again, ahead of whatever else is written of the partition.
+    pub fn based_in(&mut self, partition: PartitionId, mark: LogMark) {
+        let slot = self.partitions.find(partition);
+        if let Some(it) = slot.and_then(|slot| self.partitions.get_mut(slot)) {
+            it.log.base_mark = mark;
+            it.log.note(mark);
+            self.own.newest = self.own.newest.max(mark);
+        }
     }
 
     /// For the report after registration: what this brick holds of each partition.
@@ -243,28 +254,15 @@ impl<P> Replicator<P> {
 
     /// The record of a base at the commit position: header and value. The cleaner makes gaps in what can be
     /// claimed, so before a segment of a replicated partition goes, the log gets a base at or above what it
-    /// holds (PROTOCOL rule 15). `None`: a catch-up has not finished, and nothing may be removed.
+    /// holds (PROTOCOL rule 15). `None`: a catch-up has not finished, or what was found at the start has not been
+    /// written in the partition's name, and nothing may be removed.
     #[must_use]
     pub fn base(&self, partition: PartitionId) -> Option<(Header, Vec<u8>)> {
         let partition = self.partitions.by_id(partition)?;
-        let log = &partition.log;
-        if log.partial.is_some() {
+        if partition.log.owes_restored() {
             return None;
         }
-        let op = log.committed;
-        let view = log.view_at(op)?;
-        let mut value = Vec::new();
-        let runs = log.history.runs().iter().copied();
-        let base = Base {
-            lineage: log.lineage,
-            view,
-            op,
-            runs: runs.filter(|run| run.first <= op).collect(),
-        };
-        base.encode(&mut value);
-        let mut header = own_header(Kind::Base, partition, op, op);
-        header.view = view;
-        Some((header, value))
+        partition.base()
     }
 
     /// What is wanted of the outside.
@@ -310,6 +308,30 @@ impl<P> Replicator<P> {
                 host.changed(partition.id, status);
             }
         }
+    }
+}
+
+impl<P> Partition<P> {
+    /// The record of a base at the commit position: header and value. `None`: a catch-up has not finished.
+    pub(crate) fn base(&self) -> Option<(Header, Vec<u8>)> {
+        let log = &self.log;
+        if log.partial.is_some() {
+            return None;
+        }
+        let op = log.committed;
+        let view = log.view_at(op)?;
+        let mut value = Vec::new();
+        let runs = log.history.runs().iter().copied();
+        let base = Base {
+            lineage: log.lineage,
+            view,
+            op,
+            runs: runs.filter(|run| run.first <= op).collect(),
+        };
+        base.encode(&mut value);
+        let mut header = own_header(Kind::Base, self, op, op);
+        header.view = view;
+        Some((header, value))
     }
 }
 

@@ -93,7 +93,11 @@ impl<P> Replicator<P> {
     #[must_use]
     pub fn is_written(&self, partition: PartitionId) -> bool {
         let it = self.partitions.by_id(partition);
-        it.is_none_or(|it| it.log.mark == LogMark::NEVER || it.log.mark <= self.own.appended)
+        it.is_none_or(|it| {
+            let is_answered = it.log.mark == LogMark::NEVER || it.log.mark <= self.own.appended;
+            // What was found at the start and has not been written in the partition's name is all that there is of it.
+            is_answered && !it.log.owes_restored()
+        })
     }
 
     /// The catalog has `halves` in the place of a partition that was split in `view`. Each gets what the whole had;
@@ -139,7 +143,7 @@ impl<P> Replicator<P> {
         // A log that has begun the view: what it holds has committed, since at rest all that there was had. That is so
         // also if the brick has restarted since, and its log may be all that is left (PROTOCOL rule 9).
         let has_begun = it.log.last.0 == view;
-        let holds_all = has_begun && it.log.partial.is_none() && it.lead.retrying.is_none();
+        let holds_all = has_begun && it.log.partial.is_none() && !it.log.has_refused();
         if holds_all || sabotage::is(Bug::StrayPendingParted) {
             let count = it.log.pending.len();
             commit(host, it, count);

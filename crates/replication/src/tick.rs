@@ -34,12 +34,12 @@ impl<P> Replicator<P> {
         let mut at = 0;
         while let Some(&slot) = self.work.retrying.get(at) {
             let it = self.partitions.get(slot);
-            let since = it.and_then(|it| it.lead.retrying);
+            let since = it.and_then(|it| it.retrying);
             match since {
                 Some(since) if now - since < retry => at += 1,
                 Some(_) => {
-                    self.work.retrying.swap_remove(at);
                     self.append_again(host, slot);
+                    self.tell(host, slot);
                 }
                 None => {
                     self.work.retrying.swap_remove(at);

@@ -178,6 +178,7 @@ impl<P> Replicator<P> {
 
     /// This brick is the primary of a view that has just become effective.
     fn begin_view<H: Host<Payload = P>>(&mut self, host: &mut H, slot: u32) {
+        self.append_again(host, slot);
         let Some(it) = self.partitions.get_mut(slot) else {
             return;
         };
@@ -209,20 +210,25 @@ impl<P> Replicator<P> {
         self.make_busy(slot);
     }
 
-    /// Followers hold nothing that their own log refused.
+    /// Followers hold nothing that their own log refused, but for what they found in it when they started.
     fn drop_refused<H: Host<Payload = P>>(&mut self, host: &mut H, slot: u32) {
         let Some(it) = self.partitions.get_mut(slot) else {
             return;
         };
-        if it.lead.retrying.take().is_none() {
+        if it.retrying.is_none() {
             return;
         }
-        let refused = it.log.pending.iter().find(|it| it.mark == LogMark::NEVER);
+        let restored = it.log.restored;
+        let mut refused = it.log.pending.iter();
+        let refused = refused.find(|it| it.mark == LogMark::NEVER && it.op > restored);
         if let Some(op) = refused.map(|entry| Op(entry.op.0 - 1)) {
             let mut gone = it.log.cut(op);
             host.cut(it.id, &mut gone.drain(..).rev());
         }
-        self.work.retrying.retain(|it| *it != slot);
+        if !it.log.has_refused() && !it.log.owes_base {
+            it.retrying = None;
+            self.work.retrying.retain(|it| *it != slot);
+        }
     }
 
     /// The map knows the primary now whose stream was refused: it is asked to begin again.

@@ -165,6 +165,18 @@ bugs! {
     WindowNotParted,
     /// 31: records of the whole in the log belong to none of its halves.
     HeirsIgnored,
+    /// 31: the operations of a merged whole begin behind the end of its left half alone.
+    BaseOfOneHalf,
+    /// 31: a merged whole begins in the view after that of its left half alone.
+    ViewOfOneHalf,
+    /// 31: a merged whole begins without the ids of requests that were executed on one half.
+    WindowOfOneHalf,
+    /// 31: what one half was cleared of goes out of the other one as well, at a restart.
+    HalfClearsWhole,
+    /// 31: what one half was cleared of is back in the merged whole after a restart.
+    HalfClearForgotten,
+    /// 31: the intent to merge outlives the views that it was made for.
+    MergeOutlivesViews,
     /// 32: a log that was not synced when it was written counts as synced, since the table says so now.
     DurabilityOfNow,
     /// 33: of several keys that a backup reads only the first is waited for.

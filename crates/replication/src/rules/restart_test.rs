@@ -1,6 +1,7 @@
-use crate::fixture::{Brick, Cluster, FakeHost, P, group, seat_in};
+use crate::fixture::{Brick, Cluster, FakeHost, P, TABLE, group, seat_in};
 use crate::{Request, Role};
-use brickyard_types::{Op, View};
+use brickyard_types::record::Kind;
+use brickyard_types::{Instant, Op, View};
 
 /// Two bricks with ops 1 and 2 committed and op 3 in both logs; brick 1 has died.
 pub(super) fn torn() -> (Cluster, Vec<(crate::LogMark, Vec<u8>)>) {
@@ -22,7 +23,7 @@ pub(super) fn restarted(log: &[(crate::LogMark, Vec<u8>)]) -> Brick {
     brick.host = host;
     brick.host.batch.0 = 2;
     for (partition, rebuild) in rebuilds {
-        brick.core.restore(partition, rebuild.finish());
+        brick.core.restore(TABLE, partition, rebuild.finish());
     }
     brick
 }
@@ -49,25 +50,90 @@ fn rule_9_a_restart_cuts_nothing_and_reports_what_it_has() {
     assert_eq!(cluster.brick(1).get(P, "b").as_deref(), Some("2"));
 }
 
-/// Of a partition that was split the log has the tail of the whole, which is written once more for each part. What a full
-/// disk refuses of that no stream brings again.
-#[test]
-fn rule_15_a_tail_that_the_log_refuses_leaves_no_complete_claim() {
+/// A brick whose log has a tail in the name of a partition that was split: it writes that once more as a part's, behind
+/// a base, in a batch that a full disk refuses.
+fn refused() -> Brick {
     let (_, log) = torn();
+    let mut brick = restarted(&[]);
     let (host, rebuilds) = FakeHost::recover(&log);
-    let mut brick = Brick::new(seat_in(1, 2));
-    brick.host = host;
-    let again = crate::LogMark(3);
+    brick.host.tables = host.tables;
+    let again = brick.host.batch;
     for (partition, rebuild) in rebuilds {
         let mut restored = rebuild.finish();
         assert_eq!(restored.tail.len(), 1);
         restored.tail[0].mark = again;
-        brick.core.restore(partition, restored);
+        brick.core.restore(TABLE, partition, restored);
+        brick.core.based_in(partition, again);
     }
+    brick.host.end_batch();
     brick.core.on_refused(&mut brick.host, again);
+    brick
+}
+
+/// No stream brings it again, and it may be all that there is: whoever believed a claim without it would go on without
+/// what may have committed.
+#[test]
+fn rule_9_a_tail_that_the_log_refuses_is_written_again() {
+    let mut brick = refused();
     let (_, claim) = brick.core.claims().next().unwrap();
-    assert!(!claim.is_complete, "{claim:?}");
-    assert_eq!(claim.last, (View(1), Op(2)));
+    assert!(claim.is_complete, "{claim:?}");
+    assert_eq!(claim.last, (View(1), Op(3)));
+    assert_eq!(
+        brick.core.base(P),
+        None,
+        "without the tail a base is no claim"
+    );
+    // The disk is full for a while.
+    for round in 1..4 {
+        brick.core.tick(&mut brick.host, Instant(round << 32));
+        let batch = brick.host.end_batch();
+        brick.host.log.clear();
+        brick.core.on_refused(&mut brick.host, batch);
+    }
+    brick.core.tick(&mut brick.host, Instant(4 << 32));
+    let written = [(Kind::Base, 2), (Kind::Cut, 2), (Kind::Put, 3)];
+    assert_eq!(brick.host.kinds(P), written);
+    let batch = brick.host.end_batch();
+    brick.core.on_appended(&mut brick.host, batch);
+    assert!(brick.core.base(P).is_some());
+    brick.core.tick(&mut brick.host, Instant(5 << 32));
+    assert_eq!(brick.host.kinds(P), written, "once is enough");
+}
+
+#[test]
+fn rule_15_a_view_begins_behind_what_the_log_had_refused() {
+    let mut brick = refused();
+    let mut alone = group(2, 1, &[], &[]);
+    alone.primary = seat_in(1, 2);
+    brick.adopt(P, &alone);
+    let written = [
+        (Kind::Base, 2),
+        (Kind::Cut, 2),
+        (Kind::Put, 3),
+        (Kind::ViewStart, 4),
+    ];
+    assert_eq!(brick.host.kinds(P), written);
+    let (_, mut rebuilds) = FakeHost::recover(&brick.host.log);
+    let restored = rebuilds.remove(&P).unwrap().finish();
+    assert!(restored.is_complete, "{restored:?}");
+    assert_eq!(restored.last, (View(2), Op(4)));
+}
+
+#[test]
+fn rule_15_a_view_begins_behind_what_its_primary_had_prepared() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    cluster.brick(0).put(P, "a", "1").unwrap();
+    cluster.run();
+    cluster.brick(0).put(P, "b", "2").unwrap();
+    let brick = cluster.brick(0);
+    let batch = brick.host.end_batch();
+    brick.host.log.retain(|(mark, _)| *mark < batch);
+    brick.core.on_refused(&mut brick.host, batch);
+    brick.adopt(P, &group(2, 0, &[], &[]));
+    let (_, mut rebuilds) = FakeHost::recover(&brick.host.log);
+    let restored = rebuilds.remove(&P).unwrap().finish();
+    assert!(restored.is_complete, "{restored:?}");
+    assert_eq!(restored.last, (View(2), Op(4)));
 }
 
 #[test]

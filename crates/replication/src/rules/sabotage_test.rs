@@ -14,8 +14,6 @@ const JUDGES: Judges<'_> = Judges {
         Bug::GapsAppended,
         Bug::InheritedCommitted,
         Bug::ProposalActedOn,
-        Bug::AcceptedStillVotes,
-        Bug::AcceptedUnsynced,
         Bug::RestartCuts,
         Bug::OlderViewFollowed,
         Bug::LearnerFromNow,

@@ -172,7 +172,10 @@ fn rule_10_a_brick_in_another_life_is_another_member() {
     let (host, rebuilds) = FakeHost::recover(&log);
     cluster.brick(1).host = host;
     for (partition, rebuild) in rebuilds {
-        cluster.brick(1).core.restore(partition, rebuild.finish());
+        cluster
+            .brick(1)
+            .core
+            .restore(TABLE, partition, rebuild.finish());
     }
     // The map still names its former life; the primary, wrongly, begins on a stream to the present one.
     cluster.brick(1).adopt(P, &group(1, 0, &[1], &[]));

@@ -1,7 +1,7 @@
 //! What goes wrong.
 
 use super::{PARTITIONS, World};
-use crate::fixture::{Brick, FakeHost, header, seat_in};
+use crate::fixture::{Brick, FakeHost, TABLE, header, seat_in};
 use brickyard_types::record::{Kind, encode};
 use brickyard_types::{Durability, PartitionId};
 
@@ -87,7 +87,7 @@ impl World {
         brick.host = host;
         brick.core.config.output_bytes_max = self.output_bytes_max;
         for (partition, rebuild) in rebuilds {
-            brick.core.restore(partition, rebuild.finish());
+            brick.core.restore(TABLE, partition, rebuild.finish());
         }
         self.cluster.bricks[at] = Some(brick);
         self.read[at] = 0;
