@@ -305,10 +305,15 @@ impl Controller {
     pub fn on_drain(&mut self, now: Instant, ask: DrainAsk) {
         let node = self.catalog.node(ask.node);
         if node.is_some_and(|node| node.incarnation == ask.incarnation) {
-            self.draining.insert(ask.node, now);
+            let is_news = self.draining.insert(ask.node, now).is_none();
             self.is_dirty = true;
-            let drained = ToNode::Drained(self.drained(now, ask));
-            self.outputs.push_back(Output::Send(ask.node, drained));
+            let mut drained = self.drained(now, ask);
+            if is_news && self.in_flight.is_some() {
+                // What is being decided was thought of without knowing that: it may give the node something.
+                drained.remaining = drained.remaining.max(1);
+            }
+            self.outputs
+                .push_back(Output::Send(ask.node, ToNode::Drained(drained)));
         }
     }
 

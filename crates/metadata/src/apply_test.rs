@@ -137,15 +137,15 @@ fn bad_tables_are_refused_with_what_to_do() {
         ),
         (
             create_with(|new| new.partitions = Some(1_000)),
-            "PARTITIONS: 1000 is not a power of two between 1 and 16384; use 1024",
+            "PARTITIONS: 1000 is not a power of two between 1 and 32768; use 1024",
         ),
         (
             create_with(|new| new.partitions = Some(0)),
-            "PARTITIONS: 0 is not a power of two between 1 and 16384; use 1,",
+            "PARTITIONS: 0 is not a power of two between 1 and 32768; use 1,",
         ),
         (
-            create_with(|new| new.partitions = Some(32_768)),
-            "PARTITIONS: 32768 is not a power of two between 1 and 16384; use 16384",
+            create_with(|new| new.partitions = Some(65_536)),
+            "PARTITIONS: 65536 is not a power of two between 1 and 32768; use 32768",
         ),
         (
             create_with(|new| new.partitions = Some(1)),

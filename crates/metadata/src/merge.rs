@@ -22,6 +22,7 @@ use crate::{
     split::Former,
 };
 use brickyard_routing::{Group, Leaf, MapError, Prefix, Seat};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, TableId, View};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -254,7 +255,8 @@ impl Catalog {
         let mut lineage = 0;
         for (rest, view) in rests.iter().zip(resting.views) {
             let group = table.map.group(rest.partition).ok_or(Stale::Unknown)?;
-            if rest.view != view || group.view != view {
+            let is_of_now = rest.view == view && group.view == view;
+            if !is_of_now && !sabotage::is(Bug::MergeOutlivesViews) {
                 return Err(Stale::Base {
                     named: rest.view,
                     is: group.view,
@@ -270,7 +272,12 @@ impl Catalog {
         let done = Arc::make_mut(table).map.merge([left, right], merge.into);
         done.map_err(|_| Stale::Unknown)?;
         let [a, b] = resting.views;
-        let base = (a.max(b), rests[0].last.1.max(rests[1].last.1));
+        let [left_end, right_end] = rests.map(|it| it.last.1);
+        let end = match sabotage::is(Bug::BaseOfOneHalf) {
+            true => left_end,
+            false => left_end.max(right_end),
+        };
+        let base = (a.max(b), end);
         self.merges.remove(&left);
         Arc::make_mut(&mut self.formers).extend(formers);
         let merged = rests.iter().map(|rest| {
@@ -302,6 +309,7 @@ impl Catalog {
             };
             let are_still = is_still(left) && is_still(right);
             match merge.resting {
+                Some(_) if sabotage::is(Bug::MergeOutlivesViews) => true,
                 Some(resting) => are_still && resting.views == [left.view, right.view],
                 None => {
                     if are_still && left.primary == right.primary {

@@ -146,7 +146,7 @@ impl Standing {
 
     /// Whether everything is where it should be.
     pub(crate) fn is_done(&self) -> bool {
-        self.copies == 0 && self.learning == 0
+        self.copies == 0 && self.learning == 0 && self.primaries == 0
     }
 }
 

@@ -61,15 +61,15 @@ pub(crate) fn until_done(
     }
 }
 
-/// Waits until everything is where it should be.
+/// Waits until everything is where it should be, and led from where it should be.
 pub(crate) fn until_even(server: &mut Server, what: &str) -> anyhow::Result<()> {
     until_done(server, what, |server| {
         let standing = server.standing()?;
         Ok(Left {
-            count: standing.copies,
+            count: standing.copies + standing.primaries,
             text: format!(
-                "{} copies to move, {} under way",
-                standing.copies, standing.learning
+                "{} copies to move, {} under way, {} primaries to hand over",
+                standing.copies, standing.learning, standing.primaries
             ),
             is_done: standing.is_done(),
         })

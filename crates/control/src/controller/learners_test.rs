@@ -54,6 +54,38 @@ fn drain(world: &mut World, node: u32) -> crate::message::Drained {
 }
 
 #[test]
+fn node_is_not_empty_while_it_may_be_given_something() {
+    let mut world = World::new(3, 2, 1);
+    world.run(ms(3_000));
+    let held = world.in_sync();
+    let spare = (0..3).find(|node| !held.contains(&first(*node))).unwrap();
+    world.change(replicas(3));
+    world.run_until(|world| world.group().learners == [first(spare)]);
+    let ask = DrainAsk {
+        node: NodeId(spare),
+        incarnation: world.nodes[spare as usize].incarnation,
+    };
+    let before = world.controller.drained(world.now, ask).remaining;
+    // A view with it is proposed, of which it may not have heard when it is told to stop.
+    world.promote(first(spare));
+    world.run_until(|world| !world.is_settled());
+    let proposed = world.controller.drained(world.now, ask).remaining;
+    assert_eq!(proposed, before + 1);
+}
+
+#[test]
+fn node_is_not_empty_while_something_is_decided_that_was_thought_of_before() {
+    let mut world = World::new(3, 1, 1);
+    world.run(ms(3_000));
+    let holder = world.in_sync()[0].member.node.0;
+    // Node 0 has the default table.
+    let spare = (1..3).find(|node| *node != holder).unwrap();
+    world.controller.in_flight = Some(crate::ProposalToken(u64::MAX));
+    assert_eq!(drain(&mut world, spare).remaining, 1);
+    assert_eq!(drain(&mut world, spare).remaining, 0);
+}
+
+#[test]
 fn more_replicas_are_learned_then_promoted() {
     let mut world = World::new(3, 1, 8);
     world.run(ms(3_000));

@@ -61,12 +61,6 @@ fn weight(node: u32, weight: u32) -> Change {
     }
 }
 
-fn rests(world: &mut World) {
-    let proposed = world.proposed.len();
-    world.run(Duration::from_secs(20));
-    assert_eq!(world.proposed.len(), proposed, "it does not rest");
-}
-
 #[test]
 fn joining_node_gets_its_share_and_no_copy_is_missing_meanwhile() {
     let mut world = World::new(3, 2, 64);
@@ -96,7 +90,7 @@ fn joining_node_gets_its_share_and_no_copy_is_missing_meanwhile() {
         decided(&world, before).any(|it| !it.settled.is_empty() && it.settled.len() < it.count()),
         "what is ready waits for what is not"
     );
-    rests(&mut world);
+    world.rest();
 }
 
 #[test]
@@ -197,7 +191,7 @@ fn drained_node_hands_its_primaries_over_before_it_is_copied() {
         let (least, most) = (counts.values().min(), counts.values().max());
         assert!(most.unwrap() - least.unwrap() <= 1, "{counts:?}");
     }
-    rests(&mut world);
+    world.rest();
 }
 
 #[test]
@@ -246,7 +240,7 @@ fn copies_and_primaries_follow_weights() {
         led(&world),
         BTreeMap::from([(0, 16), (1, 16), (2, 32), (3, 64)])
     );
-    rests(&mut world);
+    world.rest();
 }
 
 #[test]

@@ -121,18 +121,10 @@ impl Controller {
     /// The view that answers what a partition's primary asks for, if it asks for anything.
     pub(super) fn answer(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
         let partition = case.partition;
-        if let Some(ask) = self.requests.evictions.get(&partition).copied() {
-            let left: Vec<Seat> = case
-                .group
-                .in_sync()
-                .filter(|it| *it != ask.backup)
-                .collect();
-            // The primary itself asks to go when its log is damaged; without others it stays.
-            if !left.is_empty() && left.len() < 1 + case.group.backups.len() {
-                let until = case.now + self.config.evict_pause;
-                self.barred.insert((partition, ask.backup.member), until);
-                return Some(self.with_members(case, load, &left));
-            }
+        if let Some(ask) = self.requests.evictions.get(&partition).copied()
+            && let Some(proposal) = self.evict(case, load, ask.backup)
+        {
+            return Some(proposal);
         }
         let ask = self.requests.promotions.get(&partition).copied()?;
         let mut in_sync: Vec<Seat> = case.group.in_sync().collect();
@@ -151,6 +143,25 @@ impl Controller {
         proposal
             .learners
             .retain(|seat| *seat != ask.learner && self.live.contains(seat));
+        Some(proposal)
+    }
+
+    /// The view without a member that holds up writes. The primary itself asks to go when its log is damaged; without
+    /// others it stays.
+    fn evict(&mut self, case: &Case<'_>, load: &mut Load, out: Seat) -> Option<Proposal> {
+        let mut left: Vec<Seat> = case.group.in_sync().collect();
+        left.retain(|seat| *seat != out);
+        if left.is_empty() {
+            return None;
+        }
+        if self.live.contains(&out) {
+            let until = case.now + self.config.evict_pause;
+            self.barred.insert((case.partition, out.member), until);
+        }
+        // One that is not in sync is a learner whose promotion was asked for: another leader may have heard of that, and
+        // it may be listed no more. Its vote is required until a view says what became of it (PROTOCOL rule 4).
+        let mut proposal = self.with_members(case, load, &left);
+        proposal.learners.retain(|seat| *seat != out);
         Some(proposal)
     }
 }

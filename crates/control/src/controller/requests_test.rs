@@ -131,13 +131,39 @@ fn slow_backup_is_taken_out_and_may_learn_again_later() {
     assert_eq!(world.group().learners, [first(1)]);
 }
 
+/// PROTOCOL rule 4: its vote stays required until there is a newer view, and the leader that was asked for its promotion
+/// may be gone.
 #[test]
-fn strangers_are_not_evicted_nor_who_is_alone() {
-    let mut world = World::new(3, 2, 1);
-    world.run(ms(3_000));
-    evict(&mut world, first(2));
-    world.run(ms(500));
-    assert_eq!(world.group().view, View(1));
+fn learner_that_holds_up_writes_is_let_go_by_a_view() {
+    let mut world = world();
+    evict(&mut world, seat(2, 4));
+    world.run_until(World::is_settled);
+    assert_eq!(world.group().view, View(3));
+    assert_eq!(world.in_sync(), [first(0), first(1)]);
+    assert_eq!(world.group().learners, []);
+    world.run(Duration::from_secs(12));
+    assert_eq!(world.group().learners, [seat(2, 4)], "it may learn again");
+}
+
+/// PROTOCOL rule 4.
+#[test]
+fn learner_that_holds_up_writes_and_is_listed_no_more_is_answered_by_a_view() {
+    let mut world = world();
+    let again = world.restart(2);
+    world.run_until(|world| world.group().learners == [again]);
+    assert_eq!(world.group().view, View(2));
+    evict(&mut world, seat(2, 4));
+    world.run_until(|world| world.group().view == View(3));
+    assert_eq!(world.in_sync(), [first(0), first(1)]);
+    assert_eq!(
+        world.group().learners,
+        [again],
+        "this life holds up nothing"
+    );
+}
+
+#[test]
+fn who_is_alone_is_not_evicted() {
     let mut world = World::new(1, 1, 1);
     world.run(ms(3_000));
     let view = world.group().view;

@@ -19,8 +19,10 @@ impl Controller {
         for table in self.catalog.tables() {
             let least = usize::from(table.attributes.min_in_sync);
             for (_, group) in table.partitions() {
-                let mine = group.in_sync().filter(|seat| is_mine(seat.member.node));
-                let is_member = mine.count() > 0;
+                // Also if that is only proposed: a view with a member that has stopped waits for its lease to run out.
+                let proposed = group.change.iter().flat_map(|change| change.in_sync());
+                let mut seats = group.in_sync().chain(proposed);
+                let is_member = seats.any(|seat| is_mine(seat.member.node));
                 let others = group.in_sync().filter(|seat| {
                     let node = seat.member.node;
                     !is_mine(node) && !self.draining.contains_key(&node) && self.is_live(*seat, now)

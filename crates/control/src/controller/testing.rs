@@ -212,6 +212,16 @@ impl World {
         }
     }
 
+    /// Nothing is decided any more, and the plan, which operators are shown, has nothing left to do either.
+    #[track_caller]
+    pub(crate) fn rest(&mut self) {
+        let proposed = self.proposed.len();
+        self.run(Duration::from_secs(20));
+        assert_eq!(self.proposed.len(), proposed, "it does not rest");
+        let plan = self.catalog.plan(&BTreeSet::new());
+        assert_eq!(plan.moves(&self.catalog), []);
+    }
+
     pub(crate) fn tick(&mut self) {
         for node in 0..self.nodes.len() {
             let is_due = |at: Instant| self.now - at >= self.config.renew;
