@@ -211,6 +211,35 @@ fn node_port_reaches_every_brick_and_brick_port_redirects() {
 }
 
 #[test]
+fn slot_in_two_places_is_served_where_cluster_clients_ask_for_it() {
+    let mut node = Node::new(3, with(Durability::Log));
+    let gateway = node.connect(0, Port::Node);
+    // Two partitions a slot, so a third of them ends within slot 5461.
+    let create = "TABLE CREATE fine REPLICAS 1 PARTITIONS 32768\nTABLE USE fine";
+    assert_eq!(node.call(gateway, create), "+OK +OK");
+    let bricks = [0, 1, 2].map(|brick| node.connect(brick, Port::Brick));
+    for client in bricks {
+        assert_eq!(node.call(client, "TABLE USE fine"), "+OK");
+    }
+    let names = (0..).map(|number| format!("key:{number}"));
+    let in_it = names.filter(|name| brickyard_routing::slot(name.as_bytes()).0 == 5461);
+    let mut served_by_second = 0;
+    for name in in_it.take(16) {
+        let call = format!("SET {name} 1\nWATCH {name}\nMULTI\nINCR {name}\nEXEC");
+        let done = "+OK +OK +OK +QUEUED *1 :2";
+        assert_eq!(node.call(bricks[0], &call), done, "{name}");
+        // Whoever else is asked answers it, or knows where the slot is.
+        let reply = node.call(bricks[1], &format!("GET {name}"));
+        served_by_second += usize::from(reply == "$1 2");
+        let is_right = reply == "$1 2" || reply.starts_with("-MOVED 5461 127.0.0.1:6380");
+        assert!(is_right, "{name}: {reply}");
+        let reply = node.call(bricks[2], &format!("GET {name}"));
+        assert!(reply.starts_with("-MOVED 5461 127.0.0.1:6380"), "{reply}");
+    }
+    assert!((1..16).contains(&served_by_second), "{served_by_second}");
+}
+
+#[test]
 fn replies_stay_in_request_order_over_bricks() {
     let mut node = Node::new(3, with(Durability::Log));
     let client = node.connect(0, Port::Node);

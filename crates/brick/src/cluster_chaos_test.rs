@@ -8,11 +8,13 @@ mod asks;
 mod clients;
 mod control;
 mod disk;
+mod halves;
 mod history;
 mod judges;
 mod merges;
 mod mood;
 mod requests;
+mod reuse;
 #[cfg(feature = "sabotage")]
 mod sabotage_test;
 mod scenario;
@@ -87,8 +89,13 @@ const REGRESSIONS: &[(u64, u64)] = &[
     (2, 220),
     (2, 244),
     (3, 1065),
+    (3, 644),
+    (3, 1179),
     (4, 142),
+    (5, 429),
+    (5, 1000),
     (5, 1162),
+    (5, 1241),
 ];
 
 fn attributes(random: &mut Random) -> TableAttributes {
@@ -171,14 +178,20 @@ fn run(world: &mut World, clients: &mut Clients) {
             world.roll(at);
         }
         let splits = world.scenario.map_or(40, |it| it.splits);
-        if world.edition >= 4 && world.one_in(splits) {
+        let count_max = world.scenario.map_or(usize::MAX, |it| it.partitions_max);
+        let may_split = world.edition >= 4 && world.control.groups().len() < count_max;
+        if may_split && world.one_in(splits) {
             let dice = world.below(1 << 20);
             if let Some(note) = world.control.begin_split(dice) {
                 world.tell(note);
                 world.spread();
             }
         }
-        if world.scenario.is_none() && world.edition >= MERGES && world.one_in(20) {
+        let merges = match world.scenario {
+            Some(scenario) => scenario.merges,
+            None => (world.edition >= MERGES).then_some(20),
+        };
+        if merges.is_some_and(|it| world.one_in(it)) {
             let dice = world.below(1 << 20);
             if let Some(note) = world.control.begin_merge(dice) {
                 world.tell(note);
@@ -352,6 +365,16 @@ fn nor_in_rare_situations() {
     for scenario in scenario::ALL.iter().filter(is_wanted) {
         survive(Kind::Scenario(scenario), 10);
     }
+}
+
+#[test]
+fn nor_where_halves_are_put_together_one_thing_after_the_other() {
+    (1..=20).for_each(halves::schedule);
+}
+
+#[test]
+fn nor_where_numbers_are_used_again() {
+    (1..=20).for_each(reuse::schedule);
 }
 
 #[test]

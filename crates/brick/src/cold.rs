@@ -13,6 +13,7 @@
 use crate::core::Core;
 use crate::forward::{Origin, Work};
 use crate::log::{KeyRef, KeyRefHasher, Writer};
+use crate::replica::Placing;
 use crate::stall::Lane;
 use crate::view::ColdValue;
 use crate::watch::Version;
@@ -37,6 +38,8 @@ pub(crate) struct Parked {
     /// The keys that it touches.
     keys: Vec<KeyRef>,
     pub(crate) values: Vec<ColdValue>,
+    /// What it may take, counted from when it was asked for.
+    pub(crate) placing: Placing,
     /// Reads that it waits for.
     missing: usize,
 }
@@ -49,10 +52,8 @@ impl Parked {
         origin: Origin,
         writer: Writer,
         lane: Option<Lane>,
-        mut keys: Vec<KeyRef>,
+        placing: Placing,
     ) -> Self {
-        keys.sort_unstable();
-        keys.dedup();
         Self {
             work,
             table,
@@ -60,10 +61,18 @@ impl Parked {
             origin,
             writer,
             lane,
-            keys,
+            keys: Vec::new(),
             values: Vec::new(),
+            placing,
             missing: 0,
         }
+    }
+
+    pub(crate) fn touching(mut self, mut keys: Vec<KeyRef>) -> Self {
+        keys.sort_unstable();
+        keys.dedup();
+        self.keys = keys;
+        self
     }
 }
 

@@ -343,26 +343,28 @@ impl Brick {
                 continue;
             };
             let (table, protocol, writer) = (parked.table, parked.protocol, parked.writer);
+            let placing = parked.placing;
             if self.core.table(table).is_none() {
                 self.finish_parked(id, error_line(&no_table(work.named())), Gate::OPEN);
                 continue;
             }
-            // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
-            // and 24).
-            if !self.may_run(&work, table) && !sabotage::is(Bug::ParkedNotReadmitted) {
-                self.detour_parked(id, Detour::Wait, work, table, protocol);
-                continue;
-            }
-            match self.rerun(&work, table, protocol, writer, &values) {
-                Ok((bytes, gate)) => self.finish_parked(id, bytes, gate),
-                Err(Missing::Values(wanted)) => {
-                    self.core.cold.give_back(id, work, values);
-                    self.fetch(id, wanted);
+            self.keep_time(placing, |brick| {
+                // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
+                // and 24).
+                if !brick.may_run(&work, table) && !sabotage::is(Bug::ParkedNotReadmitted) {
+                    return brick.detour_parked(id, Detour::Wait, work, table, protocol);
                 }
-                Err(Missing::Detour(detour)) => {
-                    self.detour_parked(id, detour, work, table, protocol);
+                match brick.rerun(&work, table, protocol, writer, &values) {
+                    Ok((bytes, gate)) => brick.finish_parked(id, bytes, gate),
+                    Err(Missing::Values(wanted)) => {
+                        brick.core.cold.give_back(id, work, values);
+                        brick.fetch(id, wanted);
+                    }
+                    Err(Missing::Detour(detour)) => {
+                        brick.detour_parked(id, detour, work, table, protocol);
+                    }
                 }
-            }
+            });
         }
     }
 
@@ -382,11 +384,13 @@ impl Brick {
         }
         for id in behind {
             let taken = self.core.cold.take(id);
-            let taken = taken.map(|(work, _, it)| (work, it.table, it.protocol));
-            if let (Some((work, table, protocol)), Some(origin)) =
+            let taken = taken.map(|(work, _, it)| (work, it.table, it.protocol, it.placing));
+            if let (Some((work, table, protocol, placing)), Some(origin)) =
                 (taken, self.core.cold.remove(id))
             {
-                self.take_detour(Detour::Wait, work, table, protocol, origin);
+                self.keep_time(placing, |brick| {
+                    brick.take_detour(Detour::Wait, work, table, protocol, origin);
+                });
             }
         }
     }

@@ -207,10 +207,9 @@ impl Brick {
         if locations.any(|it| it.slot != first.slot || it.leaf != first.leaf) {
             return Err(CROSSSLOT);
         }
-        match self.core.table(table).map(|state| state.owner(first.leaf)) {
-            Some(owner) if owner != self.core.member() => Err(self.moved(first, owner)),
-            _ => Ok(()),
-        }
+        let state = self.core.table(table);
+        let moved = state.and_then(|it| self.redirect(Port::Brick, it, first));
+        moved.map_or(Ok(()), Err)
     }
 
     pub(crate) fn begin_transaction(&mut self, id: ConnectionId) {

@@ -15,6 +15,7 @@ use crate::core::{Core, Partition};
 use crate::heirs::halves_of;
 use brickyard_metadata::{Catalog, Merged};
 use brickyard_replication::{Base, Half, Run, Status};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, TableId};
 
 /// Where a merged partition's operations begin, by what the catalog says of one of its halves.
@@ -103,6 +104,9 @@ impl Core {
         let windows = [left.requests.take(), right.requests.take()];
         *requests_known -= windows.iter().flatten().map(|it| it.len()).sum::<usize>();
         let requests = windows.into_iter().flatten().reduce(|a, b| {
+            if sabotage::is(Bug::WindowOfOneHalf) {
+                return a;
+            }
             // PROTOCOL rule 19: whatever was asked of either was asked of the whole.
             Box::new(a.with(*b))
         });

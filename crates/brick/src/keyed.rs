@@ -124,11 +124,12 @@ impl Brick {
         match standing {
             Standing::Serves => {}
             Standing::TooFew(error) => return self.refuse(id, Some(spec), &error),
-            Standing::Elsewhere(owner) if port == Port::Brick => {
-                let moved = self.moved(location, owner);
-                return self.refuse(id, Some(spec), &moved);
-            }
             elsewhere => {
+                if matches!(elsewhere, Standing::Elsewhere(_))
+                    && let Some(moved) = self.redirect(port, state, location)
+                {
+                    return self.refuse(id, Some(spec), &moved);
+                }
                 let work = Work::of(spec, args, request);
                 let gather = Gather::new(Join::Only, protocol, 1).costing(work.memory_bytes());
                 let token = self.open_gather(id, gather);

@@ -21,7 +21,6 @@ use brickyard_table::Table;
 use brickyard_types::{
     Durability, Incarnation, Medium, Op, PartitionId, TableAttributes, TableId, View,
 };
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Core {
@@ -205,10 +204,10 @@ impl Core {
             partition.is_replicated = true;
             let restored = whole(partition.view, partition.op);
             partition.committed = partition.op;
-            self.replicas.replicator_mut().restore(id, restored);
+            self.restore(id, restored);
             self.adopt_replica(table, id, group);
             if self.table(table).is_some_and(TableState::is_logged) {
-                self.keep_claims(&BTreeSet::from([id]));
+                self.claim_first(id);
             }
             return;
         }

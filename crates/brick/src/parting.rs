@@ -192,7 +192,7 @@ impl Core {
             // One that has not caught up claims nothing.
             let is_logged = self.table(table).is_some_and(TableState::is_logged);
             if is_logged && self.is_replicated(part) {
-                self.keep_claims(&BTreeSet::from([part]));
+                self.claim_first(part);
             }
         }
     }

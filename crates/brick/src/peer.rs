@@ -200,6 +200,7 @@ impl Brick {
         self.tend_catch_ups();
         self.give_up_writes();
         self.end_stalled();
+        self.end_deferred();
         self.end_remote();
         self.tell_lost();
         // Requests that another node has refused are tried again now and then, whatever happened.

@@ -18,7 +18,7 @@ use brickyard_replication::{Base, Entry, Host, LogMark, Rebuild, Restored};
 use brickyard_routing::Prefix;
 use brickyard_types::record::{self, Header, Kind, Record, flag};
 use brickyard_types::sabotage::{self, Bug};
-use brickyard_types::{Durability, Incarnation, Op, PartitionId, Position};
+use brickyard_types::{Durability, Incarnation, Op, PartitionId, Position, TableId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A record that may be part of a tail.
@@ -137,8 +137,21 @@ impl Core {
                 self.torn.remove(&heir);
             }
         }
+        if header.kind == Kind::Cut && header.op == Op(0) {
+            self.mend_torn(header.partition);
+        }
         for kept in committed {
             self.put_back_kept(&kept);
+        }
+    }
+
+    /// The log begins anew with the partition's first op, as when a replica that claimed nothing caught up by difference:
+    /// what was unreadable before has been replaced.
+    fn mend_torn(&mut self, partition: PartitionId) {
+        for heir in self.heirs(partition) {
+            if !self.is_wider(heir, partition) {
+                self.torn.remove(&heir);
+            }
         }
     }
 
@@ -282,8 +295,7 @@ impl Core {
             let upto = self.merged_upto(partition);
             if let Some(upto) = upto.filter(|_| base == Base::default()) {
                 let op = committed.max(upto);
-                let nothing = join::nothing(op);
-                self.replicas.replicator_mut().restore(partition, nothing);
+                self.restore(partition, join::nothing(op));
                 continue;
             }
             let mut kept: VecDeque<Entry<HeldId>> = VecDeque::new();
@@ -332,7 +344,7 @@ impl Core {
                 horizon,
                 history,
             };
-            self.replicas.replicator_mut().restore(partition, restored);
+            self.restore(partition, restored);
         }
         // Not before: each record of a tail is put back as a batch of its own.
         for whole in wholes {
@@ -342,6 +354,15 @@ impl Core {
             self.claim_joined(joined);
         }
         self.end_passed_over();
+    }
+
+    /// Gives the replicator what the log says of a partition.
+    pub(crate) fn restore(&mut self, partition: PartitionId, restored: Restored<HeldId>) {
+        let table = self.place_of(partition).ok();
+        let table = table.and_then(|(table, _)| self.table(table).map(|it| it.id));
+        self.replicas
+            .replicator_mut()
+            .restore(table.unwrap_or(TableId(0)), partition, restored);
     }
 
     /// Where the records are that may have to be sent to others, and of which only a hint is known.
@@ -398,6 +419,15 @@ impl Core {
             self.log.append_bare(&header, b"", &[&value]);
         }
         true
+    }
+
+    /// Claims a partition of which the log has nothing of its own: what others had went to it. Until that is in the log
+    /// nothing else of it is.
+    pub(crate) fn claim_first(&mut self, partition: PartitionId) {
+        let mark = LogMark(self.log.building_id().0);
+        if self.keep_claims(&BTreeSet::from([partition])) {
+            self.replicas.replicator_mut().based_in(partition, mark);
+        }
     }
 
     /// A segment is full: what it has is claimed in the next one, so that a restart knows it to be committed.

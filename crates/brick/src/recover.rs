@@ -14,6 +14,7 @@ use crate::core::Core;
 use crate::effect::{BatchId, Damage, HintItem, Recovered};
 use brickyard_table::{KeyHash, Put, Value};
 use brickyard_types::record::{self, HEADER_BYTES, Header, Kind, Record, flag};
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Medium, Op, PartitionId, Position, SegmentId};
 
 /// Something of a log that is put back into a table.
@@ -202,10 +203,10 @@ impl Core {
         } else {
             self.heirs(header.partition)
         };
-        if header.kind == Kind::Clear {
+        if header.kind == Kind::Clear && !sabotage::is(Bug::HalfClearsWhole) {
             let before = owners.len();
             owners.retain(|owner| !self.is_wider(*owner, header.partition));
-            if owners.len() < before {
+            if owners.len() < before && !sabotage::is(Bug::HalfClearForgotten) {
                 // Keys of others are none of its business: what it removes is seen to at the end.
                 let cleared = self.former_clears.entry(header.partition).or_default();
                 *cleared = (*cleared).max(header.op);

@@ -263,12 +263,25 @@ impl Brick {
             self.stalls.lanes.leave(lane);
             let before = self.stalls.waiting.len();
             let moves = request.moves;
-            self.core.replicas.placing = Some(Placing { until, moves });
-            self.place_again(request, origin, until);
-            self.core.replicas.placing = None;
+            self.keep_time(Placing { until, moves }, |brick| {
+                brick.place_again(request, origin, until);
+            });
             if self.stalls.waiting.len() > before {
                 still.extend(lane);
             }
+        }
+    }
+
+    /// Runs what was asked for earlier: what it waits for from here on it waits for as long as it has left.
+    pub(crate) fn keep_time(&mut self, placing: Placing, run: impl FnOnce(&mut Self)) {
+        let before = self.core.replicas.placing.replace(placing);
+        let len = self.core.log.building_len();
+        run(self);
+        self.core.replicas.placing = before;
+        if self.core.log.building_len() > len {
+            let deadline = as_nanos(self.core.shared.request_deadline);
+            let since = Instant(placing.until.0.saturating_sub(deadline));
+            self.core.log.count_from(since);
         }
     }
 
@@ -328,6 +341,27 @@ impl Brick {
             let error = self.why_stalled(&stalled.request.work);
             let line = honest_line(&stalled.request.work, &error);
             self.complete(stalled.origin, line, Gate::OPEN);
+        }
+    }
+
+    /// Ends shares that have waited too long for what was prepared before them: where some of that is given up they wait
+    /// for what was prepared since as well.
+    pub(crate) fn end_deferred(&mut self) {
+        let now = self.core.now;
+        if self.deferred.iter().all(|(_, share)| share.until > now) {
+            return;
+        }
+        let deferred = std::mem::take(&mut self.deferred);
+        let (late, waiting): (Vec<_>, Vec<_>) =
+            deferred.into_iter().partition(|it| it.1.until <= now);
+        self.deferred = waiting.into();
+        let error = ErrorReply::constant(
+            "CLUSTERDOWN what was written to the table before has not committed in time; the command was not executed, \
+             try again",
+        );
+        for (_, share) in late {
+            let line = honest_line(&share.work, &error);
+            self.complete(share.origin, line, Gate::OPEN);
         }
     }
 

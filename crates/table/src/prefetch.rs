@@ -20,3 +20,7 @@ pub(crate) fn prefetch(bytes: &[u8], at: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (bytes, at);
 }
+
+#[cfg(test)]
+#[path = "prefetch_test.rs"]
+mod prefetch_test;

@@ -1,20 +1,51 @@
 //! What must hold at every step, whoever asks for what.
 //!
 //! - Whoever is in sync holds all that anybody has committed, as durably as the table asks (`replication/commit`).
+//! - Who is in sync, and has come as far as the primary, holds the same.
 //! - Who serves is in sync in the view that is in effect.
 //! - When a view takes effect its primary has synced what it holds of older ones (PROTOCOL rule 8).
 
 use super::world::World;
-use brickyard_routing::Group;
+use brickyard_routing::{Group, Seat};
 use brickyard_types::{Durability, Op, PartitionId, TableId};
+
+/// Contents are compared once in so many turns.
+const CONTENTS_EVERY: u64 = 8;
 
 /// Looks at all partitions.
 pub(super) fn check(world: &World) {
+    if world.turns.is_multiple_of(CONTENTS_EVERY) {
+        check_contents(world);
+    }
     for (table, partition, group) in world.control.groups() {
         if !world.control.doubtful.contains(&partition) {
             check_members(world, table, partition, &group);
         }
         check_servers(world, partition, &group);
+    }
+}
+
+/// Members in sync that have come as far as the primary hold what it holds.
+fn check_contents(world: &World) {
+    for (table, partition, group) in world.control.groups() {
+        let held = |seat: Seat| {
+            let node = &world.nodes[seat.member.node.0 as usize];
+            let brick = node.brick.as_ref();
+            let brick = brick.filter(|_| node.incarnation == seat.incarnation)?;
+            let committed = brick.committed_in(partition, group.lineage)?;
+            Some((committed, brick.contents(table, partition)?))
+        };
+        let Some((committed, contents)) = held(group.primary) else {
+            continue;
+        };
+        for seat in group.in_sync().filter(|it| *it != group.primary) {
+            let other = held(seat).filter(|it| it.0 == committed);
+            assert!(
+                other.as_ref().is_none_or(|it| it.1 == contents),
+                "{seat} has {other:?} of {partition}, and {} has {contents:?}",
+                group.primary
+            );
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The judges judged: with a deliberate bug on, random schedules are run until one objects (docs/sabotage.md).
 
 use super::scenario::{self, Scenario};
-use super::{EDITION, Kind, chaos};
+use super::{EDITION, Kind, chaos, halves, reuse};
 use brickyard_types::sabotage::{Bug, Judges};
 
 const JUDGES: Judges<'_> = Judges {
@@ -82,6 +82,12 @@ const RETRIES: Judges<'_> = of(
     &[Bug::WindowNotMoved],
 );
 const CUTS: Judges<'_> = of("brick-cuts", &[], &[]);
+const HALVES: Judges<'_> = of(
+    "brick-halves",
+    &[Bug::HalfClearsWhole, Bug::HalfClearForgotten],
+    &[],
+);
+const REUSE: Judges<'_> = of("brick-reuse", &[Bug::OpAloneTells], &[]);
 const PROMOTIONS: Judges<'_> = of(
     "brick-promotions",
     &[Bug::PromotedBeforeAllIsHeld],
@@ -94,7 +100,18 @@ const PARTING: Judges<'_> = of(
     &[Bug::StrayPendingParted],
 );
 
-const SCENARIOS: [(&Scenario, Judges<'_>); 9] = [
+const JOINING: Judges<'_> = of(
+    "brick-joining",
+    &[],
+    &[Bug::BaseOfOneHalf, Bug::ViewOfOneHalf, Bug::WindowOfOneHalf],
+);
+const OVERTAKEN: Judges<'_> = of(
+    "brick-overtaken",
+    &[],
+    &[Bug::SplitOutlivesView, Bug::MergeOutlivesViews],
+);
+
+const SCENARIOS: [(&Scenario, Judges<'_>); 11] = [
     (&scenario::READS, READS),
     (&scenario::CLEANING, CLEANING),
     (&scenario::POWER, POWER),
@@ -104,6 +121,8 @@ const SCENARIOS: [(&Scenario, Judges<'_>); 9] = [
     (&scenario::CUTS, CUTS),
     (&scenario::PROMOTIONS, PROMOTIONS),
     (&scenario::PARTING, PARTING),
+    (&scenario::JOINING, JOINING),
+    (&scenario::OVERTAKEN, OVERTAKEN),
 ];
 
 #[test]
@@ -112,6 +131,8 @@ fn quick_ones_are_found() {
     for (scenario, judges) in SCENARIOS {
         judges.must_find_quick(|seed| schedule(Kind::Scenario(scenario), seed));
     }
+    HALVES.must_find_quick(halves::schedule);
+    REUSE.must_find_quick(reuse::schedule);
 }
 
 /// docs/sabotage.md has the outcome.
@@ -128,5 +149,11 @@ fn every_bug_in_reach_of_a_scenario_is_found() {
     let is_wanted = |it: &Scenario| wanted.as_deref().is_none_or(|name| name == it.name);
     for (scenario, judges) in SCENARIOS.into_iter().filter(|it| is_wanted(it.0)) {
         judges.must_find_all(|seed| schedule(Kind::Scenario(scenario), seed));
+    }
+    if wanted.as_deref().is_none_or(|name| name == "halves") {
+        HALVES.must_find_all(halves::schedule);
+    }
+    if wanted.as_deref().is_none_or(|name| name == "reuse") {
+        REUSE.must_find_all(reuse::schedule);
     }
 }

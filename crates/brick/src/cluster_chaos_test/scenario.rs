@@ -27,8 +27,11 @@ pub(super) struct Scenario {
     strikes: &'static [(Strike, usize)],
     /// How often the rest does.
     others: usize,
-    /// A partition is to be split once in so many steps.
+    /// A partition is to be split once in so many steps, if there are fewer than so many.
     pub(super) splits: usize,
+    pub(super) partitions_max: usize,
+    /// Two are to be merged once in so many steps; `None`: never.
+    pub(super) merges: Option<usize>,
     /// One after the other so many nodes fall, and no more before one is back.
     pub(super) down_max: usize,
     pub(super) moods: Range,
@@ -57,6 +60,8 @@ const USUAL: Scenario = Scenario {
     strikes: &[],
     others: 0,
     splits: 40,
+    partitions_max: usize::MAX,
+    merges: None,
     down_max: 9,
     moods: Range {
         strikes: [5, 12, 12, 30],
@@ -338,8 +343,69 @@ pub(super) const PARTING: Scenario = Scenario {
     ..USUAL
 };
 
+/// Partitions that are split and merged, while nodes come and go (PROTOCOL rule 31).
+pub(super) const JOINING: Scenario = Scenario {
+    name: "joining",
+    durability: ANY,
+    objects: 8,
+    full: [usize::MAX; 4],
+    strikes: &[
+        (Strike::Kill, 2),
+        (Strike::PowerCut, 1),
+        (Strike::Restart, 6),
+        (Strike::LoseControl, 8),
+        (Strike::FindControl, 8),
+        (Strike::HandOver, 2),
+    ],
+    splits: 15,
+    partitions_max: 12,
+    merges: Some(25),
+    down_max: 1,
+    moods: Range {
+        strikes: [5, 5, 12, 12],
+        asks: [1, 1, 2, 6],
+        rolls: [20, 40, 100, 1000],
+        ..USUAL.moods
+    },
+    forms: &[(Form::Named, 1), (Form::One, 1)],
+    verbs: &[
+        (Verb::Incr, 4),
+        (Verb::Append, 2),
+        (Verb::Set, 4),
+        (Verb::Del, 3),
+    ],
+    again: 3,
+    ..USUAL
+};
+
+/// Partitions that are to be split or merged while their views change, and primaries' words come late (PROTOCOL rule 31).
+pub(super) const OVERTAKEN: Scenario = Scenario {
+    name: "overtaken",
+    objects: 4,
+    strikes: &[
+        (Strike::LateWishes, 16),
+        (Strike::LateMaps, 2),
+        (Strike::DemoteOrRoll, 16),
+        (Strike::DemoteToLearner, 16),
+        (Strike::HandOver, 2),
+        (Strike::Mute, 2),
+        (Strike::Mend, 2),
+    ],
+    splits: 3,
+    merges: Some(3),
+    moods: Range {
+        strikes: [2, 5, 5, 12],
+        asks: [1, 1, 1, 2],
+        rolls: [1000; 4],
+        lags: [1, 1, 2, 6],
+        ..USUAL.moods
+    },
+    verbs: &[(Verb::Incr, 4), (Verb::Append, 2), (Verb::Set, 4)],
+    ..USUAL
+};
+
 /// All of them.
-pub(super) const ALL: [&Scenario; 9] = [
+pub(super) const ALL: [&Scenario; 11] = [
     &READS,
     &CLEANING,
     &POWER,
@@ -349,4 +415,6 @@ pub(super) const ALL: [&Scenario; 9] = [
     &CUTS,
     &PROMOTIONS,
     &PARTING,
+    &JOINING,
+    &OVERTAKEN,
 ];

@@ -74,6 +74,8 @@ pub(super) struct World {
     pub(super) story: Vec<String>,
     /// All goes well from now on.
     pub(super) is_calm: bool,
+    /// How many there were.
+    pub(super) turns: u64,
 }
 
 impl World {
@@ -95,6 +97,7 @@ impl World {
             random,
             story: Vec::new(),
             is_calm: false,
+            turns: 0,
         };
         if let Some(scenario) = world.scenario {
             world.full_one_in = scenario.full[world.below(4)];
@@ -300,6 +303,7 @@ impl World {
 
     /// One turn of every node's loop, in some order.
     pub(super) fn turn(&mut self) {
+        self.turns += 1;
         let count = self.nodes.len();
         let first = self.below(count);
         for at in (0..count).map(|at| (at + first) % count) {

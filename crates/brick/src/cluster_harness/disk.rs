@@ -1,11 +1,11 @@
 //! A node's log in memory: segments that take batches and are read as the test says.
 
-use crate::effect::{Append, ColdRead, Event};
+use crate::effect::{Append, ColdRead, Damage, Event};
 use crate::harness::HEADER_BYTES;
 use crate::segments::offsets;
 use crate::{Brick, Recovered, hinted};
 use brickyard_types::record::{self, Header, Record};
-use brickyard_types::{Position, SegmentId};
+use brickyard_types::{PartitionId, Position, SegmentId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// See the module.
@@ -53,7 +53,23 @@ impl Disk {
     }
 
     pub(super) fn recover(&self, brick: &mut Brick) {
+        let mut lost: BTreeMap<SegmentId, BTreeSet<PartitionId>> = BTreeMap::new();
         for (position, record) in self.records() {
+            if self.damaged.contains(&position.segment) {
+                let partitions = lost.entry(position.segment).or_default();
+                partitions.insert(record.header.partition);
+            }
+        }
+        for (position, record) in self.records() {
+            while let Some(damage) = lost.first_entry()
+                && *damage.key() <= position.segment
+            {
+                let (segment, partitions) = damage.remove_entry();
+                self.tell_damage(brick, segment, &partitions);
+            }
+            if self.damaged.contains(&position.segment) {
+                continue;
+            }
             let is_sealed = position.segment != self.active;
             if is_sealed && hinted::is_hinted(brick, &self.segments[&position.segment]) {
                 hinted::recover(brick, &record, position);
@@ -68,6 +84,23 @@ impl Disk {
             }
         }
         brick.finish_recovery(&self.sealed(), self.active);
+    }
+
+    fn tell_damage(
+        &self,
+        brick: &mut Brick,
+        segment: SegmentId,
+        partitions: &BTreeSet<PartitionId>,
+    ) {
+        brick.on_damage(Damage {
+            position: Position {
+                segment,
+                offset: HEADER_BYTES,
+            },
+            len: self.segments[&segment].len() as u64,
+            partitions: partitions.iter().map(|id| (*id, None)).collect(),
+            text: format!("segment {segment} is damaged"),
+        });
     }
 
     fn sealed(&self) -> Vec<(SegmentId, u64)> {

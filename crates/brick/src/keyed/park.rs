@@ -5,6 +5,7 @@ use crate::brick::Brick;
 use crate::cold::Parked;
 use crate::forward::{Origin, Work};
 use crate::log::{KeyRef, Writer};
+use crate::replica::Placing;
 use crate::transaction::Step;
 use crate::view::ColdWanted;
 use brickyard_command::{OwnedArgs, Spec, keys};
@@ -67,8 +68,12 @@ impl Brick {
         let keys = self.keys_of(&work, table);
         let id = self.core.table(table).map(|state| state.id);
         let lane = id.and_then(|id| self.lane(&origin, id, &work));
-        let parked = Parked::new(work, table, protocol, origin, writer, lane, keys);
-        let id = self.core.cold.park(parked);
+        let placing = Placing {
+            until: self.core.deadline(),
+            moves: self.core.moves(),
+        };
+        let parked = Parked::new(work, table, protocol, origin, writer, lane, placing);
+        let id = self.core.cold.park(parked.touching(keys));
         self.fetch(id, wanted);
         self.run_parked();
     }

@@ -5,6 +5,8 @@ use super::standing::Standing;
 use super::writer_of;
 use crate::brick::Brick;
 use crate::connection::ConnectionId;
+use crate::core::TableState;
+use crate::effect::Port;
 use crate::forward::{Forward, ForwardRequest, Origin, Token, Work};
 use crate::gather::{Gather, Join};
 use crate::output::Gate;
@@ -77,11 +79,18 @@ impl Brick {
             token,
         };
         let id = self.core.table(table).map(|state| state.id);
-        let is_quiet = self.stalls.lanes.is_empty() && self.remotes.is_quiet();
+        let is_quiet =
+            self.stalls.lanes.is_empty() && self.remotes.is_quiet() && self.core.cold.is_idle();
         let id = id.filter(|_| !is_quiet);
         if let Some(lane) = id.and_then(|id| self.lane(&origin, id, &work)) {
-            let is_stalled = self.stalls.lanes.is_busy(lane) || self.remotes.near.is_busy(lane);
-            if is_stalled || self.has_asked(lane) {
+            let has_asked = self.has_asked(lane);
+            // What waits here for its value would see what this writes elsewhere, or more than this reads there.
+            let is_behind_parked =
+                self.has_parked(lane) && (has_asked || !self.may_run(&work, table));
+            let is_stalled = is_behind_parked
+                || self.stalls.lanes.is_busy(lane)
+                || self.remotes.near.is_busy(lane);
+            if is_stalled || has_asked {
                 let leaf = key.and_then(|key| self.core.locate(table, key));
                 let owner = leaf.zip(self.core.table(table));
                 let owner = owner.map(|(at, state)| state.owner(at.leaf));
@@ -210,7 +219,23 @@ impl Brick {
         self.core.outbox.push(to, Forward::Request(request));
     }
 
-    pub(crate) fn moved(&self, location: Location, owner: Member) -> ErrorReply {
+    /// Where a client has to ask for a key, if that is not here. A client of the node port need not.
+    ///
+    /// A cluster client knows slots. One that is in parts is the first part's brick's to it, which passes on what is in
+    /// another part.
+    pub(crate) fn redirect(
+        &self,
+        port: Port,
+        state: &TableState,
+        location: Location,
+    ) -> Option<ErrorReply> {
+        let (member, owner) = (self.core.member(), state.map.owner(location.slot));
+        let is_right =
+            port == Port::Node || owner == member || state.owner(location.leaf) == member;
+        (!is_right).then(|| self.moved(location, owner))
+    }
+
+    fn moved(&self, location: Location, owner: Member) -> ErrorReply {
         let shared = &self.core.shared;
         let address = self.core.catalog.address(owner);
         // Of a brick that is not in the cluster any more this node will know the successor.

@@ -105,10 +105,9 @@ impl Brick {
             writer,
             until,
         } = share;
-        let placing = Placing { until, moves: 0 };
-        let placing = self.core.replicas.placing.replace(placing);
-        self.run_now(work, table, protocol, origin, writer);
-        self.core.replicas.placing = placing;
+        self.keep_time(Placing { until, moves: 0 }, |brick| {
+            brick.run_now(work, table, protocol, origin, writer);
+        });
     }
 
     fn run_now(

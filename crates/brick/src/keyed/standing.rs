@@ -63,12 +63,13 @@ impl Brick {
         if self.stalls.lanes.is_busy(lane) || self.remotes.near.is_busy(lane) {
             return Standing::Waits;
         }
-        let goes_away = matches!(standing, Standing::Elsewhere(_));
+        let has_asked = self.has_asked(lane);
+        let goes_away = has_asked || matches!(standing, Standing::Elsewhere(_));
         if goes_away && self.has_parked(lane) {
-            // A read that waits here for its value would see it.
+            // A read that waits here for its value would see what this writes, or more than this reads.
             return Standing::Waits;
         }
-        if !self.has_asked(lane) {
+        if !has_asked {
             return standing;
         }
         match state.owner(location.leaf) {

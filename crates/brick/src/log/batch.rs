@@ -51,6 +51,8 @@ pub(super) struct Building {
     pub(super) held: Waiting,
     pub(super) sync: bool,
     pub(super) only_frees: bool,
+    /// Since when the one in it waits that was asked for first; `None`: since it is made.
+    pub(super) since: Option<Instant>,
 }
 
 impl Building {
@@ -64,6 +66,7 @@ impl Building {
             held: Waiting::default(),
             sync: false,
             only_frees: true,
+            since: None,
         }
     }
 
@@ -121,7 +124,8 @@ pub(super) struct Batch {
     pub(super) lists: Lists,
     pub(super) fresh: Vec<HeldId>,
     pub(super) held: Waiting,
-    pub(super) made_at: Instant,
+    /// Since when its clients wait.
+    pub(super) since: Instant,
     /// Its clients were told that nobody knows: nobody waits for its replicated operations any more.
     pub(super) is_given_up: bool,
     /// The log has answered: its bytes are there, or never will be.

@@ -142,7 +142,7 @@ impl Log {
             lists: built.lists,
             fresh: built.fresh,
             held: built.held,
-            made_at: now,
+            since: now,
             is_given_up: false,
             is_answered: true,
             position,

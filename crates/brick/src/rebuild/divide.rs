@@ -12,7 +12,7 @@ use super::{Body, Kept};
 use crate::core::Core;
 use crate::heirs::is_split_from;
 use crate::log::HeldId;
-use brickyard_replication::{Base, Entry, Host, Restored, Turn};
+use brickyard_replication::{Base, Entry, Host, LogMark, Rebuild, Restored, Turn};
 use brickyard_types::record::{self, Header, Kind, Record};
 use brickyard_types::{Op, PartitionId, View};
 use std::collections::VecDeque;
@@ -45,8 +45,7 @@ impl Core {
             let restored = rebuild.finish();
             self.for_heirs(id, |part| part.horizon = part.horizon.max(restored.horizon));
             let is_taken = |heir: &PartitionId| {
-                self.rebuilds.contains_key(heir)
-                    || wholes.iter().any(|whole| whole.heirs.contains(heir))
+                self.has_begun(*heir) || wholes.iter().any(|whole| whole.heirs.contains(heir))
             };
             let heirs = self.heirs(id).into_iter();
             let heirs = heirs.filter(|heir| {
@@ -101,9 +100,8 @@ impl Core {
         let is_torn = self.torn.contains(&heir);
         let is_whole = tail.len() == whole.tail.len();
         let is_complete = whole.is_complete && is_whole && !is_torn;
-        if is_complete {
-            self.append_base(heir, whole);
-        }
+        let mark = LogMark(self.log.building_id().0);
+        let is_based = is_complete && self.append_base(heir, whole);
         let mut entries: VecDeque<Entry<HeldId>> = VecDeque::new();
         for (view, op, raw) in tail.iter().filter(|_| !is_torn) {
             let Some((mark, payload)) = self.append_part(heir, raw) else {
@@ -145,18 +143,27 @@ impl Core {
             horizon,
             history: whole.history.clone(),
         };
-        self.replicas.replicator_mut().restore(heir, restored);
+        self.restore(heir, restored);
+        if is_based {
+            self.replicas.replicator_mut().based_in(heir, mark);
+        }
     }
 
-    /// Writes what the part may claim of the whole: from here on the log speaks of the part.
-    fn append_base(&mut self, heir: PartitionId, whole: &Restored<Kept>) {
+    /// Whether the log has anything of a partition that is not from before it became one.
+    pub(super) fn has_begun(&self, partition: PartitionId) -> bool {
+        let rebuild = self.rebuilds.get(&partition);
+        rebuild.is_some_and(Rebuild::has_begun)
+    }
+
+    /// Writes what the part may claim of the whole: from here on the log speaks of the part. False if that is nothing.
+    fn append_base(&mut self, heir: PartitionId, whole: &Restored<Kept>) -> bool {
         let op = whole.committed;
         let runs = whole.history.iter().copied().filter(|run| run.first <= op);
         let runs: Vec<_> = runs.collect();
         let table = self.place_of(heir).ok();
         let table = table.and_then(|(table, _)| self.table(table).map(|it| it.id));
         let (Some(table), Some(last)) = (table, runs.last()) else {
-            return;
+            return false;
         };
         let base = Base {
             lineage: whole.lineage,
@@ -179,14 +186,11 @@ impl Core {
             committed: Some(op),
         };
         self.log.append_bare(&header, b"", &[&value]);
+        true
     }
 
     /// Takes a record of the whole's tail into the part's.
-    fn append_part(
-        &mut self,
-        heir: PartitionId,
-        raw: &[u8],
-    ) -> Option<(brickyard_replication::LogMark, HeldId)> {
+    fn append_part(&mut self, heir: PartitionId, raw: &[u8]) -> Option<(LogMark, HeldId)> {
         let record = record::decode(raw).ok()?;
         let raw = self.part_of_record(heir, &record);
         let record = record::decode(&raw).ok()?;

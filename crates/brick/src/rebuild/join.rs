@@ -81,9 +81,8 @@ impl Core {
         let states = self.tables.iter().flatten();
         let logged = states.filter(|state| state.is_logged());
         let all = logged.flat_map(|state| state.partitions.iter().flatten());
-        let own = all.filter(|it| {
-            it.is_replicated && !self.rebuilds.contains_key(&it.id) && !taken.contains(&it.id)
-        });
+        let own =
+            all.filter(|it| it.is_replicated && !self.has_begun(it.id) && !taken.contains(&it.id));
         own.filter(|it| self.merged_upto(it.id).is_some())
             .map(|it| {
                 let halves = halves_of(&self.catalog, it.id);
@@ -124,8 +123,8 @@ impl Core {
             }
             None => nothing(op),
         };
-        self.replicas.replicator_mut().restore(id, restored);
-        self.keep_claims(&BTreeSet::from([id]));
+        self.restore(id, restored);
+        self.claim_first(id);
     }
 
     /// Deletions of a merged partition's halves are remembered by none of the others: no difference goes back behind

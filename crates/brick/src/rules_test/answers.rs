@@ -1,6 +1,6 @@
 //! Which answers wait, and for what.
 
-use super::{ask, places, replicated, reply, told_meanwhile};
+use super::{ask, on_disk, places, replicated, reply, told_meanwhile};
 use crate::cluster_harness::Cluster;
 use crate::effect::Port;
 use brickyard_types::record::Kind;
@@ -273,6 +273,87 @@ fn rule_34_expired_key_is_an_error_in_time_where_its_removal_is_refused() {
     assert_eq!(cluster.call(client, "GET k"), "$-1");
     let reader = cluster.connect(backup, Port::Node);
     assert_eq!(cluster.call(reader, "EXISTS k"), ":0");
+}
+
+/// What a transaction needs of the log comes late, and one of its keys has expired by then and cannot be removed: it has no
+/// more time than it had.
+#[test]
+fn rule_34_time_that_a_value_took_to_be_read_counts() {
+    let attributes = TableAttributes {
+        min_in_sync: 2,
+        ..on_disk(2)
+    };
+    let mut cluster = Cluster::new(2, attributes);
+    let (primary, backup) = cluster.places_of("k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(ask(&mut cluster, client, "SET {k}2 v"), "+OK");
+    assert_eq!(ask(&mut cluster, client, "SET k v PX 4000"), "+OK");
+    cluster.kill(backup.unwrap());
+    cluster.settle();
+    cluster.hold_reads(primary, true);
+    cluster.send(client, "MULTI\nGET {k}2\nGET k\nEXEC");
+    cluster.turn_until(|it| it.reads(primary) > 0);
+    cluster.settle();
+    cluster.settle();
+    cluster.hold_reads(primary, false);
+    cluster.settle();
+    cluster.settle();
+    let replies = cluster.receive(client);
+    assert!(replies.contains("-CLUSTERDOWN"), "{replies}");
+}
+
+/// A write that waited for a view has less time left in which its replicas may take it.
+#[test]
+fn rule_34_time_that_a_write_waited_for_a_view_counts() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    let other = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k v"), "+OK");
+    cluster.is_deciding = false;
+    cluster.regroup("k", &[primary, backup]);
+    cluster.send(client, "SET k w");
+    cluster.settle();
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "");
+    cluster.is_deciding = true;
+    cluster.stick(backup, true);
+    cluster.settle();
+    assert!(cluster.is_pending(primary, "k"), "{}", cluster.story());
+    cluster.send(other, "SET {k}2 w");
+    cluster.settle();
+    let reply = cluster.receive(client);
+    assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
+    assert_eq!(cluster.receive(other), "", "it has time left");
+}
+
+/// What a command on the table waits for is given up, and more has been written since: it has no more time for that.
+#[test]
+fn rule_34_time_that_a_share_waited_for_what_was_given_up_counts() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let writer = cluster.connect(primary, Port::Node);
+    let other = cluster.connect(primary, Port::Node);
+    let client = cluster.connect(primary, Port::Brick);
+    cluster.settle();
+    cluster.receive(writer);
+    cluster.is_deciding = false;
+    cluster.stick(backup.unwrap(), true);
+    cluster.send(writer, "SET k v");
+    cluster.turn();
+    cluster.send(client, "DBSIZE");
+    cluster.settle();
+    cluster.settle();
+    assert_eq!(cluster.receive(writer), "");
+    cluster.send(other, "SET {k}2 v");
+    cluster.settle();
+    cluster.settle();
+    let reply = cluster.receive(writer);
+    assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
+    let reply = cluster.receive(client);
+    assert!(reply.starts_with("-CLUSTERDOWN"), "{reply}");
+    assert_eq!(cluster.receive(other), "", "it has time left");
 }
 
 #[test]

@@ -108,6 +108,76 @@ fn rule_9_tail_is_claimed_however_often_its_replicas_restart() {
     }
 }
 
+/// The last write of a partition that was split meanwhile is a tail of each part, in no part's name until that is written.
+/// Its log is full at that moment, and the only one.
+#[test]
+fn rule_9_tail_of_a_part_is_not_lost_to_a_full_disk() {
+    for attributes in [replicated(2), on_disk(2)] {
+        let mut cluster = Cluster::new(2, attributes);
+        let (primary, backup) = cluster.places_of("k");
+        let backup = backup.unwrap();
+        let client = cluster.connect(primary, Port::Node);
+        cluster.inform(backup, false);
+        assert_eq!(cluster.call(client, "SET k v"), "+OK");
+        cluster.split("k");
+        cluster.settle();
+        assert_eq!(cluster.partitions(), (5, 0));
+        cluster.is_deciding = false;
+        cluster.kill(primary);
+        cluster.kill(backup);
+        cluster.inform(backup, true);
+        cluster.is_deciding = true;
+        cluster.stick(backup, true);
+        cluster.restart(backup);
+        for _ in 0..3 {
+            cluster.refuse(backup);
+            cluster.settle();
+        }
+        cluster.stick(backup, false);
+        cluster.settle();
+        for _ in 0..2 {
+            let client = cluster.connect(backup, Port::Node);
+            assert_eq!(cluster.call(client, "GET k"), "$1 v", "{}", cluster.story());
+            restart_alone(&mut cluster, backup);
+        }
+    }
+}
+
+/// The parts of a partition claim what it had, which full disks refuse at first.
+#[test]
+fn rule_15_parts_are_claimed_when_there_is_room_again() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, _) = cluster.places_of("k");
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k v"), "+OK");
+    cluster.is_deciding = false;
+    cluster.split("k");
+    cluster.settle();
+    for node in 0..2 {
+        cluster.stick(node, true);
+    }
+    cluster.decide();
+    for _ in 0..3 {
+        cluster.turn();
+        for node in 0..2 {
+            cluster.refuse(node);
+        }
+    }
+    for node in 0..2 {
+        cluster.stick(node, false);
+    }
+    cluster.is_deciding = true;
+    cluster.settle();
+    assert!(cluster.is_whole(2), "{}", cluster.story());
+    for alone in 0..2 {
+        restart_alone(&mut cluster, alone);
+        let client = cluster.connect(alone, Port::Node);
+        assert_eq!(cluster.call(client, "GET k"), "$1 v", "{}", cluster.story());
+        cluster.restart(1 - alone);
+        assert!(cluster.is_whole(2), "{}", cluster.story());
+    }
+}
+
 #[test]
 fn rule_9_partition_of_which_no_log_has_anything_begins() {
     let attributes = [
@@ -387,6 +457,30 @@ fn primary_whose_log_is_damaged_copies_what_it_has_in_memory() {
     cluster.restart(backup);
     assert!(cluster.is_whole(2), "{}", cluster.story());
     assert_eq!(cluster.keys_at(backup, "k"), ["k"], "{}", cluster.story());
+}
+
+/// What it lacked came by difference, from nothing on: the log has all of it behind the damage.
+#[test]
+fn rule_15_damage_is_over_when_all_that_it_took_has_come_again() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k 1"), "+OK");
+    cluster.roll(backup);
+    cluster.damage(backup, 1);
+    cluster.kill(backup);
+    cluster.settle();
+    cluster.restart(backup);
+    assert!(cluster.is_whole(2), "{}", cluster.story());
+    cluster.regroup("k", &[backup]);
+    cluster.settle();
+    cluster.kill(primary);
+    for _ in 0..2 {
+        restart_alone(&mut cluster, backup);
+        let client = cluster.connect(backup, Port::Node);
+        assert_eq!(cluster.call(client, "GET k"), "$1 1", "{}", cluster.story());
+    }
 }
 
 #[test]

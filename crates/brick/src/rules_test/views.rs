@@ -1,8 +1,9 @@
 //! What waits, or was prepared, when the view changes.
 
-use super::{on_disk, places, replicated, told_meanwhile};
+use super::{ask, on_disk, places, replicated, told_meanwhile};
 use crate::cluster_harness::Cluster;
 use crate::effect::Port;
+use std::time::Duration;
 
 /// Lets what was proposed take effect without any time passing.
 fn decide_at_once(cluster: &mut Cluster) {
@@ -124,30 +125,65 @@ fn rule_24_read_that_waits_for_an_outcome_is_answered_by_whoever_leads_then() {
 /// A read is served here and waits for its value, the write behind it is for the primary: they are answered in order,
 /// whatever happens meanwhile.
 #[track_caller]
-fn write_stays_behind(meanwhile: impl FnOnce(&mut Cluster, usize)) {
+fn write_stays_behind(write: &str, reply: &str, meanwhile: impl FnOnce(&mut Cluster, usize)) {
     let mut cluster = Cluster::new(2, on_disk(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
     let client = cluster.connect(backup, Port::Node);
     assert_eq!(cluster.call(client, "SET k old"), "+OK");
     cluster.hold_reads(backup, true);
-    cluster.send(client, "GET k\nSET k new");
+    cluster.send(client, &format!("GET k\n{write}"));
     cluster.turn_until(|it| it.reads(backup) > 0);
     meanwhile(&mut cluster, primary);
     assert_eq!(told_meanwhile(&mut cluster, client), "");
     cluster.hold_reads(backup, false);
     cluster.settle();
-    assert_eq!(cluster.receive(client), "$3 old +OK");
+    assert_eq!(cluster.receive(client), format!("$3 old {reply}"));
 }
 
 #[test]
 fn rule_26_write_does_not_overtake_a_read_that_waits_for_its_value() {
-    write_stays_behind(|_, _| ());
+    write_stays_behind("SET k new", "+OK", |_, _| ());
+}
+
+#[test]
+fn rule_26_nor_does_one_of_several_keys_or_a_transaction() {
+    write_stays_behind("MSET k new {k}2 new other new", "+OK", |_, _| ());
+    write_stays_behind("MULTI\nSET k new\nEXEC", "+OK +QUEUED *1 +OK", |_, _| ());
+}
+
+/// A read is served here and waits for its value, the one behind it would follow another to the primary: the first one
+/// would see what is written after the second one was answered.
+#[test]
+fn rule_26_read_does_not_overtake_a_read_that_waits_for_its_value() {
+    let mut cluster = Cluster::new(2, on_disk(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let writer = cluster.connect(primary, Port::Node);
+    let client = cluster.connect(backup, Port::Node);
+    for again in ["GET k", "MGET k {k}2 other"] {
+        assert_eq!(ask(&mut cluster, writer, "SET k old"), "+OK");
+        assert_eq!(ask(&mut cluster, writer, "SET {k}brief v PX 50"), "+OK");
+        cluster.hold_reads(backup, true);
+        // That a key has expired is for the primary to say, whose log waits.
+        cluster.stick(primary, true);
+        cluster.tick(Duration::from_millis(200));
+        cluster.send(client, &format!("GET k\nGET {{k}}brief\n{again}"));
+        cluster.turn_until(|it| it.reads(backup) > 0);
+        assert_eq!(told_meanwhile(&mut cluster, client), "");
+        cluster.stick(primary, false);
+        assert_eq!(ask(&mut cluster, writer, "SET k new"), "+OK");
+        cluster.hold_reads(backup, false);
+        cluster.settle();
+        let replies = cluster.receive(client);
+        assert!(replies.starts_with("$3 new $-1"), "{again}: {replies}");
+        assert_eq!(replies.matches("$3 new").count(), 2, "{again}: {replies}");
+    }
 }
 
 #[test]
 fn rule_26_write_does_not_overtake_a_read_of_a_partition_that_leaves() {
-    write_stays_behind(|cluster, primary| {
+    write_stays_behind("SET k new", "+OK", |cluster, primary| {
         cluster.regroup("k", &[primary]);
         decide_at_once(cluster);
     });

@@ -5,7 +5,6 @@
 
 use crate::brick::Brick;
 use crate::connection::{Blocked, ConnectionId};
-use crate::effect::Port;
 use crate::forward::{Token, Work};
 use crate::gather::{Gather, Join};
 use crate::keyed::{CROSSSLOT, error_line};
@@ -65,9 +64,8 @@ impl Brick {
         let Some(location) = self.one_slot(table, args.from(1)) else {
             return self.refuse(id, Some(spec), &CROSSSLOT);
         };
-        let (table_id, owner) = (state.id, state.owner(location.leaf));
-        if connection.accepted.port == Port::Brick && owner != self.core.member() {
-            let moved = self.moved(location, owner);
+        let table_id = state.id;
+        if let Some(moved) = self.redirect(connection.accepted.port, state, location) {
             return self.refuse(id, Some(spec), &moved);
         }
         if connection.session.watches.len() + args.len() > WATCHES_MAX {
@@ -152,12 +150,7 @@ impl Brick {
         let Some(location) = self.one_slot(table, all.iter().map(Vec::as_slice)) else {
             return self.refuse(id, Some(spec), &CROSSSLOT);
         };
-        let owner = self
-            .core
-            .table(table)
-            .map_or_else(|| self.core.member(), |state| state.owner(location.leaf));
-        if port == Port::Brick && owner != self.core.member() {
-            let moved = self.moved(location, owner);
+        if let Some(moved) = self.redirect(port, state, location) {
             return self.refuse(id, Some(spec), &moved);
         }
         let (steps, later) = split(queue.commands);
