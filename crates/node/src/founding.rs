@@ -8,8 +8,9 @@ use crate::address::HostPort;
 use crate::forming::{Forming, Kept, Step, Word};
 use crate::host::{Common, Host, Source, Urgency};
 use crate::message::Message;
+use crate::register::TakenIn;
 use brickyard_control::message::{Join, Joined, Present, ToLeader, ToNode};
-use brickyard_metadata::{ClusterId, NodeKey, Registered};
+use brickyard_metadata::{ClusterId, NodeKey};
 use brickyard_types::{Incarnation, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub enum Ended {
     /// This node founds the cluster.
     Found,
     /// It was taken in.
-    Joined(ClusterId, Registered),
+    Joined(TakenIn),
 }
 
 /// See the module.
@@ -200,7 +201,13 @@ impl Founding {
             return;
         }
         match joined.outcome {
-            Ok(registered) => self.ended = Some(Ended::Joined(joined.cluster, registered)),
+            Ok(registered) => {
+                self.ended = Some(Ended::Joined(TakenIn {
+                    cluster: joined.cluster,
+                    registered,
+                    version: joined.version,
+                }));
+            }
             Err(refusal) => {
                 self.complain(format!("the cluster does not take this node: {refusal}"));
             }

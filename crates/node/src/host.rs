@@ -6,6 +6,7 @@ use crate::address::HostPort;
 use crate::changes::Answer;
 use crate::forming::Kept;
 use crate::message::Message;
+use crate::register::TakenIn;
 use brickyard_brick::{ControlReply, Event};
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
@@ -161,6 +162,8 @@ pub struct Common<H> {
     /// The end of a log was cut off when it was read, in this life or in an earlier one that was not in sync everywhere
     /// after that.
     pub is_end_cut: bool,
+    /// What this process was told if it was taken into a cluster.
+    pub taken_in: Option<TakenIn>,
     /// How far this node's emptying is, as the leader said last.
     pub drained: Option<Drained>,
 }

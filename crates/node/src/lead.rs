@@ -9,9 +9,10 @@ use crate::message::Message;
 use crate::register;
 use brickyard_control::message::{Changed, Join, Joined, NotLeader, Present, ToLeader, ToNode};
 use brickyard_control::{Controller, Heard, Output, ProposalToken, RoundToken};
-use brickyard_metadata::{Catalog, Node, Outcome, Registered};
+use brickyard_metadata::{Catalog, Node, NodeKey, Outcome, Registered};
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Somebody who asked to be taken in.
@@ -27,6 +28,11 @@ pub(crate) struct Lead {
     controller: Controller,
     term: u64,
     joining: Vec<Joining>,
+    /// The last one that it heard of.
+    catalog: Arc<Catalog>,
+    /// Processes whose nodes were removed since this one leads. What they asked for before they heard that they had been
+    /// taken in may arrive yet, and does not make them another node.
+    removed: BTreeSet<(NodeKey, u64)>,
     own: Own,
 }
 
@@ -46,9 +52,11 @@ impl Lead {
         let membership = agreement.membership(consensus);
         let config = common.control.clone();
         Self {
+            catalog: Arc::clone(&catalog),
             controller: Controller::new(config, me, term, now, now, catalog, membership),
             term,
             joining: Vec::new(),
+            removed: BTreeSet::new(),
             own: Own::new(),
         }
     }
@@ -175,15 +183,9 @@ impl Lead {
         if let Some(node) = known.filter(|it| is_overtaken(&join, it)) {
             return self.answer(Some(source), common, present(run, node));
         }
-        if known.is_none() && join.cluster.is_some() {
-            let removed = Joined {
-                run,
-                cluster: catalog.cluster(),
-                outcome: Err(REMOVED.to_owned()),
-                is_removed: true,
-                version: catalog.version(),
-            };
-            return self.answer(Some(source), common, ToNode::Joined(removed));
+        let was_removed = self.removed.contains(&(join.registration.key, run));
+        if known.is_none() && (join.cluster.is_some() || was_removed) {
+            return self.answer(Some(source), common, removed(run, catalog));
         }
         let entry = Entry::Register(join.clone());
         if let Some(waiting) = self.joining.iter_mut().find(|it| it.join == join) {
@@ -229,6 +231,11 @@ impl Lead {
     }
 
     pub(crate) fn on_catalog(&mut self, now: Instant, catalog: Arc<Catalog>) {
+        let is_gone = |node: &&Node| catalog.node(node.id).is_none();
+        let gone = self.catalog.nodes().filter(is_gone);
+        let gone = gone.map(|node| (node.registration.key, node.registration.run));
+        self.removed.extend(gone);
+        self.catalog = Arc::clone(&catalog);
         self.controller.on_catalog(now, catalog);
     }
 
@@ -316,6 +323,17 @@ fn joined(run: u64, catalog: &Catalog, outcome: Result<Registered, String>) -> T
         cluster: catalog.cluster(),
         outcome,
         is_removed: false,
+        version: catalog.version(),
+    })
+}
+
+/// What a node is told that was removed while it was away.
+pub(crate) fn removed(run: u64, catalog: &Catalog) -> ToNode {
+    ToNode::Joined(Joined {
+        run,
+        cluster: catalog.cluster(),
+        outcome: Err(REMOVED.to_owned()),
+        is_removed: true,
         version: catalog.version(),
     })
 }

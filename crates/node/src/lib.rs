@@ -50,6 +50,7 @@ pub use host::{Common, ENDLESS, Host, Source, Target, ToBrick, Urgency, peer_add
 pub use log_writer::{LogWriter, Report};
 pub use member::{First, Member, MemberView};
 pub use message::{Message, encode};
+pub use register::TakenIn;
 
 use brickyard_routing::NodeId;
 

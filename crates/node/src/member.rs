@@ -11,12 +11,12 @@ use crate::claims;
 use crate::entry::Entry;
 use crate::forming;
 use crate::host::{Common, Host, Source, Target, ToBrick, Urgency};
-use crate::lead::{Lead, not_leader};
+use crate::lead::{Lead, not_leader, removed};
 use crate::leases::Leases;
 use crate::log_writer::Report;
 use crate::message::Message;
 use crate::raft_id;
-use crate::register::{Registrar, is_removed, own_node};
+use crate::register::{Anybody, Registrar, is_removed, other_number, own_node};
 use crate::streams::Streams;
 use brickyard_brick::ControlRequest;
 use brickyard_consensus::{Config, Consensus, Recovered};
@@ -85,10 +85,12 @@ pub struct Member {
     heard: Heard,
     contacts: u64,
     leases: Option<Leases>,
+    anybody: Anybody,
     streams: Streams,
     /// Proposals of the leader whose outcome it is to hear after the catalog.
     outcomes: Vec<(Entry, Outcome)>,
     superseded: Option<Option<Incarnation>>,
+    renumbered: Option<NodeId>,
 }
 
 impl Member {
@@ -117,9 +119,11 @@ impl Member {
             heard: Heard::new(common.host.now()),
             contacts: 0,
             leases: None,
+            anybody: Anybody::default(),
             streams: Streams::new(random),
             outcomes: Vec::new(),
             superseded: None,
+            renumbered: None,
         })
     }
 
@@ -151,6 +155,19 @@ impl Member {
     #[must_use]
     pub fn superseded(&self) -> Option<Option<Incarnation>> {
         self.superseded
+    }
+
+    /// The cluster has this process as another node than it takes itself for: the next one runs as that.
+    #[must_use]
+    pub fn renumbered(&self) -> Option<NodeId> {
+        self.renumbered
+    }
+
+    /// Who leads the control plane, as far as this node knows, and in which term.
+    #[must_use]
+    pub fn leader(&self) -> Option<(NodeId, u64)> {
+        let leader = self.agreement.leader();
+        leader.map(|leader| (leader, self.agreement.term()))
     }
 
     /// Whether others could lead in this node's place.
@@ -269,6 +286,8 @@ impl Member {
             (Message::ToLeader(message), from) => {
                 self.take_for_leader(from, source, message, common)
             }
+            // Who led before answers for nothing that happens now.
+            (Message::ToNode(ToNode::Drained(_)), from) if from != self.agreement.leader() => {}
             (Message::ToNode(message), _) => self.take_for_node(message, common),
             (Message::Forming(_), _) => {
                 if let Some(status) = self.forming_status(common) {
@@ -311,7 +330,7 @@ impl Member {
                 lead.on_message(from, Some(source), message, common, &mut self.agreement);
             }
             None => {
-                if let Some(reply) = self.answer_astray(&message, common) {
+                if let Some(reply) = self.answer_astray(from, &message, common) {
                     common
                         .host
                         .reply(source, &Message::ToNode(reply), Urgency::Normal);
@@ -321,16 +340,27 @@ impl Member {
     }
 
     /// What to tell a node that takes this one for the leader. Most hear who leads by the agreement; not who wants to be
-    /// taken in, and not who was removed while it was cut off.
-    fn answer_astray<H: Host>(&self, message: &ToLeader, common: &Common<H>) -> Option<ToNode> {
+    /// taken in, and not who was removed while it was cut off or down.
+    fn answer_astray<H: Host>(
+        &self,
+        from: Option<NodeId>,
+        message: &ToLeader,
+        common: &Common<H>,
+    ) -> Option<ToNode> {
+        let catalog = self.catalog.as_deref();
+        // Not by its key: who is just taken in may be unknown here. Numbers are never used again.
+        let was_removed = |node: NodeId| catalog.filter(|it| it.was_removed(node));
         match message {
-            ToLeader::Join(_) => Some(not_leader(&self.agreement, common)),
-            ToLeader::Lease(request) if self.catalog.as_ref()?.was_removed(request.node) => {
-                Some(ToNode::Superseded(Superseded {
+            ToLeader::Join(join) => match from.and_then(was_removed) {
+                Some(catalog) => Some(removed(join.registration.run, catalog)),
+                None => Some(not_leader(&self.agreement, common)),
+            },
+            ToLeader::Lease(request) => was_removed(request.node).map(|_| {
+                ToNode::Superseded(Superseded {
                     incarnation: request.incarnation,
                     present: None,
-                }))
-            }
+                })
+            }),
             _ => None,
         }
     }
@@ -369,9 +399,11 @@ impl Member {
             }
             ToNode::Drained(drained) => common.drained = Some(drained),
             ToNode::Joined(joined) => {
-                let catalog = self.catalog.as_deref();
-                if self.incarnation.is_none() && is_removed(&joined, catalog, common) {
-                    self.superseded = Some(None);
+                if self.incarnation.is_none() {
+                    if is_removed(&joined, self.catalog.as_deref(), common) {
+                        self.superseded = Some(None);
+                    }
+                    self.renumbered = other_number(self.me, &joined, common);
                 }
                 if let Err(refusal) = joined.outcome {
                     tracing::error!(refusal, "the cluster does not take this node");
@@ -665,14 +697,18 @@ impl Member {
     fn ask<H: Host>(&mut self, common: &mut Common<H>) {
         let now = common.host.now();
         let Some(incarnation) = self.incarnation else {
-            if self.catalog.is_some() {
-                self.registrar.poll(common, &mut self.agreement);
-            }
+            self.registrar.poll(common, &mut self.agreement);
             return;
         };
         let leases = self.leases.as_mut();
         if let Some(request) = leases.and_then(|it| it.poll(now, &common.host)) {
-            self.tell_leader(ToLeader::Lease(request), Urgency::High, common);
+            let request = ToLeader::Lease(request);
+            if self.lead.is_some() {
+                self.tell_leader(request, Urgency::High, common);
+            } else {
+                self.anybody
+                    .ask(request, Urgency::High, common, &self.agreement);
+            }
         }
         if self.agreement.leader().is_some()
             && let Some(envelope) = self.changes.poll(now, self.me, incarnation)

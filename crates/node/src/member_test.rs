@@ -1,15 +1,19 @@
 use super::*;
 use crate::address::HostPort;
+use crate::draining::Draining;
 use crate::entry::Entry;
 use crate::forming::Kept;
+use crate::register::TakenIn;
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
-use brickyard_control::message::{Join, Joined, LeaseRequest, Present};
+use brickyard_control::message::{Drained, Join, Joined, LeaseRequest, Present};
 use brickyard_metadata::{
-    Addresses, CatalogVersion, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
+    Addresses, CatalogVersion, ClusterId, Genesis, Machine, NodeKey, Registered, Registration,
+    Roles,
 };
 use brickyard_types::{TableAttributes, UnixMillis};
 use std::io;
+use std::time::Duration;
 
 /// Nobody leads; who is connected, what was answered and what was to be stored.
 #[derive(Default)]
@@ -17,11 +21,16 @@ struct Alone {
     answers: Vec<Message>,
     targets: Vec<Target>,
     persisted: Vec<u64>,
+    bricks: usize,
+    /// Who it is that says something.
+    speaker: Option<NodeId>,
+    /// Since the beginning.
+    passed: Duration,
 }
 
 impl Host for Alone {
     fn now(&self) -> Instant {
-        Instant(1)
+        Instant(1) + self.passed
     }
 
     fn unix(&self) -> UnixMillis {
@@ -29,7 +38,7 @@ impl Host for Alone {
     }
 
     fn member(&self, _source: &Source) -> Option<NodeId> {
-        None
+        self.speaker
     }
 
     fn send(&mut self, _to: NodeId, _message: &Message, _urgency: Urgency) -> bool {
@@ -57,7 +66,7 @@ impl Host for Alone {
     fn dial(&mut self, _own: Seat, _peer: Seat, _connection: u64, _address: HostPort) {}
 
     fn bricks(&self) -> usize {
-        0
+        self.bricks
     }
 
     fn tell(&mut self, _brick: usize, message: ToBrick) {
@@ -65,7 +74,12 @@ impl Host for Alone {
     }
 
     fn states(&self) -> Vec<LoopState> {
-        Vec::new()
+        let state = LoopState {
+            turns: 1,
+            stopped: CatalogVersion(0),
+            accepted: CatalogVersion(0),
+        };
+        vec![state; self.bricks]
     }
 
     fn adopted(&self) -> u64 {
@@ -133,6 +147,7 @@ fn common(node: u8, run: u64) -> Common<Alone> {
         consensus_seed: 3,
         is_tail_sure: true,
         is_end_cut: false,
+        taken_in: None,
         drained: None,
     }
 }
@@ -164,6 +179,24 @@ fn logs_are_read_by_a_catalog_that_names_this_life() {
     assert_eq!(first.incarnation, node.incarnation);
 }
 
+/// Whoever leads next takes it for one that stays, until it hears otherwise.
+#[test]
+fn node_that_is_to_stop_does_not_go_by_the_word_of_a_leader_that_is_none_any_more() {
+    let (mut member, mut common) = (second(1), common(2, 1));
+    let mut draining = Draining::begin(&mut common);
+    common.drained = Some(Drained {
+        incarnation: Incarnation(2),
+        remaining: 0,
+        sole: 0,
+    });
+    assert!(!draining.poll(&mut member, &mut common));
+    common.host.passed = common.control.lease;
+    assert!(
+        draining.poll(&mut member, &mut common),
+        "too few are left for another one"
+    );
+}
+
 #[test]
 fn node_that_was_removed_ends_when_it_hears_of_it() {
     let told = |version: u64, run: u64| {
@@ -185,17 +218,22 @@ fn node_that_was_removed_ends_when_it_hears_of_it() {
     assert_eq!(told(known, 1), None, "an earlier process asked");
 }
 
-#[test]
-fn node_that_was_removed_hears_so_of_whomever_it_takes_for_the_leader() {
+/// Node 0 of a cluster that node 1 was removed from; it does not lead.
+fn follower(common: &Common<Alone>) -> Member {
     let mut catalog = catalog();
     let removal = Change::RemoveNode {
         node: NodeId(1),
         force: true,
     };
     catalog.apply(removal).unwrap();
-    let mut common = common(1, 1);
     let recovered = Consensus::bootstrap(raft_id(NodeId(0)), catalog.encode());
-    let mut member = Member::new(NodeId(0), recovered, &common).unwrap();
+    Member::new(NodeId(0), recovered, common).unwrap()
+}
+
+#[test]
+fn node_that_was_removed_hears_so_of_whomever_it_takes_for_the_leader() {
+    let mut common = common(1, 1);
+    let mut member = follower(&common);
     member.settle(&mut common);
     let mut ask = |node: u32| {
         let request = LeaseRequest {
@@ -224,42 +262,184 @@ fn node_that_was_removed_hears_so_of_whomever_it_takes_for_the_leader() {
 }
 
 #[test]
+fn node_that_was_removed_while_it_was_down_hears_so_of_whomever_it_takes_for_the_leader() {
+    let mut common = common(1, 1);
+    let mut member = follower(&common);
+    member.settle(&mut common);
+    let mut is_told = |node: Option<u32>| {
+        common.host.answers.clear();
+        common.host.speaker = node.map(NodeId);
+        let message = Message::ToLeader(ToLeader::Join(asks(Some(2), 2)));
+        member.on_message(&Source::Arrived(1), message, &mut common);
+        match common.host.answers.pop() {
+            Some(Message::ToNode(ToNode::Joined(joined))) => joined.is_removed && joined.run == 2,
+            Some(Message::ToNode(ToNode::NotLeader(_))) => false,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(is_told(Some(1)));
+    assert!(
+        !is_told(Some(2)),
+        "it may be there, and this one not know of it yet"
+    );
+    assert!(!is_told(None), "nobody knows who it is");
+}
+
+/// Who was removed while it was cut off hears of no leader.
+#[test]
+fn node_that_knows_no_leader_asks_anybody_for_its_lease() {
+    let mut common = common(2, 1);
+    let mut member = second(1);
+    common.host.bricks = 1;
+    common.host.targets.push(Target::Node(NodeId(0)));
+    member.on_loops(&mut common);
+    member.settle(&mut common);
+    let asked = common.host.answers.pop();
+    let Some(Message::ToLeader(ToLeader::Lease(request))) = asked else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(request.node, NodeId(1));
+}
+
+/// What is told the second node, which was taken in and has no catalog yet: what it is a life of from then on, if not of
+/// node 1, and whether it was removed.
+fn told_before_the_first_catalog(told: Joined) -> (Option<NodeId>, bool) {
+    let mut common = common(2, 1);
+    let known = catalog();
+    common.taken_in = Some(TakenIn {
+        cluster: known.cluster(),
+        registered: registered(1, 2),
+        version: known.version(),
+    });
+    common.host.targets.push(Target::Node(NodeId(0)));
+    let mut member = Member::new(NodeId(1), Recovered::default(), &common).unwrap();
+    member.settle(&mut common);
+    let asked = common.host.answers.pop();
+    let Some(Message::ToLeader(ToLeader::Join(join))) = asked else {
+        panic!("it asks again until it has a catalog: {asked:?}");
+    };
+    assert_eq!(join.cluster, Some(known.cluster()), "it is nobody new");
+    let source = Source::Dialed(Target::Node(NodeId(0)));
+    member.on_message(&source, Message::ToNode(ToNode::Joined(told)), &mut common);
+    (member.renumbered(), member.superseded() == Some(None))
+}
+
+fn registered(node: u32, incarnation: u64) -> Registered {
+    Registered {
+        node: NodeId(node),
+        incarnation: Incarnation(incarnation),
+    }
+}
+
+#[test]
+fn node_that_was_removed_before_its_first_catalog_hears_what_became_of_it() {
+    let known = catalog().version().0;
+    let joined = |run: u64, later: u64, outcome: Result<Registered, String>| Joined {
+        run,
+        cluster: ClusterId(1),
+        is_removed: outcome.is_err(),
+        outcome,
+        version: CatalogVersion(known + later),
+    };
+    let removed = || Err("removed".to_owned());
+    let as_itself = joined(1, 0, Ok(registered(1, 2)));
+    assert_eq!(told_before_the_first_catalog(as_itself), (None, false));
+    // It had asked once more before it heard that it had been taken in, and was removed in between.
+    let as_another = joined(1, 2, Ok(registered(2, 3)));
+    let expected = (Some(NodeId(2)), false);
+    assert_eq!(told_before_the_first_catalog(as_another), expected);
+    let late = joined(1, 0, Ok(registered(0, 1)));
+    assert_eq!(told_before_the_first_catalog(late), (None, false));
+    let is_removed = joined(1, 1, removed());
+    assert_eq!(told_before_the_first_catalog(is_removed), (None, true));
+    let earlier_process = joined(7, 1, removed());
+    assert_eq!(
+        told_before_the_first_catalog(earlier_process),
+        (None, false)
+    );
+}
+
+/// Node 0, which is alone and has to be elected first.
+fn alone(common: &Common<Alone>) -> Member {
+    let recovered = Consensus::bootstrap(raft_id(NodeId(0)), founded().encode());
+    Member::new(NodeId(0), recovered, common).unwrap()
+}
+
+/// What the leader tells node 1, which asks in that run: whether it was removed, whether it is taken in; and how many nodes
+/// there are then.
+fn ask_leader(
+    leader: &mut Member,
+    common: &mut Common<Alone>,
+    cluster: Option<ClusterId>,
+    run: u64,
+) -> (bool, bool, Option<usize>) {
+    let join = Message::ToLeader(ToLeader::Join(Join {
+        cluster,
+        after: None,
+        registration: registration(2, run),
+    }));
+    for _ in 0..1_000 {
+        common.host.answers.clear();
+        leader.on_message(&Source::Arrived(1), join.clone(), common);
+        settle_alone(leader, common);
+        let mut answers = common.host.answers.drain(..);
+        let joined = answers.find_map(|it| match it {
+            Message::ToNode(ToNode::Joined(joined)) => Some(joined),
+            _ => None,
+        });
+        if let Some(joined) = joined {
+            let nodes = leader.catalog().map(|it| it.nodes().len());
+            return (joined.is_removed, joined.outcome.is_ok(), nodes);
+        }
+        drop(answers);
+        leader.on_tick(common);
+        leader.settle(common);
+    }
+    panic!("nobody answers");
+}
+
+/// Stores what is to be stored, until there is nothing more.
+fn settle_alone(leader: &mut Member, common: &mut Common<Alone>) {
+    leader.settle(common);
+    for number in std::mem::take(&mut common.host.persisted) {
+        leader.on_report(&Report::Stored(number));
+        leader.settle(common);
+    }
+}
+
+#[test]
 fn node_that_was_removed_is_not_taken_in_as_another_one() {
     let mut common = common(1, 1);
-    let recovered = Consensus::bootstrap(raft_id(NodeId(0)), founded().encode());
-    let mut leader = Member::new(NodeId(0), recovered, &common).unwrap();
-    let mut ask = |cluster: Option<ClusterId>| {
-        let join = Message::ToLeader(ToLeader::Join(Join {
-            cluster,
-            after: None,
-            registration: registration(2, 2),
-        }));
-        // It has to be elected first.
-        for _ in 0..1_000 {
-            common.host.answers.clear();
-            leader.on_message(&Source::Arrived(1), join.clone(), &mut common);
-            leader.settle(&mut common);
-            for number in std::mem::take(&mut common.host.persisted) {
-                leader.on_report(&Report::Stored(number));
-                leader.settle(&mut common);
-            }
-            let mut answers = common.host.answers.drain(..);
-            let joined = answers.find_map(|it| match it {
-                Message::ToNode(ToNode::Joined(joined)) => Some(joined),
-                _ => None,
-            });
-            if let Some(joined) = joined {
-                let nodes = leader.catalog().map(|it| it.nodes().len());
-                return (joined.is_removed, joined.outcome.is_ok(), nodes);
-            }
-            drop(answers);
-            leader.on_tick(&mut common);
-            leader.settle(&mut common);
-        }
-        panic!("nobody answers");
-    };
+    let mut leader = alone(&common);
+    let mut ask = |cluster| ask_leader(&mut leader, &mut common, cluster, 2);
     assert_eq!(ask(Some(ClusterId(1))), (true, false, Some(1)));
     assert_eq!(ask(None), (false, true, Some(2)));
+}
+
+/// It asked more than once before it heard that it had been taken in, and the last of that arrives when it was removed.
+#[test]
+fn late_request_of_a_node_that_was_removed_does_not_take_it_in_again() {
+    let mut common = common(1, 1);
+    let mut leader = alone(&common);
+    let taken_in = ask_leader(&mut leader, &mut common, None, 2);
+    assert_eq!(taken_in, (false, true, Some(2)));
+    let removal = Change::RemoveNode {
+        node: NodeId(1),
+        force: false,
+    };
+    let asker = Asker { brick: 0, token: 1 };
+    leader.on_change(Instant(1), asker, removal);
+    for _ in 0..1_000 {
+        if leader.catalog().is_some_and(|it| it.nodes().len() == 1) {
+            break;
+        }
+        settle_alone(&mut leader, &mut common);
+    }
+    assert_eq!(leader.catalog().map(|it| it.nodes().len()), Some(1));
+    let late = ask_leader(&mut leader, &mut common, None, 2);
+    assert_eq!(late, (true, false, Some(1)));
+    let next_process = ask_leader(&mut leader, &mut common, None, 3);
+    assert_eq!(next_process, (false, true, Some(2)), "nobody knows it");
 }
 
 fn asks(after: Option<u64>, run: u64) -> Join {

@@ -5,19 +5,30 @@ use crate::entry::Entry;
 use crate::host::{Common, Host, Source, Target, Urgency};
 use crate::message::Message;
 use brickyard_control::message::{Join, Joined, Present, ToLeader};
-use brickyard_metadata::{Catalog, Node};
+use brickyard_metadata::{Catalog, CatalogVersion, ClusterId, Node, Registered};
+use brickyard_routing::NodeId;
 use brickyard_types::{Incarnation, Instant};
 use std::time::Duration;
 
 /// How soon it is said again.
 const REPEAT: Duration = Duration::from_millis(200);
 
+/// What a node is told that is taken in. Until it has a catalog it knows no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenIn {
+    /// Into which cluster.
+    pub cluster: ClusterId,
+    /// As which node, in which life.
+    pub registered: Registered,
+    /// As of which catalog.
+    pub version: CatalogVersion,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Registrar {
     asked: Option<Instant>,
-    /// Whom to ask while nobody is known to lead.
-    next: usize,
+    anybody: Anybody,
     /// The latest life of this node that the leader told of.
     told: Option<Incarnation>,
 }
@@ -33,8 +44,10 @@ impl Registrar {
         let registration = common.registration.clone();
         let catalog = agreement.catalog();
         let own = catalog.and_then(|it| it.node_by_key(&registration.key));
+        let known = catalog.map(Catalog::cluster);
         let join = Join {
-            cluster: catalog.map(Catalog::cluster),
+            // Without it a node that was removed meanwhile would be taken in once more.
+            cluster: known.or_else(|| Some(common.taken_in?.cluster)),
             after: own.map(|node| node.incarnation).max(self.told),
             registration,
         };
@@ -43,18 +56,8 @@ impl Registrar {
             tracing::debug!(?proposed, "this node registers with itself");
             return;
         }
-        let message = Message::ToLeader(ToLeader::Join(join));
-        let leader = agreement.leader();
-        if leader.is_some_and(|leader| common.host.send(leader, &message, Urgency::Normal)) {
-            return;
-        }
-        let connected = common.host.connected();
-        if !connected.is_empty() {
-            self.next += 1;
-            let target: &Target = &connected[self.next % connected.len()];
-            let source = Source::Dialed(target.clone());
-            common.host.reply(&source, &message, Urgency::Normal);
-        }
+        self.anybody
+            .ask(ToLeader::Join(join), Urgency::Normal, common, agreement);
     }
 
     /// The leader knows of a later life of this node than was said.
@@ -71,6 +74,37 @@ impl Registrar {
     }
 }
 
+/// Whom to ask while there is no way to who leads: each node that this one is connected to, in turn. Who was removed while
+/// it was away hears of no leader any more, and only whoever is asked tells it so.
+#[derive(Debug, Default)]
+pub(crate) struct Anybody {
+    next: usize,
+}
+
+impl Anybody {
+    /// Asks who leads, or one of the others.
+    pub(crate) fn ask<H: Host>(
+        &mut self,
+        message: ToLeader,
+        urgency: Urgency,
+        common: &mut Common<H>,
+        agreement: &Agreement,
+    ) {
+        let message = Message::ToLeader(message);
+        let leader = agreement.leader();
+        if leader.is_some_and(|leader| common.host.send(leader, &message, urgency)) {
+            return;
+        }
+        let connected = common.host.connected();
+        if !connected.is_empty() {
+            self.next += 1;
+            let target: &Target = &connected[self.next % connected.len()];
+            let source = Source::Dialed(target.clone());
+            common.host.reply(&source, &message, urgency);
+        }
+    }
+}
+
 /// This node, if the catalog has this very life of it.
 pub(crate) fn own_node<'a, H>(catalog: &'a Catalog, common: &Common<H>) -> Option<&'a Node> {
     let node = catalog.node_by_key(&common.registration.key)?;
@@ -83,9 +117,19 @@ pub(crate) fn is_removed<H>(
     catalog: Option<&Catalog>,
     common: &Common<H>,
 ) -> bool {
+    let taken_in = common.taken_in.map(|it| (it.cluster, it.version));
+    let known = catalog.map(|it| (it.cluster(), it.version())).or(taken_in);
     // Whoever only takes itself for the leader may know less than this node does.
-    let knows_as_much =
-        |it: &Catalog| it.cluster() == answer.cluster && it.version() <= answer.version;
+    let knows_as_much = |(cluster, version)| cluster == answer.cluster && version <= answer.version;
     let is_for_this_process = answer.run == common.registration.run;
-    answer.is_removed && is_for_this_process && catalog.is_some_and(knows_as_much)
+    answer.is_removed && is_for_this_process && known.is_some_and(knows_as_much)
+}
+
+/// As which other node the cluster has this very process. It was removed before it heard that it had been taken in, and
+/// had asked again by then, as somebody whom no cluster knows.
+pub(crate) fn other_number<H>(me: NodeId, answer: &Joined, common: &Common<H>) -> Option<NodeId> {
+    let registered = answer.outcome.as_ref().ok()?;
+    let is_for_this_process = answer.run == common.registration.run;
+    let is_later = common.taken_in?.version < answer.version;
+    (is_for_this_process && is_later && registered.node != me).then_some(registered.node)
 }

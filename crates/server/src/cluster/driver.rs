@@ -139,6 +139,7 @@ impl Driver {
             consensus_seed: timing.seed,
             is_tail_sure,
             is_end_cut: false,
+            taken_in: None,
             drained: None,
         };
         let me = catalog.and_then(|catalog| catalog.node_by_key(&common.registration.key));
@@ -220,6 +221,9 @@ impl Driver {
         if let Some(present) = member.superseded() {
             stop_superseded(present);
         }
+        if let Some(other) = member.renumbered() {
+            stop_renumbered(member.me(), other);
+        }
         self.go_on_draining();
         if !self.view.borrow().is_serving() {
             self.show();
@@ -234,7 +238,9 @@ impl Driver {
         };
         let made = match ended {
             Ended::Found => self.found(),
-            Ended::Joined(cluster, registered) => {
+            Ended::Joined(taken_in) => {
+                self.common.taken_in = Some(taken_in);
+                let (cluster, registered) = (taken_in.cluster, taken_in.registered);
                 tracing::info!(%cluster, node = registered.node.0, "taken into the cluster");
                 let kept = founding.joined(cluster);
                 let kept = self.common.host.keep(&kept);
@@ -493,6 +499,14 @@ fn stop_superseded(present: Option<Incarnation>) -> ! {
     crate::fatal::stop_control(&format!(
         "another process has registered with this data directory or a copy of it (its incarnation is {present}), or this \
          node was removed from the cluster"
+    ))
+}
+
+/// Ends the process: the next one is that node.
+fn stop_renumbered(me: NodeId, other: NodeId) -> ! {
+    crate::fatal::stop_control(&format!(
+        "this node was removed from the cluster as node {me} before it heard that it had been taken in, and was \
+         taken in again as node {other}: start it again to have it run as that, or remove node {other}"
     ))
 }
 
