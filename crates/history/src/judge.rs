@@ -116,12 +116,19 @@ fn matters(operations: &[&Operation], action: &Action) -> bool {
             return true;
         }
     };
-    operations.iter().any(|other| match &other.outcome {
-        Outcome::Value(seen) => seen.as_ref().is_some_and(|seen| seen.starts_with(value)),
-        // Numbers and yes or no are decided by a value, without showing it.
-        Outcome::Number(_) | Outcome::Did(_) | Outcome::WrongValue => true,
-        Outcome::Done | Outcome::Unknown | Outcome::Refused => false,
-    })
+    // What can only have happened to this value may be what was seen.
+    let rests_on_it = |other: &&Operation| match &other.action {
+        Action::Expire(expected) => expected == value,
+        Action::CompareAndSet { expected, .. } => expected.as_ref() == Some(value),
+        _ => false,
+    };
+    operations.iter().any(rests_on_it)
+        || operations.iter().any(|other| match &other.outcome {
+            Outcome::Value(seen) => seen.as_ref().is_some_and(|seen| seen.starts_with(value)),
+            // Numbers and yes or no are decided by a value, without showing it.
+            Outcome::Number(_) | Outcome::Did(_) | Outcome::WrongValue => true,
+            Outcome::Done | Outcome::Unknown | Outcome::Refused => false,
+        })
 }
 
 /// The ways on after `index` has returned: in each it has taken effect, and gave the answer that was seen.

@@ -68,6 +68,36 @@ fn write_of_unknown_fate_may_happen_late_or_never_but_once() {
     assert!(!is_good(&history), "it took effect twice");
 }
 
+/// Nobody has seen the value, but what came of it.
+#[test]
+fn write_of_unknown_fate_is_what_ended_or_was_replaced() {
+    let first = did(set("1"), Outcome::Done, 0, 10);
+    let lost = did(set("2"), Outcome::Unknown, 20, 0);
+    let end = did(Action::Expire(bytes("2")), Outcome::Unknown, 120, 0);
+    let gone = did(Action::Get, NOTHING, 130, 140);
+    assert!(is_good(&[
+        first.clone(),
+        lost.clone(),
+        end.clone(),
+        gone.clone()
+    ]));
+    assert!(!is_good(&[first.clone(), end, gone]), "it had no end");
+
+    let swap = Action::CompareAndSet {
+        expected: Some(bytes("2")),
+        value: bytes("3"),
+    };
+    let swap = did(swap, Outcome::Unknown, 30, 0);
+    let swapped = did(Action::Get, value("3"), 40, 50);
+    assert!(is_good(&[
+        first.clone(),
+        lost,
+        swap.clone(),
+        swapped.clone()
+    ]));
+    assert!(!is_good(&[first, swap, swapped]), "there was no \"2\"");
+}
+
 #[test]
 fn write_that_nobody_asked_for_yet_is_not_seen() {
     let read = did(Action::Get, value("1"), 0, 10);

@@ -70,8 +70,14 @@ impl World {
     /// A node that learns that its life is over ends.
     fn see_to_end(&mut self, node: usize) {
         let process = self.machines[node].process.as_ref();
-        let superseded = process.and_then(|it| it.member()?.superseded());
-        if let Some(present) = superseded
+        let Some(member) = process.and_then(crate::process::Process::member) else {
+            return;
+        };
+        if let Some(other) = member.renumbered() {
+            let reason = format!("it is {other} of the cluster now");
+            return self.stop_process(node, &reason);
+        }
+        if let Some(present) = member.superseded()
             && !self.retire(node)
         {
             self.object(format!(
@@ -255,8 +261,10 @@ impl World {
                 let me = own.map_or((NodeId(0), Incarnation(0)), |it| (it.id, it.incarnation));
                 (me, stored)
             }),
-            Ended::Joined(cluster, registered) => {
-                let kept = founding.joined(cluster);
+            Ended::Joined(taken_in) => {
+                let registered = taken_in.registered;
+                process.common.taken_in = Some(taken_in);
+                let kept = founding.joined(taken_in.cluster);
                 let machine = &mut self.machines[node];
                 let directory = machine.directory.clone();
                 let stored = kept::store(&machine.disk, &kept)

@@ -31,7 +31,9 @@ pub(crate) use commits::Seen;
 /// How long after the last fault everything must be served and as it is wanted.
 const WHOLE_WITHIN: u64 = 60 * SECOND;
 
-/// After the last answer nothing is asked for so long, and nothing may be left in memory.
+/// After the last answer and the last change of the catalog nothing is asked for so long, and nothing may be left in
+/// memory. What is planned may have come about after everything was taken to be whole: of a table of which a disk has
+/// rotted nobody knows what can be copied, and so nobody waits for that.
 const QUIET: u64 = 3 * SECOND;
 
 /// What judges remember.
@@ -41,6 +43,8 @@ pub(crate) struct Judges {
     commits: commits::Commits,
     /// The newest catalog that any node has.
     pub(crate) latest: Option<Arc<Catalog>>,
+    /// Since when one has it.
+    changed_at: u64,
     /// Everybody is reading everything.
     is_sweeping: bool,
     whole_at: u64,
@@ -116,6 +120,7 @@ impl World {
             holders::judge_views(self, former, catalog);
         }
         self.judges.latest = Some(Arc::clone(catalog));
+        self.judges.changed_at = self.now;
     }
 
     fn tell_catalog(&mut self, node: usize, former: Option<&Catalog>, catalog: &Catalog) {
@@ -188,7 +193,7 @@ impl World {
             if self.clients.are_done() {
                 // What had a time to live is gone by then, and its removal over.
                 let done_at = *self.judges.done_at.get_or_insert(self.now);
-                if self.now - done_at >= QUIET {
+                if self.now - done_at.max(self.judges.changed_at) >= QUIET {
                     return self.judge_end();
                 }
             }

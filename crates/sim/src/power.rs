@@ -96,6 +96,7 @@ impl World {
             consensus_seed: seed,
             is_tail_sure: !boot.is_tail_unsure(),
             is_end_cut: boot.is_end_cut(),
+            taken_in: None,
             drained: None,
         };
         let catalog = stored.as_ref().and_then(|it| it.catalog.as_ref());

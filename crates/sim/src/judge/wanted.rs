@@ -63,7 +63,7 @@ fn missing_nodes(world: &World) -> Option<String> {
         let is_member = world.member_of(node).is_some();
         let process = machine.process.as_ref();
         if !is_member && world.operator.wants_gone(node) {
-            if process.is_some_and(hears_of_the_cluster) {
+            if process.is_some_and(knows_the_cluster) {
                 return Some(format!("node {node} was removed, and goes on"));
             }
         } else if !is_member {
@@ -75,11 +75,10 @@ fn missing_nodes(world: &World) -> Option<String> {
     None
 }
 
-/// Who hears nothing of the cluster from when it is removed cannot know that it was: it has no lease, and serves nothing.
-fn hears_of_the_cluster(process: &Process) -> bool {
-    let member = process.member().filter(|it| it.catalog().is_some());
-    let shown = member.map(|it| it.show(&process.common));
-    shown.is_some_and(|it| it.leader.is_some() || !it.lease_left.is_zero())
+/// Who was removed before it had a catalog knows nobody to ask but those whom it was told of, and waits for one that leads:
+/// it serves nothing.
+fn knows_the_cluster(process: &Process) -> bool {
+    process.member().is_some_and(|it| it.catalog().is_some())
 }
 
 /// What an operator wants and has not come about: orders, and copies that are not where they should be.
