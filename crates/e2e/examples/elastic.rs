@@ -28,6 +28,9 @@ struct Step {
     moved: i64,
     /// The fewest that had to move.
     least: i64,
+    /// How far the node that is furthest off its weight is off, in hundredths: by the records that it holds, and by those
+    /// that it is primary of.
+    off: (f64, f64),
 }
 
 /// Nothing is handed over any more if nothing was for so long.
@@ -66,7 +69,8 @@ fn settled(cluster: &Cluster) -> Held {
     }
 }
 
-fn assert_equal(cluster: &Cluster) {
+/// All replicas are equal. Returns the records that each node holds, and those that it is primary of.
+fn assert_equal(cluster: &Cluster) -> Held {
     let text = ours(cluster, 0, &["table", "digest", "t"]);
     let last = text.lines().last().unwrap_or_default();
     assert!(
@@ -74,6 +78,35 @@ fn assert_equal(cluster: &Cluster) {
         "{last}"
     );
     println!("{last}");
+    let mut records = Held::new();
+    // `  127.0.0.1:7001 primary op 12 keys 977 digest ...`
+    for line in text.lines().filter(|line| line.starts_with("  ")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let port = words[0].rsplit(':').next().and_then(|it| it.parse().ok());
+        let port: u16 = port.unwrap_or_else(|| panic!("{line}"));
+        let keys: i64 = words[5].parse().unwrap_or_else(|_| panic!("{line}"));
+        let at = (0..cluster.len()).find(|at| {
+            let begin = cluster.port(*at);
+            (begin..begin + 2).contains(&port)
+        });
+        let (all, led) = records
+            .entry(at.expect("a node of this cluster"))
+            .or_default();
+        *all += keys;
+        *led += if words[1] == "primary" { keys } else { 0 };
+    }
+    records
+}
+
+/// How far the node furthest off its weight is off, in hundredths of what it should have.
+fn furthest_off(records: &Held, weights: &[i64], of: impl Fn(&(i64, i64)) -> i64) -> f64 {
+    let total: i64 = records.values().map(&of).sum();
+    let all: i64 = records.keys().map(|at| weights[*at]).sum();
+    let off = |(at, it): (&usize, &(i64, i64))| {
+        let wanted = total as f64 * weights[*at] as f64 / all as f64;
+        (of(it) as f64 / wanted - 1.0).abs() * 100.0
+    };
+    records.iter().map(off).fold(0.0, f64::max)
 }
 
 fn main() {
@@ -92,6 +125,7 @@ fn main() {
     let mut steps = Vec::new();
     let mut step = |cluster: &mut Cluster,
                     name: &'static str,
+                    weights: &[i64],
                     change: &mut dyn FnMut(&mut Cluster) -> Option<i64>| {
         let before = held(cluster, 0, PARTITIONS);
         let from = load.now();
@@ -99,7 +133,7 @@ fn main() {
         let to = load.now();
         let after = settled(cluster);
         let least = gained(&before, &after);
-        assert_equal(cluster);
+        let records = assert_equal(cluster);
         println!("{name}: {after:?}");
         steps.push(Step {
             name,
@@ -107,28 +141,42 @@ fn main() {
             to,
             moved: planned.unwrap_or(least),
             least,
+            off: (
+                furthest_off(&records, weights, |it| it.0),
+                furthest_off(&records, weights, |it| it.1),
+            ),
         });
         sleep(CALM);
     };
-    step(&mut cluster, "join of a fourth node", &mut |cluster| {
-        ours(cluster, 0, &["rebalance", "pause"]);
-        cluster.add();
-        cluster.wait_until_formed();
-        let planned = planned(cluster);
-        ours(cluster, 0, &["rebalance"]);
-        Some(planned)
-    });
-    step(&mut cluster, "weights 1:1:2:4", &mut |cluster| {
-        ours(cluster, 0, &["rebalance", "pause"]);
-        for (at, weight) in [(2, "2"), (3, "4")] {
-            let node = number(cluster, at);
-            ours(cluster, 0, &["node", "weight", &node, weight, "--no-wait"]);
-        }
-        let planned = planned(cluster);
-        ours(cluster, 0, &["rebalance"]);
-        Some(planned)
-    });
-    step(&mut cluster, "weights 1:1:1:1", &mut |cluster| {
+    step(
+        &mut cluster,
+        "join of a fourth node",
+        &[1; 4],
+        &mut |cluster| {
+            ours(cluster, 0, &["rebalance", "pause"]);
+            cluster.add();
+            cluster.wait_until_formed();
+            let planned = planned(cluster);
+            ours(cluster, 0, &["rebalance"]);
+            Some(planned)
+        },
+    );
+    step(
+        &mut cluster,
+        "weights 1:1:2:4",
+        &[1, 1, 2, 4],
+        &mut |cluster| {
+            ours(cluster, 0, &["rebalance", "pause"]);
+            for (at, weight) in [(2, "2"), (3, "4")] {
+                let node = number(cluster, at);
+                ours(cluster, 0, &["node", "weight", &node, weight, "--no-wait"]);
+            }
+            let planned = planned(cluster);
+            ours(cluster, 0, &["rebalance"]);
+            Some(planned)
+        },
+    );
+    step(&mut cluster, "weights 1:1:1:1", &[1; 4], &mut |cluster| {
         for at in [2, 3] {
             let node = number(cluster, at);
             ours(cluster, 0, &["node", "weight", &node, "1", "--no-wait"]);
@@ -136,7 +184,7 @@ fn main() {
         ours(cluster, 0, &["rebalance"]);
         None
     });
-    step(&mut cluster, "drain of a node", &mut |cluster| {
+    step(&mut cluster, "drain of a node", &[1; 4], &mut |cluster| {
         let node = number(cluster, 1);
         ours(cluster, 0, &["node", "drain", &node]);
         None
@@ -146,11 +194,16 @@ fn main() {
     cluster.wait_until_gone(1);
     let new = cluster.add_with(&["--weight", "0"]);
     cluster.wait_until_formed();
-    step(&mut cluster, "replacement of a node", &mut |cluster| {
-        let (old, new) = (number(cluster, 2), number(cluster, new));
-        ours(cluster, 0, &["node", "replace", &old, &new]);
-        None
-    });
+    step(
+        &mut cluster,
+        "replacement of a node",
+        &[1; 5],
+        &mut |cluster| {
+            let (old, new) = (number(cluster, 2), number(cluster, new));
+            ours(cluster, 0, &["node", "replace", &old, &new]);
+            None
+        },
+    );
     let recording = load.stop();
     show(calm, &steps, &recording);
     let judged = recording.judge().unwrap_or_else(|error| panic!("{error}"));
@@ -162,10 +215,10 @@ fn main() {
 
 fn show(calm: (u64, u64), steps: &[Step], recording: &Recording) {
     println!(
-        "| change | copies moved | least | seconds | longest write | longest read | writes/s | reads/s |\n\
-         |---|---|---|---|---|---|---|---|"
+        "| change | copies moved | least | seconds | longest write | longest read | writes/s | reads/s | off weight |\n\
+         |---|---|---|---|---|---|---|---|---|"
     );
-    let row = |name: &str, moved: &str, least: &str, from: u64, to: u64| {
+    let row = |name: &str, moved: &str, least: &str, from: u64, to: u64, off: &str| {
         let millis = |nanos: u64| nanos as f64 / 1e6;
         let seconds = (to - from) as f64 / 1e9;
         let rate = |kind: Kind| {
@@ -174,16 +227,17 @@ fn show(calm: (u64, u64), steps: &[Step], recording: &Recording) {
             done.count() as f64 / seconds
         };
         println!(
-            "| {name} | {moved} | {least} | {seconds:.1} | {:.0} ms | {:.0} ms | {:.0} | {:.0} |",
+            "| {name} | {moved} | {least} | {seconds:.1} | {:.0} ms | {:.0} ms | {:.0} | {:.0} | {off} |",
             millis(recording.longest(Kind::Write, from, to)),
             millis(recording.longest(Kind::Read, from, to)),
             rate(Kind::Write),
             rate(Kind::Read),
         );
     };
-    row("nothing", "", "", calm.0, calm.1);
+    row("nothing", "", "", calm.0, calm.1, "");
     for it in steps {
         let (moved, least) = (it.moved.to_string(), it.least.to_string());
-        row(it.name, &moved, &least, it.from, it.to);
+        let off = format!("{:.2} %, {:.2} %", it.off.0, it.off.1);
+        row(it.name, &moved, &least, it.from, it.to, &off);
     }
 }
