@@ -25,6 +25,7 @@ pub mod plain;
 pub mod port;
 pub mod process;
 pub mod random;
+pub mod resize;
 pub mod server;
 pub mod skip;
 pub mod trial;
