@@ -100,6 +100,7 @@ impl World {
             };
             match wish {
                 Wish::Send(connection, bytes) => self.send_message(node, connection, bytes),
+                Wish::Close(connection) => self.close_end(connection, 0),
                 Wish::Dial {
                     own,
                     peer,

@@ -19,6 +19,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) enum Wish {
     Send(ConnectionId, Vec<u8>),
+    /// This node's end of a connection that it made.
+    Close(ConnectionId),
     Dial {
         own: Seat,
         peer: Seat,
@@ -141,6 +143,17 @@ impl Host for SimHost {
     }
 
     fn follow(&mut self, catalog: &Catalog, me: NodeId) {
+        // A node that was removed may be there as another one: what comes from it is not the removed one's.
+        self.dialed.retain(|target, dialed| {
+            let is_there = match target {
+                Target::Node(id) => catalog.node(*id).is_some(),
+                Target::Seed(_) => true,
+            };
+            if let Some(connection) = dialed.connection.filter(|_| !is_there) {
+                self.wishes.push_back(Wish::Close(connection));
+            }
+            is_there
+        });
         for node in catalog.nodes().filter(|node| node.id != me) {
             self.dialed.entry(Target::Node(node.id)).or_default();
         }
