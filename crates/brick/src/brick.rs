@@ -23,6 +23,7 @@ use crate::clean::Cleaner;
 use crate::cold::Cold;
 use crate::connection::{Blocked, Connection, ConnectionId};
 use crate::core::Core;
+use crate::deadlines::Deadlines;
 use crate::effect::{BatchId, Effect};
 use crate::forward::{ForwardReply, Origin, Outbox};
 use crate::inbox::Inbox;
@@ -97,6 +98,8 @@ pub struct Brick {
     pub(crate) inbox: Inbox,
     /// Replies to other bricks that wait for the log.
     pub(crate) held_replies: Vec<(Gate, Member, ForwardReply)>,
+    /// When some of what waits for replicas is given up.
+    pub(crate) deadlines: Deadlines,
     /// What bricks of other nodes were asked.
     pub(crate) remotes: Remotes,
     /// What cannot run now.
@@ -209,6 +212,7 @@ impl Brick {
             closing: Vec::new(),
             inbox: Inbox::default(),
             held_replies: Vec::new(),
+            deadlines: Deadlines::default(),
             remotes: Remotes::default(),
             stalls: Stalls::default(),
             peers: Peers::default(),

@@ -156,6 +156,15 @@ impl Gather {
         }
     }
 
+    /// A part has waited for too long: it becomes `error`.
+    pub(crate) fn give_up(&mut self, part: u32, error: &[u8]) {
+        let at = part.checked_sub(self.first_part).map(|at| at as usize);
+        if let Some(Some(part)) = at.and_then(|at| self.parts.get_mut(at)) {
+            part.gate = Gate::OPEN;
+            part.bytes = error.to_vec();
+        }
+    }
+
     /// Whether a refusal of what the whole reply waits for may leave a part of a write behind.
     pub(crate) fn is_divided(&self) -> bool {
         self.is_divided

@@ -27,6 +27,7 @@ mod cluster_test;
 mod cold;
 mod connection;
 mod core;
+mod deadlines;
 mod effect;
 mod events;
 mod execute;

@@ -207,13 +207,6 @@ impl Log {
         self.building.bytes.len() + self.building.unlogged.len()
     }
 
-    /// Something in the batch that is being built was asked for at that time. A batch is given up as a whole: when the one
-    /// in it that has waited longest has no time left.
-    pub(crate) fn count_from(&mut self, since: Instant) {
-        let before = self.building.since;
-        self.building.since = Some(before.map_or(since, |before| before.min(since)));
-    }
-
     /// The lowest segment that may hold operations which have not committed.
     pub(crate) fn oldest_pending_segment(&self) -> SegmentId {
         if sabotage::is(Bug::PendingCleaned) {
@@ -352,7 +345,7 @@ impl Log {
             lists: built.lists,
             fresh: built.fresh,
             held: built.held,
-            since: built.since.unwrap_or(now),
+            made_at: now,
             is_given_up: false,
             is_answered: append.is_none(),
             position: Position::NONE,

@@ -357,6 +357,24 @@ impl Output {
         !self.ready().is_empty()
     }
 
+    /// A reply that waits has waited for too long: it becomes `error`, a whole line.
+    pub(crate) fn give_up(&mut self, hole: HoleId, error: &[u8], progress: &impl Opens) {
+        for chunk in &mut self.held {
+            if let Chunk::Hole {
+                id,
+                filled: Some((bytes, gate)),
+                ..
+            } = chunk
+                && *id == hole
+                && !progress.opens(*gate)
+            {
+                self.held_bytes = self.held_bytes - bytes.len() + error.len();
+                *bytes = error.to_vec();
+                *gate = Gate::OPEN;
+            }
+        }
+    }
+
     /// Operations were lost: each reply that waits for one of them becomes `error`, a whole line.
     pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
         for chunk in &mut self.held {

@@ -199,6 +199,7 @@ impl Brick {
         self.tell_lost();
         self.tend_catch_ups();
         self.give_up_writes();
+        self.end_replies();
         self.end_stalled();
         self.end_deferred();
         self.end_remote();

@@ -7,6 +7,7 @@ mod views;
 
 use crate::cluster_harness::{Client, Cluster};
 use brickyard_types::{Durability, Medium, TableAttributes};
+use std::time::Duration;
 
 fn replicated(replicas: u8) -> TableAttributes {
     TableAttributes {
@@ -46,6 +47,15 @@ fn reply(cluster: &mut Cluster, client: Client) -> String {
         !reply.is_empty()
     });
     reply
+}
+
+/// Lets so many ticks of 100 ms pass.
+fn wait(cluster: &mut Cluster, ticks: usize) {
+    for _ in 0..ticks {
+        cluster.turn();
+        cluster.tick(Duration::from_millis(100));
+    }
+    cluster.turn();
 }
 
 /// What the client has been told after some turns in which no time passes.

@@ -275,14 +275,8 @@ impl Brick {
     /// Runs what was asked for earlier: what it waits for from here on it waits for as long as it has left.
     pub(crate) fn keep_time(&mut self, placing: Placing, run: impl FnOnce(&mut Self)) {
         let before = self.core.replicas.placing.replace(placing);
-        let len = self.core.log.building_len();
         run(self);
         self.core.replicas.placing = before;
-        if self.core.log.building_len() > len {
-            let deadline = as_nanos(self.core.shared.request_deadline);
-            let since = Instant(placing.until.0.saturating_sub(deadline));
-            self.core.log.count_from(since);
-        }
     }
 
     fn place_again(&mut self, request: ForwardRequest, origin: Origin, until: Instant) {

@@ -34,6 +34,7 @@ impl Brick {
 
     /// The outcome of some work goes to whoever waits for it.
     pub(crate) fn complete(&mut self, origin: Origin, bytes: Vec<u8>, gate: Gate) {
+        self.note_deadline(origin, gate);
         let is_own = origin.member == self.core.member();
         if is_own && (self.core.log.opens(gate) || !self.has_later(origin.token)) {
             self.on_part(origin.token, bytes, gate);

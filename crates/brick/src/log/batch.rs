@@ -51,8 +51,6 @@ pub(super) struct Building {
     pub(super) held: Waiting,
     pub(super) sync: bool,
     pub(super) only_frees: bool,
-    /// Since when the one in it waits that was asked for first; `None`: since it is made.
-    pub(super) since: Option<Instant>,
 }
 
 impl Building {
@@ -66,7 +64,6 @@ impl Building {
             held: Waiting::default(),
             sync: false,
             only_frees: true,
-            since: None,
         }
     }
 
@@ -124,8 +121,8 @@ pub(super) struct Batch {
     pub(super) lists: Lists,
     pub(super) fresh: Vec<HeldId>,
     pub(super) held: Waiting,
-    /// Since when its clients wait.
-    pub(super) since: Instant,
+    /// Since when its clients wait, but for those who had waited before (`deadlines`).
+    pub(super) made_at: Instant,
     /// Its clients were told that nobody knows: nobody waits for its replicated operations any more.
     pub(super) is_given_up: bool,
     /// The log has answered: its bytes are there, or never will be.

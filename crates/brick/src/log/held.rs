@@ -142,7 +142,7 @@ impl Log {
             lists: built.lists,
             fresh: built.fresh,
             held: built.held,
-            since: now,
+            made_at: now,
             is_given_up: false,
             is_answered: true,
             position,

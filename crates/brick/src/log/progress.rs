@@ -103,7 +103,7 @@ impl Log {
             lists: built.lists,
             fresh: built.fresh,
             held: built.held,
-            since: Instant(0),
+            made_at: Instant(0),
             is_given_up: false,
             is_answered: true,
             position: Position::NONE,
@@ -218,12 +218,12 @@ impl Log {
         self.frontier.replicated = BatchId(first.0 - 1);
     }
 
-    /// Gives up on replicated operations of batches whose clients have waited since before `before`, which is too
-    /// long: returns which partitions' in which batches. The operations may commit yet.
+    /// Gives up on replicated operations of batches made before `before`, whose clients have waited too long: returns
+    /// which partitions' in which batches. The operations may commit yet.
     pub(crate) fn give_up(&mut self, before: Instant) -> Vec<(PartitionId, BatchId)> {
         let mut given_up = Vec::new();
         for batch in &mut self.in_flight {
-            if !batch.held.is_empty() && !batch.is_given_up && batch.since <= before {
+            if !batch.held.is_empty() && !batch.is_given_up && batch.made_at <= before {
                 batch.is_given_up = true;
                 given_up.extend(batch.held.partitions().map(|it| (it, batch.id)));
             }

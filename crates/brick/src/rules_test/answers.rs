@@ -1,6 +1,6 @@
 //! Which answers wait, and for what.
 
-use super::{ask, on_disk, places, replicated, reply, told_meanwhile};
+use super::{ask, on_disk, places, replicated, reply, told_meanwhile, wait};
 use crate::cluster_harness::Cluster;
 use crate::effect::Port;
 use brickyard_types::record::Kind;
@@ -326,6 +326,69 @@ fn rule_34_time_that_a_write_waited_for_a_view_counts() {
     let reply = cluster.receive(client);
     assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
     assert_eq!(cluster.receive(other), "", "it has time left");
+}
+
+/// A request that was asked again rests on what the new view began with, which is younger than the request.
+#[test]
+fn rule_34_time_that_a_request_waited_counts_where_it_was_executed_before() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let (primary, backup, other) = places(&cluster, "k");
+    let client = cluster.connect(backup, Port::Node);
+    let writer = cluster.connect(backup, Port::Node);
+    assert_eq!(cluster.call(client, "SET k old"), "+OK");
+    cluster.stick(other, true);
+    cluster.send(client, "SET k new");
+    cluster.turn_until(|it| it.is_pending(backup, "k"));
+    cluster.is_deciding = false;
+    cluster.kill(primary);
+    wait(&mut cluster, 40);
+    cluster.regroup("k", &[backup, other]);
+    for _ in 0..6 {
+        cluster.turn();
+        cluster.decide();
+    }
+    assert_eq!(cluster.places_of("k").0, backup);
+    cluster.send(writer, "SET {k}2 v");
+    wait(&mut cluster, 8);
+    assert_eq!(cluster.receive(client), "", "it has time left");
+    assert!(cluster.is_pending(backup, "k"), "{}", cluster.story());
+    wait(&mut cluster, 4);
+    let reply = cluster.receive(client);
+    assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
+    assert_eq!(cluster.receive(writer), "", "it has time left");
+    // Nobody was told anything of what is younger.
+    cluster.stick(other, false);
+    assert_eq!(super::reply(&mut cluster, writer), "+OK");
+    assert_eq!(ask(&mut cluster, client, "GET k"), "$3 new");
+}
+
+/// What had waited for a view is prepared together with what had not.
+#[test]
+fn rule_34_write_has_its_time_whatever_it_is_prepared_with() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let [client, other] = [(); 2].map(|()| cluster.connect(primary, Port::Node));
+    assert_eq!(cluster.call(client, "SET k v"), "+OK");
+    cluster.is_deciding = false;
+    cluster.regroup("k", &[primary, backup]);
+    cluster.send(client, "SET k w");
+    wait(&mut cluster, 40);
+    cluster.send(other, "SET {k}2 w");
+    cluster.turn();
+    cluster.stick(backup, true);
+    for _ in 0..6 {
+        cluster.decide();
+        cluster.turn();
+    }
+    assert!(cluster.is_pending(primary, "k"), "{}", cluster.story());
+    assert!(cluster.is_pending(primary, "{k}2"), "{}", cluster.story());
+    wait(&mut cluster, 12);
+    let reply = cluster.receive(client);
+    assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
+    assert_eq!(cluster.receive(other), "", "it has time left");
+    cluster.stick(backup, false);
+    assert_eq!(super::reply(&mut cluster, other), "+OK");
 }
 
 /// What a command on the table waits for is given up, and more has been written since: it has no more time for that.
