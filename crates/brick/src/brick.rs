@@ -26,6 +26,7 @@ use crate::core::Core;
 use crate::deadlines::Deadlines;
 use crate::effect::{BatchId, Effect};
 use crate::forward::{ForwardReply, Origin, Outbox};
+use crate::heat::Burden;
 use crate::inbox::Inbox;
 use crate::keyed::Share;
 use crate::log::Log;
@@ -191,6 +192,7 @@ impl Brick {
             open_formers: Vec::new(),
             former_clears: BTreeMap::new(),
             small: BTreeMap::new(),
+            burden: Burden::default(),
             torn: BTreeSet::new(),
             passed_over: BTreeMap::new(),
             requests_known: 0,
@@ -291,6 +293,12 @@ impl Brick {
         self.core.stats().turns.add(1);
         self.has_ended_turn = false;
         self.core.replicas.check_lease(now);
+    }
+
+    /// Tells the brick how much of a core's time its loop has taken since it began; a few times a second, for what it tells
+    /// of its load.
+    pub fn note_taken(&mut self, taken: Duration) {
+        self.core.note_taken(taken);
     }
 
     /// Tells the brick what time it is now that all bytes of the next [`Self::run`] have been read: a lease

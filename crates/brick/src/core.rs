@@ -7,6 +7,7 @@ use crate::catch_up::CatchUps;
 use crate::cold::Cold;
 use crate::effect::{BatchId, Effect};
 use crate::forward::Outbox;
+use crate::heat::{Burden, Heat};
 use crate::log::{Commits, Committed, KeyRef, Log, Prepared};
 use crate::output::Gate;
 use crate::parting::Partings;
@@ -73,6 +74,7 @@ pub(crate) struct Partition {
     pub(crate) lineage: u32,
     /// Requests with ids that it has executed; `None`: there were none.
     pub(crate) requests: Option<Box<Window>>,
+    pub(crate) heat: Heat,
 }
 
 impl Partition {
@@ -259,6 +261,7 @@ pub(crate) struct Core {
     pub(crate) waiting_catalog: Option<Arc<Catalog>>,
     pub(crate) partings: Partings,
     pub(crate) small: Small,
+    pub(crate) burden: Burden,
 }
 
 impl Core {

@@ -4,7 +4,7 @@
 //! named there. A read served from memory is neither: it is executed in place.
 
 use crate::forward::Forward;
-use brickyard_metadata::{Applied, Catalog, Change, Refusal, Rest};
+use brickyard_metadata::{Applied, BrickLoad, Catalog, Change, Refusal, Rest};
 use brickyard_replication::{Claim, LinkId};
 use brickyard_routing::Seat;
 use brickyard_types::{BrickId, Incarnation, Instant, Op, PartitionId, Position, SegmentId, View};
@@ -130,6 +130,8 @@ pub enum ControlRequest {
     },
     /// The same of a partition that may be merged with its sibling.
     Rest(Rest),
+    /// How busy this brick is, and with what; said every few seconds, no reply.
+    Load(BrickLoad),
     /// What this brick's log holds, as [`Event::WantClaims`] asked; no reply.
     Claims(Vec<(PartitionId, Claim)>),
 }

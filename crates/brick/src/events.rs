@@ -519,6 +519,7 @@ impl Brick {
             self.end_idle_exports();
             self.core.expire_requests();
             self.core.resize_partitions();
+            self.core.look_at_load();
             self.publish();
         }
     }

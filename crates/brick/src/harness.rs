@@ -374,6 +374,7 @@ impl Node {
             | ControlRequest::Evict { .. }
             | ControlRequest::Split { .. }
             | ControlRequest::Rest(_)
+            | ControlRequest::Load(_)
             | ControlRequest::Claims(_) => ControlReply::Failed("ERR not in tests".to_owned()),
         }
     }

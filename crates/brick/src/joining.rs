@@ -12,6 +12,7 @@
 //! restart (`rebuild`).
 
 use crate::core::{Core, Partition};
+use crate::heat::Heat;
 use crate::heirs::halves_of;
 use brickyard_metadata::{Catalog, Merged};
 use brickyard_replication::{Base, Half, Run, Status};
@@ -133,6 +134,7 @@ impl Core {
             cleared: left.cleared.min(right.cleared),
             lineage: left.lineage.max(right.lineage),
             requests,
+            heat: Heat::default(),
         })
     }
 }

@@ -36,6 +36,7 @@ mod forward;
 mod gather;
 #[cfg(test)]
 mod harness;
+mod heat;
 mod heirs;
 #[cfg(test)]
 mod hinted;

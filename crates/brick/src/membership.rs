@@ -10,6 +10,7 @@
 
 use crate::core::{Core, Partition, TableState};
 use crate::effect::BatchId;
+use crate::heat::Heat;
 use crate::log::HeldId;
 use crate::output::Gate;
 use crate::parting::has_other_leaves;
@@ -187,6 +188,7 @@ impl Core {
                 lineage: 1,
                 requests: None,
                 claimed: Op(0),
+                heat: Heat::default(),
             });
             self.replicas.place(id, table, leaf);
         }

@@ -15,6 +15,7 @@
 
 use crate::core::{Core, Partition, TableState};
 use crate::effect::{ControlRequest, Effect};
+use crate::heat::Heat;
 use crate::heirs::{halves_of, is_split_from};
 use brickyard_metadata::{Catalog, CatalogVersion, Rest};
 use brickyard_replication::Status;
@@ -259,6 +260,7 @@ impl Core {
                 cleared: whole.cleared,
                 lineage: whole.lineage,
                 requests,
+                heat: Heat::default(),
             }
         });
         parts.collect()

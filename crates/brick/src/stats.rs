@@ -121,6 +121,8 @@ pub struct Stats {
     pub clean_moved_bytes: Counter,
     /// Turns of the loop.
     pub turns: Counter,
+    /// How much of a core's time the loop takes, in thousandths, over some seconds.
+    pub busy: Counter,
     /// Bytes of memory in connections' buffers.
     pub buffer_bytes: Counter,
     /// Calls by command, indexed by `CommandId`.

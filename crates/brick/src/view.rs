@@ -137,12 +137,15 @@ impl<'a> View<'a> {
         values: &'a [ColdValue],
     ) -> Self {
         core.staging.clear();
+        let leaf = known.1.leaf as usize;
+        if let Some(state) = core.table_mut(table)
+            && let Some(Some(partition)) = state.partitions.get_mut(leaf)
+        {
+            partition.heat.note(known.1.slot.0);
+        }
         Self {
             core,
-            place: Place {
-                table,
-                leaf: known.1.leaf as usize,
-            },
+            place: Place { table, leaf },
             asker,
             known,
             values,

@@ -27,7 +27,7 @@ pub use scan::ScanArgs;
 pub use server::{
     FlushMode, LatencyCommand, ShutdownArgs, SlowlogCommand, WaitArgs, parse_bgsave, parse_flush,
 };
-pub use table::{DigestCursor, ExportPiece, TableCommand, TableOptions};
+pub use table::{DigestCursor, ExportPiece, Sizing, TableCommand, TableOptions};
 
 use crate::error::ErrorReply;
 

@@ -25,6 +25,17 @@ pub struct Config {
     pub batch: usize,
     /// Most partitions that one brick learns at a time.
     pub learners_per_brick: usize,
+    /// How long after nodes or their weights changed tables that have too few partitions for their bricks are split; 0:
+    /// never.
+    pub split_after: Duration,
+    /// Most partitions of one brick that are split at a time for that.
+    pub splits_per_brick: usize,
+    /// How much of a core's time a brick may be busy, in hundredths, before it is relieved of hot partitions; 0: always.
+    pub hot_busy: u8,
+    /// Most copies more that a hot partition gets.
+    pub hot_replicas: u8,
+    /// How long something that load was the reason of is not needed before it is given back.
+    pub hot_cool: Duration,
 }
 
 impl Default for Config {
@@ -40,6 +51,11 @@ impl Default for Config {
             voters: 3,
             batch: 4_096,
             learners_per_brick: 64,
+            split_after: Duration::from_secs(30),
+            splits_per_brick: 4,
+            hot_busy: 70,
+            hot_replicas: 2,
+            hot_cool: Duration::from_secs(300),
         }
     }
 }
@@ -56,6 +72,25 @@ impl Config {
     #[must_use]
     pub fn lease_and_margin(&self) -> Duration {
         self.lease + self.margin()
+    }
+
+    /// For how long a brick has to be too busy before it is relieved, and is left alone after that: what bricks measure is of
+    /// some seconds.
+    #[must_use]
+    pub fn hot_pause(&self) -> Duration {
+        self.hot_cool.min(Duration::from_secs(10))
+    }
+
+    /// What a hand-over has to make better, in thousandths of a core: a seventh of what is too busy.
+    #[must_use]
+    pub fn hot_step(&self) -> u64 {
+        u64::from(self.hot_busy) * 10 / 7
+    }
+
+    /// A partition that takes less than this, in thousandths of a core, is cool: half of what makes one hot.
+    #[must_use]
+    pub fn cool_below(&self) -> u64 {
+        u64::from(self.hot_busy) * 10 / 4
     }
 
     /// How long a leader waits for a node's first request before it counts the node as down: the node has

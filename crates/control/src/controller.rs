@@ -4,7 +4,8 @@
 //!
 //! Of each partition one thing is done at a time, the most urgent first (`group`): put a view into effect that
 //! may be; go on without those who failed; begin again after a full restart; what the primary asks; empty a
-//! node; copies that are missing or too many. When nothing is left to do, primaries are evened out (`balance`).
+//! node; copies that are missing or too many. When nothing is left to do, tables that have too few partitions for their
+//! bricks get more (`sizing`), primaries are evened out (`balance`), and who is too busy is relieved (`heat`).
 //!
 //! Invariants:
 //! - A proposal is handed out only when the one before it has come to something.
@@ -13,6 +14,7 @@
 
 mod balance;
 mod group;
+mod heat;
 mod learners;
 mod load;
 mod merges;
@@ -22,6 +24,7 @@ mod reports;
 mod requests;
 mod restart;
 mod sight;
+mod sizing;
 mod status;
 mod voters;
 
@@ -35,8 +38,10 @@ use brickyard_metadata::{Catalog, CatalogVersion, Change, Outcome, Plan};
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, PartitionId};
+use heat::Heat;
 use reports::Reports;
 use requests::Requests;
+use sizing::Sizing;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -90,6 +95,8 @@ pub struct Controller {
     plan: Plan,
     /// The nodes that it does not count on.
     lost: BTreeSet<NodeId>,
+    sizing: Sizing,
+    heat: Heat,
     membership: Membership,
     membership_asked: Option<(MembershipChange, Instant)>,
     transfer_asked: Option<Instant>,
@@ -143,6 +150,8 @@ impl Controller {
             barred: BTreeMap::new(),
             plan: Plan::default(),
             lost: BTreeSet::new(),
+            sizing: Sizing::default(),
+            heat: Heat::default(),
             membership,
             membership_asked: None,
             transfer_asked: None,

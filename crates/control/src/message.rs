@@ -3,7 +3,8 @@
 //! Any of these may be lost, late or doubled: what matters is asked again until the catalog answers it.
 
 use brickyard_metadata::{
-    CatalogVersion, ClusterId, Envelope, Outcome, Registered, Registration, Rest, SplitReady,
+    BrickLoad, CatalogVersion, ClusterId, Envelope, Outcome, Registered, Registration, Rest,
+    SplitReady,
 };
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{BrickId, Durability, Incarnation, Op, PartitionId, TableId, View};
@@ -33,6 +34,8 @@ pub enum ToLeader {
     Split(SplitAsk),
     /// My partition may be merged with its sibling.
     Rest(RestAsk),
+    /// How busy a brick of mine is, and with what.
+    Load(LoadReport),
 }
 
 /// From the leader, or from whoever was taken for it, to a node.
@@ -213,6 +216,15 @@ pub struct RestAsk {
     pub primary: Seat,
     /// What it answers, and where the partition's log ended.
     pub rest: Rest,
+}
+
+/// A brick says how busy it is; every few seconds, lost or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadReport {
+    /// The brick.
+    pub seat: Seat,
+    /// What it measured.
+    pub load: BrickLoad,
 }
 
 /// A node is going to stop and wants to be rid of its partitions; asked again every `renew` until it has.

@@ -5,6 +5,7 @@ use crate::{
     change::{Alteration, Applied, Change, Decisions, NewTable},
     name::{self, DEFAULT_TABLE},
     refusal::Refusal,
+    sizing::Cause,
 };
 use brickyard_routing::{
     Candidate, Group, KeyHasher, NodeId, PARTITIONS_MAX, PartitionMap, TableMap,
@@ -24,6 +25,7 @@ impl Catalog {
         let applied = self.carry_out(change)?;
         self.end_overtaken_splits();
         self.see_to_merges();
+        self.end_overtaken_extras();
         Ok(applied)
     }
 
@@ -41,10 +43,15 @@ impl Catalog {
             Change::ReplaceNode { old, new } => self.replace_node(old, new),
             Change::PauseMoves(is_paused) => Ok(self.pause_moves(is_paused)),
             Change::SplitPartition { table, partition } => {
-                self.begin_split(&table, partition, false)
+                self.begin_split(&table, partition, None)
             }
-            Change::SplitGrown { table, partition } => self.begin_split(&table, partition, true),
+            Change::SplitGrown { table, partition } => {
+                self.begin_split(&table, partition, Some(Cause::Size))
+            }
             Change::MergePartitions { table, partition } => self.begin_merge(&table, partition),
+            Change::Divide(divide) => Ok(self.divide(&divide)),
+            Change::SetExtras(extras) => Ok(self.set_extras(&extras)),
+            Change::SizeTable { name, by_bricks } => self.size_table(&name, by_bricks),
         }
     }
 
@@ -111,6 +118,9 @@ impl Catalog {
             map,
         });
         self.tables.insert(new.name, entry);
+        if new.partitions.is_none() {
+            Arc::make_mut(&mut self.sized).insert(table);
+        }
         self.next_table = next_table;
         self.next_partition = next_partition;
         self.version = self.version.next();
@@ -146,6 +156,9 @@ impl Catalog {
         }
         let table = self.tables.remove(name).ok_or_else(|| unknown(name))?;
         self.forget_formers(table.id);
+        if self.is_sized(table.id) {
+            Arc::make_mut(&mut self.sized).remove(&table.id);
+        }
         self.version = self.version.next();
         Ok(self.applied(table.id))
     }

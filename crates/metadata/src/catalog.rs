@@ -135,6 +135,12 @@ pub struct Catalog {
     pub(crate) merged: Arc<BTreeMap<PartitionId, Merged>>,
     /// Partitions that are or were split because they had grown: what came of them may be merged again.
     pub(crate) grown: Arc<BTreeSet<PartitionId>>,
+    /// Tables that have as many partitions as their bricks need.
+    pub(crate) sized: Arc<BTreeSet<TableId>>,
+    /// Partitions that are or were split because they were hot: what came of them may be merged again.
+    pub(crate) heated: Arc<BTreeSet<PartitionId>>,
+    /// Partitions that are to have copies beyond those that their tables ask for, and how many.
+    pub(crate) extras: BTreeMap<PartitionId, u8>,
 }
 
 impl Catalog {
@@ -162,6 +168,9 @@ impl Catalog {
             merges: BTreeMap::new(),
             merged: Arc::default(),
             grown: Arc::default(),
+            sized: Arc::default(),
+            heated: Arc::default(),
+            extras: BTreeMap::new(),
         };
         catalog.register(genesis.node)?;
         catalog.apply(Change::CreateTable(NewTable {

@@ -5,9 +5,11 @@
 
 use crate::{
     catalog::CatalogVersion,
+    heat::Extra,
     merge::Rest,
     node::{Registration, Roles},
     proposal::{NewLearners, Proposal, Settled, Stale},
+    sizing::Divide,
     split::SplitReady,
 };
 use brickyard_routing::{Hasher, NodeId};
@@ -91,6 +93,17 @@ pub enum Change {
         table: String,
         /// Which partition.
         partition: PartitionId,
+    },
+    /// Make two partitions of each of several: the leader decided so.
+    Divide(Divide),
+    /// Let hot partitions have more copies than their tables ask for, or as many as these again.
+    SetExtras(Vec<Extra>),
+    /// Let a table have as many partitions as its bricks need, or as many as it has.
+    SizeTable {
+        /// The table's name.
+        name: String,
+        /// As many as its bricks need.
+        by_bricks: bool,
     },
 }
 

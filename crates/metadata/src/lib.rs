@@ -20,6 +20,7 @@ mod change;
 mod envelope;
 #[cfg(test)]
 mod fixture;
+mod heat;
 mod merge;
 mod name;
 mod node;
@@ -28,6 +29,7 @@ mod plan;
 mod proposal;
 mod refusal;
 mod register;
+mod sizing;
 mod split;
 mod stored;
 mod topology;
@@ -39,6 +41,7 @@ pub use change::{
     Alteration, Applied, Change, Decisions, NewTable, NodeAlteration, Recovery, Registered, StaleAt,
 };
 pub use envelope::{Envelope, LastOutcome, Outcome};
+pub use heat::{BrickLoad, EXTRA_COPIES_MAX, EXTRAS_MAX, Extra, PartitionLoad};
 pub use merge::{Merge, Merged, Rest, Resting};
 pub use name::{DATABASES, DEFAULT_TABLE, database_table};
 pub use node::{Addresses, Machine, Node, NodeKey, Registration, Roles};
@@ -46,6 +49,7 @@ pub use orders::Orders;
 pub use plan::{Move, Plan};
 pub use proposal::{Ground, NewLearners, Proposal, Settled, Stale};
 pub use refusal::Refusal;
+pub use sizing::{Cause, Divide};
 pub use split::{Former, SPLIT_DEPTH_MAX, Split, SplitReady};
 pub use stored::{FORMAT_VERSION, StoredError};
 pub use topology::{Address, Topology, TopologyNode, TopologyRange, brick_name};

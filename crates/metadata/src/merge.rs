@@ -10,7 +10,7 @@
 //! - The maps change by compare-and-set, when the primary has answered for both.
 //! - The whole's ops begin behind the last of both, which is the same op for every replica: so is the claim of whoever
 //!   held both to their ends.
-//! - A table never has fewer partitions than it was made with.
+//! - A table never has fewer partitions than it was made with, nor than its bricks need (`sizing`).
 //!
 //! Not here: how bricks join their partitions (`brick`), when to merge (`control`, `brick`).
 
@@ -127,20 +127,32 @@ impl Catalog {
             .map(|(_, rest)| rest)
     }
 
-    /// How many bits the prefixes of a table's first partitions had: none is merged beyond.
+    /// How many bits the prefixes of a table's first partitions had, or those of partitions that its bricks need: none is
+    /// merged beyond.
     #[must_use]
     pub fn first_depth(&self, table: &Table) -> u8 {
+        let needed = self.depth_wanted(table.id);
         let formers = self.formers().filter(|(_, it)| it.table == table.id);
         let formers = formers.map(|(_, it)| it.prefix().depth());
         let leaves = table.map.partitions().leaves().iter();
         let leaves = leaves.map(|leaf| leaf.prefix.depth());
-        formers.chain(leaves).min().unwrap_or_default()
+        let first = formers.chain(leaves).min().unwrap_or_default();
+        first.max(needed)
     }
 
     /// Siblings of a table, the left one first, that came from a partition which was split because it had grown.
     #[must_use]
     pub fn grown_siblings(&self, table: TableId) -> Vec<[PartitionId; 2]> {
-        let table = self.table_by_id(table).filter(|_| !self.grown.is_empty());
+        self.siblings_from(table, &self.grown)
+    }
+
+    /// Siblings of a table, the left one first, that came from one of these by a split, and need not be two.
+    pub(crate) fn siblings_from(
+        &self,
+        table: TableId,
+        marked: &BTreeSet<PartitionId>,
+    ) -> Vec<[PartitionId; 2]> {
+        let table = self.table_by_id(table).filter(|_| !marked.is_empty());
         let Some(table) = table else {
             return Vec::new();
         };
@@ -149,11 +161,15 @@ impl Catalog {
         // Numbers rise: of two that had the same keys, the last one counts.
         let last: BTreeMap<Prefix, PartitionId> =
             formers.map(|(id, former)| (former.prefix(), id)).collect();
-        let has_grown = |prefix| last.get(&prefix).is_some_and(|it| self.grown.contains(it));
+        let needed = self.depth_wanted(table.id);
+        let is_marked = |prefix: Prefix| {
+            let is_needed = prefix.depth() < needed;
+            !is_needed && last.get(&prefix).is_some_and(|it| marked.contains(it))
+        };
         let pairs = leaves.windows(2).filter_map(|pair| {
             let parent = pair[0].prefix.parent()?;
             let are_siblings = parent.children() == Some([pair[0].prefix, pair[1].prefix]);
-            (are_siblings && has_grown(parent)).then(|| [pair[0].partition, pair[1].partition])
+            (are_siblings && is_marked(parent)).then(|| [pair[0].partition, pair[1].partition])
         });
         pairs.collect()
     }

@@ -59,7 +59,8 @@ impl Plan {
             .flat_map(|table| {
                 let partitions = table.partitions();
                 partitions.flat_map(|(partition, group)| {
-                    moves(table.id, partition, group, self.target(partition))
+                    let extra = usize::from(catalog.extra(partition));
+                    moves(table.id, partition, group, self.target(partition), extra)
                 })
             })
             .collect()
@@ -94,7 +95,8 @@ impl Catalog {
     pub fn misplaced(&self, table: &Table, plan: &Plan) -> usize {
         let partitions = table.partitions();
         let moves = partitions.flat_map(|(partition, group)| {
-            moves(table.id, partition, group, plan.target(partition))
+            let extra = usize::from(self.extra(partition));
+            moves(table.id, partition, group, plan.target(partition), extra)
         });
         moves.filter(|it| !it.is_hand_over).count()
     }
@@ -151,7 +153,14 @@ impl Catalog {
     }
 }
 
-fn moves(table: TableId, partition: PartitionId, group: &Group, target: &[Member]) -> Vec<Move> {
+/// So many members beyond the target are as they should be.
+fn moves(
+    table: TableId,
+    partition: PartitionId,
+    group: &Group,
+    target: &[Member],
+    mut extra: usize,
+) -> Vec<Move> {
     let members: Vec<Member> = group.members().map(|seat| seat.member).collect();
     let learners: Vec<Member> = group.learners.iter().map(|seat| seat.member).collect();
     let mut leaves = members
@@ -168,6 +177,10 @@ fn moves(table: TableId, partition: PartitionId, group: &Group, target: &[Member
         let (from, to) = (leaves.next(), comes.next());
         if from.is_none() && to.is_none() {
             break;
+        }
+        if to.is_none() && extra > 0 {
+            extra -= 1;
+            continue;
         }
         moves.push(Move {
             table,

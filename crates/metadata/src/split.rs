@@ -18,6 +18,7 @@ use crate::{
     change::{Applied, StaleAt},
     proposal::Stale,
     refusal::Refusal,
+    sizing::Cause,
 };
 use brickyard_routing::{Group, MapError, Prefix, RoutingHash};
 use brickyard_types::sabotage::{self, Bug};
@@ -118,7 +119,7 @@ impl Catalog {
         &mut self,
         name: &str,
         partition: PartitionId,
-        has_grown: bool,
+        cause: Option<Cause>,
     ) -> Result<Applied, Refusal> {
         let table = self
             .tables
@@ -154,12 +155,8 @@ impl Catalog {
             begun_at: self.version,
         };
         self.splits.insert(partition, split);
-        let grown = Arc::make_mut(&mut self.grown);
-        if has_grown {
-            grown.insert(partition);
-        } else {
-            grown.remove(&partition);
-        }
+        let (has_grown, is_hot) = (cause == Some(Cause::Size), cause == Some(Cause::Heat));
+        self.note_cause(partition, has_grown, is_hot);
         Ok(self.applied(id))
     }
 
@@ -239,11 +236,13 @@ impl Catalog {
             if self.merged.keys().any(|it| !formers.contains_key(it)) {
                 Arc::make_mut(&mut self.merged).retain(|it, _| formers.contains_key(it));
             }
-            if self.grown.iter().any(|it| !formers.contains_key(it)) {
-                let splits = &self.splits;
-                let is_there =
-                    |it: &PartitionId| formers.contains_key(it) || splits.contains_key(it);
-                Arc::make_mut(&mut self.grown).retain(is_there);
+            for marked in [&mut self.grown, &mut self.heated] {
+                if marked.iter().any(|it| !formers.contains_key(it)) {
+                    let splits = &self.splits;
+                    let is_there =
+                        |it: &PartitionId| formers.contains_key(it) || splits.contains_key(it);
+                    Arc::make_mut(marked).retain(is_there);
+                }
             }
         }
     }

@@ -5,11 +5,12 @@
 //! Layout, little-endian:
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
-//!  8  u32     version    of the format; 4, or 1 to 3 as it was before
+//!  8  u32     version    of the format; 5, or 1 to 4 as it was before
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
 //! 20  body               `postcard` of the fields of `Body`, in their order; from format 2 on, of `More`; from
-//!                         format 3 on, of `Partings`; from format 4 on, of `Joinings`
+//!                         format 3 on, of `Partings`; from format 4 on, of `Joinings`; from format 5 on, of
+//!                         `Elastics`
 //! ```
 //!
 //! Invariants:
@@ -17,12 +18,13 @@
 //! - What is read is checked as if nobody had ever written it: a catalog that its own rules could
 //!   not have made is refused, whatever its checksum says.
 //!
-//! The files of `testdata` are read by every later version. Whoever changes a field of `Body`, `More`, `Partings` or
-//! `Joinings`, or of anything in them, raises [`FORMAT_VERSION`] and keeps reading the older ones.
+//! The files of `testdata` are read by every later version. Whoever changes a field of `Body`, `More`, `Partings`,
+//! `Joinings` or `Elastics`, or of anything in them, raises [`FORMAT_VERSION`] and keeps reading the older ones.
 
 use crate::{
     catalog::{Catalog, CatalogVersion, ClusterId, Table},
     envelope::LastOutcome,
+    heat::{EXTRA_COPIES_MAX, EXTRAS_MAX},
     merge::{Merge, Merged},
     name::{self, DEFAULT_TABLE},
     node::Node,
@@ -32,7 +34,7 @@ use crate::{
     split::{Former, Split},
 };
 use brickyard_routing::{NodeId, Seat};
-use brickyard_types::{Incarnation, PartitionId};
+use brickyard_types::{Incarnation, PartitionId, TableId};
 use serde::{Deserialize, Serialize};
 use std::{
     borrow::Cow,
@@ -46,7 +48,7 @@ const MAGIC: [u8; 8] = *b"BRKCATLG";
 const HEADER_BYTES: usize = 20;
 
 /// The format that [`Catalog::encode`] writes.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 /// The format without [`More`].
 const FORMAT_WITHOUT_MORE: u32 = 1;
@@ -56,6 +58,9 @@ const FORMAT_WITHOUT_PARTINGS: u32 = 2;
 
 /// The last format without [`Joinings`].
 const FORMAT_WITHOUT_JOININGS: u32 = 3;
+
+/// The last format without [`Elastics`].
+const FORMAT_WITHOUT_ELASTICS: u32 = 4;
 
 /// Why bytes are not a catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -139,6 +144,15 @@ struct Joinings {
     grown: Vec<PartitionId>,
 }
 
+/// What came with format 5: what the leader may change by itself. Of a table in an older format nobody knows whether its
+/// partitions were chosen: it keeps them.
+#[derive(Default, Serialize, Deserialize)]
+struct Elastics {
+    sized: Vec<TableId>,
+    heated: Vec<PartitionId>,
+    extras: Vec<(PartitionId, u8)>,
+}
+
 impl Catalog {
     /// The catalog as bytes; equal catalogs give equal bytes.
     ///
@@ -177,7 +191,12 @@ impl Catalog {
             merged: self.all_merged().map(|(of, it)| (of, *it)).collect(),
             grown: self.grown.iter().copied().collect(),
         };
-        let body = postcard::to_allocvec(&(body, more, partings, joinings))
+        let elastics = Elastics {
+            sized: self.sized.iter().copied().collect(),
+            heated: self.heated.iter().copied().collect(),
+            extras: self.extras().collect(),
+        };
+        let body = postcard::to_allocvec(&(body, more, partings, joinings, elastics))
             .expect("a catalog has nothing that cannot be written");
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
@@ -236,11 +255,15 @@ impl Catalog {
             ..=FORMAT_WITHOUT_JOININGS => (Joinings::default(), rest),
             _ => postcard::take_from_bytes::<Joinings>(rest).map_err(unreadable)?,
         };
+        let (elastics, rest) = match found {
+            ..=FORMAT_WITHOUT_ELASTICS => (Elastics::default(), rest),
+            _ => postcard::take_from_bytes::<Elastics>(rest).map_err(unreadable)?,
+        };
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());
             return Err(contradiction(what));
         }
-        body.check(more, partings, joinings)
+        body.check(more, partings, joinings, elastics)
     }
 }
 
@@ -251,6 +274,7 @@ impl Body<'_> {
         more: More<'_>,
         partings: Partings,
         joinings: Joinings,
+        elastics: Elastics,
     ) -> Result<Catalog, StoredError> {
         let nodes = check_nodes(self.nodes, self.next_node, self.next_incarnation)?;
         let mut outcomes = BTreeMap::new();
@@ -288,6 +312,8 @@ impl Body<'_> {
         let formers = check.check_formers(partings.formers, &tables)?;
         let merges = check.check_merges(joinings.merges, &tables)?;
         let merged = check_merged(joinings.merged, &formers, self.next_partition)?;
+        let sized = check_sized(&elastics.sized, &tables)?;
+        let extras = check_extras(&elastics.extras, &tables)?;
         Ok(Catalog {
             version: self.version,
             cluster: self.cluster,
@@ -305,6 +331,9 @@ impl Body<'_> {
             merges,
             merged: Arc::new(merged),
             grown: Arc::new(joinings.grown.into_iter().collect()),
+            sized: Arc::new(sized),
+            heated: Arc::new(elastics.heated.into_iter().collect()),
+            extras,
         })
     }
 }
@@ -474,6 +503,40 @@ fn check_merged(
         }
     }
     Ok(merged)
+}
+
+/// Tables that have as many partitions as their bricks need, if they are of these.
+fn check_sized(
+    stored: &[TableId],
+    tables: &BTreeMap<String, Arc<Table>>,
+) -> Result<BTreeSet<TableId>, StoredError> {
+    let mut sized = BTreeSet::new();
+    for id in stored {
+        let is_there = tables.values().any(|table| table.id == *id);
+        if !is_there || !sized.insert(*id) {
+            let what = format!("table {} is sized by its bricks and is not there", id.0);
+            return Err(contradiction(what));
+        }
+    }
+    Ok(sized)
+}
+
+/// Copies beyond those that tables ask for, if they are of these tables' partitions, and few.
+fn check_extras(
+    stored: &[(PartitionId, u8)],
+    tables: &BTreeMap<String, Arc<Table>>,
+) -> Result<BTreeMap<PartitionId, u8>, StoredError> {
+    let mut extras = BTreeMap::new();
+    for (partition, copies) in stored {
+        let is_held = |table: &Arc<Table>| table.map.group(*partition).is_some();
+        let is_there = tables.values().any(is_held);
+        let is_sound = is_there && (1..=EXTRA_COPIES_MAX).contains(copies);
+        if !is_sound || extras.insert(*partition, *copies).is_some() || extras.len() > EXTRAS_MAX {
+            let what = format!("partition {partition} has {copies} copies more, which cannot be");
+            return Err(contradiction(what));
+        }
+    }
+    Ok(extras)
 }
 
 fn checksum(header: &[u8], body: &[u8]) -> u32 {

@@ -3,16 +3,47 @@ use crate::{
     change::{Alteration, Change, NewTable, NodeAlteration},
     envelope::Envelope,
     fixture::{again, genesis, registration},
+    heat::Extra,
     merge::Rest,
     proposal::Proposal,
+    sizing::{Cause, Divide},
     split::SplitReady,
 };
 use brickyard_routing::Hasher;
 use brickyard_types::{Durability, Eviction, Medium, Op, TableAttributes, UnixMillis};
 use proptest::prelude::*;
 
-/// A catalog with something in every field; what `testdata/v4/catalog` holds.
+/// A catalog with something in every field; what `testdata/v5/catalog` holds.
 fn sample() -> Catalog {
+    let mut catalog = fourth_sample();
+    let change = Change::SizeTable {
+        name: "1".to_owned(),
+        by_bricks: true,
+    };
+    catalog.apply(change).unwrap();
+    let table = catalog.table("1").unwrap();
+    let (id, leaves) = (table.id, table.map.partitions().leaves());
+    let (hot, lent) = (leaves[20].partition, leaves[21].partition);
+    let changes = [
+        Change::Divide(Divide {
+            cause: Cause::Heat,
+            partitions: vec![(id, hot)],
+        }),
+        Change::SetExtras(vec![Extra {
+            table: id,
+            partition: lent,
+            copies: 2,
+        }]),
+    ];
+    for change in changes {
+        assert_eq!(catalog.apply(change).unwrap().stale, []);
+    }
+    assert_eq!((catalog.sized.len(), catalog.heated.len()), (1, 1));
+    catalog
+}
+
+/// What `testdata/v4/catalog` holds.
+fn fourth_sample() -> Catalog {
     let mut catalog = third_sample();
     let leaf = |catalog: &Catalog, at: usize| {
         let table = catalog.table("1").unwrap();
@@ -178,6 +209,8 @@ fn first_sample() -> Catalog {
     let proposal = Proposal::of(id, partition, group, &stays);
     let applied = catalog.apply(Change::from(vec![proposal])).unwrap();
     assert_eq!(applied.stale, []);
+    // Of what older formats hold nobody knows that.
+    catalog.sized = Arc::default();
     catalog
 }
 
@@ -198,39 +231,81 @@ fn changed(change: impl FnOnce(&mut Body<'_>)) -> Vec<u8> {
 
 fn changed_with_more(change: impl FnOnce(&mut Body<'_>, &mut More<'_>)) -> Vec<u8> {
     let bytes = sample().encode();
-    let all: (Body<'_>, More<'_>, Partings, Joinings) =
+    let all: (Body<'_>, More<'_>, Partings, Joinings, Elastics) =
         postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
-    let (mut body, mut more, partings, joinings) = all;
+    let (mut body, mut more, partings, joinings, elastics) = all;
     change(&mut body, &mut more);
-    around(&postcard::to_allocvec(&(body, more, partings, joinings)).unwrap())
+    around(&postcard::to_allocvec(&(body, more, partings, joinings, elastics)).unwrap())
 }
 
 fn changed_partings(change: impl FnOnce(&mut Partings)) -> Vec<u8> {
     let bytes = sample().encode();
-    let all: (Body<'_>, More<'_>, Partings, Joinings) =
+    let all: (Body<'_>, More<'_>, Partings, Joinings, Elastics) =
         postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
-    let (body, more, mut partings, joinings) = all;
+    let (body, more, mut partings, joinings, elastics) = all;
     change(&mut partings);
-    around(&postcard::to_allocvec(&(body, more, partings, joinings)).unwrap())
+    around(&postcard::to_allocvec(&(body, more, partings, joinings, elastics)).unwrap())
 }
 
 /// The same with other merges.
 fn changed_joinings(change: impl FnOnce(&mut Joinings)) -> Vec<u8> {
     let bytes = sample().encode();
-    let all: (Body<'_>, More<'_>, Partings, Joinings) =
+    let all: (Body<'_>, More<'_>, Partings, Joinings, Elastics) =
         postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
-    let (body, more, partings, mut joinings) = all;
+    let (body, more, partings, mut joinings, elastics) = all;
     change(&mut joinings);
-    around(&postcard::to_allocvec(&(body, more, partings, joinings)).unwrap())
+    around(&postcard::to_allocvec(&(body, more, partings, joinings, elastics)).unwrap())
 }
 
-/// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v5`, and keep
+/// The same with other tables that are sized by their bricks, and the like.
+fn changed_elastics(change: impl FnOnce(&mut Elastics)) -> Vec<u8> {
+    let bytes = sample().encode();
+    let all: (Body<'_>, More<'_>, Partings, Joinings, Elastics) =
+        postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
+    let (body, more, partings, joinings, mut elastics) = all;
+    change(&mut elastics);
+    around(&postcard::to_allocvec(&(body, more, partings, joinings, elastics)).unwrap())
+}
+
+/// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v6`, and keep
 /// reading what is here.
 #[test]
-fn v4_catalog_is_read_and_written_as_ever() {
-    let stored = include_bytes!("../testdata/v4/catalog");
+fn v5_catalog_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v5/catalog");
     assert_eq!(Catalog::decode(stored).unwrap(), sample());
     assert_eq!(sample().encode(), stored);
+}
+
+#[test]
+fn v4_catalog_is_read_as_ever() {
+    let stored = include_bytes!("../testdata/v4/catalog");
+    assert_eq!(Catalog::decode(stored).unwrap(), fourth_sample());
+}
+
+#[test]
+fn tables_sized_by_their_bricks_are_there_and_named_once() {
+    let is_refused = |bytes: &[u8]| {
+        let error = Catalog::decode(bytes).unwrap_err();
+        matches!(error, StoredError::Contradiction { .. })
+    };
+    let id = sample().table("1").unwrap().id;
+    assert!(is_refused(&changed_elastics(
+        |it| it.sized = vec![TableId(99)]
+    )));
+    assert!(is_refused(&changed_elastics(|it| it.sized = vec![id, id])));
+    assert!(Catalog::decode(&changed_elastics(|it| it.sized.clear())).is_ok());
+}
+
+#[test]
+fn copies_more_are_of_partitions_that_are_there_and_few() {
+    let is_refused = |change: fn(&mut Elastics)| {
+        let error = Catalog::decode(&changed_elastics(change)).unwrap_err();
+        matches!(error, StoredError::Contradiction { .. })
+    };
+    assert!(is_refused(|it| it.extras[0].0 = PartitionId(60_000)));
+    assert!(is_refused(|it| it.extras[0].1 = 0));
+    assert!(is_refused(|it| it.extras[0].1 = EXTRA_COPIES_MAX + 1));
+    assert!(is_refused(|it| it.extras.push(it.extras[0])));
 }
 
 #[test]
@@ -266,13 +341,13 @@ fn catalog_of_many_tables_is_small() {
 #[test]
 fn newer_format_is_refused_by_its_number() {
     let mut bytes = sample().encode();
-    bytes[8] = 5;
+    bytes[8] = 6;
     let error = Catalog::decode(&bytes).unwrap_err();
-    assert_eq!(error, StoredError::Newer { found: 5 });
+    assert_eq!(error, StoredError::Newer { found: 6 });
     assert!(
         error
             .to_string()
-            .starts_with("the catalog is in format 5, and this version knows")
+            .starts_with("the catalog is in format 6, and this version knows")
     );
 }
 
@@ -386,7 +461,7 @@ fn catalogs_that_no_rule_makes_are_refused() {
             "is split into what cannot be",
         ),
         (
-            changed_partings(|it| it.formers[0].1.table = brickyard_types::TableId(77)),
+            changed_partings(|it| it.formers[0].1.table = TableId(77)),
             "cannot have been one",
         ),
         (

@@ -2,8 +2,10 @@
 
 use crate::member::table_of;
 use brickyard_brick::Claim;
-use brickyard_control::message::{self, EvictAsk, PromoteAsk, Report, RestAsk, SplitAsk, ToLeader};
-use brickyard_metadata::{Catalog, CatalogVersion, Rest, SplitReady};
+use brickyard_control::message::{
+    self, EvictAsk, LoadReport, PromoteAsk, Report, RestAsk, SplitAsk, ToLeader,
+};
+use brickyard_metadata::{BrickLoad, Catalog, CatalogVersion, Rest, SplitReady};
 use brickyard_routing::Seat;
 use brickyard_types::{PartitionId, View};
 
@@ -78,6 +80,11 @@ pub(crate) fn split(
 /// The partition may be merged with its sibling.
 pub(crate) const fn rest(primary: Seat, rest: Rest) -> ToLeader {
     ToLeader::Rest(RestAsk { primary, rest })
+}
+
+/// How busy the brick is, and with what.
+pub(crate) const fn load(seat: Seat, load: BrickLoad) -> ToLeader {
+    ToLeader::Load(LoadReport { seat, load })
 }
 
 /// What is known of the ends of the node's logs (PROTOCOL rule 13).

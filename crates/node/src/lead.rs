@@ -104,6 +104,9 @@ impl Lead {
             ToLeader::Rest(ask) if Some(ask.primary.member.node) == from => {
                 controller.on_rest(ask);
             }
+            ToLeader::Load(report) if Some(report.seat.member.node) == from => {
+                controller.on_load(now, report);
+            }
             ToLeader::Drain(ask) if Some(ask.node) == from => controller.on_drain(now, ask),
             ToLeader::Change(mut envelope) if Some(envelope.from) == from => {
                 match controller.admit(now, envelope.change) {

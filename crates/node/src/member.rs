@@ -465,6 +465,7 @@ impl Member {
                 begun_at,
             } => claims::split(&catalog, own, partition, view, begun_at),
             ControlRequest::Rest(rest) => vec![claims::rest(own, rest)],
+            ControlRequest::Load(load) => vec![claims::load(own, load)],
             ControlRequest::Claims(held) => {
                 let tail = claims::Tail {
                     is_sure: common.is_tail_sure,

@@ -44,13 +44,15 @@ pub fn target(sites: &[Site<'_>], replicas: u8, present: &[Vec<Member>]) -> Vec<
         .collect();
     sites.sort_by_key(|site| site.member);
     let mut draft = Draft::new(&sites, replicas, present);
-    let before = draft.is_complete().then(|| draft.unevenness());
     draft.drop_surplus();
+    let kept = draft.holders.clone();
+    let before = draft.is_complete().then(|| draft.unevenness());
+    draft.uncrowd();
     draft.fill();
     draft.shift();
     if before.is_some_and(|before| draft.unevenness() >= before) {
         // Nothing would be gained by moving.
-        draft.holders.clone_from(&draft.present);
+        draft.holders = kept;
     }
     draft.lead();
     let to_members = |bricks: Vec<usize>| bricks.into_iter().map(|it| sites[it].member).collect();

@@ -1,7 +1,7 @@
 //! The node's clocks, read once a turn and passed on as data.
 
 use brickyard_types::{Instant, UnixMillis};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A clock that never goes back and counts suspended time: leases must run out while a laptop sleeps.
 #[cfg(target_os = "linux")]
@@ -19,6 +19,13 @@ pub(crate) fn now() -> Instant {
             .saturating_mul(1_000_000_000)
             .saturating_add(nanoseconds),
     )
+}
+
+/// How much time of a core this thread has taken since it began; what it spends waiting does not count.
+pub(crate) fn taken() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// The wall clock, for expiry.

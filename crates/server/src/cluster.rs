@@ -70,12 +70,22 @@ pub(crate) struct Setup {
     pub(crate) view: tokio::sync::watch::Sender<view::ClusterView>,
 }
 
+/// When partitions are hot, and what they get then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hot {
+    pub(crate) busy: u8,
+    pub(crate) replicas: u8,
+    pub(crate) cool: Duration,
+}
+
 /// Times and random bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
     pub(crate) lease: Duration,
     pub(crate) lease_renew: Duration,
     pub(crate) eviction_timeout: Duration,
+    pub(crate) split_after: Duration,
+    pub(crate) hot: Hot,
     pub(crate) seed: u64,
 }
 

@@ -234,6 +234,7 @@ impl Loop {
         self.driver.brick.begin_turn(now, clock::unix());
         if now - self.ticked >= TICK {
             self.ticked = now;
+            self.driver.brick.note_taken(clock::taken());
             self.driver.brick.handle(Event::Tick);
         }
     }

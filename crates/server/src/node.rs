@@ -21,7 +21,7 @@ mod shared;
 pub use error::{Address, StartError};
 
 use crate::cluster::view::{ClusterView, Standing};
-use crate::cluster::{self, Timing};
+use crate::cluster::{self, Hot, Timing};
 use crate::config::Config;
 use crate::control::{self, Control, Notices, Signals, Stopper};
 use crate::disk::HintThread;
@@ -101,6 +101,12 @@ impl Node {
                     lease: config.lease,
                     lease_renew: config.lease_renew,
                     eviction_timeout: config.eviction_timeout,
+                    split_after: config.split_after,
+                    hot: Hot {
+                        busy: config.hot_busy.min(100) as u8,
+                        replicas: config.hot_replicas.min(u32::from(u8::MAX)) as u8,
+                        cool: config.hot_cool,
+                    },
                     seed: u64::from_le_bytes(data::random()?),
                 },
                 is_tail_sure: !data.directory.is_tail_unsure(),

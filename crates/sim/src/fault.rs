@@ -6,6 +6,7 @@
 //! [`World::calm_down`](crate::world::World) to undo as well: after the last fault everything is mended.
 
 mod break_connections;
+mod busy;
 mod cut;
 mod cut_one_way;
 mod disk_full;
@@ -76,6 +77,7 @@ pub(crate) const KINDS: &[Kind] = &[
     pause_moves::KIND,
     split::KIND,
     merge::KIND,
+    busy::KIND,
 ];
 
 /// The place of the kind that nobody has to notice.

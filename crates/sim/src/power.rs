@@ -25,6 +25,7 @@ use brickyard_store::{self as store, BootNote};
 use brickyard_types::{BrickId, Durability, Instant, TableAttributes, UnixMillis};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::disk::SimDisk;
 
@@ -292,6 +293,7 @@ impl World {
                         turn_at: None,
                         turns_noted: Vec::new(),
                         ticked: Instant(0),
+                        taken: Duration::ZERO,
                         clients: BTreeMap::new(),
                         links: BTreeMap::new(),
                         readable: BTreeSet::new(),
@@ -469,6 +471,7 @@ impl World {
             machine.is_off = false;
             machine.slow = 1;
             machine.stuck_until = 0;
+            machine.is_busy = false;
             machine.dies_after = None;
             machine.disk.fill(None);
             machine.disk.fail(false);

@@ -16,6 +16,7 @@ use brickyard_store::BootNote;
 use brickyard_types::{BrickId, Instant};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What is there whether a process runs or not.
 pub(crate) struct Machine {
@@ -37,6 +38,8 @@ pub(crate) struct Machine {
     /// How much longer everything on its disk takes, and until when nothing is done.
     pub(crate) slow: u64,
     pub(crate) stuck_until: Nanos,
+    /// Its loops take all the time of their cores.
+    pub(crate) is_busy: bool,
     /// The process is killed after so many more effects.
     pub(crate) dies_after: Option<u32>,
 }
@@ -100,6 +103,8 @@ pub(crate) struct BrickSide {
     /// Its turns on the agenda, the next one last; they may come to nothing.
     pub(crate) turns_noted: Vec<Nanos>,
     pub(crate) ticked: Instant,
+    /// How much of a core's time it has taken.
+    pub(crate) taken: Duration,
     pub(crate) clients: BTreeMap<u32, ConnectionId>,
     pub(crate) links: BTreeMap<LinkId, ConnectionId>,
     /// Connections that have bytes for it.

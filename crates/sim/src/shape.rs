@@ -85,6 +85,9 @@ impl Shape {
             control: brickyard_control::Config {
                 evict_pause: Duration::from_millis([500, 2_000, 10_000][random.index(3)]),
                 replace_after: Duration::from_secs([5, 30][random.index(2)]),
+                hot_cool: Duration::from_secs(3),
+                // The default table, which nobody uses here, would be split hundreds of times.
+                split_after: Duration::ZERO,
                 ..brickyard_control::Config::default()
             },
             request_deadline: Duration::from_millis([1_500, 5_000][random.index(2)]),

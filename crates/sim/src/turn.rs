@@ -63,7 +63,11 @@ impl World {
         side.turn_at = None;
         side.brick.begin_turn(now, unix);
         if now - side.ticked >= TICK {
+            if machine.is_busy {
+                side.taken += (now - side.ticked).min(TICK * 2);
+            }
             side.ticked = now;
+            side.brick.note_taken(side.taken);
             side.brick.handle(Event::Tick);
         }
         self.take_inbound(node, brick);

@@ -379,6 +379,7 @@ fn machine(at: usize, shape: &Shape, chance: &mut Random) -> Machine {
         paused_until: 0,
         slow: 1,
         stuck_until: 0,
+        is_busy: false,
         dies_after: None,
     }
 }

@@ -48,6 +48,11 @@ impl Cluster {
         found.expect("four partitions of two or three nodes")
     }
 
+    /// The partition that a key is in.
+    pub(crate) fn partition_of(&self, key: &str) -> PartitionId {
+        self.group_of(key).1
+    }
+
     /// The node that is the key's primary, and the first of its backups.
     pub(crate) fn places_of(&self, key: &str) -> (usize, Option<usize>) {
         let (_, _, group) = self.group_of(key);

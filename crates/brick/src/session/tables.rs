@@ -5,7 +5,7 @@ use crate::brick::Brick;
 use crate::connection::ConnectionId;
 use crate::effect::ControlRequest;
 use crate::users::Rights;
-use brickyard_command::request::{TableCommand, TableOptions};
+use brickyard_command::request::{Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_metadata::{Alteration, Change, NewTable, Recovery};
 use brickyard_types::{PartitionId, TableAttributes};
@@ -72,9 +72,16 @@ impl Brick {
             }
             TableCommand::Create(name, options) => self.create_table(id, name, options),
             TableCommand::Alter(name, options) => {
-                let change = Change::AlterTable {
-                    name: (*name).to_owned(),
-                    alteration: alteration(options),
+                let name = (*name).to_owned();
+                let change = match options.sizing {
+                    Some(sizing) => Change::SizeTable {
+                        name,
+                        by_bricks: sizing == Sizing::Auto,
+                    },
+                    None => Change::AlterTable {
+                        name,
+                        alteration: alteration(options),
+                    },
                 };
                 self.ask_control(id, ControlRequest::Change(change), Then::Ok);
             }
@@ -157,6 +164,13 @@ impl Brick {
         };
         let partitions = state.map.partitions().leaves().len();
         let (table_id, attributes) = (state.id, state.attributes.clone());
+        let sizing = match self.core.catalog.is_sized(table_id) {
+            true => "auto",
+            false => "fixed",
+        };
+        let extra = state.map.partitions().leaves().iter();
+        let extra = extra.map(|leaf| u64::from(self.core.catalog.extra(leaf.partition)));
+        let extra: u64 = extra.sum();
         // Other bricks' figures are as of their last second.
         self.publish();
         let mut keys = 0;
@@ -173,7 +187,7 @@ impl Brick {
                 name,
                 table_id.0,
                 &attributes,
-                partitions,
+                (partitions, sizing, extra),
                 keys,
                 memory,
             )
@@ -187,11 +201,11 @@ fn describe(
     name: &str,
     id: u32,
     attributes: &TableAttributes,
-    partitions: usize,
+    (partitions, sizing, extra): (usize, &str, u64),
     keys: u64,
     memory: u64,
 ) {
-    reply.map(11);
+    reply.map(13);
     let mut text = |field: &str, value: &str| {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
@@ -200,6 +214,7 @@ fn describe(
     text("medium", attributes.medium.word());
     text("durability", attributes.durability.word());
     text("evict", attributes.evict.word());
+    text("sizing", sizing);
     let mut number = |field: &str, value: u64| {
         reply.bulk(field.as_bytes());
         reply.integer(value as i64);
@@ -208,6 +223,7 @@ fn describe(
     number("replicas", attributes.replicas.into());
     number("min_in_sync", attributes.min_in_sync.into());
     number("partitions", partitions as u64);
+    number("extra_copies", extra);
     number("maxmemory", attributes.maxmemory.unwrap_or(0));
     number("keys", keys);
     number("memory", memory);

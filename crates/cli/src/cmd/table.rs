@@ -110,9 +110,9 @@ struct Attributes {
     /// Copies in sync without which writes are refused
     #[arg(long, value_name = "N")]
     min_in_sync: Option<u32>,
-    /// Partitions to start with
-    #[arg(long)]
-    partitions: Option<u32>,
+    /// Partitions of a new table; auto (as many as its bricks need) or fixed for one that is there
+    #[arg(long, value_name = "N|auto|fixed")]
+    partitions: Option<String>,
     /// Limit on the table's memory, in bytes, also as 500mb or 2gb; 0 means none
     #[arg(long, value_name = "BYTES")]
     maxmemory: Option<String>,
@@ -129,14 +129,11 @@ impl Attributes {
                 "MIN_IN_SYNC",
                 self.min_in_sync.map(|number| number.to_string()),
             ),
-            (
-                "PARTITIONS",
-                self.partitions.map(|number| number.to_string()),
-            ),
         ];
         let words = [
             ("MEDIUM", self.medium.clone()),
             ("DURABILITY", self.durability.clone()),
+            ("PARTITIONS", self.partitions.clone()),
             ("MAXMEMORY", self.maxmemory.clone()),
             ("EVICT", self.evict.clone()),
         ];

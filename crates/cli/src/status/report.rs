@@ -6,7 +6,7 @@
 //! node counts as down that should answer and does not.
 
 use super::collect::{Look, join};
-use super::said::{Copies, Said, States, Table, Unsettled};
+use super::said::{Copies, Extra, Said, States, Table, Unsettled};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +30,8 @@ pub(crate) struct Report {
     /// Partitions that are being split, and pairs of them that are being merged.
     pub(crate) splits: u64,
     pub(crate) merges: u64,
+    /// Hot partitions that have copies more than their tables ask for, or get them.
+    pub(crate) extras: Vec<Extra>,
     pub(crate) nodes: Vec<NodeReport>,
     pub(crate) bricks: Vec<BrickReport>,
     pub(crate) tables: Vec<TableReport>,
@@ -158,6 +160,7 @@ impl Report {
             unsettled: newest.unsettled.clone(),
             splits: newest.splits,
             merges: newest.merges,
+            extras: newest.extras.clone(),
             nodes,
             bricks,
             tables,

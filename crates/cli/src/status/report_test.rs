@@ -31,7 +31,7 @@ fn said(node: u32, changes: &serde_json::Value) -> Said {
             "keys": 10, "memory_bytes": 1000,
         }],
         "copies": { "missing": 0, "most": null, "for_ms": null, "left_ms": null },
-        "unsettled": [], "splits": 0, "merges": 0,
+        "unsettled": [], "splits": 0, "merges": 0, "extras": [],
     });
     for (path, value) in changes.as_object().unwrap() {
         *said.pointer_mut(path).unwrap() = value.clone();
@@ -79,6 +79,7 @@ fn what_lacks_copies_comes_first_with_who_catches_up() {
         "/tables/0/placement/1/learning": 2,
         "/copies": { "missing": 3, "most": 4, "for_ms": 2000, "left_ms": 6000 },
         "/splits": 3, "/merges": 1,
+        "/extras": [{ "table": "default", "partition": 9, "copies": 2 }],
         "/unsettled": [{
             "table": "default", "partition": 17, "state": "short", "wanted": 2, "primary": "0/0@5",
             "backups": [], "learners": ["1/0@6"],
@@ -96,6 +97,7 @@ fn what_lacks_copies_comes_first_with_who_catches_up() {
         "3 of 4 copies are still missing after 2.0 s; at this pace it takes 6.0 s more",
         "brick 1/0 catches up on 2 partitions",
         "3 partitions are being split",
+        "hot: partition default/9 has copies more than asked for (2), to be read from",
         "1 pairs of partitions are being merged",
     ] {
         assert!(text.contains(wanted), "{wanted} in:\n{text}");

@@ -27,6 +27,8 @@ pub(crate) struct Said {
     #[serde(default)]
     pub(crate) merges: u64,
     #[serde(default)]
+    pub(crate) extras: Vec<Extra>,
+    #[serde(default)]
     pub(crate) damages: Vec<String>,
 }
 
@@ -89,6 +91,14 @@ pub(crate) struct States {
     pub(crate) changing: u64,
     pub(crate) learning: u64,
     pub(crate) in_sync: u64,
+}
+
+/// A hot partition with copies more than its table asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Extra {
+    pub(crate) table: String,
+    pub(crate) partition: u32,
+    pub(crate) copies: u32,
 }
 
 /// What one brick has of a table.

@@ -182,6 +182,13 @@ fn repair(report: &Report) -> String {
             grouped(changing)
         );
     }
+    for extra in &report.extras {
+        let _ = writeln!(
+            out,
+            "  hot: partition {}/{} has copies more than asked for ({}), to be read from",
+            extra.table, extra.partition, extra.copies
+        );
+    }
     if report.splits > 0 {
         let _ = writeln!(
             out,

@@ -79,10 +79,21 @@ pub struct TableOptions {
     pub min_in_sync: Option<u8>,
     /// `PARTITIONS n`; only when a table is made.
     pub partitions: Option<u32>,
+    /// `PARTITIONS auto|fixed`: as many as the bricks need, or as many as there are.
+    pub sizing: Option<Sizing>,
     /// `MAXMEMORY bytes`; `Some(None)` takes the bound away (`MAXMEMORY 0`).
     pub maxmemory: Option<Option<u64>>,
     /// `EVICT none|lru`
     pub evict: Option<Eviction>,
+}
+
+/// How many partitions a table has from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizing {
+    /// As many as its bricks need: more when nodes have joined.
+    Auto,
+    /// As many as it has; those that grow are split all the same.
+    Fixed,
 }
 
 impl<'a> TableCommand<'a> {
@@ -101,12 +112,26 @@ impl<'a> TableCommand<'a> {
                 let options = TableOptions::parse(args)?;
                 if options.partitions.is_some() {
                     return Err(ErrorReply::constant(
-                        "ERR PARTITIONS is fixed when a table is made; make another table and copy the keys",
+                        "ERR PARTITIONS is a number only when a table is made; use auto (as many as the bricks need) or fixed (no \
+                         more than there are)",
+                    ));
+                }
+                if options.sizing.is_some() && args.len() > 5 {
+                    return Err(ErrorReply::constant(
+                        "ERR PARTITIONS auto and fixed are another kind of change; say them in a TABLE ALTER of their own",
                     ));
                 }
                 Self::Alter(name(args)?, options)
             }
-            CommandId::TableCreate => Self::Create(name(args)?, TableOptions::parse(args)?),
+            CommandId::TableCreate => {
+                let options = TableOptions::parse(args)?;
+                if options.sizing == Some(Sizing::Fixed) && options.partitions.is_none() {
+                    return Err(ErrorReply::constant(
+                        "ERR PARTITIONS fixed is for a table that is there; give a new one the number that it is to keep",
+                    ));
+                }
+                Self::Create(name(args)?, options)
+            }
             CommandId::TableDescribe => Self::Describe(name(args)?),
             CommandId::TableDigest => Self::Digest {
                 name: name(args)?,
@@ -277,6 +302,10 @@ impl TableOptions {
                 parsed.replicas = Some(count("REPLICAS", &value, u64::from(u8::MAX))? as u8);
             } else if is("min_in_sync") {
                 parsed.min_in_sync = Some(count("MIN_IN_SYNC", &value, u64::from(u8::MAX))? as u8);
+            } else if is("partitions") && value.eq_ignore_ascii_case("auto") {
+                parsed.sizing = Some(Sizing::Auto);
+            } else if is("partitions") && value.eq_ignore_ascii_case("fixed") {
+                parsed.sizing = Some(Sizing::Fixed);
             } else if is("partitions") {
                 parsed.partitions = Some(count("PARTITIONS", &value, PARTITIONS_MAX)? as u32);
             } else if is("maxmemory") {

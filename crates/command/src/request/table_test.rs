@@ -99,6 +99,19 @@ fn refusals_say_what_would_be_right() {
             "ERR option 'medium' has no value after it",
         ),
         (
+            "table alter t partitions 8",
+            "ERR PARTITIONS is a number only when a table is made; use auto (as many as the bricks need) or fixed (no more \
+             than there are)",
+        ),
+        (
+            "table alter t partitions auto replicas 2",
+            "ERR PARTITIONS auto and fixed are another kind of change; say them in a TABLE ALTER of their own",
+        ),
+        (
+            "table create t partitions fixed",
+            "ERR PARTITIONS fixed is for a table that is there; give a new one the number that it is to keep",
+        ),
+        (
             "table drop t confirm u",
             "ERR dropping a table removes its keys for ever; to do it, say: TABLE DROP t CONFIRM t",
         ),

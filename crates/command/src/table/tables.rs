@@ -112,7 +112,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .optional(),
             Argument::integer("replicas").token("REPLICAS").optional(),
             Argument::integer("copies").token("MIN_IN_SYNC").optional(),
-            Argument::integer("partitions")
+            Argument::string("partitions")
                 .token("PARTITIONS")
                 .optional(),
             Argument::string("bytes").token("MAXMEMORY").optional(),

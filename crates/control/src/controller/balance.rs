@@ -65,7 +65,8 @@ impl Controller {
                     partition,
                     primary: group.primary.member,
                     in_sync: group.in_sync().collect(),
-                    is_moved: false,
+                    // What load put there stays; others even it out.
+                    is_moved: self.heat.is_placed(partition),
                 }
             })
             .collect();

@@ -46,6 +46,7 @@ impl Controller {
         let catalog = Arc::clone(&self.catalog);
         let mut load = Load::of(&catalog);
         self.see_to_plan(now, &catalog);
+        self.see_to_sizes(now, &catalog);
         let mut findings = Findings::default();
         self.reports.wanted.clear();
         self.reports.want_sought();
@@ -67,11 +68,21 @@ impl Controller {
             self.balanced_at = now;
             self.balance(now, &load, &mut findings.decisions);
         }
+        let divide = self.next_splits(&findings);
+        let is_quiet = findings.decisions.is_empty() && divide.is_none();
+        let relief = match may_balance && is_quiet {
+            true => self.relieve(now, &findings, &mut load),
+            false => None,
+        };
         let mut decisions = findings.decisions;
         // The rest is decided again when this has come to something.
         decisions.truncate(self.config.batch);
         if !decisions.is_empty() {
             self.propose(Change::Decide(decisions));
+        } else if let Some(divide) = divide {
+            self.propose(Change::Divide(divide));
+        } else if let Some(relief) = relief {
+            self.propose(relief);
         }
     }
 
@@ -128,9 +139,9 @@ impl Controller {
             decisions.proposals.push(proposal);
             return;
         }
-        let is_short = self.is_short(case);
-        findings.is_busy |= is_short || !group.learners.is_empty();
-        findings.is_impaired |= is_short;
+        findings.is_busy |= self.is_short(case) || !group.learners.is_empty();
+        // A copy that a hot partition is to have more is none that is missing.
+        findings.is_impaired |= self.placed(case) < self.asked(case);
         decisions.learners.extend(self.see_to_learners(case, load));
     }
 

@@ -12,19 +12,24 @@ use brickyard_types::Instant;
 use std::collections::BTreeSet;
 
 impl Controller {
-    /// How many copies a partition should have: as many as asked for, as far as there are nodes.
+    /// How many copies a partition should have: as many as asked for, and more where it is hot, as far as there are nodes.
     pub(super) fn target(&self, case: &Case<'_>) -> usize {
-        let nodes = self
-            .catalog
-            .nodes()
-            .filter(|node| !self.is_leaving(node.id));
-        usize::from(case.table.attributes.replicas)
-            .min(nodes.count())
-            .max(1)
+        self.as_far_as_there_are_nodes(self.catalog.copies_wanted(case.table, case.partition))
+    }
+
+    /// How many its table asks for, as far as there are nodes.
+    pub(super) fn asked(&self, case: &Case<'_>) -> usize {
+        self.as_far_as_there_are_nodes(usize::from(case.table.attributes.replicas))
+    }
+
+    fn as_far_as_there_are_nodes(&self, copies: usize) -> usize {
+        let nodes = self.catalog.nodes();
+        let nodes = nodes.filter(|node| !self.is_leaving(node.id));
+        copies.min(nodes.count()).max(1)
     }
 
     /// In-sync members that are to stay.
-    fn placed(&self, case: &Case<'_>) -> usize {
+    pub(super) fn placed(&self, case: &Case<'_>) -> usize {
         let stays = |seat: &Seat| !self.is_leaving(seat.member.node);
         case.group.in_sync().filter(stays).count()
     }
@@ -191,10 +196,14 @@ impl Controller {
             let claim = self.reports.claim(*seat, case.partition).flatten();
             claim.is_some_and(|claim| claim.lineage == group.lineage)
         };
+        // One that is only to be read from goes where there is time for it.
+        let is_extra = self.placed(case) + learners.len() >= self.asked(case);
         let rank = |seat: &Seat| {
             let member = seat.member;
             let zone = self.zone(member.node);
+            let busy = is_extra.then(|| self.heat.rank(*seat, case.now));
             (
+                busy,
                 zone.is_some_and(|zone| zones.contains(zone)),
                 !holds(seat),
                 !self.is_planned(case, member),

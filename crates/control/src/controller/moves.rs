@@ -53,7 +53,9 @@ impl Controller {
         // Of each partition one thing at a time.
         let changing: BTreeSet<PartitionId> = proposals.map(|it| it.partition).collect();
         let catalog = Arc::clone(&self.catalog);
-        for table in catalog.tables() {
+        // Of a table that is to be split halves will move, not wholes.
+        let tables = catalog.tables().filter(|it| !self.sizing.is_short(it.id));
+        for table in tables {
             for (partition, group) in table.partitions() {
                 if decisions.count() >= self.config.batch {
                     return;
@@ -84,7 +86,7 @@ impl Controller {
         group: &Group,
         load: &Load,
     ) -> Option<Seat> {
-        let asked = usize::from(table.attributes.replicas);
+        let asked = self.catalog.copies_wanted(table, partition);
         let is_at_rest = group.change.is_none()
             && group.learners.is_empty()
             && self.catalog.split_of(partition).is_none()

@@ -9,6 +9,7 @@ mod figure9;
 mod forming;
 mod gateway;
 mod grow;
+mod hot;
 mod once;
 mod recover;
 mod split;

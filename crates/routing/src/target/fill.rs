@@ -3,7 +3,7 @@
 use super::Draft;
 
 impl Draft {
-    /// Drops members where there are more than asked for, or more in a zone than have to be.
+    /// Drops members where there are more than asked for.
     pub(super) fn drop_surplus(&mut self) {
         let mut led = self.led();
         let wanted = self.led_quotas(&led);
@@ -18,6 +18,12 @@ impl Draft {
                     led[brick] -= 1;
                 }
             }
+        }
+    }
+
+    /// Drops members where there are more in a zone than have to be.
+    pub(super) fn uncrowd(&mut self) {
+        for leaf in self.leaves() {
             let crowded = self.holders[leaf].iter().rposition(|&brick| {
                 self.crowd(leaf, brick, None) > self.wards.zone_limit && self.has_elsewhere(leaf)
             });

@@ -119,6 +119,10 @@ impl Driver {
             lease: timing.lease,
             renew: timing.lease_renew,
             eviction_timeout: timing.eviction_timeout,
+            split_after: timing.split_after,
+            hot_busy: timing.hot.busy,
+            hot_replicas: timing.hot.replicas,
+            hot_cool: timing.hot.cool,
             ..brickyard_control::Config::default()
         };
         let address = HostPort {

@@ -162,6 +162,18 @@ fields! {
         partition_bytes: ByteSize = ByteSize::mebibytes(100), "bytes",
             "Keys and values that a partition may have before the brick that leads it splits it in two, where it \
              is. A small partition moves in seconds and evens things out; a large one keeps the map small. 0: never.";
+        split_after: Duration = Duration::from_secs(30), "time",
+            "How long after nodes joined or left, or got other weights, a table is split that has too few partitions \
+             for its bricks; of several nodes that come one after the other the last one counts. 0: never. Tables \
+             whose PARTITIONS were chosen are not. The same on all nodes.";
+        hot_busy: u32 = 70, "percent of a core",
+            "A brick that is busier is relieved: hot partitions are handed over to other bricks that have them, split, \
+             or, where they are read, get another copy for that. 0: never. The same on all nodes.";
+        hot_replicas: u32 = 2, "copies",
+            "Most copies more than REPLICAS that a hot partition gets. Each takes part in every write, so only \
+             partitions get them that are mostly read. 0: none.";
+        hot_cool: Duration = Duration::from_secs(300), "time",
+            "How long a partition has not been hot before that is given back.";
         write_timeout: Duration = Duration::from_secs(5), "time",
             "How long a request may wait for replicas or for a view to change; then its client is told \
              that the outcome is not known, or to try again.";

@@ -124,6 +124,12 @@ const BRICK: &[BrickMetric] = &[
         Counter,
         |it| it.commands.value(),
     ),
+    (
+        "brickyard_brick_busy_thousandths",
+        "Part of a core's time that the loop takes, over some seconds.",
+        Gauge,
+        |it| it.busy.value(),
+    ),
     ("brickyard_brick_errors", "Error replies.", Counter, |it| {
         it.errors.value()
     }),

@@ -115,6 +115,16 @@ pub(super) fn missing(catalog: &Catalog) -> u64 {
     catalog.tables().map(missing).sum()
 }
 
+/// Hot partitions that have copies more than their tables ask for, or get them.
+pub(super) fn extras(catalog: &Catalog) -> Value {
+    let extras = catalog.extras().filter_map(|(partition, copies)| {
+        let mut tables = catalog.tables();
+        let table = tables.find(|table| table.map.group(partition).is_some())?;
+        Some(json!({ "table": table.name, "partition": partition.0, "copies": copies }))
+    });
+    extras.collect()
+}
+
 /// The partitions that are not as they should be, the worst first.
 pub(super) fn unsettled(catalog: &Catalog) -> Value {
     let partitions = catalog.tables().flat_map(|table| {

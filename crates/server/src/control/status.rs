@@ -118,6 +118,7 @@ pub(crate) fn status(view: &View) -> Value {
             "brick": brick,
             "connections": stats.clients.value(),
             "commands": stats.commands.value(),
+            "busy_thousandths": stats.busy.value(),
             "log_file_bytes": stats.log_file_bytes.value(),
             "log_live_bytes": stats.log_live_bytes.value(),
             "log_pending_bytes": stats.log_pending_bytes.value(),
@@ -129,6 +130,7 @@ pub(crate) fn status(view: &View) -> Value {
         "unsettled": partitions::unsettled(&catalog),
         "splits": catalog.splits().len(),
         "merges": catalog.merges().len(),
+        "extras": partitions::extras(&catalog),
         "damages": opened.damages,
     })
 }

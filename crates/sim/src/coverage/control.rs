@@ -18,6 +18,8 @@ pub(super) const TABLE: Table = Table {
         "Change",
         "Join",
         "Split",
+        "Rest",
+        "Load",
         "Grant",
         "Superseded",
         "Heard, question",
@@ -66,6 +68,7 @@ const fn event_of(message: &Message) -> &'static str {
             ToLeader::Join(_) => "Join",
             ToLeader::Split(_) => "Split",
             ToLeader::Rest(_) => "Rest",
+            ToLeader::Load(_) => "Load",
         },
         Message::ToNode(message) => match message {
             ToNode::Grant(_) => "Grant",

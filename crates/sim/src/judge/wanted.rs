@@ -17,8 +17,8 @@ pub(super) fn missing(world: &World) -> Option<String> {
     }
     let holders = catalog.nodes().filter(|node| node.weight() > 0).count();
     for table in catalog.tables() {
-        let wanted = usize::from(table.attributes.replicas).min(holders);
         for (partition, group) in table.partitions() {
+            let wanted = catalog.copies_wanted(table, partition).min(holders);
             let have = group.in_sync().count();
             // What was in the damaged part of the one log there is, and not in memory, nobody can copy.
             let is_in_memory = table.attributes.medium == Medium::Ram;

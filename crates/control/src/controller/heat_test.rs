@@ -1,0 +1,308 @@
+use crate::Config;
+use crate::controller::testing::{World, first, ms};
+use crate::message::{LoadReport, SplitAsk};
+use brickyard_metadata::{BrickLoad, Cause, Change, Divide, Extra, PartitionLoad, SplitReady};
+use brickyard_routing::Seat;
+use brickyard_types::PartitionId;
+use std::time::Duration;
+
+/// A table of eight partitions on two of three nodes each.
+fn world() -> World {
+    world_with(|_| ())
+}
+
+fn world_with(change: impl FnOnce(&mut Config)) -> World {
+    world_of(3, change)
+}
+
+fn world_of(nodes: u8, change: impl FnOnce(&mut Config)) -> World {
+    let mut world = World::new(nodes, 2, 8);
+    change(&mut world.config);
+    world.elect();
+    world.run(ms(3_000));
+    world
+}
+
+/// What a brick says that is so busy, with its partitions.
+#[derive(Clone, Debug)]
+struct Told(u32, u16, Vec<PartitionLoad>);
+
+fn takes(partition: PartitionId, load: u16) -> PartitionLoad {
+    PartitionLoad {
+        partition,
+        load,
+        writes: 500,
+        is_narrow: false,
+    }
+}
+
+fn read(partition: PartitionId, load: u16) -> PartitionLoad {
+    PartitionLoad {
+        writes: 10,
+        is_narrow: true,
+        ..takes(partition, load)
+    }
+}
+
+/// Bricks say this for a while; those of which nothing is said are idle. Learners catch up at once.
+fn run(world: &mut World, told: &[Told], time: Duration) {
+    let until = world.now + time;
+    while world.now < until {
+        for node in 0..world.nodes.len() as u32 {
+            let said = told.iter().find(|it| it.0 == node);
+            let load =
+                said.map_or_else(BrickLoad::default, |Told(_, busy, partitions)| BrickLoad {
+                    busy: *busy,
+                    partitions: partitions.clone(),
+                });
+            let seat = Seat {
+                incarnation: world.nodes[node as usize].incarnation,
+                ..first(node)
+            };
+            world
+                .controller
+                .on_load(world.now, LoadReport { seat, load });
+        }
+        world.promote_all();
+        world.run(ms(200));
+    }
+}
+
+fn secs(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+/// What was decided for the sake of load since `from`.
+fn remedies(world: &World, from: usize) -> Vec<&Change> {
+    let all = world.proposed[from..].iter();
+    let kinds = all.filter(|it| {
+        matches!(
+            it,
+            Change::Divide(_) | Change::SetExtras(_) | Change::MergePartitions { .. }
+        )
+    });
+    kinds.collect()
+}
+
+fn extra(world: &World) -> u8 {
+    world.catalog.extra(world.partition())
+}
+
+#[test]
+fn hot_partition_is_handed_over_to_a_copy_whose_brick_has_room() {
+    let mut world = world();
+    let (hot, before) = (world.partition(), world.proposed.len());
+    assert_eq!(world.group().primary, first(0));
+    let backup = world.group().backups[0];
+    run(&mut world, &[Told(0, 900, vec![takes(hot, 500)])], secs(9));
+    assert_eq!(world.proposed.len(), before, "it may pass");
+    run(&mut world, &[Told(0, 900, vec![takes(hot, 500)])], secs(3));
+    let group = world.group();
+    assert_eq!((group.primary, group.backups), (backup, vec![first(0)]));
+    assert!(remedies(&world, before).is_empty());
+    // Now it is busy there, by less. What evenness asks for is done with others.
+    let there = backup.member.node.0;
+    run(
+        &mut world,
+        &[
+            Told(0, 400, vec![]),
+            Told(there, 500, vec![takes(hot, 500)]),
+        ],
+        secs(60),
+    );
+    assert_eq!(world.group().primary, backup);
+    let led = |seat: Seat| {
+        world
+            .groups()
+            .iter()
+            .filter(|it| it.primary == seat)
+            .count()
+    };
+    assert!(led(first(0)) >= 2, "{}", led(first(0)));
+}
+
+#[test]
+fn partition_stays_where_handing_it_over_would_only_move_the_trouble() {
+    let mut world = world();
+    let (hot, groups) = (world.partition(), world.groups());
+    let narrow = PartitionLoad {
+        is_narrow: true,
+        ..takes(hot, 850)
+    };
+    let busy = |node| Told(node, 850, vec![narrow]);
+    let before = world.proposed.len();
+    run(&mut world, &[busy(0)], secs(60));
+    assert_eq!(world.groups(), groups);
+    assert!(
+        remedies(&world, before).is_empty(),
+        "it is mostly written, and one slot"
+    );
+}
+
+#[test]
+fn partition_that_takes_a_whole_brick_is_split_if_its_load_is_of_many_slots() {
+    // Of two nodes both halves stay on both.
+    let mut world = world_of(2, |_| ());
+    let (hot, before) = (world.partition(), world.proposed.len());
+    run(&mut world, &[Told(0, 900, vec![takes(hot, 880)])], secs(12));
+    let table = world.catalog.table("t").unwrap().id;
+    let expected = Change::Divide(Divide {
+        cause: Cause::Heat,
+        partitions: vec![(table, hot)],
+    });
+    assert_eq!(remedies(&world, before), [&expected]);
+    answer_split(&mut world, hot);
+    let halves = world.catalog.heated_siblings(table);
+    assert_eq!(halves.len(), 1);
+    // One half is handed over, and when both are cool they are one again.
+    let [left, right] = halves[0];
+    let told = [Told(0, 900, vec![takes(left, 450), takes(right, 430)])];
+    let led_by_one = |world: &World| {
+        let groups = world.groups();
+        groups[0].primary == groups[1].primary
+    };
+    for _ in 0..15 {
+        if led_by_one(&world) {
+            run(&mut world, &told, secs(1));
+        }
+    }
+    assert!(!led_by_one(&world));
+    let before = world.proposed.len();
+    run(&mut world, &[], secs(290));
+    assert!(remedies(&world, before).is_empty(), "not at once");
+    run(&mut world, &[], secs(40));
+    assert_eq!(world.catalog.merges().len(), 1);
+}
+
+fn answer_split(world: &mut World, partition: PartitionId) {
+    let split = *world.catalog.split_of(partition).unwrap();
+    let table = world.catalog.table("t").unwrap();
+    let ask = SplitAsk {
+        primary: table.map.group(partition).unwrap().primary,
+        ready: SplitReady {
+            table: split.table,
+            partition,
+            view: split.view,
+            begun_at: split.begun_at,
+        },
+    };
+    world.controller.on_split_ready(ask);
+    world.run(ms(200));
+}
+
+#[test]
+fn slot_that_is_read_too_much_gets_copies_more_and_gives_them_back() {
+    let mut world = world_with(|config| config.hot_cool = secs(60));
+    let hot = world.partition();
+    let told = [Told(0, 900, vec![read(hot, 880)])];
+    run(&mut world, &told, secs(13));
+    assert_eq!(extra(&world), 1);
+    assert_eq!(world.in_sync().len(), 3);
+    // As long as it is needed it stays, and there is no fourth node.
+    let shared: Vec<Told> = (0..3)
+        .map(|it| Told(it, 400, vec![read(hot, 390)]))
+        .collect();
+    run(&mut world, &shared, secs(120));
+    assert_eq!((extra(&world), world.in_sync().len()), (1, 3));
+    world.elect();
+    run(&mut world, &shared, secs(5));
+    assert_eq!((extra(&world), world.in_sync().len()), (1, 3));
+    run(&mut world, &[], secs(50));
+    assert_eq!(extra(&world), 1, "it may come again");
+    run(&mut world, &[], secs(20));
+    assert_eq!((extra(&world), world.in_sync().len()), (0, 2));
+    world.rest();
+}
+
+#[test]
+fn copy_more_that_nobody_reads_is_given_back_and_not_made_again_at_once() {
+    let mut world = world_with(|config| config.hot_cool = secs(60));
+    let told = [Told(0, 900, vec![read(world.partition(), 880)])];
+    run(&mut world, &told, secs(13));
+    assert_eq!(extra(&world), 1);
+    run(&mut world, &told, secs(75));
+    assert_eq!((extra(&world), world.in_sync().len()), (0, 2));
+    run(&mut world, &told, secs(330));
+    assert_eq!(extra(&world), 0);
+    run(&mut world, &told, secs(60));
+    assert_eq!(extra(&world), 1, "times change");
+}
+
+#[test]
+fn copy_more_goes_to_the_brick_with_most_time() {
+    let mut world = World::new(5, 2, 8);
+    world.run(ms(3_000));
+    let hot = world.partition();
+    let busy = |node, busy| Told(node, busy, vec![]);
+    let told = [
+        Told(0, 900, vec![read(hot, 880)]),
+        busy(1, 600),
+        busy(2, 300),
+        busy(3, 100),
+        busy(4, 500),
+    ];
+    run(&mut world, &told, secs(13));
+    assert_eq!(extra(&world), 1);
+    assert!(world.in_sync().contains(&first(3)), "{:?}", world.group());
+}
+
+#[test]
+fn nothing_is_done_while_moves_are_paused_and_nothing_at_all_if_it_is_turned_off() {
+    let mut world = world();
+    let told = [Told(0, 900, vec![read(world.partition(), 880)])];
+    world.change(Change::PauseMoves(true));
+    run(&mut world, &told, secs(30));
+    assert_eq!(extra(&world), 0);
+    world.change(Change::PauseMoves(false));
+    run(&mut world, &told, secs(3));
+    assert_eq!(extra(&world), 1);
+    world.config.hot_busy = 0;
+    world.elect();
+    run(&mut world, &told, secs(10));
+    assert_eq!(
+        (extra(&world), world.in_sync().len()),
+        (0, 2),
+        "what was lent comes back"
+    );
+    let mut world = world_with(|config| config.hot_replicas = 0);
+    run(&mut world, &told, secs(30));
+    assert_eq!(extra(&world), 0);
+}
+
+#[test]
+fn copy_more_that_is_not_there_yet_holds_up_no_moves() {
+    let mut world = world();
+    let table = world.catalog.table("t").unwrap().id;
+    world.change(Change::SetExtras(vec![Extra {
+        table,
+        partition: world.partition(),
+        copies: 1,
+    }]));
+    world.run(ms(500));
+    assert_eq!(world.group().learners.len(), 1);
+    world.join();
+    world.run(ms(3_000));
+    let learn = world
+        .groups()
+        .iter()
+        .filter(|it| !it.learners.is_empty())
+        .count();
+    assert!(learn > 1, "the node that joined gets its share");
+}
+
+#[test]
+fn copy_more_that_is_lost_is_made_anew() {
+    let mut world = world();
+    let hot = world.partition();
+    let told = [Told(0, 900, vec![read(hot, 880)])];
+    run(&mut world, &told, secs(13));
+    let group = world.group();
+    assert_eq!(group.in_sync().count(), 3);
+    let lost = group.backups[1].member.node.0;
+    world.restart(lost);
+    let shared: Vec<Told> = (0..3)
+        .map(|it| Told(it, 400, vec![read(hot, 390)]))
+        .collect();
+    run(&mut world, &shared, secs(10));
+    assert_eq!((extra(&world), world.in_sync().len()), (1, 3));
+}
