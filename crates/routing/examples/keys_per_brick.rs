@@ -133,9 +133,16 @@ fn placement(name: &str, bricks: usize, partitions: usize) -> Vec<Vec<Member>> {
         "even grown" => {
             (1..=bricks).fold(nothing, |before, bricks| target(&sites(bricks), 1, &before))
         }
-        "ring 1" => ring(&sites(bricks), 1, partitions, 1),
-        _ => ring(&sites(bricks), 1, partitions, 100),
+        "ring 1" => ring(&sites(bricks), 1, places(partitions), 1),
+        _ => ring(&sites(bricks), 1, places(partitions), 100),
     }
+}
+
+/// Where each partition begins.
+fn places(partitions: usize) -> impl Iterator<Item = u64> {
+    let map = PartitionMap::even(partitions as u32, PartitionId(0));
+    let leaves = map.expect("a power of two").leaves().to_vec();
+    leaves.into_iter().map(|leaf| leaf.prefix.first().0)
 }
 
 fn shares(placement: &[Vec<Member>], bricks: usize) -> Vec<f64> {

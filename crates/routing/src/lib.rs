@@ -16,6 +16,7 @@
 
 mod crc16;
 mod cursor;
+mod detour;
 mod error;
 mod group;
 mod hash;
@@ -27,6 +28,7 @@ mod prefix;
 mod redirect;
 mod ring;
 mod shares;
+mod strategy;
 mod table_map;
 mod target;
 
@@ -41,5 +43,6 @@ pub use prefix::{Prefix, SlotRange};
 pub use redirect::Moved;
 pub use ring::ring;
 pub use shares::Site;
+pub use strategy::{Situation, Strategy, strategy};
 pub use table_map::{Location, MapVersion, TableMap};
 pub use target::target;

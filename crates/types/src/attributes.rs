@@ -6,9 +6,9 @@ use std::{fmt, str::FromStr};
 /// A word that is not one of an attribute's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseAttributeError {
-    attribute: &'static str,
-    got: String,
-    expected: &'static str,
+    pub(crate) attribute: &'static str,
+    pub(crate) got: String,
+    pub(crate) expected: &'static str,
 }
 
 impl fmt::Display for ParseAttributeError {

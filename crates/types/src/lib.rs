@@ -5,6 +5,7 @@
 
 mod attributes;
 mod id;
+mod layout;
 pub mod limits;
 pub mod record;
 pub mod sabotage;
@@ -12,4 +13,5 @@ mod time;
 
 pub use attributes::{Durability, Eviction, Medium, ParseAttributeError, TableAttributes};
 pub use id::{BrickId, Incarnation, Op, PartitionId, Position, SegmentId, Slot, TableId, View};
+pub use layout::Placement;
 pub use time::{Instant, UnixMillis};

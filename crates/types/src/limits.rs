@@ -23,3 +23,11 @@ pub const TABLE_NAME_BYTES_MAX: usize = 128;
 
 /// Most tables of one cluster. Each costs every brick a map entry a partition.
 pub const TABLES_MAX: usize = 10_000;
+
+/// Most points that a brick of weight 1 has on the circle of the placement `ring`. More make shares hardly more even (their
+/// deviation goes with the root of the number), and each is sorted again when nodes change.
+pub const RING_POINTS_MAX: u16 = 1_000;
+
+/// Most points on a circle of the placement `ring`: past that all bricks have fewer in proportion. About what can be sorted
+/// in some milliseconds.
+pub const RING_POINTS_TOTAL: u64 = 1 << 17;
