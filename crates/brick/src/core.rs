@@ -23,7 +23,7 @@ use crate::staging::Staging;
 use crate::stats::{Stats, TableStats};
 use crate::view::PendingClear;
 use crate::watch::Absences;
-use brickyard_metadata::{Catalog, CatalogVersion, TopologyReplies};
+use brickyard_metadata::{Catalog, CatalogVersion, Layout, TopologyReplies};
 use brickyard_replication::{Role, Status};
 use brickyard_routing::{Location, Member, TableMap};
 use brickyard_table::{Leftovers, LocalPartition, Put, Table, Value};
@@ -99,6 +99,7 @@ pub(crate) struct TableState {
     pub(crate) id: TableId,
     pub(crate) name: String,
     pub(crate) attributes: TableAttributes,
+    pub(crate) layout: Layout,
     pub(crate) map: Arc<TableMap>,
     pub(crate) table: Table,
     /// Partitions of it were split or merged: the log has records of them.

@@ -64,6 +64,7 @@ impl Core {
             && state.attributes.durability == table.attributes.durability
             && state.attributes.min_in_sync == table.attributes.min_in_sync;
         state.attributes = table.attributes.clone();
+        state.layout = table.layout.clone();
         state.memory_max = memory_max(&state.attributes, bricks);
         state.table.set_evicts(evicts(&state.attributes));
         if is_same {
@@ -100,6 +101,7 @@ impl Core {
             memory_max: memory_max(&table.attributes, u64::from(self.bricks)),
             learning: Vec::new(),
             attributes: table.attributes.clone(),
+            layout: table.layout.clone(),
             partitions: map.groups().iter().map(|_| None).collect(),
             map,
             table: storage,

@@ -1,4 +1,5 @@
-//! When partitions are split and merged by themselves: by how many bytes they have.
+//! When partitions are split and merged by themselves: by how many bytes they have, and may have in their table (its
+//! `PARTITION_BYTES`, or else what the node is set to).
 //!
 //! In:  the sizes of what this brick leads, once a second. Out: requests to the control plane, one of a kind at a time, so
 //!      that not everything waits at once.
@@ -29,24 +30,30 @@ impl Core {
     /// Asks for the split of the largest partition that has outgrown `partition_bytes`, and for the merge of the smallest
     /// siblings that have shrunk, of those that this brick leads.
     pub(crate) fn resize_partitions(&mut self) {
-        let bytes_max = self.shared.partition_bytes;
-        if bytes_max == 0 || !self.replicas.is_leased {
-            return;
+        if self.replicas.is_leased {
+            self.split_largest();
+            self.merge_smallest();
         }
-        self.split_largest(bytes_max);
-        self.merge_smallest(bytes_max / MERGED_SHARE);
     }
 
-    fn split_largest(&mut self, bytes_max: u64) {
+    /// How large a partition of a table may be; `None`: as large as it gets.
+    fn bytes_max(&self, state: &TableState) -> Option<u64> {
+        let own = state.layout.partition_bytes;
+        Some(own.unwrap_or(self.shared.partition_bytes)).filter(|bytes| *bytes > 0)
+    }
+
+    fn split_largest(&mut self) {
         let states = self.tables.iter().flatten();
-        let large = states.flat_map(|state| {
+        let resized = states.filter_map(|state| Some((state, self.bytes_max(state)?)));
+        let large = resized.flat_map(|(state, bytes_max)| {
             let leaves = state.map.partitions().leaves().iter();
             let all = leaves.zip(state.map.groups()).zip(&state.partitions);
-            all.filter_map(|((leaf, group), held)| {
+            all.filter_map(move |((leaf, group), held)| {
                 let held = held.as_ref().filter(|it| it.status.accepts_writes)?;
                 let bytes = state.table.partition_bytes(held.local);
                 let may = leaf.prefix.depth() < SPLIT_DEPTH_MAX && is_at_rest(group);
-                (may && bytes > bytes_max).then(|| (bytes, held.id, state.name.clone()))
+                let share = share(bytes, bytes_max);
+                (may && bytes > bytes_max).then(|| (share, held.id, state.name.clone()))
             })
         });
         if let Some((_, partition, table)) = large.max() {
@@ -54,17 +61,18 @@ impl Core {
         }
     }
 
-    fn merge_smallest(&mut self, bytes_max: u64) {
+    fn merge_smallest(&mut self) {
         let states = self.tables.iter().flatten();
         let small: Vec<(u64, PartitionId, String)> = states
             .filter(|state| state.is_divided)
-            .flat_map(|state| {
+            .filter_map(|state| Some((state, self.bytes_max(state)?)))
+            .flat_map(|(state, bytes_max)| {
                 let grown = self.catalog.grown_siblings(state.id);
                 let sized = grown
                     .into_iter()
                     .filter_map(|[left, right]| Some((bytes_of(state, left, right)?, left)));
-                let small = sized.filter(|(bytes, _)| *bytes < bytes_max);
-                small.map(|(bytes, left)| (bytes, left, state.name.clone()))
+                let small = sized.filter(move |(bytes, _)| *bytes < bytes_max / MERGED_SHARE);
+                small.map(move |(bytes, left)| (share(bytes, bytes_max), left, state.name.clone()))
             })
             .collect();
         let now = self.now;
@@ -98,6 +106,11 @@ fn bytes_of(state: &TableState, left: PartitionId, right: PartitionId) -> Option
     left.status
         .accepts_writes
         .then(|| bytes(left.local) + bytes(right.local))
+}
+
+/// What a partition has, in thousandths of what it may have: tables differ in that.
+fn share(bytes: u64, bytes_max: u64) -> u64 {
+    bytes.saturating_mul(1_000) / bytes_max
 }
 
 fn is_at_rest(group: &Group) -> bool {

@@ -79,3 +79,34 @@ fn what_an_operator_split_stays_split() {
     pass(&mut cluster, 2);
     assert_eq!(cluster.partitions(), (5, 0));
 }
+
+#[test]
+fn what_a_table_says_counts_more_than_what_nodes_are_set_to() {
+    let mut cluster = Cluster::sized(3, replicated(3), 4 << 10);
+    let client = cluster.connect(0, Port::Node);
+    let alter = |cluster: &mut Cluster, bytes: &str| {
+        let request = format!("TABLE ALTER t PARTITION_BYTES {bytes}");
+        assert_eq!(cluster.call(client, &request), "+OK");
+        for _ in 0..12 {
+            cluster.settle();
+        }
+        cluster.partitions()
+    };
+    assert_eq!(alter(&mut cluster, "0"), (4, 0));
+    let value = "x".repeat(600);
+    for key in 0..64 {
+        let reply = cluster.call(client, &format!("SET key{key} {value}"));
+        assert_eq!(reply, "+OK");
+    }
+    assert_eq!(alter(&mut cluster, "0"), (4, 0), "never");
+    assert_eq!(alter(&mut cluster, "1mb"), (4, 0), "far from it");
+    let (by_node, _) = alter(&mut cluster, "default");
+    assert!(by_node > 6, "{by_node} partitions");
+    let (small, _) = alter(&mut cluster, "1500");
+    assert!(small > by_node + 6, "{small} partitions, {by_node} before");
+    // They are merged again where the table allows more.
+    assert_eq!(alter(&mut cluster, "1mb").0, small, "not at once");
+    pass(&mut cluster, 30);
+    assert_eq!(cluster.partitions(), (4, 0), "{}", cluster.story());
+    assert_eq!(cluster.call(client, "DBSIZE"), ":64");
+}

@@ -419,6 +419,10 @@ pub(crate) mod testing;
 mod schedule_test;
 
 #[cfg(test)]
+#[path = "controller/layout_test.rs"]
+mod layout_test;
+
+#[cfg(test)]
 #[path = "controller/split_test.rs"]
 mod split_test;
 

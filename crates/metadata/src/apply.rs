@@ -3,13 +3,14 @@
 use crate::{
     catalog::{Catalog, Table},
     change::{Alteration, Applied, Change, Decisions, NewTable},
+    layout::{Layout, LayoutAlteration},
     name::{self, DEFAULT_TABLE},
     refusal::Refusal,
     sizing::Cause,
 };
 use brickyard_routing::{
-    Candidate, Group, KeyHasher, NodeId, PARTITIONS_MAX, PartitionMap, TableMap,
-    default_partitions, place,
+    Candidate, Group, KeyHasher, Member, NodeId, PARTITIONS_MAX, PartitionMap, Seat, Situation,
+    TableMap, default_partitions, strategy,
 };
 use brickyard_types::{
     Durability, Eviction, Medium, PartitionId, TableAttributes, TableId, limits::TABLES_MAX,
@@ -31,8 +32,16 @@ impl Catalog {
 
     fn carry_out(&mut self, change: Change) -> Result<Applied, Refusal> {
         match change {
-            Change::CreateTable(table) => self.create(table),
-            Change::AlterTable { name, alteration } => self.alter(&name, &alteration),
+            Change::CreateTable(table) => self.create(table, Layout::default()),
+            Change::CreateLaidOut { table, layout } => self.create(table, layout),
+            Change::AlterTable { name, alteration } => {
+                self.alter(&name, &alteration, &LayoutAlteration::default())
+            }
+            Change::LayOut {
+                name,
+                alteration,
+                layout,
+            } => self.alter(&name, &alteration, &layout),
             Change::DropTable { name } => self.drop_table(&name),
             Change::Register(registration) => self.register(registration),
             Change::AlterNode { node, alteration } => self.alter_node(node, alteration),
@@ -77,7 +86,7 @@ impl Catalog {
         self.applied(TableId(0))
     }
 
-    fn create(&mut self, new: NewTable) -> Result<Applied, Refusal> {
+    fn create(&mut self, new: NewTable, layout: Layout) -> Result<Applied, Refusal> {
         name::check(&new.name)?;
         if let Some(table) = self.tables.get(&new.name) {
             return if new.if_absent {
@@ -91,8 +100,8 @@ impl Catalog {
             return Err(Refusal::TooManyTables);
         }
         check_attributes(&new.attributes)?;
-        self.check_replicas(&new.attributes)?;
-        let count = self.partition_count(new.partitions)?;
+        self.check_layout(&layout, &new.attributes)?;
+        let count = self.partition_count(new.partitions, &layout)?;
         let first = PartitionId(self.next_partition);
         let table = TableId(self.next_table);
         let next_table = self
@@ -104,16 +113,14 @@ impl Catalog {
             .0
             .checked_add(count)
             .ok_or(brickyard_routing::MapError::IdsExhausted { first, count })?;
-        let map = TableMap::new(
-            table,
-            KeyHasher::new(new.hasher, new.seed),
-            partitions,
-            self.place(count, new.attributes.replicas, &new.avoid),
-        )?;
+        let groups = self.place(&partitions, new.attributes.replicas, &layout, &new.avoid);
+        let hasher = KeyHasher::new(new.hasher, new.seed);
+        let map = TableMap::new(table, hasher, partitions, groups)?;
         let entry = Arc::new(Table {
             id: table,
             name: new.name.clone(),
             attributes: new.attributes,
+            layout,
             created: new.created,
             map,
         });
@@ -127,24 +134,34 @@ impl Catalog {
         Ok(self.applied(table))
     }
 
-    fn alter(&mut self, name: &str, alteration: &Alteration) -> Result<Applied, Refusal> {
+    fn alter(
+        &mut self,
+        name: &str,
+        alteration: &Alteration,
+        laid_out: &LayoutAlteration,
+    ) -> Result<Applied, Refusal> {
         let table = self.tables.get(name).ok_or_else(|| unknown(name))?;
-        if *alteration == Alteration::default() {
+        let has_none = *alteration == Alteration::default();
+        if has_none && *laid_out == LayoutAlteration::default() {
             let name = name.to_owned();
             return Err(Refusal::NothingToAlter { name });
         }
         let attributes = altered(table, alteration)?;
         check_attributes(&attributes)?;
+        let layout = table.layout.altered(laid_out);
         let id = table.id;
-        if attributes.replicas != table.attributes.replicas
+        if layout != table.layout
+            || attributes.replicas != table.attributes.replicas
             || attributes.min_in_sync != table.attributes.min_in_sync
         {
-            self.check_replicas(&attributes)?;
+            self.check_layout(&layout, &attributes)?;
         }
-        if attributes != table.attributes
+        if (attributes != table.attributes || layout != table.layout)
             && let Some(table) = self.tables.get_mut(name)
         {
-            Arc::make_mut(table).attributes = attributes;
+            let table = Arc::make_mut(table);
+            table.attributes = attributes;
+            table.layout = layout;
             self.version = self.version.next();
         }
         Ok(self.applied(id))
@@ -172,51 +189,51 @@ impl Catalog {
         }
     }
 
-    fn check_replicas(&self, attributes: &TableAttributes) -> Result<(), Refusal> {
-        let TableAttributes {
-            replicas,
-            min_in_sync,
-            ..
-        } = *attributes;
-        let nodes = self.nodes().filter(|node| node.weight() > 0).count();
-        match usize::from(replicas) {
-            0 => Err(Refusal::NoReplicas),
-            count if count > nodes => Err(Refusal::TooManyReplicas { replicas, nodes }),
-            _ if !(1..=replicas).contains(&min_in_sync) => Err(Refusal::BadMinInSync {
-                min_in_sync,
-                replicas,
-            }),
-            _ => Ok(()),
+    /// Groups for a new table's partitions: on nodes that are up, as long as there is one.
+    fn place(
+        &self,
+        partitions: &PartitionMap,
+        replicas: u8,
+        layout: &Layout,
+        avoid: &[NodeId],
+    ) -> Vec<Group> {
+        let mut sites = self.sites(&BTreeSet::new(), layout);
+        sites.retain(|site| site.weight > 0);
+        let is_up = |member: Member| !avoid.contains(&member.node);
+        if sites.iter().any(|site| is_up(site.member)) {
+            sites.retain(|site| is_up(site.member));
         }
+        let nodes: BTreeSet<NodeId> = sites.iter().map(|site| site.member.node).collect();
+        let placed = strategy(layout.placement).begin(&Situation {
+            sites: &sites,
+            // What is missing is added when the others are back.
+            replicas: usize::from(replicas).min(nodes.len()) as u8,
+            leaves: partitions.leaves(),
+            present: &vec![Vec::new(); partitions.leaves().len()],
+        });
+        let group = |members: &Vec<Member>| {
+            let seats = members.iter().filter_map(|member| {
+                let node = self.node(member.node)?;
+                Some(node.seat(member.brick))
+            });
+            let mut seats: Vec<Seat> = seats.collect();
+            let primary = seats.remove(0);
+            Group::first(primary, seats)
+        };
+        placed.iter().map(group).collect()
     }
 
-    /// Groups for so many partitions: on nodes that are up, as long as there is one.
-    fn place(&self, partitions: u32, replicas: u8, avoid: &[NodeId]) -> Vec<Group> {
-        let mut candidates = self.candidates();
-        candidates.retain(|brick| brick.weight > 0);
-        let is_up = |brick: &Candidate| !avoid.contains(&brick.seat.member.node);
-        if candidates.iter().any(is_up) {
-            candidates.retain(is_up);
-        }
-        let nodes: BTreeSet<_> = candidates
-            .iter()
-            .map(|brick| brick.seat.member.node)
-            .collect();
-        // What is missing is added when the others are back.
-        let replicas = usize::from(replicas).min(nodes.len()) as u8;
-        place(partitions, &candidates, replicas)
-    }
-
-    fn partition_count(&self, asked: Option<u32>) -> Result<u32, Refusal> {
+    fn partition_count(&self, asked: Option<u32>, layout: &Layout) -> Result<u32, Refusal> {
         let Some(count) = asked else {
-            return Ok(default_partitions(&self.candidates()));
+            let mut candidates: Vec<Candidate> = self.candidates();
+            candidates.retain(|it| layout.admits(it.seat.member.node));
+            return Ok(default_partitions(&candidates));
         };
         if !count.is_power_of_two() || count > PARTITIONS_MAX {
             let nearest = count.clamp(1, PARTITIONS_MAX).next_power_of_two();
             return Err(Refusal::BadPartitions { count, nearest });
         }
-        let with_weight = self.nodes().filter(|node| node.weight() > 0);
-        let bricks = with_weight.map(|node| node.bricks().len()).sum();
+        let bricks = self.holders(layout).map(|node| node.bricks().len()).sum();
         let fewest = (bricks as u32).min(PARTITIONS_MAX);
         if count < fewest {
             let nearest = fewest.next_power_of_two();

@@ -8,6 +8,7 @@
 use crate::{
     change::{Change, NewTable},
     envelope::LastOutcome,
+    layout::Layout,
     merge::{Merge, Merged},
     name::DEFAULT_TABLE,
     node::{Node, NodeKey, Registration},
@@ -80,6 +81,9 @@ pub struct Table {
     pub name: String,
     /// Its attributes.
     pub attributes: TableAttributes,
+    /// How it is laid out. It has a place of its own where catalogs are stored.
+    #[serde(skip)]
+    pub layout: Layout,
     /// When it was made.
     pub created: UnixMillis,
     /// Where its keys are.

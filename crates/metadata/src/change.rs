@@ -6,6 +6,7 @@
 use crate::{
     catalog::CatalogVersion,
     heat::Extra,
+    layout::{Layout, LayoutAlteration},
     merge::Rest,
     node::{Registration, Roles},
     proposal::{NewLearners, Proposal, Settled, Stale},
@@ -104,6 +105,22 @@ pub enum Change {
         name: String,
         /// As many as its bricks need.
         by_bricks: bool,
+    },
+    /// Make a table that is laid out in a way of its own.
+    CreateLaidOut {
+        /// The table.
+        table: NewTable,
+        /// How it is laid out.
+        layout: Layout,
+    },
+    /// Change a table's layout, and maybe attributes.
+    LayOut {
+        /// Which table.
+        name: String,
+        /// What to change of its attributes.
+        alteration: Alteration,
+        /// What to change of its layout.
+        layout: LayoutAlteration,
     },
 }
 

@@ -21,6 +21,7 @@ mod envelope;
 #[cfg(test)]
 mod fixture;
 mod heat;
+mod layout;
 mod merge;
 mod name;
 mod node;
@@ -42,6 +43,7 @@ pub use change::{
 };
 pub use envelope::{Envelope, LastOutcome, Outcome};
 pub use heat::{BrickLoad, EXTRA_COPIES_MAX, EXTRAS_MAX, Extra, PartitionLoad};
+pub use layout::{Layout, LayoutAlteration};
 pub use merge::{Merge, Merged, Rest, Resting};
 pub use name::{DATABASES, DEFAULT_TABLE, database_table};
 pub use node::{Addresses, Machine, Node, NodeKey, Registration, Roles};

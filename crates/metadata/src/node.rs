@@ -64,6 +64,20 @@ impl Default for Roles {
     }
 }
 
+impl Roles {
+    /// The words for those that it has.
+    #[must_use]
+    pub fn words(self) -> Vec<&'static str> {
+        let all = [
+            (self.storage, "storage"),
+            (self.control, "control"),
+            (self.gateway, "gateway"),
+        ];
+        let has = all.into_iter().filter(|(has, _)| *has);
+        has.map(|(_, word)| word).collect()
+    }
+}
+
 /// Which directory of which boot of which machine a process holds locked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {

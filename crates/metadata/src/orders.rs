@@ -11,7 +11,7 @@
 //! Not here: emptying a node, copy by copy (`control`).
 
 use crate::{
-    catalog::Catalog,
+    catalog::{Catalog, Table},
     change::{Applied, NodeAlteration},
     node::Registration,
     refusal::Refusal,
@@ -74,6 +74,9 @@ impl Catalog {
         };
         if weight == 0 && self.is_last(id) {
             return Err(Refusal::LastNode { node: id.0 });
+        }
+        if weight == 0 && node.weight() > 0 {
+            self.check_sets_without(id)?;
         }
         // It would vote on, for want of another one, and could not be removed.
         let may_another_vote = || {
@@ -155,6 +158,7 @@ impl Catalog {
         };
         // First the one that is to hold things: there has to be one at any time.
         self.alter_node(new, with_weight(weight))?;
+        self.join_sets_of(old, new);
         self.alter_node(old, with_weight(Some(0)))?;
         self.orders.entry(new).or_default().replaces = Some(old);
         Ok(self.applied(TableId(0)))
@@ -163,6 +167,7 @@ impl Catalog {
     /// Takes a node out for ever.
     pub(crate) fn remove_node(&mut self, id: NodeId, force: bool) -> Result<Applied, Refusal> {
         self.check_removal(id, force)?;
+        self.leave_sets(id);
         self.nodes.remove(&id);
         self.outcomes.remove(&id);
         self.orders.remove(&id);
@@ -184,6 +189,7 @@ impl Catalog {
         if self.is_last(id) {
             return Err(Refusal::LastNode { node: id.0 });
         }
+        self.check_sets_without(id)?;
         self.check_unnamed(id, force)?;
         self.check_enough_without(id, force)
     }
@@ -222,16 +228,21 @@ impl Catalog {
 
     /// That every table can have the copies that it asks for without a node.
     fn check_enough_without(&self, id: NodeId, force: bool) -> Result<(), Refusal> {
-        let holders = |node: &&crate::Node| node.weight() > 0 && node.id != id;
-        let left = self.nodes().filter(holders).count();
         let holds = self.node(id).is_some_and(|node| node.weight() > 0);
-        let mut tables = self.tables();
-        let short = tables.find(|table| usize::from(table.attributes.replicas) > left);
-        match short {
+        let left = |table: &Table| {
+            let holders = self.holders(&table.layout);
+            holders.filter(|node| node.id != id).count()
+        };
+        let is_short = |table: &&Table| {
+            let replicas = usize::from(table.attributes.replicas);
+            table.layout.admits(id) && replicas > left(table)
+        };
+        match self.tables().find(is_short) {
             Some(table) if holds && !force => Err(Refusal::FewNodes {
                 node: id.0,
-                left,
+                left: left(table),
                 table: table.name.clone(),
+                is_set: !table.layout.nodes.is_empty(),
                 replicas: table.attributes.replicas,
             }),
             _ => Ok(()),

@@ -8,7 +8,8 @@
 //! Not here: the placement itself (`routing`), carrying it out (`control`).
 
 use crate::catalog::{Catalog, CatalogVersion, Table};
-use brickyard_routing::{Group, Member, NodeId, Site, target};
+use crate::layout::Layout;
+use brickyard_routing::{Group, Member, NodeId, Site, Situation, strategy};
 use brickyard_types::{BrickId, PartitionId, TableId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,14 +74,24 @@ impl Catalog {
     /// - Time: linear in the partitions, and in moves × bricks.
     #[must_use]
     pub fn plan(&self, lost: &BTreeSet<NodeId>) -> Plan {
-        let sites = self.sites(lost);
         let mut targets = BTreeMap::new();
         for table in self.tables() {
             let present: Vec<Vec<Member>> = table
                 .partitions()
                 .map(|(_, group)| self.standing(group))
                 .collect();
-            let aimed = target(&sites, table.attributes.replicas, &present);
+            let sites = self.sites(lost, &table.layout);
+            let aimed = if sites.iter().all(|site| site.weight == 0) {
+                // There is nowhere to go.
+                present
+            } else {
+                strategy(table.layout.placement).target(&Situation {
+                    sites: &sites,
+                    replicas: table.attributes.replicas,
+                    leaves: table.map.partitions().leaves(),
+                    present: &present,
+                })
+            };
             let partitions = table.partitions().map(|(partition, _)| partition);
             targets.extend(partitions.zip(aimed));
         }
@@ -101,8 +112,10 @@ impl Catalog {
         moves.filter(|it| !it.is_hand_over).count()
     }
 
-    fn sites(&self, lost: &BTreeSet<NodeId>) -> Vec<Site<'_>> {
-        let nodes = self.nodes().filter(|node| !lost.contains(&node.id));
+    /// The bricks that may hold partitions of a table that is laid out so, if the nodes `lost` do not come back.
+    pub(crate) fn sites(&self, lost: &BTreeSet<NodeId>, layout: &Layout) -> Vec<Site<'_>> {
+        let is_there = |node: NodeId| !lost.contains(&node) && layout.admits(node);
+        let nodes = self.nodes().filter(|node| is_there(node.id));
         nodes
             .flat_map(|node| {
                 node.bricks().map(|member| Site {

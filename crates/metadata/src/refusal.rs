@@ -1,6 +1,7 @@
 //! Why a change was not made: what, where, and what to do instead.
 
 use brickyard_routing::{MapError, PARTITIONS_MAX};
+use brickyard_types::Placement;
 use brickyard_types::limits::{TABLE_NAME_BYTES_MAX, TABLES_MAX};
 use thiserror::Error;
 
@@ -46,6 +47,22 @@ pub enum Refusal {
         replicas: u8,
         /// How many nodes there are.
         nodes: usize,
+    },
+    /// Every replica is on a node of its own, of those that the table names.
+    #[error(
+        "NODES: {nodes} of them may hold partitions, and the table asks for {replicas} copies, each on a node of its own; name more nodes or lower REPLICAS"
+    )]
+    FewInSet {
+        /// How many were asked for.
+        replicas: u8,
+        /// How many of the nodes have a weight.
+        nodes: usize,
+    },
+    /// No rule of this program.
+    #[error("PLACEMENT: '{placement}' is out of range; use even, ring, or ring:2 to ring:1000")]
+    BadPlacement {
+        /// What was asked for.
+        placement: Placement,
     },
     /// A table has one replica at least.
     #[error("REPLICAS: 0 would keep nothing; use 1 or more")]
@@ -103,7 +120,9 @@ pub enum Refusal {
         wanted: String,
     },
     /// An alteration that names no attribute.
-    #[error("TABLE ALTER '{name}' names nothing to change; give DURABILITY, MAXMEMORY or EVICT")]
+    #[error(
+        "TABLE ALTER '{name}' names nothing to change; give DURABILITY, REPLICAS, MIN_IN_SYNC, MAXMEMORY, EVICT, PLACEMENT, NODES or PARTITION_BYTES"
+    )]
     NothingToAlter {
         /// The table.
         name: String,
@@ -157,6 +176,16 @@ pub enum Refusal {
         /// Its number.
         node: u32,
     },
+    /// The last node that a table's partitions may be on stays.
+    #[error(
+        "node {node} is the only one with a weight among the NODES of table '{table}'; name others first (TABLE ALTER {table} NODES ...)"
+    )]
+    LastOfSet {
+        /// Its number.
+        node: u32,
+        /// The table.
+        table: String,
+    },
     /// The last node that may vote on the catalog stays one.
     #[error(
         "node {node} is the only one with the role `control`; give it to another one first (NODE ALTER n CONTROL yes)"
@@ -182,8 +211,9 @@ pub enum Refusal {
     },
     /// Tables would have fewer copies than they ask for.
     #[error(
-        "table '{table}' asks for {replicas} copies, each on a node of its own, and without node {node} there are {left} node{} for them; add a node, lower its REPLICAS, or say FORCE to have fewer copies",
-        if *left == 1 { "" } else { "s" }
+        "table '{table}' asks for {replicas} copies, each on a node of its own, and without node {node} there are {left} node{}{} for them; add a node, lower its REPLICAS, or say FORCE to have fewer copies",
+        if *left == 1 { "" } else { "s" },
+        if *is_set { " of its NODES" } else { "" }
     )]
     FewNodes {
         /// Its number.
@@ -192,6 +222,8 @@ pub enum Refusal {
         left: usize,
         /// A table that asks for more.
         table: String,
+        /// Whether that one names its nodes.
+        is_set: bool,
         /// How many it asks for.
         replicas: u8,
     },

@@ -10,7 +10,7 @@
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
 //! 20  body               `postcard` of the fields of `Body`, in their order; from format 2 on, of `More`; from
 //!                         format 3 on, of `Partings`; from format 4 on, of `Joinings`; from format 5 on, of
-//!                         `Elastics`
+//!                         `Elastics` and `Layouts`
 //! ```
 //!
 //! Invariants:
@@ -19,12 +19,13 @@
 //!   not have made is refused, whatever its checksum says.
 //!
 //! The files of `testdata` are read by every later version. Whoever changes a field of `Body`, `More`, `Partings`,
-//! `Joinings` or `Elastics`, or of anything in them, raises [`FORMAT_VERSION`] and keeps reading the older ones.
+//! `Joinings`, `Elastics` or `Layouts`, or of anything in them, raises [`FORMAT_VERSION`] and keeps reading the older ones.
 
 use crate::{
     catalog::{Catalog, CatalogVersion, ClusterId, Table},
     envelope::LastOutcome,
     heat::{EXTRA_COPIES_MAX, EXTRAS_MAX},
+    layout::Layout,
     merge::{Merge, Merged},
     name::{self, DEFAULT_TABLE},
     node::Node,
@@ -59,7 +60,7 @@ const FORMAT_WITHOUT_PARTINGS: u32 = 2;
 /// The last format without [`Joinings`].
 const FORMAT_WITHOUT_JOININGS: u32 = 3;
 
-/// The last format without [`Elastics`].
+/// The last format without [`Elastics`] and [`Layouts`].
 const FORMAT_WITHOUT_ELASTICS: u32 = 4;
 
 /// Why bytes are not a catalog.
@@ -153,6 +154,12 @@ struct Elastics {
     extras: Vec<(PartitionId, u8)>,
 }
 
+/// What came with format 5 too: how tables are laid out, by table; those that are as any other are left out.
+#[derive(Default, Serialize, Deserialize)]
+struct Layouts {
+    layouts: Vec<(TableId, Layout)>,
+}
+
 impl Catalog {
     /// The catalog as bytes; equal catalogs give equal bytes.
     ///
@@ -196,7 +203,11 @@ impl Catalog {
             heated: self.heated.iter().copied().collect(),
             extras: self.extras().collect(),
         };
-        let body = postcard::to_allocvec(&(body, more, partings, joinings, elastics))
+        let laid_out = self.tables().filter(|it| it.layout != Layout::default());
+        let layouts = Layouts {
+            layouts: laid_out.map(|it| (it.id, it.layout.clone())).collect(),
+        };
+        let body = postcard::to_allocvec(&(body, more, partings, joinings, elastics, layouts))
             .expect("a catalog has nothing that cannot be written");
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
@@ -255,15 +266,15 @@ impl Catalog {
             ..=FORMAT_WITHOUT_JOININGS => (Joinings::default(), rest),
             _ => postcard::take_from_bytes::<Joinings>(rest).map_err(unreadable)?,
         };
-        let (elastics, rest) = match found {
-            ..=FORMAT_WITHOUT_ELASTICS => (Elastics::default(), rest),
-            _ => postcard::take_from_bytes::<Elastics>(rest).map_err(unreadable)?,
+        let ((elastics, layouts), rest) = match found {
+            ..=FORMAT_WITHOUT_ELASTICS => (<(Elastics, Layouts)>::default(), rest),
+            _ => postcard::take_from_bytes::<(Elastics, Layouts)>(rest).map_err(unreadable)?,
         };
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());
             return Err(contradiction(what));
         }
-        body.check(more, partings, joinings, elastics)
+        body.check(more, partings, joinings, elastics, layouts)
     }
 }
 
@@ -275,6 +286,7 @@ impl Body<'_> {
         partings: Partings,
         joinings: Joinings,
         elastics: Elastics,
+        layouts: Layouts,
     ) -> Result<Catalog, StoredError> {
         let nodes = check_nodes(self.nodes, self.next_node, self.next_incarnation)?;
         let mut outcomes = BTreeMap::new();
@@ -314,6 +326,7 @@ impl Body<'_> {
         let merged = check_merged(joinings.merged, &formers, self.next_partition)?;
         let sized = check_sized(&elastics.sized, &tables)?;
         let extras = check_extras(&elastics.extras, &tables)?;
+        lay_out(&mut tables, layouts.layouts, &nodes)?;
         Ok(Catalog {
             version: self.version,
             cluster: self.cluster,
@@ -336,6 +349,26 @@ impl Body<'_> {
             extras,
         })
     }
+}
+
+/// Gives tables their layouts, if these are theirs and name nodes that there are.
+fn lay_out(
+    tables: &mut BTreeMap<String, Arc<Table>>,
+    stored: Vec<(TableId, Layout)>,
+    nodes: &BTreeMap<NodeId, Node>,
+) -> Result<(), StoredError> {
+    for (id, layout) in stored {
+        let is_known = layout.nodes.iter().all(|node| nodes.contains_key(node));
+        let mut all = tables.values_mut();
+        let table = all.find(|it| it.id == id && it.layout == Layout::default());
+        let table = table.filter(|_| is_known && layout.is_sound() && layout != Layout::default());
+        let Some(table) = table else {
+            let what = format!("table {id} cannot be laid out so");
+            return Err(contradiction(what));
+        };
+        Arc::make_mut(table).layout = layout;
+    }
+    Ok(())
 }
 
 /// What was said of nodes, if it is of these.

@@ -4,13 +4,14 @@ use crate::{
     envelope::Envelope,
     fixture::{again, genesis, registration},
     heat::Extra,
+    layout::LayoutAlteration,
     merge::Rest,
     proposal::Proposal,
     sizing::{Cause, Divide},
     split::SplitReady,
 };
 use brickyard_routing::Hasher;
-use brickyard_types::{Durability, Eviction, Medium, Op, TableAttributes, UnixMillis};
+use brickyard_types::{Durability, Eviction, Medium, Op, Placement, TableAttributes, UnixMillis};
 use proptest::prelude::*;
 
 /// A catalog with something in every field; what `testdata/v5/catalog` holds.
@@ -39,6 +40,16 @@ fn sample() -> Catalog {
         assert_eq!(catalog.apply(change).unwrap().stale, []);
     }
     assert_eq!((catalog.sized.len(), catalog.heated.len()), (1, 1));
+    let change = Change::LayOut {
+        name: "1".to_owned(),
+        alteration: Alteration::default(),
+        layout: LayoutAlteration {
+            placement: Some(Placement::Ring { points: 100 }),
+            nodes: Some([NodeId(1), NodeId(2)].into()),
+            partition_bytes: Some(Some(64 << 20)),
+        },
+    };
+    catalog.apply(change).unwrap();
     catalog
 }
 
@@ -229,42 +240,44 @@ fn changed(change: impl FnOnce(&mut Body<'_>)) -> Vec<u8> {
     changed_with_more(|body, _| change(body))
 }
 
-fn changed_with_more(change: impl FnOnce(&mut Body<'_>, &mut More<'_>)) -> Vec<u8> {
+/// What follows the header.
+type Whole<'a> = (
+    Body<'a>,
+    More<'a>,
+    Partings,
+    Joinings,
+    Elastics,
+    Layouts,
+);
+
+fn changed_whole(change: impl FnOnce(&mut Whole<'_>)) -> Vec<u8> {
     let bytes = sample().encode();
-    let all: (Body<'_>, More<'_>, Partings, Joinings, Elastics) =
-        postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
-    let (mut body, mut more, partings, joinings, elastics) = all;
-    change(&mut body, &mut more);
-    around(&postcard::to_allocvec(&(body, more, partings, joinings, elastics)).unwrap())
+    let mut whole: Whole<'_> = postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
+    change(&mut whole);
+    around(&postcard::to_allocvec(&whole).unwrap())
+}
+
+fn changed_with_more(change: impl FnOnce(&mut Body<'_>, &mut More<'_>)) -> Vec<u8> {
+    changed_whole(|(body, more, ..)| change(body, more))
 }
 
 fn changed_partings(change: impl FnOnce(&mut Partings)) -> Vec<u8> {
-    let bytes = sample().encode();
-    let all: (Body<'_>, More<'_>, Partings, Joinings, Elastics) =
-        postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
-    let (body, more, mut partings, joinings, elastics) = all;
-    change(&mut partings);
-    around(&postcard::to_allocvec(&(body, more, partings, joinings, elastics)).unwrap())
+    changed_whole(|(_, _, partings, ..)| change(partings))
 }
 
 /// The same with other merges.
 fn changed_joinings(change: impl FnOnce(&mut Joinings)) -> Vec<u8> {
-    let bytes = sample().encode();
-    let all: (Body<'_>, More<'_>, Partings, Joinings, Elastics) =
-        postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
-    let (body, more, partings, mut joinings, elastics) = all;
-    change(&mut joinings);
-    around(&postcard::to_allocvec(&(body, more, partings, joinings, elastics)).unwrap())
+    changed_whole(|(_, _, _, joinings, ..)| change(joinings))
 }
 
 /// The same with other tables that are sized by their bricks, and the like.
 fn changed_elastics(change: impl FnOnce(&mut Elastics)) -> Vec<u8> {
-    let bytes = sample().encode();
-    let all: (Body<'_>, More<'_>, Partings, Joinings, Elastics) =
-        postcard::from_bytes(&bytes[HEADER_BYTES..]).unwrap();
-    let (body, more, partings, joinings, mut elastics) = all;
-    change(&mut elastics);
-    around(&postcard::to_allocvec(&(body, more, partings, joinings, elastics)).unwrap())
+    changed_whole(|(.., elastics, _)| change(elastics))
+}
+
+/// The same with other layouts.
+fn changed_layouts(change: impl FnOnce(&mut Layouts)) -> Vec<u8> {
+    changed_whole(|(.., layouts)| change(layouts))
 }
 
 /// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v6`, and keep
@@ -384,7 +397,7 @@ fn every_flipped_bit_is_found() {
 #[test]
 fn catalogs_that_no_rule_makes_are_refused() {
     let table = |name: &str| Cow::Owned(sample().table(name).unwrap().clone());
-    let cases: [(Vec<u8>, &str); 23] = [
+    let cases: [(Vec<u8>, &str); 27] = [
         (
             changed(|body| {
                 body.nodes.clear();
@@ -483,6 +496,22 @@ fn catalogs_that_no_rule_makes_are_refused() {
         (
             changed_joinings(|it| it.merged[0].0 = PartitionId(1)),
             "cannot have been one",
+        ),
+        (
+            changed_layouts(|it| it.layouts[0].0 = TableId(99)),
+            "table 99 cannot be laid out so",
+        ),
+        (
+            changed_layouts(|it| it.layouts.extend(it.layouts.clone())),
+            "cannot be laid out so",
+        ),
+        (
+            changed_layouts(|it| it.layouts[0].1.nodes = [NodeId(9)].into()),
+            "cannot be laid out so",
+        ),
+        (
+            changed_layouts(|it| it.layouts[0].1.placement = Placement::Ring { points: 0 }),
+            "cannot be laid out so",
         ),
     ];
     for (bytes, text) in cases {

@@ -299,6 +299,9 @@ fn what_a_cluster_cannot_be_like_is_refused() {
     let found = problems("expect = 3\nlease = \"1s\"\nlease_renew = \"900ms\"\npeer_port = 6380\n");
     let fields: Vec<&str> = found.iter().map(|problem| problem.field.as_str()).collect();
     assert_eq!(fields, ["expect", "lease_renew", "peer_port"]);
+    let found = problems("join = \"a:1,b:2\"\nexpect = 2\nroles = \"gateway\"\n");
+    let fields: Vec<&str> = found.iter().map(|problem| problem.field.as_str()).collect();
+    assert_eq!(fields, ["roles"]);
     let loaded = load(
         "join = [\"a:1\", \"b:2\"]\nexpect = 3\nzone = \"east\"\n",
         &[],

@@ -113,24 +113,28 @@ impl Brick {
 
     fn show_plan(&mut self, id: ConnectionId) {
         let moves = self.moves();
-        let tables: BTreeMap<TableId, String> = self
+        let tables: BTreeMap<TableId, (String, String)> = self
             .core
             .catalog
             .tables()
-            .map(|table| (table.id, table.name.clone()))
+            .map(|table| {
+                let placement = table.layout.placement.to_string();
+                (table.id, (table.name.clone(), placement))
+            })
             .collect();
         self.reply(id, |reply| {
             reply.array(moves.len());
             for (it, bytes) in &moves {
-                let table = tables.get(&it.table).map(String::as_str);
+                let (table, placement) = tables.get(&it.table).cloned().unwrap_or_default();
                 let kind = if it.is_hand_over { "primary" } else { "copy" };
-                reply.map(6);
-                text(reply, "table", table.unwrap_or_default());
+                reply.map(7);
+                text(reply, "table", &table);
                 number(reply, "partition", it.partition.0.into());
                 text(reply, "kind", kind);
                 text(reply, "from", &shown(it.from));
                 text(reply, "to", &shown(it.to));
                 number(reply, "bytes", *bytes);
+                text(reply, "placement", &placement);
             }
         });
     }
@@ -157,14 +161,15 @@ impl Brick {
 /// What the request says, and of the roles that it does not name what they are.
 fn alteration(catalog: &Catalog, node: NodeId, options: NodeOptions) -> NodeAlteration {
     let roles = catalog.node(node).map(|node| node.registration.roles);
-    let roles = roles.filter(|_| options.control.is_some() || options.storage.is_some());
+    let named = [options.control, options.storage, options.gateway];
+    let roles = roles.filter(|_| named.iter().any(Option::is_some));
     NodeAlteration {
         weight: options.weight,
         zone: options.zone,
         roles: roles.map(|roles| Roles {
             control: options.control.unwrap_or(roles.control),
             storage: options.storage.unwrap_or(roles.storage),
-            ..roles
+            gateway: options.gateway.unwrap_or(roles.gateway),
         }),
     }
 }
@@ -191,13 +196,7 @@ fn show_node(reply: &mut Reply<'_>, catalog: &Catalog, node: &Node, holding: Hol
         (0, _) => "draining",
         _ => "in use",
     };
-    let roles = [
-        (registration.roles.storage, "storage"),
-        (registration.roles.control, "control"),
-        (registration.roles.gateway, "gateway"),
-    ];
-    let roles = roles.iter().filter(|(has, _)| *has);
-    let roles: Vec<&str> = roles.map(|(_, name)| *name).collect();
+    let roles = registration.roles.words();
     let successor = catalog.successor(node.id);
     let address = format!("{}:{}", addresses.host, addresses.port);
     reply.map(11);

@@ -7,7 +7,8 @@ use crate::effect::ControlRequest;
 use crate::users::Rights;
 use brickyard_command::request::{Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use brickyard_metadata::{Alteration, Change, NewTable, Recovery};
+use brickyard_metadata::{Alteration, Change, Layout, LayoutAlteration, NewTable, Recovery};
+use brickyard_routing::NodeId;
 use brickyard_types::{PartitionId, TableAttributes};
 use brickyard_wire::Reply;
 
@@ -72,15 +73,21 @@ impl Brick {
             }
             TableCommand::Create(name, options) => self.create_table(id, name, options),
             TableCommand::Alter(name, options) => {
-                let name = (*name).to_owned();
+                let (name, alteration) = ((*name).to_owned(), alteration(options));
+                let layout = layout_alteration(options);
+                // What older versions know is said as they do.
                 let change = match options.sizing {
                     Some(sizing) => Change::SizeTable {
                         name,
                         by_bricks: sizing == Sizing::Auto,
                     },
-                    None => Change::AlterTable {
+                    None if layout == LayoutAlteration::default() => {
+                        Change::AlterTable { name, alteration }
+                    }
+                    None => Change::LayOut {
                         name,
-                        alteration: alteration(options),
+                        alteration,
+                        layout,
                     },
                 };
                 self.ask_control(id, ControlRequest::Change(change), Then::Ok);
@@ -126,11 +133,13 @@ impl Brick {
         new.attributes = self.inherited_attributes();
         options.apply_to(&mut new.attributes);
         new.partitions = options.partitions;
-        self.ask_control(
-            id,
-            ControlRequest::Change(Change::CreateTable(new)),
-            Then::Ok,
-        );
+        let layout = Layout::default().altered(&layout_alteration(options));
+        let change = if layout == Layout::default() {
+            Change::CreateTable(new)
+        } else {
+            Change::CreateLaidOut { table: new, layout }
+        };
+        self.ask_control(id, ControlRequest::Change(change), Then::Ok);
     }
 
     fn list_tables(&mut self, id: ConnectionId) {
@@ -171,6 +180,7 @@ impl Brick {
         let extra = state.map.partitions().leaves().iter();
         let extra = extra.map(|leaf| u64::from(self.core.catalog.extra(leaf.partition)));
         let extra: u64 = extra.sum();
+        let layout = state.layout.clone();
         // Other bricks' figures are as of their last second.
         self.publish();
         let mut keys = 0;
@@ -186,7 +196,7 @@ impl Brick {
                 reply,
                 name,
                 table_id.0,
-                &attributes,
+                (&attributes, &layout),
                 (partitions, sizing, extra),
                 keys,
                 memory,
@@ -200,12 +210,12 @@ fn describe(
     reply: &mut Reply<'_>,
     name: &str,
     id: u32,
-    attributes: &TableAttributes,
+    (attributes, layout): (&TableAttributes, &Layout),
     (partitions, sizing, extra): (usize, &str, u64),
     keys: u64,
     memory: u64,
 ) {
-    reply.map(13);
+    reply.map(16);
     let mut text = |field: &str, value: &str| {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
@@ -215,6 +225,9 @@ fn describe(
     text("durability", attributes.durability.word());
     text("evict", attributes.evict.word());
     text("sizing", sizing);
+    text("placement", &layout.placement.to_string());
+    text("nodes", &named(layout));
+    text("partition_bytes", &own_bytes(layout));
     let mut number = |field: &str, value: u64| {
         reply.bulk(field.as_bytes());
         reply.integer(value as i64);
@@ -229,6 +242,30 @@ fn describe(
     number("memory", memory);
 }
 
+/// The nodes that a table names, as `TABLE ALTER` takes them.
+fn named(layout: &Layout) -> String {
+    let nodes: Vec<String> = layout.nodes.iter().map(ToString::to_string).collect();
+    match nodes.is_empty() {
+        true => "all".to_owned(),
+        false => nodes.join(","),
+    }
+}
+
+/// How large a partition may be, as `TABLE ALTER` takes it.
+fn own_bytes(layout: &Layout) -> String {
+    let bytes = layout.partition_bytes;
+    bytes.map_or_else(|| "default".to_owned(), |bytes| bytes.to_string())
+}
+
+fn layout_alteration(options: &TableOptions) -> LayoutAlteration {
+    let nodes = options.nodes.as_ref();
+    LayoutAlteration {
+        placement: options.placement,
+        nodes: nodes.map(|nodes| nodes.iter().copied().map(NodeId).collect()),
+        partition_bytes: options.partition_bytes,
+    }
+}
+
 /// What `TABLE ALTER` changes; that it names no PARTITIONS was seen when it was parsed.
 const fn alteration(options: &TableOptions) -> Alteration {
     Alteration {
@@ -240,3 +277,7 @@ const fn alteration(options: &TableOptions) -> Alteration {
         evict: options.evict,
     }
 }
+
+#[cfg(test)]
+#[path = "tables_test.rs"]
+mod tables_test;

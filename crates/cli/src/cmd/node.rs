@@ -82,6 +82,17 @@ enum Verb {
         #[arg(long)]
         no_wait: bool,
     },
+    /// Say what a node is used for: storage (it holds partitions), control (it may vote on the catalog), gateway (a place
+    /// to connect to).
+    Roles {
+        /// The node's number
+        node: u32,
+        /// One or more of storage,control,gateway
+        roles: String,
+        /// Do not wait until everything is where it should be
+        #[arg(long)]
+        no_wait: bool,
+    },
     /// Let each brick of a node hold more or less than others; 0: nothing.
     Weight {
         /// The node's number
@@ -113,6 +124,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         Verb::Remove { node, force } => remove(&mut server, *node, *force)?,
         Verb::Replace { old, new, no_wait } => replace(&mut server, *old, *new, !no_wait)?,
+        Verb::Roles {
+            node,
+            roles,
+            no_wait,
+        } => {
+            server.order(&["NODE", "ALTER", &node.to_string(), "ROLES", roles])?;
+            if !no_wait {
+                wait::until_even(&mut server, "moving")?;
+            }
+        }
         Verb::Weight {
             node,
             weight,
@@ -193,12 +214,20 @@ fn remove(server: &mut Server, node: u32, force: bool) -> anyhow::Result<()> {
     let row = row.with_context(|| {
         format!("node {node} is not in the cluster; \"brickyard node list\" shows those that are")
     })?;
+    let tables = server.tables_on(node)?;
+    let fewer = match tables.is_empty() {
+        true => String::new(),
+        false => format!(
+            " It is none of the NODES of {} any more.",
+            tables.join(", ")
+        ),
+    };
     if force {
         // What that costs.
         if let Some(loss) = server.refusal(&["NODE", "REMOVE", &number])? {
             writeln!(io::stderr(), "{loss}")?;
         } else {
-            return say(&format!("Node {node} held nothing, and is removed."));
+            return say(&format!("Node {node} held nothing, and is removed.{fewer}"));
         }
     } else if !row.is_empty() {
         if !answers(&row.address) {
@@ -228,7 +257,7 @@ fn remove(server: &mut Server, node: u32, force: bool) -> anyhow::Result<()> {
         sleep(Duration::from_millis(200));
     }
     say(&format!(
-        "Node {node} is removed; its process ends by itself, and its data directory can go."
+        "Node {node} is removed; its process ends by itself, and its data directory can go.{fewer}"
     ))
 }
 

@@ -119,6 +119,15 @@ struct Attributes {
     /// What to do at the limit: none refuses writes, lru makes room
     #[arg(long, value_name = "none|lru")]
     evict: Option<String>,
+    /// By which rule partitions are placed: even, ring, or ring:N for N points a brick
+    #[arg(long, value_name = "RULE")]
+    placement: Option<String>,
+    /// Numbers of the nodes that may hold its partitions, as in 1,2,3; or all
+    #[arg(long, value_name = "N,...|all")]
+    nodes: Option<String>,
+    /// Bytes that a partition may have before it is split; 0: never; default: as each node is set
+    #[arg(long, value_name = "BYTES|default")]
+    partition_bytes: Option<String>,
 }
 
 impl Attributes {
@@ -136,6 +145,9 @@ impl Attributes {
             ("PARTITIONS", self.partitions.clone()),
             ("MAXMEMORY", self.maxmemory.clone()),
             ("EVICT", self.evict.clone()),
+            ("PLACEMENT", self.placement.clone()),
+            ("NODES", self.nodes.clone()),
+            ("PARTITION_BYTES", self.partition_bytes.clone()),
         ];
         words
             .into_iter()

@@ -9,6 +9,9 @@ fn attributes() -> Attributes {
         partitions: None,
         maxmemory: Some("2gb".into()),
         evict: None,
+        placement: Some("ring:8".into()),
+        nodes: Some("1,2".into()),
+        partition_bytes: Some("default".into()),
     }
 }
 
@@ -21,7 +24,7 @@ fn verbs_become_table_commands() {
             name: "t".into(),
             attributes: attributes()
         }),
-        "TABLE CREATE t DURABILITY fsync MAXMEMORY 2gb REPLICAS 3 MIN_IN_SYNC 2"
+        "TABLE CREATE t DURABILITY fsync MAXMEMORY 2gb PLACEMENT ring:8 NODES 1,2 PARTITION_BYTES default REPLICAS 3 MIN_IN_SYNC 2"
     );
     assert_eq!(
         request(Verb::Drop {

@@ -32,6 +32,8 @@ pub(crate) struct Planned {
     /// `node/brick`; empty: there is a copy too many.
     pub(crate) to: String,
     pub(crate) bytes: u64,
+    /// By which rule the table is placed.
+    pub(crate) placement: String,
 }
 
 /// How much has to be done.
@@ -86,6 +88,13 @@ pub(crate) fn each<T>(reply: &Value, read: impl Fn(&Value) -> Option<T>) -> Opti
     }
 }
 
+/// The nodes that a reply of TABLE DESCRIBE names; none where all may hold the table, or none is told of.
+pub(crate) fn nodes_named(described: &Value) -> Vec<u32> {
+    let fields = Fields::of(described);
+    let nodes = fields.and_then(|it| it.text("nodes")).unwrap_or_default();
+    nodes.split(',').filter_map(|it| it.parse().ok()).collect()
+}
+
 impl NodeRow {
     pub(crate) fn read(value: &Value) -> Option<Self> {
         let fields = Fields::of(value)?;
@@ -120,6 +129,10 @@ impl Planned {
             from: fields.text("from")?,
             to: fields.text("to")?,
             bytes: fields.number("bytes")?,
+            // An earlier version knows no other one.
+            placement: fields
+                .text("placement")
+                .unwrap_or_else(|| "even".to_owned()),
         })
     }
 

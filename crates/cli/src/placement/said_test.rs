@@ -22,6 +22,17 @@ fn maps_are_read_in_both_protocols() {
 }
 
 #[test]
+fn nodes_that_a_table_names_are_read() {
+    let described = |nodes: &str| {
+        let words = [bulk("name"), bulk("t"), bulk("nodes"), bulk(nodes)];
+        nodes_named(&Value::Array(words.to_vec()))
+    };
+    assert_eq!(described("1,12"), [1, 12]);
+    assert_eq!(described("all"), [0_u32; 0]);
+    assert_eq!(nodes_named(&Value::Error(b"ERR".to_vec())), [0_u32; 0]);
+}
+
+#[test]
 fn replies_that_lack_something_are_not_taken() {
     let one = Value::Array(vec![bulk("moves"), bulk("on")]);
     assert_eq!(Standing::read(&one), None);

@@ -1,6 +1,6 @@
 //! Asking a server about nodes and moves.
 
-use super::said::{NodeRow, Planned, Standing, each};
+use super::said::{self, NodeRow, Planned, Standing, each};
 use anyhow::{Context, bail};
 use brickyard_bench::{Link, Target};
 use brickyard_wire::Value;
@@ -63,6 +63,21 @@ impl Server {
     pub(crate) fn node(&mut self, number: u32) -> anyhow::Result<Option<NodeRow>> {
         let nodes = self.nodes()?;
         Ok(nodes.into_iter().find(|row| row.node == number))
+    }
+
+    /// The tables that name a node among those that may hold their partitions.
+    pub(crate) fn tables_on(&mut self, node: u32) -> anyhow::Result<Vec<String>> {
+        let names = self.ask(&["TABLE", "LIST"])?;
+        let name = |value: &Value| Some(String::from_utf8_lossy(value.bytes()?).into_owned());
+        let names = each(&names, name).with_context(|| self.strange("TABLE LIST"))?;
+        let mut found = Vec::new();
+        for name in names {
+            let described = self.reply(&["TABLE", "DESCRIBE", &name])?;
+            if said::nodes_named(&described).contains(&node) {
+                found.push(name);
+            }
+        }
+        Ok(found)
     }
 
     pub(crate) fn plan(&mut self) -> anyhow::Result<Vec<Planned>> {

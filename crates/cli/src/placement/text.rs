@@ -52,9 +52,10 @@ pub(crate) fn plan(moves: &[Planned], standing: &Standing, pace: u64) -> String 
         primaries: u64,
         bytes: u64,
     }
-    let mut sums: BTreeMap<(&str, &str, &str), Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<(&str, &str, &str, &str), Sum> = BTreeMap::new();
     for it in moves {
-        let sum = sums.entry((&it.table, &it.from, &it.to)).or_default();
+        let way = (&*it.table, &*it.placement, &*it.from, &*it.to);
+        let sum = sums.entry(way).or_default();
         let count = if it.is_copy() {
             &mut sum.copies
         } else {
@@ -65,6 +66,7 @@ pub(crate) fn plan(moves: &[Planned], standing: &Standing, pace: u64) -> String 
     }
     let head = [
         "table",
+        "placement",
         "from",
         "to",
         "copies",
@@ -72,9 +74,10 @@ pub(crate) fn plan(moves: &[Planned], standing: &Standing, pace: u64) -> String 
         "bytes",
         "time",
     ];
-    let rows = sums.iter().map(|((table, from, to), sum)| {
+    let rows = sums.iter().map(|((table, placement, from, to), sum)| {
         vec![
             (*table).to_owned(),
+            (*placement).to_owned(),
             dash(from),
             dash(to),
             grouped(sum.copies),

@@ -8,6 +8,7 @@ fn planned(kind: &str, from: &str, to: &str, bytes: u64) -> Planned {
         from: from.to_owned(),
         to: to.to_owned(),
         bytes,
+        placement: "ring:5".to_owned(),
     }
 }
 
@@ -29,9 +30,9 @@ fn plan_adds_up_what_goes_the_same_way() {
     let text = plan(&moves, &standing, 1_000_000);
     let lines: Vec<&str> = text.lines().collect();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(words(lines[1]), "default 0/0 3/0 2 0 4.0 MB 4.0 s");
-    assert_eq!(words(lines[2]), "default 1/0 2/0 0 1 0 kB 0.0 s");
-    assert_eq!(words(lines[3]), "default 1/0 3/0 1 0 6.0 MB 6.0 s");
+    assert_eq!(words(lines[1]), "default ring:5 0/0 3/0 2 0 4.0 MB 4.0 s");
+    assert_eq!(words(lines[2]), "default ring:5 1/0 2/0 0 1 0 kB 0.0 s");
+    assert_eq!(words(lines[3]), "default ring:5 1/0 3/0 1 0 6.0 MB 6.0 s");
     assert!(
         lines[5].starts_with("3 copies with 10.0 MB go over and 1 primaries change; about 10.0 s"),
         "{text}"

@@ -62,6 +62,8 @@ pub(crate) struct NodeReport {
     pub(crate) address: String,
     pub(crate) http: Option<String>,
     pub(crate) zone: Option<String>,
+    /// What it is used for; none if the node that was asked does not say.
+    pub(crate) roles: Vec<String>,
     pub(crate) weight: u32,
     /// starting, waiting, ready, stopping; down; silent: it should answer and does not; unknown: it has no HTTP.
     pub(crate) state: String,
@@ -106,6 +108,11 @@ pub(crate) struct TableReport {
     pub(crate) durability: String,
     pub(crate) replicas: u32,
     pub(crate) min_in_sync: u32,
+    /// By which rule its partitions are placed, on which nodes (none: all), and how large one may be (none: as each node is
+    /// set).
+    pub(crate) placement: String,
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) partition_bytes: Option<u64>,
     pub(crate) partitions: Partitions,
     /// Keys in all copies on nodes that answered, and their memory.
     pub(crate) keys_in_copies: u64,
@@ -215,6 +222,7 @@ fn nodes(look: &Look, down: &BTreeSet<u32>) -> Vec<NodeReport> {
             address: join(&entry.host, entry.port),
             http: entry.http_port.map(|port| join(&entry.host, port)),
             zone: entry.zone.clone(),
+            roles: entry.roles.clone(),
             weight: entry.weight,
             state: state.to_owned(),
             waits_for: said.and_then(|said| said.membership.waits_for.clone()),
@@ -285,6 +293,13 @@ fn table_report(table: &Table, look: &Look, down: &BTreeSet<u32>) -> TableReport
         durability: table.durability.clone(),
         replicas: table.replicas,
         min_in_sync: table.min_in_sync,
+        placement: match table.placement_rule.as_str() {
+            // A node of an earlier version knows no other one.
+            "" => "even".to_owned(),
+            rule => rule.to_owned(),
+        },
+        nodes: table.nodes.clone(),
+        partition_bytes: table.partition_bytes,
         partitions: Partitions {
             total: table.partitions,
             unserved: on_dead.map(|share| share.primaries).sum(),

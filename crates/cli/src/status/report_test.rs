@@ -7,6 +7,7 @@ fn said(node: u32, changes: &serde_json::Value) -> Said {
         json!({
             "node": node, "host": "10.0.0.1", "port": 7000 + 10 * node, "brick_ports": [7001 + 10 * node],
             "http_port": 8000 + 10 * node, "weight": 1, "zone": null,
+            "roles": ["storage", "control"],
         })
     };
     let mut said = json!({
@@ -19,6 +20,7 @@ fn said(node: u32, changes: &serde_json::Value) -> Said {
         }],
         "tables": [{
             "name": "default", "medium": "ram", "durability": "log", "replicas": 2, "min_in_sync": 1,
+            "placement_rule": "ring:20", "nodes": [0, 1, 2], "partition_bytes": null,
             "partitions": 6,
             "partition_states": {
                 "short": 0, "under_replicated": 0, "changing": 0, "learning": 0, "in_sync": 6,
@@ -58,6 +60,9 @@ fn cluster_that_is_well_is_whole() {
     let report = Report::new(&look((0..3).map(|node| Ok(said(node, &nothing))).collect()));
     assert!(report.is_whole, "{report:?}");
     assert_eq!(report.tables[0].keys_in_copies, 30);
+    let shown = text::render(&report, false);
+    assert!(shown.contains("ring:20 on 0,1,2"), "{shown}");
+    assert!(shown.contains("storage,control"), "{shown}");
     assert_eq!(report.bricks[2].copies, 4);
     let text = text::render(&report, true);
     assert!(

@@ -57,6 +57,8 @@ pub(crate) struct Entry {
     pub(crate) http_port: Option<u16>,
     pub(crate) weight: u32,
     pub(crate) zone: Option<String>,
+    #[serde(default)]
+    pub(crate) roles: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -78,6 +80,11 @@ pub(crate) struct Table {
     pub(crate) min_in_sync: u32,
     pub(crate) partitions: u64,
     pub(crate) partition_states: States,
+    #[serde(default)]
+    pub(crate) placement_rule: String,
+    #[serde(default)]
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) partition_bytes: Option<u64>,
     #[serde(default)]
     pub(crate) placement: Vec<Share>,
     pub(crate) keys: u64,

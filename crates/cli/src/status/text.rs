@@ -24,7 +24,7 @@ pub(crate) fn render(report: &Report, is_long: bool) -> String {
     out += "\nNODES\n";
     out += &aligned(
         &[
-            "node", "address", "http", "zone", "state", "lease", "version",
+            "node", "address", "http", "zone", "roles", "state", "lease", "version",
         ],
         report
             .nodes
@@ -41,6 +41,7 @@ pub(crate) fn render(report: &Report, is_long: bool) -> String {
             "medium",
             "durability",
             "replicas",
+            "placement",
             "partitions",
             "in sync",
             "keys in all copies",
@@ -218,6 +219,10 @@ fn node_row(node: &NodeReport, leader: Option<u32>) -> Vec<String> {
         node.address.clone(),
         node.http.clone().unwrap_or_else(dash),
         node.zone.clone().unwrap_or_else(dash),
+        match node.roles.is_empty() {
+            true => dash(),
+            false => node.roles.join(","),
+        },
         format!("{}{role}", node.state),
         node.lease_left_ms
             .map_or_else(dash, |ms| format!("{:.1} s", ms as f64 / 1e3)),
@@ -249,11 +254,21 @@ fn table_row(table: &TableReport) -> Vec<String> {
         table.medium.clone(),
         table.durability.clone(),
         format!("{} (writes need {})", table.replicas, table.min_in_sync),
+        placement(table),
         grouped(table.partitions.total),
         grouped(table.partitions.states.in_sync),
         grouped(table.keys_in_copies),
         bytes_text(table.memory_bytes),
     ]
+}
+
+/// By which rule and where, if that is not the same for all tables.
+fn placement(table: &TableReport) -> String {
+    let nodes: Vec<String> = table.nodes.iter().map(u32::to_string).collect();
+    match nodes.is_empty() {
+        true => table.placement.clone(),
+        false => format!("{} on {}", table.placement, nodes.join(",")),
+    }
 }
 
 fn brick_row(brick: &super::report::BrickReport) -> Vec<String> {

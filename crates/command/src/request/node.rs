@@ -47,7 +47,12 @@ pub struct NodeOptions {
     pub control: Option<bool>,
     /// `STORAGE yes|no`: whether it may hold partitions.
     pub storage: Option<bool>,
+    /// `GATEWAY yes|no`: whether it is for clients that know nothing of the maps.
+    pub gateway: Option<bool>,
 }
+
+/// What a node may be used for.
+const ROLES: [&str; 3] = ["storage", "control", "gateway"];
 
 /// What REBALANCE is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,9 +141,17 @@ impl NodeOptions {
                 parsed.control = Some(yes_or_no("CONTROL", &value)?);
             } else if is("storage") {
                 parsed.storage = Some(yes_or_no("STORAGE", &value)?);
+            } else if is("gateway") {
+                parsed.gateway = Some(yes_or_no("GATEWAY", &value)?);
+            } else if is("roles") {
+                let roles = roles(&value)?;
+                let has = |role: &str| Some(roles.iter().any(|it| it == role));
+                parsed.storage = has("storage");
+                parsed.control = has("control");
+                parsed.gateway = has("gateway");
             } else {
                 return Err(ErrorReply::new(format!(
-                    "ERR unknown option '{shown}'; use WEIGHT, ZONE, CONTROL or STORAGE"
+                    "ERR unknown option '{shown}'; use WEIGHT, ZONE, ROLES, CONTROL, STORAGE or GATEWAY"
                 )));
             }
         }
@@ -167,6 +180,18 @@ fn is_forced(args: Args<'_>) -> Result<bool, ErrorReply> {
             String::from_utf8_lossy(word)
         ))),
     }
+}
+
+/// Words for all that a node is used for.
+fn roles(text: &str) -> Result<Vec<String>, ErrorReply> {
+    let words: Vec<String> = text.split(',').map(str::to_ascii_lowercase).collect();
+    let is_role = |word: &String| ROLES.contains(&word.as_str());
+    if words.iter().all(is_role) {
+        return Ok(words);
+    }
+    Err(ErrorReply::new(format!(
+        "ERR ROLES is '{text}'; use one or more of storage,control,gateway with commas between"
+    )))
 }
 
 fn yes_or_no(option: &str, value: &str) -> Result<bool, ErrorReply> {

@@ -48,13 +48,26 @@ fn alter_leaves_what_it_does_not_name() {
             zone: Some(Some("east".to_owned())),
             control: Some(false),
             storage: Some(true),
+            gateway: None,
         })
+    );
+    let roles = alter("NODE ALTER 2 ROLES Gateway,control").unwrap();
+    assert_eq!(
+        (roles.storage, roles.control, roles.gateway),
+        (Some(false), Some(true), Some(true))
+    );
+    let last_counts = alter("NODE ALTER 2 ROLES storage GATEWAY yes").unwrap();
+    assert_eq!(
+        (last_counts.storage, last_counts.gateway),
+        (Some(true), Some(true))
     );
     let only_zone = alter("NODE ALTER 2 ZONE ");
     assert_eq!(only_zone.unwrap().zone, Some(None));
     for (line, text) in [
         ("NODE ALTER 2 WEIGHT many", "WEIGHT is 'many'; use a number"),
         ("NODE ALTER 2 CONTROL on", "CONTROL is 'on'; use yes or no"),
+        ("NODE ALTER 2 ROLES ", "ROLES is ''; use one or more of"),
+        ("NODE ALTER 2 ROLES storage,boss", "ROLES is 'storage,boss'"),
         ("NODE ALTER 2 COLOR red", "unknown option 'COLOR'"),
         ("NODE ALTER 2 WEIGHT 1 ZONE", "'ZONE' has no value"),
     ] {

@@ -3,7 +3,10 @@
 use crate::args::Args;
 use crate::error::ErrorReply;
 use crate::table::CommandId;
-use brickyard_types::{Durability, Eviction, Medium, ParseAttributeError, TableAttributes};
+use brickyard_types::{
+    Durability, Eviction, Medium, ParseAttributeError, Placement, TableAttributes,
+};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// What TABLE is asked to do.
@@ -67,7 +70,7 @@ pub enum TableCommand<'a> {
 }
 
 /// The attributes that a request names; `None` where it says nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
     /// `MEDIUM ram|disk`
     pub medium: Option<Medium>,
@@ -85,6 +88,12 @@ pub struct TableOptions {
     pub maxmemory: Option<Option<u64>>,
     /// `EVICT none|lru`
     pub evict: Option<Eviction>,
+    /// `PLACEMENT even|ring|ring:n`
+    pub placement: Option<Placement>,
+    /// `NODES n,n,...`, by their numbers; of `NODES all` there are none.
+    pub nodes: Option<BTreeSet<u32>>,
+    /// `PARTITION_BYTES bytes`; `Some(None)`: what each node is set to (`PARTITION_BYTES default`).
+    pub partition_bytes: Option<Option<u64>>,
 }
 
 /// How many partitions a table has from now on.
@@ -309,11 +318,21 @@ impl TableOptions {
             } else if is("partitions") {
                 parsed.partitions = Some(count("PARTITIONS", &value, PARTITIONS_MAX)? as u32);
             } else if is("maxmemory") {
-                parsed.maxmemory = Some(Some(bytes(&value)?).filter(|bytes| *bytes > 0));
+                let bytes = bytes("MAXMEMORY", &value, "0 for no bound")?;
+                parsed.maxmemory = Some(Some(bytes).filter(|bytes| *bytes > 0));
+            } else if is("placement") {
+                parsed.placement = Some(value.parse().map_err(refused)?);
+            } else if is("nodes") {
+                parsed.nodes = Some(nodes(&value)?);
+            } else if is("partition_bytes") {
+                let is_default = value.eq_ignore_ascii_case("default");
+                let remedy = "0 for partitions that are never split by themselves, default for what each node is set to";
+                let own = (!is_default).then(|| bytes("PARTITION_BYTES", &value, remedy));
+                parsed.partition_bytes = Some(own.transpose()?);
             } else {
                 return Err(ErrorReply::new(format!(
                     "ERR unknown option '{shown}'; use MEDIUM, DURABILITY, REPLICAS, MIN_IN_SYNC, \
-                     PARTITIONS, MAXMEMORY or EVICT"
+                     PARTITIONS, MAXMEMORY, EVICT, PLACEMENT, NODES or PARTITION_BYTES"
                 )));
             }
         }
@@ -350,8 +369,21 @@ fn count(attribute: &str, text: &str, most: u64) -> Result<u64, ErrorReply> {
     })
 }
 
+/// Reads numbers of nodes, or `all`.
+fn nodes(text: &str) -> Result<BTreeSet<u32>, ErrorReply> {
+    if text.eq_ignore_ascii_case("all") {
+        return Ok(BTreeSet::new());
+    }
+    let numbers = text.split(',').map(str::parse);
+    numbers.collect::<Result<_, _>>().map_err(|_| {
+        ErrorReply::new(format!(
+            "ERR NODES is '{text}'; use the numbers of nodes with commas between, as NODE LIST shows them, or all"
+        ))
+    })
+}
+
 /// Reads a number of bytes in the units of `redis.conf`: `k` is 1000, `kb` is 1024, and so on.
-fn bytes(text: &str) -> Result<u64, ErrorReply> {
+fn bytes(attribute: &str, text: &str, others: &str) -> Result<u64, ErrorReply> {
     const UNITS: [(&str, u64); 9] = [
         ("", 1),
         ("b", 1),
@@ -375,8 +407,8 @@ fn bytes(text: &str) -> Result<u64, ErrorReply> {
         .and_then(|(number, factor)| number.checked_mul(factor))
         .ok_or_else(|| {
             ErrorReply::new(format!(
-                "ERR MAXMEMORY is '{text}'; use a number of bytes, or one with a unit as in 500mb \
-                 or 2gb (0 for no bound)"
+                "ERR {attribute} is '{text}'; use a number of bytes, or one with a unit as in 500mb \
+                 or 2gb ({others})"
             ))
         })
 }

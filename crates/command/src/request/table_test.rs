@@ -26,6 +26,47 @@ fn create_reads_every_attribute() {
 }
 
 #[test]
+fn layout_is_read_and_given_back() {
+    let read = |words: &str| {
+        let request: OwnedArgs = format!("TABLE ALTER t {words}").split(' ').collect();
+        match parsed(&request) {
+            Ok(TableCommand::Alter("t", options)) => Ok(options),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error),
+        }
+    };
+    let options = read("placement RING:100 nodes 3,1,2 partition_bytes 8mb").unwrap();
+    assert_eq!(options.placement, Some(Placement::Ring { points: 100 }));
+    assert_eq!(options.nodes, Some(BTreeSet::from([1, 2, 3])));
+    assert_eq!(options.partition_bytes, Some(Some(8 << 20)));
+    let options = read("PLACEMENT even NODES all PARTITION_BYTES default").unwrap();
+    assert_eq!(options.placement, Some(Placement::Even));
+    assert_eq!(options.nodes, Some(BTreeSet::new()));
+    assert_eq!(options.partition_bytes, Some(None));
+    let never = read("PARTITION_BYTES 0").unwrap();
+    assert_eq!(
+        (never.partition_bytes, never.nodes, never.placement),
+        (Some(Some(0)), None, None)
+    );
+    for (words, text) in [
+        (
+            "PLACEMENT odd",
+            "PLACEMENT is 'odd'; use one of even, ring,",
+        ),
+        ("NODES 1,,2", "NODES is '1,,2'; use the numbers of nodes"),
+        ("NODES -1", "NODES is '-1'; use"),
+        ("NODES east", "NODES is 'east'; use"),
+        (
+            "PARTITION_BYTES some",
+            "PARTITION_BYTES is 'some'; use a number of bytes",
+        ),
+    ] {
+        let refusal = read(words).unwrap_err();
+        assert!(refusal.contains(text), "{refusal}");
+    }
+}
+
+#[test]
 fn alter_leaves_what_it_does_not_name() {
     let request: OwnedArgs = "table alter t maxmemory 0".split(' ').collect();
     let Ok(TableCommand::Alter("t", options)) = parsed(&request) else {
@@ -76,10 +117,10 @@ fn bytes_have_the_units_of_redis() {
         ("1gb", 1 << 30),
     ];
     for (text, expected) in cases {
-        assert_eq!(bytes(text), Ok(expected), "{text}");
+        assert_eq!(bytes("MAXMEMORY", text, ""), Ok(expected), "{text}");
     }
     for text in ["", "gb", "1x", "-1", "1.5gb", "99999999999gb"] {
-        assert!(bytes(text).is_err(), "{text}");
+        assert!(bytes("MAXMEMORY", text, "").is_err(), "{text}");
     }
 }
 

@@ -26,11 +26,15 @@ pub(super) const COMMANDS: &[Spec] = &[
                     Argument::integer("node"),
                     Argument::integer("weight").token("WEIGHT").optional(),
                     Argument::string("zone").token("ZONE").optional(),
+                    Argument::string("roles").token("ROLES").optional(),
                     Argument::one_of("control", YES_OR_NO)
                         .token("CONTROL")
                         .optional(),
                     Argument::one_of("storage", YES_OR_NO)
                         .token("STORAGE")
+                        .optional(),
+                    Argument::one_of("gateway", YES_OR_NO)
+                        .token("GATEWAY")
                         .optional(),
                 ]),
             Spec::new(CommandId::NodeDrain, "node|drain", -3, ADMIN, 0)

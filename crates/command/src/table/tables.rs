@@ -78,6 +78,11 @@ pub(super) const COMMANDS: &[Spec] = &[
             )
             .token("EVICT")
             .optional(),
+            Argument::string("rule").token("PLACEMENT").optional(),
+            Argument::string("nodes").token("NODES").optional(),
+            Argument::string("bytes")
+                .token("PARTITION_BYTES")
+                .optional(),
         ]),
         Spec::new(
             CommandId::TableCreate,
@@ -122,6 +127,11 @@ pub(super) const COMMANDS: &[Spec] = &[
             )
             .token("EVICT")
             .optional(),
+            Argument::string("rule").token("PLACEMENT").optional(),
+            Argument::string("nodes").token("NODES").optional(),
+            Argument::string("bytes")
+                .token("PARTITION_BYTES")
+                .optional(),
         ]),
         Spec::new(
             CommandId::TableDescribe,

@@ -2,12 +2,13 @@
 //!
 //! After a failure a brick that came back has backups only. Primaries move along chains of bricks, each of
 //! which holds something of the next, from the brick with most above its share to one with least, as long
-//! as that makes things more even by a whole partition.
+//! as that makes things more even by a whole partition. Where a table's placement says who is primary, that one becomes
+//! it.
 
 use super::Controller;
 use super::load::Load;
 use brickyard_metadata::{Decisions, Proposal, Table};
-use brickyard_routing::{Member, Seat, place};
+use brickyard_routing::{Candidate, Member, Seat, place, strategy};
 use brickyard_types::{Instant, PartitionId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -32,10 +33,19 @@ impl Controller {
     pub(super) fn balance(&self, now: Instant, load: &Load, decisions: &mut Decisions) {
         let mut left = self.config.balance_step;
         for table in self.catalog.tables() {
-            let mut primaries = self.primaries(table);
-            let members: Vec<Member> = self
-                .catalog
-                .candidates()
+            let mut candidates = self.catalog.candidates();
+            candidates.retain(|it| it.weight > 0 && table.layout.admits(it.seat.member.node));
+            if candidates.is_empty() || left == 0 {
+                continue;
+            }
+            if !strategy(table.layout.placement).evens_primaries() {
+                let planned = self.lead_as_planned(now, table, left);
+                left -= planned.len();
+                decisions.proposals.extend(planned);
+                continue;
+            }
+            let mut primaries = self.primaries(table, &candidates);
+            let members: Vec<Member> = candidates
                 .into_iter()
                 .filter(|it| self.is_up(it.seat, now) && !self.is_leaving(it.seat.member.node))
                 .map(|it| it.seat.member)
@@ -55,7 +65,24 @@ impl Controller {
         }
     }
 
-    fn primaries(&self, table: &Table) -> Primaries {
+    /// At most so many hand-overs to the members that the plan has first.
+    fn lead_as_planned(&self, now: Instant, table: &Table, most: usize) -> Vec<Proposal> {
+        let wanted = table.partitions().filter_map(|(partition, group)| {
+            let first = self.plan.target(partition).first()?;
+            let mut in_sync: Vec<Seat> = group.in_sync().collect();
+            let next = in_sync.iter().find(|seat| seat.member == *first).copied()?;
+            let may_lead = self.is_up(next, now) && !self.is_leaving(first.node);
+            let is_elsewhere = next != group.primary && !self.heat.is_placed(partition);
+            if !is_elsewhere || !may_lead || self.catalog.rest_of(partition).is_some() {
+                return None;
+            }
+            in_sync.sort_by_key(|seat| *seat != next);
+            Some(Proposal::of(table.id, partition, group, &in_sync))
+        });
+        wanted.take(most).collect()
+    }
+
+    fn primaries(&self, table: &Table, candidates: &[Candidate]) -> Primaries {
         let mut counts = BTreeMap::new();
         let groups: Vec<Held> = table
             .partitions()
@@ -70,9 +97,7 @@ impl Controller {
                 }
             })
             .collect();
-        let mut candidates = self.catalog.candidates();
-        candidates.retain(|it| it.weight > 0);
-        let homes = place(groups.len() as u32, &candidates, 1);
+        let homes = place(groups.len() as u32, candidates, 1);
         Primaries {
             groups,
             counts,

@@ -308,6 +308,7 @@ impl Controller {
                 .all(|it| it.member.node != to.member.node);
             let has = self.heat.busy(to, now);
             is_apart
+                && hot.table.layout.admits(to.member.node)
                 && self.is_up(to, now)
                 && !self.is_leaving(to.member.node)
                 && !self.barred.contains_key(&(partition, to.member))

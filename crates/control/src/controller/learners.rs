@@ -12,18 +12,20 @@ use brickyard_types::Instant;
 use std::collections::BTreeSet;
 
 impl Controller {
-    /// How many copies a partition should have: as many as asked for, and more where it is hot, as far as there are nodes.
+    /// How many copies a partition should have: as many as asked for, and more where it is hot, as far as there are nodes that
+    /// may hold them.
     pub(super) fn target(&self, case: &Case<'_>) -> usize {
-        self.as_far_as_there_are_nodes(self.catalog.copies_wanted(case.table, case.partition))
+        let copies = self.catalog.copies_wanted(case.table, case.partition);
+        self.as_far_as_there_are_nodes(case, copies)
     }
 
     /// How many its table asks for, as far as there are nodes.
     pub(super) fn asked(&self, case: &Case<'_>) -> usize {
-        self.as_far_as_there_are_nodes(usize::from(case.table.attributes.replicas))
+        self.as_far_as_there_are_nodes(case, usize::from(case.table.attributes.replicas))
     }
 
-    fn as_far_as_there_are_nodes(&self, copies: usize) -> usize {
-        let nodes = self.catalog.nodes();
+    fn as_far_as_there_are_nodes(&self, case: &Case<'_>, copies: usize) -> usize {
+        let nodes = self.catalog.holders(&case.table.layout);
         let nodes = nodes.filter(|node| !self.is_leaving(node.id));
         copies.min(nodes.count()).max(1)
     }
@@ -172,6 +174,7 @@ impl Controller {
             let node = seat.member.node;
             self.is_up(*seat, case.now)
                 && !self.is_leaving(node)
+                && case.table.layout.admits(node)
                 && !nodes.contains(&node)
                 && !self.barred.contains_key(&(case.partition, seat.member))
                 && load.learning(*seat) < self.config.learners_per_brick
@@ -189,7 +192,7 @@ impl Controller {
         let mut others = self
             .catalog
             .nodes()
-            .filter(|node| !nodes.contains(&node.id));
+            .filter(|node| !nodes.contains(&node.id) && case.table.layout.admits(node.id));
         let may_return = others.any(|node| self.may_return(node, case.now));
         let zones: BTreeSet<&str> = nodes.iter().filter_map(|node| self.zone(*node)).collect();
         let holds = |seat: &Seat| {

@@ -167,7 +167,9 @@ impl Controller {
                 ));
             }
             None => {
-                let Some(seat) = empty.first().copied() else {
+                // Where the table is to be, if one of those is up.
+                let is_elsewhere = |seat: &&Seat| !table.layout.admits(seat.member.node);
+                let Some(seat) = empty.iter().min_by_key(is_elsewhere).copied() else {
                     let reason = if claims.is_empty() {
                         "no brick is up"
                     } else {

@@ -48,14 +48,12 @@ impl Controller {
     pub fn admit(&mut self, now: Instant, change: Change) -> Result<Change, String> {
         match change {
             Change::CreateTable(mut new) => {
-                let is_down = |node: &&Node| !self.has_live_brick(node, now);
-                new.avoid = self
-                    .catalog
-                    .nodes()
-                    .filter(is_down)
-                    .map(|node| node.id)
-                    .collect();
+                new.avoid = self.without_live_brick(now);
                 Ok(Change::CreateTable(new))
+            }
+            Change::CreateLaidOut { mut table, layout } => {
+                table.avoid = self.without_live_brick(now);
+                Ok(Change::CreateLaidOut { table, layout })
             }
             Change::RemoveNode { node, force } => {
                 // What it would cost is told first, whatever else has to be done before.
@@ -84,9 +82,14 @@ impl Controller {
         }
     }
 
-    fn has_live_brick(&self, node: &Node, now: Instant) -> bool {
-        let mut bricks = node.bricks();
-        bricks.any(|member| self.is_live(node.seat(member.brick), now))
+    /// The nodes that a new table keeps clear of.
+    fn without_live_brick(&self, now: Instant) -> Vec<NodeId> {
+        let is_down = |node: &&Node| {
+            let mut bricks = node.bricks();
+            !bricks.any(|member| self.is_live(node.seat(member.brick), now))
+        };
+        let down = self.catalog.nodes().filter(is_down);
+        down.map(|node| node.id).collect()
     }
 
     /// Nodes that are not up, for whoever is asked.

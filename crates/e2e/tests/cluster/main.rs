@@ -10,6 +10,7 @@ mod forming;
 mod gateway;
 mod grow;
 mod hot;
+mod layout;
 mod once;
 mod recover;
 mod split;

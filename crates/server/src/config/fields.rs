@@ -4,7 +4,9 @@
 //! environment, `--sync-interval` as a flag.
 
 use super::hosts::HostPorts;
+use super::roles::NodeRoles;
 use super::text::{ByteSize, HttpListen, LogFormat, Value};
+use brickyard_metadata::Roles;
 use brickyard_types::{Durability, Eviction, Medium, limits};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -146,6 +148,10 @@ fields! {
         weight: u32 = 1, "share",
             "What each brick of this node should hold, relative to the bricks of other nodes. 0: \
              nothing, for a node that only votes or passes requests on.";
+        roles: NodeRoles = NodeRoles(Roles { storage: true, control: true, gateway: false }), "roles",
+            "What this node is used for: storage (it holds partitions), control (it may vote on the catalog), gateway \
+             (it is a place to connect to for clients that know nothing of the maps; any node's port serves those, \
+             so gateway alone is a node that holds nothing and does not vote).";
         lease: Duration = Duration::from_millis(1500), "time",
             "How long a node may serve without hearing from the leader. Shorter: a dead node's keys are \
              served again sooner; longer: a slow network is mistaken for a dead node less often. The \

@@ -266,6 +266,14 @@ impl Checker<'_> {
                 "found it with 3 or 5 nodes; the others join it",
             );
         }
+        let roles = fields.roles.0;
+        if fields.expect > 0 && !(roles.storage && roles.control) {
+            self.refuse(
+                "roles",
+                "a node that founds a cluster has to hold partitions and to vote, and expect says that this one may found it",
+                "leave expect out, so that it joins a cluster that is there",
+            );
+        }
         if !fields.zone.bytes().all(|byte| byte.is_ascii_graphic())
             || fields.zone.len() > ZONE_BYTES_MAX
         {

@@ -60,5 +60,6 @@ fn node_json(node: &Node) -> Value {
         "http_port": addresses.http_port,
         "weight": registration.weight,
         "zone": registration.zone,
+        "roles": registration.roles.words(),
     })
 }

@@ -3,7 +3,7 @@
 use super::data::random;
 use super::{Addresses, StartError};
 use crate::config::Config;
-use brickyard_metadata::{self as metadata, Machine, NodeKey, Registration, Roles};
+use brickyard_metadata::{self as metadata, Machine, NodeKey, Registration};
 use brickyard_store::DataDir;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
@@ -28,7 +28,7 @@ pub(super) fn registration(
         },
         weight: config.weight,
         zone: (!config.zone.is_empty()).then(|| config.zone.clone()),
-        roles: Roles::default(),
+        roles: config.roles.0,
         machine: machine(directory),
     })
 }
