@@ -312,6 +312,20 @@ impl Checker<'_> {
                 "set it to 1s or more",
             );
         }
+        if fields.hot_busy > 100 {
+            self.refuse(
+                "hot_busy",
+                "no brick has more than one core",
+                "set it to 100 or less; 0 turns it off",
+            );
+        }
+        if fields.hot_cool.is_zero() {
+            self.refuse(
+                "hot_cool",
+                "what a hot partition gets would be given back at once, again and again",
+                "set it to some minutes, or hot_busy to 0",
+            );
+        }
         self.check_peer_port();
     }
 
