@@ -189,7 +189,7 @@ impl Brick {
                 eviction_timeout,
             ),
             rebuilds: Rebuilds::new(),
-            open_formers: Vec::new(),
+            open_formers: BTreeMap::new(),
             former_clears: BTreeMap::new(),
             small: BTreeMap::new(),
             burden: Burden::default(),

@@ -25,7 +25,7 @@ use crate::view::PendingClear;
 use crate::watch::Absences;
 use brickyard_metadata::{Catalog, CatalogVersion, Layout, TopologyReplies};
 use brickyard_replication::{Role, Status};
-use brickyard_routing::{Location, Member, TableMap};
+use brickyard_routing::{Location, Member, Prefix, TableMap};
 use brickyard_table::{Leftovers, LocalPartition, Put, Table, Value};
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::sabotage::{self, Bug};
@@ -248,8 +248,9 @@ pub(crate) struct Core {
     pub(crate) catch_ups: CatchUps,
     /// Replicated partitions while the log is read.
     pub(crate) rebuilds: Rebuilds,
-    /// Those of them that were split or merged, and of whose heirs no record was read yet.
-    pub(crate) open_formers: Vec<PartitionId>,
+    /// Those of them that were split or merged, and of whose heirs no record was read yet; with the hashes of heirs that
+    /// were dropped.
+    pub(crate) open_formers: BTreeMap<PartitionId, Vec<Prefix>>,
     /// Up to which op partitions that were merged had been cleared: a clear in the log above that was cut.
     pub(crate) former_clears: BTreeMap<PartitionId, Op>,
     /// Replicated partitions of which something in the log is unreadable.

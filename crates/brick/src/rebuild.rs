@@ -117,7 +117,7 @@ impl Core {
             }
         };
         if !self.rebuilds.contains_key(&header.partition) && self.is_former(header.partition) {
-            self.open_formers.push(header.partition);
+            self.open_formers.insert(header.partition, Vec::new());
         }
         let mut committed = Vec::new();
         let mut apply = |entry: Entry<Kept>| committed.push(entry.payload);
@@ -157,6 +157,9 @@ impl Core {
 
     /// A record of a part says that its whole was taken apart before it: what the part's base claims has committed,
     /// and what else the whole had prepared counts for nothing. So does a record of a whole of its halves.
+    ///
+    /// Not so a record behind a `Drop` of the part: from there on it has what others had, which says nothing of this log's
+    /// whole. Nor has it anything of that whole any more (PROTOCOL rule 14).
     fn end_formers(&mut self, header: &Header) {
         // The cleaner writes claims behind what it moves, so what was moved says nothing of when.
         let is_moved = header.flags & flag::MOVED != 0;
@@ -172,17 +175,25 @@ impl Core {
         };
         let catalog = &self.catalog;
         // Numbers of partitions rise from one to those that take its place.
-        let is_over = |former: &mut PartitionId| {
-            let is_before = *former < header.partition;
-            let is_ended = upto.is_some() || catalog.merged(*former).is_some();
-            let whole = catalog.former(*former);
-            let is_around =
-                whole.is_some_and(|it| it.table == header.table && it.prefix().overlaps(prefix));
-            is_before && is_ended && is_around
+        let is_around = |former: PartitionId| {
+            let whole = catalog.former(former);
+            former < header.partition
+                && whole.is_some_and(|it| it.table == header.table && it.prefix().overlaps(prefix))
+        };
+        let is_over = |former: &PartitionId, dropped: &mut Vec<Prefix>| {
+            let is_told = upto.is_some() && !dropped.iter().any(|it| it.covers(prefix));
+            is_around(*former) && (is_told || catalog.merged(*former).is_some())
         };
         let over: Vec<_> = self.open_formers.extract_if(.., is_over).collect();
-        for former in over {
-            self.end_former(former, header, prefix, upto);
+        if header.kind == Kind::Drop && !sabotage::is(Bug::DropIgnored) {
+            for (former, dropped) in &mut self.open_formers {
+                if is_around(*former) {
+                    dropped.push(prefix);
+                }
+            }
+        }
+        for (former, dropped) in over {
+            self.end_former(former, header, (prefix, upto), &dropped);
         }
     }
 
@@ -190,8 +201,8 @@ impl Core {
         &mut self,
         former: PartitionId,
         header: &Header,
-        prefix: Prefix,
-        upto: Option<Op>,
+        (prefix, upto): (Prefix, Option<Op>),
+        dropped: &[Prefix],
     ) {
         let Some(mut rebuild) = self.rebuilds.remove(&former) else {
             return;
@@ -206,7 +217,7 @@ impl Core {
             let mut committed = Vec::new();
             rebuild.end_at(upto, &mut |entry| committed.push(entry.payload));
             for kept in committed {
-                self.put_back_kept(&kept);
+                self.put_back_left(former, &kept, dropped);
             }
         }
         self.rebuilds.insert(former, rebuild);
@@ -264,6 +275,21 @@ impl Core {
             partition.local = state.table.add_partition();
             partition.drop_requests(&mut self.requests_known);
             self.has_buried = true;
+        }
+    }
+
+    /// The same of a former partition, of which parts have been dropped since.
+    fn put_back_left(&mut self, former: PartitionId, kept: &Kept, dropped: &[Prefix]) {
+        if dropped.is_empty() {
+            return self.put_back_kept(kept);
+        }
+        for heir in self.heirs(former) {
+            let prefix = self.prefix_of(heir);
+            let is_left = |prefix| !dropped.iter().any(|it| it.covers(prefix));
+            if prefix.is_some_and(is_left) {
+                let kept = self.part_of_kept(heir, kept);
+                self.put_back_kept(&kept);
+            }
         }
     }
 

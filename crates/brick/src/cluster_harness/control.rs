@@ -33,7 +33,8 @@ pub(super) fn registration(node: usize, run: u64) -> Registration {
 }
 
 impl Cluster {
-    pub(super) fn group_of(&self, key: &str) -> (TableId, PartitionId, Group) {
+    /// The table, the partition that the key is in, and who has it.
+    pub(crate) fn group_of(&self, key: &str) -> (TableId, PartitionId, Group) {
         let mut tables = self.catalog.tables();
         let table = tables.find(|table| table.name == "t").unwrap();
         let partition = table.map.locate(key.as_bytes()).partition;

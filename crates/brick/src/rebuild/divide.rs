@@ -54,7 +54,7 @@ impl Core {
             wholes.push(Whole {
                 id,
                 heirs: heirs.collect(),
-                is_open: open.contains(&id),
+                is_open: open.contains_key(&id),
                 restored,
             });
         }
@@ -234,6 +234,38 @@ impl Core {
             record::encode_with(&mut raw, &header, record.outcome, b"", &[]);
         }
         raw
+    }
+
+    /// The same of what is not known to be committed.
+    pub(super) fn part_of_kept(&self, heir: PartitionId, kept: &Kept) -> Kept {
+        let body = match &kept.body {
+            Body::Record(raw) => {
+                let part = record::decode(raw).map(|record| self.part_of_record(heir, &record));
+                Body::Record(part.unwrap_or_default())
+            }
+            Body::Hint {
+                header,
+                outcome,
+                items,
+            } => {
+                let is_its = |key: &[u8]| {
+                    let owner = self.heir(header.table, header.partition, key);
+                    owner == Some(heir)
+                };
+                Body::Hint {
+                    header: Header {
+                        partition: heir,
+                        ..*header
+                    },
+                    outcome: outcome.clone(),
+                    items: items.iter().filter(|it| is_its(&it.1)).cloned().collect(),
+                }
+            }
+        };
+        Kept {
+            body,
+            position: kept.position,
+        }
     }
 
     /// Of parts that are not this brick's the log has nothing that counts, should they come here again (PROTOCOL

@@ -5,6 +5,7 @@ use crate::cluster_harness::Cluster;
 use crate::effect::Port;
 use brickyard_types::record::Kind;
 use brickyard_types::{Durability, TableAttributes};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Until the cleaner has had its say.
@@ -140,6 +141,71 @@ fn rule_9_tail_of_a_part_is_not_lost_to_a_full_disk() {
             assert_eq!(cluster.call(client, "GET k"), "$1 v", "{}", cluster.story());
             restart_alone(&mut cluster, backup);
         }
+    }
+}
+
+/// The last write of a partition that was split meanwhile stands in its log alone: a full disk has refused to write it as the
+/// parts'. Then each part is copied in full: what the log has of the whole is no part of that, whatever is said of it later.
+#[test]
+fn rule_14_full_copy_of_a_part_replaces_what_the_log_has_of_its_whole() {
+    for attributes in [replicated(2), on_disk(2)] {
+        copy_parts(attributes);
+    }
+}
+
+#[track_caller]
+fn copy_parts(attributes: TableAttributes) {
+    let mut cluster = Cluster::new(2, attributes);
+    let (primary, backup) = cluster.places_of("k0");
+    let backup = backup.unwrap();
+    let whole = cluster.group_of("k0").1;
+    let all: Vec<String> = (0..40).map(|at| format!("k{at}")).collect();
+    let mut keys = all.clone();
+    keys.retain(|key| cluster.group_of(key).1 == whole);
+    let client = cluster.connect(primary, Port::Node);
+    cluster.inform(backup, false);
+    let pairs: Vec<String> = keys.iter().map(|key| format!("{key} v")).collect();
+    assert_eq!(
+        cluster.call(client, &format!("MSET {}", pairs.join(" "))),
+        "+OK"
+    );
+    cluster.split("k0");
+    cluster.settle();
+    assert_eq!(cluster.partitions(), (5, 0));
+    cluster.is_deciding = false;
+    // A sealed segment of values on the disk is read by its hint file.
+    cluster.roll(backup);
+    cluster.turn();
+    cluster.kill(backup);
+    cluster.inform(backup, true);
+    cluster.stick(backup, true);
+    cluster.cut(primary, backup);
+    cluster.restart(backup);
+    cluster.is_deciding = true;
+    let by_part = |key: &String| (cluster.group_of(key).1, key.clone());
+    let parts: BTreeMap<_, _> = all.iter().map(by_part).collect();
+    assert_eq!(parts.len(), 5);
+    for key in parts.values() {
+        cluster.demote(key, &[primary], &[backup]);
+    }
+    cluster.settle();
+    for command in ["FLUSHDB", "SET k0 new"] {
+        assert_eq!(cluster.call(client, command), "+OK");
+    }
+    cluster.mend();
+    cluster.settle();
+    cluster.refuse(backup);
+    cluster.stick(backup, false);
+    cluster.settle();
+    assert!(
+        keys.iter()
+            .all(|key| cluster.places_of(key) == (primary, Some(backup)))
+    );
+    restart_alone(&mut cluster, backup);
+    let client = cluster.connect(backup, Port::Node);
+    for key in &keys {
+        let value = if key == "k0" { "$3 new" } else { "$-1" };
+        assert_eq!(cluster.call(client, &format!("GET {key}")), value, "{key}");
     }
 }
 
