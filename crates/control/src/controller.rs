@@ -369,6 +369,7 @@ impl Controller {
                 .retain(|_, asked_at| now - *asked_at < self.config.renew * 10);
             self.barred.retain(|_, until| now < *until);
             self.note_down(now);
+            self.note_served(now);
             let is_ready = self.catalog.version() >= self.outcome_version && now >= self.hold_until;
             if self.in_flight.is_none() && is_ready {
                 self.decide(now);

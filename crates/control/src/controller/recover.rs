@@ -38,20 +38,22 @@ impl Controller {
                 "table '{name}' does not exist; TABLE LIST shows those that do"
             ));
         };
-        self.reports.inquire(now);
+        let is_named = |it: &PartitionId| recovery.partitions.contains(it);
+        let wanted = table.partitions().filter(|(partition, group)| {
+            let is_wanted = recovery.partitions.is_empty() || is_named(partition);
+            is_wanted && !self.is_served(group, now)
+        });
+        let wanted: BTreeSet<PartitionId> = wanted.map(|it| it.0).collect();
+        self.reports.inquire(now, wanted.clone());
         let mut unheard = BTreeSet::new();
         let (mut proposals, mut words) = (Vec::new(), Vec::new());
         for (partition, group) in table.partitions() {
-            let is_named = recovery.partitions.contains(&partition);
-            let is_wanted = recovery.partitions.is_empty() || is_named;
-            let is_served = group.in_sync().any(|seat| self.is_live(seat, now));
-            if !is_wanted || is_served && !is_named {
-                continue;
-            }
-            if is_served {
-                words.push(format!(
-                    "partition {partition} is served and needs no recovery"
-                ));
+            if !wanted.contains(&partition) {
+                if is_named(&partition) {
+                    words.push(format!(
+                        "partition {partition} is served and needs no recovery"
+                    ));
+                }
                 continue;
             }
             match self.plan(now, table, (partition, group), &mut unheard) {
@@ -85,6 +87,24 @@ impl Controller {
             ));
         }
         Ok(Change::from(proposals))
+    }
+
+    /// Whether somebody who is in sync lives, as far as is known.
+    fn is_served(&self, group: &Group, now: Instant) -> bool {
+        group.in_sync().any(|seat| self.is_live(seat, now))
+    }
+
+    /// What bricks say of a partition may be true no more once somebody has served it, who may have copied it to them.
+    pub(super) fn note_served(&mut self, now: Instant) {
+        let is_served = |partition: &PartitionId| {
+            let mut groups = self
+                .catalog
+                .tables()
+                .filter_map(|it| it.map.group(*partition));
+            groups.next().is_none_or(|group| self.is_served(group, now))
+        };
+        let served: Vec<_> = self.reports.unserved().filter(is_served).collect();
+        self.reports.note_served(&served);
     }
 
     fn plan(

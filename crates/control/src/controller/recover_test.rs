@@ -165,6 +165,27 @@ fn what_a_brick_said_before_it_was_copied_to_does_not_count() {
     assert_eq!(world.group().view, View(1));
 }
 
+/// Between two questions the partition was served, and its brick copied to.
+#[test]
+fn what_a_brick_said_before_the_partition_was_served_does_not_count() {
+    let mut world = world(true);
+    let (back, gone) = {
+        let nodes: Vec<u32> = world.in_sync().iter().map(|it| it.member.node.0).collect();
+        (nodes[0] as usize, nodes[1] as usize)
+    };
+    told(&mut world, false).unwrap_err();
+    world.nodes[gone].is_up = true;
+    world.run(ms(1_000));
+    assert!(world.in_sync().contains(&first(gone as u32)));
+    let mut claim = world.claim((7, 12));
+    claim.is_complete = false;
+    world.nodes[back].claims = vec![claim];
+    world.nodes[gone].is_up = false;
+    world.run(ms(4_000));
+    let text = told(&mut world, true).unwrap_err();
+    assert!(text.contains("has gaps"), "{text}");
+}
+
 #[test]
 fn brick_with_a_part_of_an_earlier_copy_does_not_begin_empty() {
     let mut world = world(false);

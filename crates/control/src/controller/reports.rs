@@ -29,6 +29,8 @@ pub(super) struct Reports {
 #[derive(Clone, Debug)]
 struct Inquiry {
     since: Instant,
+    /// Partitions that nobody has served since: what is said of others may not be true any more when they are lost.
+    unserved: BTreeSet<PartitionId>,
     /// Bricks whose report is waited for.
     sought: BTreeSet<Seat>,
     /// Those that have answered.
@@ -69,15 +71,39 @@ impl Reports {
         }
     }
 
-    /// An operator asks: what was said to one who asked before counts for a while.
-    pub(super) fn inquire(&mut self, now: Instant) {
-        let inquiry = self.inquiry.as_ref();
-        if inquiry.is_none_or(|it| now - it.since >= INQUIRY) {
-            self.inquiry = Some(Inquiry {
+    /// An operator asks about partitions that nobody serves: what was said of them to one who asked before counts for a
+    /// while.
+    pub(super) fn inquire(&mut self, now: Instant, unserved: BTreeSet<PartitionId>) {
+        let inquiry = self.inquiry.take();
+        let inquiry = inquiry.filter(|it| now - it.since < INQUIRY);
+        let is_known = |it: &Inquiry| it.unserved.is_superset(&unserved);
+        self.inquiry = match inquiry {
+            Some(inquiry) if is_known(&inquiry) => Some(inquiry),
+            earlier => Some(Inquiry {
                 since: now,
+                // Another operator may be asking, about others.
+                unserved: earlier
+                    .into_iter()
+                    .flat_map(|it| it.unserved)
+                    .chain(unserved)
+                    .collect(),
                 sought: BTreeSet::new(),
                 told: BTreeSet::new(),
-            });
+            }),
+        };
+    }
+
+    /// What operators have asked about, and nobody has served since.
+    pub(super) fn unserved(&self) -> impl Iterator<Item = PartitionId> {
+        self.inquiry
+            .iter()
+            .flat_map(|it| it.unserved.iter().copied())
+    }
+
+    /// Somebody serves these again.
+    pub(super) fn note_served(&mut self, served: &[PartitionId]) {
+        if let Some(inquiry) = &mut self.inquiry {
+            inquiry.unserved.retain(|it| !served.contains(it));
         }
     }
 

@@ -203,6 +203,12 @@ impl Schedule {
                     serves.is_none(),
                     "{serves:?} serves {partition}, and another history is to begin: {was:?} and then {now:?}"
                 );
+                let leads = now.change.as_ref().map(|change| change.primary);
+                let held = leads.and_then(|it| self.logs.held(it, partition));
+                assert!(
+                    held.is_none_or(|it| it.is_complete),
+                    "{leads:?} is to begin another history of {partition} with {held:?}"
+                );
             }
         }
     }
