@@ -241,14 +241,7 @@ fn changed(change: impl FnOnce(&mut Body<'_>)) -> Vec<u8> {
 }
 
 /// What follows the header.
-type Whole<'a> = (
-    Body<'a>,
-    More<'a>,
-    Partings,
-    Joinings,
-    Elastics,
-    Layouts,
-);
+type Whole<'a> = (Body<'a>, More<'a>, Partings, Joinings, Elastics, Layouts);
 
 fn changed_whole(change: impl FnOnce(&mut Whole<'_>)) -> Vec<u8> {
     let bytes = sample().encode();
