@@ -83,7 +83,7 @@ fn ring_is_reached_between_nodes_of_several_bricks_and_left_again() {
         ours(&cluster, 0, &["rebalance"]);
         assert_equal_replicas(&cluster, 1);
     }
-    assert_eq!(client.call(&["DBSIZE"]).to_string(), "300");
+    assert_eq!(client.call(&["DBSIZE"]).as_integer(), Some(300));
 }
 
 #[test]
