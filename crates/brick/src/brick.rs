@@ -24,6 +24,7 @@ use crate::cold::Cold;
 use crate::connection::{Blocked, Connection, ConnectionId};
 use crate::core::Core;
 use crate::deadlines::Deadlines;
+use crate::drops::Drops;
 use crate::effect::{BatchId, Effect};
 use crate::forward::{ForwardReply, Origin, Outbox};
 use crate::heat::Burden;
@@ -177,6 +178,7 @@ impl Brick {
             staging: Staging::default(),
             random: Random::new(seed),
             slowlog: Slowlog::default(),
+            drops: Drops::default(),
             has_buried: false,
             leftovers: Vec::new(),
             damage: Vec::new(),

@@ -5,6 +5,7 @@
 
 use crate::catch_up::CatchUps;
 use crate::cold::Cold;
+use crate::drops::Drops;
 use crate::effect::{BatchId, Effect};
 use crate::forward::Outbox;
 use crate::heat::{Burden, Heat};
@@ -235,6 +236,8 @@ pub(crate) struct Core {
     pub(crate) staging: Staging,
     pub(crate) random: Random,
     pub(crate) slowlog: Slowlog,
+    /// What says that partitions are here no more, and is not in the log yet.
+    pub(crate) drops: Drops,
     /// Cleared partitions and dropped tables still have memory to be won back.
     pub(crate) has_buried: bool,
     /// Of tables that were dropped.

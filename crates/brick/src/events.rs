@@ -78,6 +78,7 @@ impl Brick {
 
     fn on_appended(&mut self, id: BatchId, position: Position) {
         let moved_to = self.cleaner.on_appended(id, position);
+        self.core.drops.on_appended(id);
         let committed = self.core.log.on_appended(id, position);
         let is_news = committed.is_some();
         if let Some(committed) = committed {
@@ -140,6 +141,7 @@ impl Brick {
         self.core.log_refusal = Some((self.core.now + REFUSAL_PAUSE, text));
         let error = error_line(&error);
         let refused = self.core.log.on_refused(id);
+        self.core.drops.on_refused(id);
         self.lose(Lost::Unwritten(id), &error);
         // What the replicator knows of goes on: only what it never heard of is refused.
         for partition in &refused.partitions {
@@ -496,6 +498,7 @@ impl Brick {
         self.evict();
         self.clean();
         self.end_waits();
+        self.append_drops();
         self.tick_replicas();
         self.core.ask_lone_splits();
         self.core.settle_clears();

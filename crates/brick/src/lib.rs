@@ -28,6 +28,7 @@ mod cold;
 mod connection;
 mod core;
 mod deadlines;
+mod drops;
 mod effect;
 mod events;
 mod execute;

@@ -19,9 +19,8 @@ use crate::log::HeldId;
 use crate::output::Lost;
 use brickyard_replication::{Config, LogMark, Replicator, Request};
 use brickyard_routing::{Group, Seat};
-use brickyard_types::record::{Header, Kind};
 use brickyard_types::sabotage::{self, Bug};
-use brickyard_types::{Incarnation, Instant, Op, PartitionId, TableId, View};
+use brickyard_types::{Incarnation, Instant, Op, PartitionId};
 use hashbrown::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
@@ -376,36 +375,6 @@ impl Core {
             .get(&id)
             .ok_or("the partition is not on this brick")?;
         Ok((*table as usize, *leaf as usize))
-    }
-
-    /// Durably notes that the brick holds the partition no more.
-    pub(crate) fn append_drop(&mut self, table: usize, partition: &crate::core::Partition) {
-        if let Some(state) = self.table(table).filter(|state| state.is_logged()) {
-            let last = (partition.view, partition.op);
-            self.append_drop_of(state.id, partition.id, last);
-        }
-    }
-
-    /// The same of a partition that is known from the log alone.
-    pub(crate) fn append_drop_of(
-        &mut self,
-        table: TableId,
-        partition: PartitionId,
-        (view, op): (View, Op),
-    ) {
-        let header = Header {
-            kind: Kind::Drop,
-            flags: 0,
-            table,
-            partition,
-            view,
-            op,
-            expires_at: None,
-            request: None,
-            origin: None,
-            committed: None,
-        };
-        self.log.append_bare(&header, b"", &[]);
     }
 }
 

@@ -209,6 +209,44 @@ fn copy_parts(attributes: TableAttributes) {
     }
 }
 
+/// A partition was split while its brick was away, and one part given to others. Its disk is full when it comes back.
+#[test]
+fn rule_21_end_of_a_part_that_is_elsewhere_is_written_when_there_is_room() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k0");
+    let backup = backup.unwrap();
+    let whole = cluster.group_of("k0").1;
+    let mut keys: Vec<String> = (0..40).map(|at| format!("k{at}")).collect();
+    keys.retain(|key| cluster.group_of(key).1 == whole);
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k0 v"), "+OK");
+    cluster.inform(backup, false);
+    cluster.split("k0");
+    cluster.settle();
+    let here = cluster.group_of("k0").1;
+    keys.retain(|key| cluster.group_of(key).1 != here);
+    let elsewhere = cluster.group_of(&keys[0]).1;
+    cluster.is_deciding = false;
+    cluster.kill(backup);
+    cluster.is_deciding = true;
+    cluster.regroup(&keys[0], &[primary]);
+    cluster.settle();
+    cluster.is_deciding = false;
+    cluster.inform(backup, true);
+    cluster.stick(backup, true);
+    cluster.restart(backup);
+    cluster.refuse(backup);
+    cluster.stick(backup, false);
+    cluster.settle();
+    let records = cluster.records(backup);
+    let kinds = |partition| {
+        let its = records.iter().filter(move |it| it.0.partition == partition);
+        its.map(|it| it.0.kind).collect::<Vec<_>>()
+    };
+    assert!(kinds(here).contains(&Kind::Base), "{:?}", kinds(here));
+    assert_eq!(kinds(elsewhere), [Kind::Drop]);
+}
+
 /// The parts of a partition claim what it had, which full disks refuse at first.
 #[test]
 fn rule_15_parts_are_claimed_when_there_is_room_again() {
