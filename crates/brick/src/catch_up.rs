@@ -377,17 +377,23 @@ impl Core {
             bytes: &rest.bytes[bytes..],
             offsets: &rest.offsets[records..],
         };
+        // Only what is copied takes room.
+        let mut may_copy = self.may_copy(learners);
         loop {
-            let links = self.catch_ups.logged[..learners].iter();
-            let mut links = links.map(|wanted| wanted.link);
-            let may_copy = self.catch_ups.pace.has_room();
-            if !may_copy || !links.all(|link| self.replicas.replicator().has_room(link)) {
+            if !may_copy {
                 let left = (chunk.bytes.len(), chunk.offsets.len());
                 rest.copied = (rest.bytes.len() - left.0, rest.offsets.len() - left.1);
                 if let Some(walk) = &mut self.catch_ups.walk {
                     walk.rest = Some(rest);
                 }
                 return false;
+            }
+            // Most of a log is nothing to any learner.
+            if let Some((partition, len)) = chunk.peek()
+                && !self.concerns(partition, learners)
+            {
+                chunk.skip(len);
+                continue;
             }
             let Some((position, record)) = chunk.take() else {
                 if let Some(walk) = &mut self.catch_ups.walk
@@ -397,13 +403,29 @@ impl Core {
                 }
                 return true;
             };
-            self.copy_record(position, &record, learners);
+            if self.copy_record(position, &record, learners) {
+                may_copy = self.may_copy(learners);
+            }
         }
     }
 
-    fn copy_record(&mut self, position: Position, record: &Record<'_>, learners: usize) {
+    /// Whether every link that the walk serves has room.
+    fn may_copy(&self, learners: usize) -> bool {
+        let mut links = self.catch_ups.logged[..learners].iter().map(|it| it.link);
+        self.catch_ups.pace.has_room()
+            && links.all(|link| self.replicas.replicator().has_room(link))
+    }
+
+    /// Whether a record of that partition may be for somebody whom the walk serves.
+    fn concerns(&self, partition: PartitionId, learners: usize) -> bool {
+        let mut wanted = self.catch_ups.logged[..learners].iter();
+        wanted.any(|it| it.partition == partition) || self.is_former(partition)
+    }
+
+    /// Copies a record to whoever lacks it; whether that was anybody.
+    fn copy_record(&mut self, position: Position, record: &Record<'_>, learners: usize) -> bool {
         let Some(partition) = self.heir_of_record(record) else {
-            return;
+            return false;
         };
         let header = &Header {
             partition,
@@ -417,7 +439,7 @@ impl Core {
             .map(|it| it.link)
             .collect();
         if links.is_empty() {
-            return;
+            return false;
         }
         let mut out = Vec::new();
         self.encode_committed(position, header, record, &mut out);
@@ -429,6 +451,7 @@ impl Core {
                     .catch_up_records(*link, header.partition, raw);
             }
         }
+        !out.is_empty()
     }
 
     /// The partition that has a record's keys now. All keys of a batch are in one slot, and so in one partition.

@@ -3,7 +3,7 @@
 //! How much of a segment is live is not counted here: the tables know what they have where.
 
 use brickyard_types::record::{self, Record};
-use brickyard_types::{Position, SegmentId};
+use brickyard_types::{PartitionId, Position, SegmentId};
 use std::collections::BTreeMap;
 
 /// Records of a segment, as they were read.
@@ -26,6 +26,18 @@ impl<'a> Chunk<'a> {
         self.offsets = offsets;
         let segment = self.segment;
         Some((Position { segment, offset }, record))
+    }
+
+    /// The partition of the next record, and how long that is; of its body nothing is looked at.
+    pub(crate) fn peek(&self) -> Option<(PartitionId, usize)> {
+        let head = record::decode_header(self.bytes).ok()?;
+        (head.len <= self.bytes.len()).then_some((head.header.partition, head.len))
+    }
+
+    /// Goes on behind a record of that length, which is the next one.
+    pub(crate) fn skip(&mut self, len: usize) {
+        self.bytes = &self.bytes[len..];
+        self.offsets = self.offsets.get(1..).unwrap_or_default();
     }
 
     /// Whether all records were taken.

@@ -109,7 +109,27 @@ fn shape(target: &Target, table: &str) -> anyhow::Result<(usize, usize)> {
     Ok((usize::try_from(partitions)?, usize::try_from(replicas)?))
 }
 
+/// A brick that is being asked.
+struct Brick {
+    target: Target,
+    link: Link,
+    /// Where it goes on; `None`: all of it was seen.
+    cursor: Option<String>,
+}
+
+impl Brick {
+    /// How far among the table's partitions it is.
+    fn place(&self) -> Option<u64> {
+        let cursor = self.cursor.as_ref()?;
+        let (place, _) = cursor.split_once('-').unwrap_or((cursor, ""));
+        Some(place.parse().unwrap_or(0))
+    }
+}
+
 /// The copies of each partition, and the bricks that did not answer.
+///
+/// All bricks are asked side by side, whoever is the least far first: the replicas of one partition are looked at within
+/// some milliseconds, and a table that is written to has partitions that nobody wrote to meanwhile.
 fn collect(target: &Target, table: &str) -> anyhow::Result<(Copies, Vec<String>)> {
     let mut link = Link::open(target)?;
     let nodes = text(&ask(target, &mut link, &["CLUSTER", "NODES"])?);
@@ -117,27 +137,35 @@ fn collect(target: &Target, table: &str) -> anyhow::Result<(Copies, Vec<String>)
     let addresses = nodes
         .lines()
         .filter_map(|line| line.split(' ').nth(1)?.split_once('@'));
-    let mut copies = Copies::new();
+    let mut bricks = Vec::new();
     let mut away = Vec::new();
     for (address, _) in addresses {
-        let brick = Target {
+        let target = Target {
             address: address.to_owned(),
             ..target.clone()
         };
-        let Ok(mut link) = Link::open(&brick) else {
-            away.push(address.to_owned());
-            continue;
-        };
-        let mut cursor = "0".to_owned();
-        loop {
-            let request = ["TABLE", "DIGEST", table, &cursor];
-            let reply = ask(&brick, &mut link, &request)?;
-            cursor = add(&mut copies, address, &reply)
-                .with_context(|| format!("{address}: TABLE DIGEST makes no sense"))?;
-            if cursor == "0" {
-                break;
-            }
+        match Link::open(&target) {
+            Ok(link) => bricks.push(Brick {
+                target,
+                link,
+                cursor: Some("0".to_owned()),
+            }),
+            Err(_) => away.push(address.to_owned()),
         }
+    }
+    let mut copies = Copies::new();
+    while let Some((_, brick)) = bricks
+        .iter_mut()
+        .filter_map(|it| Some((it.place()?, it)))
+        .min_by_key(|(place, _)| *place)
+        && let Some(cursor) = brick.cursor.take()
+    {
+        let request = ["TABLE", "DIGEST", table, &cursor];
+        let reply = ask(&brick.target, &mut brick.link, &request)?;
+        let address = &brick.target.address;
+        let next = add(&mut copies, address, &reply)
+            .with_context(|| format!("{address}: TABLE DIGEST makes no sense"))?;
+        brick.cursor = (next != "0").then_some(next);
     }
     Ok((copies, away))
 }
