@@ -285,7 +285,10 @@ impl Brick {
     pub fn next_deadline(&self) -> Option<Instant> {
         let tick = self.core.now + Duration::from_millis(100);
         let silence = self.remotes.hearing.check_at();
-        Some(silence.map_or(tick, |at| at.min(tick)))
+        let rests_until = self.core.catch_ups.rests_until();
+        // A walk that waits for anything else is woken by that.
+        let rest = rests_until.filter(|it| *it > self.core.now);
+        [silence, rest].into_iter().flatten().chain([tick]).min()
     }
 
     /// Tells the brick what time it is; all that follows happens at that time.

@@ -10,7 +10,8 @@
 //! - No segment is cleaned while a walk is under way: what moves to where the walk was is not seen, and what is
 //!   deleted before it is there neither.
 //! - A walk waits while a learner's link is full, or as much was copied as `recovery_bandwidth` allows; it never
-//!   holds up the loop.
+//!   holds up the loop. While clients are served it rests after each chunk, for half as long as that took: they share the
+//!   processor with it.
 //!
 //! Not here: what a walk makes of a log with damage (`catch_up/damaged`).
 
@@ -26,12 +27,17 @@ use brickyard_routing::Seat;
 use brickyard_table::{Found, KeyHash, ScanPosition, Value};
 use brickyard_types::record::{self, Header, Kind, Record, flag};
 use brickyard_types::sabotage::{self, Bug};
-use brickyard_types::{Op, PartitionId, Position, SegmentId, UnixMillis};
+use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use damaged::Damaged;
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
-/// Bytes of the log read at a time.
-const CHUNK_BYTES: u32 = 256 << 10;
+/// Bytes of the log read at a time: some hundred records, so that whoever is served meanwhile waits for less than a
+/// millisecond.
+const CHUNK_BYTES: u32 = 64 << 10;
+
+/// Longest rest after a chunk.
+const REST_MAX: Duration = Duration::from_millis(5);
 
 /// Records of a table without a log that are looked at in a turn.
 const SCAN_STEP: usize = 512;
@@ -61,6 +67,10 @@ struct Walk {
     learners: usize,
     /// Where it met damage: what it has not seen is not known.
     damaged: BTreeSet<SegmentId>,
+    /// When the chunk at hand was asked for, and how many commands had been executed then.
+    asked: (Instant, u64),
+    /// The next one is not asked for before.
+    rests_until: Instant,
 }
 
 /// A chunk of which some was copied.
@@ -84,6 +94,16 @@ pub(crate) struct CatchUps {
     pace: Pace,
     /// Asked for since the last turn; sorted by table then.
     asked: Vec<Wanted>,
+}
+
+impl Walk {
+    /// All of a chunk was copied.
+    fn rest_from(&mut self, now: Instant, commands: u64) {
+        let (asked, before) = self.asked;
+        if commands != before {
+            self.rests_until = now + ((now - asked) / 2).min(REST_MAX);
+        }
+    }
 }
 
 impl CatchUps {
@@ -126,6 +146,12 @@ impl CatchUps {
                 walk.learners -= 1;
             }
         }
+    }
+
+    /// When a walk goes on that rests.
+    pub(crate) fn rests_until(&self) -> Option<Instant> {
+        let walk = self.walk.as_ref().filter(|it| !it.is_reading);
+        walk.map(|it| it.rests_until)
     }
 
     /// Whether segments must stay.
@@ -318,6 +344,8 @@ impl Core {
                 rest: None,
                 learners: self.catch_ups.logged.len(),
                 damaged: BTreeSet::new(),
+                asked: (self.now, 0),
+                rests_until: self.now,
             });
         }
         self.copy_on();
@@ -328,10 +356,11 @@ impl Core {
         if !self.copy_rest() {
             return;
         }
+        let commands = self.stats().commands.value();
         let Some(walk) = &mut self.catch_ups.walk else {
             return;
         };
-        if walk.is_reading {
+        if walk.is_reading || self.now < walk.rests_until {
             return;
         }
         if walk.at.is_none() {
@@ -341,6 +370,7 @@ impl Core {
             return self.end_walk();
         };
         walk.is_reading = true;
+        walk.asked = (self.now, commands);
         self.effects.push_back(Effect::ReadSegment {
             segment,
             from,
@@ -396,10 +426,12 @@ impl Core {
                 continue;
             }
             let Some((position, record)) = chunk.take() else {
-                if let Some(walk) = &mut self.catch_ups.walk
-                    && !chunk.is_empty()
-                {
-                    walk.damaged.insert(chunk.segment);
+                let commands = self.stats().commands.value();
+                if let Some(walk) = &mut self.catch_ups.walk {
+                    if !chunk.is_empty() {
+                        walk.damaged.insert(chunk.segment);
+                    }
+                    walk.rest_from(self.now, commands);
                 }
                 return true;
             };

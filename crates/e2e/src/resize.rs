@@ -30,7 +30,7 @@ pub fn partitions(cluster: &Cluster) -> BTreeSet<i64> {
     })
 }
 
-/// Splits every partition once.
+/// Splits every partition once, one after the other: writes to each wait until its keys are sorted.
 ///
 /// # Panics
 /// If that takes more than a minute.
@@ -39,8 +39,8 @@ pub fn split_all(cluster: &Cluster) {
     let want = 2 * before.len();
     wait_for("every partition to be split", || {
         let now = partitions(cluster);
-        for left in now.intersection(&before) {
-            // Refused while primaries are evened out.
+        if let Some(left) = now.intersection(&before).next() {
+            // Refused while it is split, and while primaries are evened out.
             cluster
                 .client(0)
                 .call(&["TABLE", "SPLIT", "t", &left.to_string()]);
@@ -49,7 +49,7 @@ pub fn split_all(cluster: &Cluster) {
     });
 }
 
-/// Merges every partition with its sibling.
+/// Merges every partition with its sibling, one pair after the other.
 ///
 /// # Panics
 /// If that takes more than a minute.
@@ -58,8 +58,8 @@ pub fn merge_all(cluster: &Cluster) {
     let want = before.len() / 2;
     wait_for("every pair of siblings to be merged", || {
         let now = partitions(cluster);
-        for half in now.intersection(&before) {
-            // Refused while primaries are evened out, or copies come.
+        if let Some(half) = now.intersection(&before).next() {
+            // Refused while it is merged, while primaries are evened out, or copies come.
             cluster
                 .client(0)
                 .call(&["TABLE", "MERGE", "t", &half.to_string()]);

@@ -122,7 +122,8 @@ impl Controller {
         if answer.is_none() && self.catalog.split_of(case.partition).is_some() {
             // Nobody comes or goes meanwhile, but for a failure: writes wait for the end of it.
             findings.is_busy = true;
-            decisions.splits.extend(self.requests.ready(case.partition));
+            let ready = self.requests.ready(&self.catalog, case.partition);
+            decisions.splits.extend(ready);
             return;
         }
         if answer.is_none() && self.see_to_merge(case, load, decisions) {

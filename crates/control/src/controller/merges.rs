@@ -25,7 +25,7 @@ impl Controller {
         };
         let is_left = case.partition == left;
         if merge.resting.is_some() {
-            let rests = self.requests.at_rest([left, merge.right]);
+            let rests = self.requests.at_rest(&self.catalog, [left, merge.right]);
             decisions.merges.extend(rests.filter(|_| is_left));
         } else if let Some(leader) = case.table.map.group(left).filter(|_| !is_left) {
             decisions

@@ -2,6 +2,9 @@
 //!
 //! Only a view answers them: the primary goes on to require a promoted learner's vote until there is one
 //! (PROTOCOL rule 4), so a promotion that cannot be is answered by a view that leaves all as it is.
+//!
+//! A primary may have adopted a catalog that this leader has not: others have stored it, and the own disk is slow. What it
+//! asks then is kept until that catalog is here. It would be asked again only after a while, for which writes wait.
 
 use super::Controller;
 use super::group::Case;
@@ -21,22 +24,38 @@ pub(super) struct Requests {
     rests: BTreeMap<PartitionId, RestAsk>,
 }
 
+/// What something that was asked is to a catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Of a view, or of an intent, that is over; or by somebody who does not lead there.
+    Over,
+    Present,
+    /// Of a view, or of an intent, that the catalog does not have yet.
+    Early,
+}
+
 impl Requests {
     pub(super) fn promote(&mut self, catalog: &Catalog, ask: PromoteAsk) {
-        if is_of_now(catalog, ask.table, ask.partition, ask.view, ask.primary) {
+        if of_promotion(catalog, &ask) != Standing::Over {
             self.promotions.insert(ask.partition, ask);
         }
     }
 
     pub(super) fn evict(&mut self, catalog: &Catalog, ask: EvictAsk) {
-        if is_of_now(catalog, ask.table, ask.partition, ask.view, ask.primary) {
+        if of_eviction(catalog, &ask) != Standing::Over {
             self.evictions.insert(ask.partition, ask);
         }
     }
 
     pub(super) fn split(&mut self, catalog: &Catalog, ask: SplitAsk) {
-        if is_split_of_now(catalog, &ask) {
+        if of_split(catalog, &ask) != Standing::Over {
             self.splits.insert(ask.ready.partition, ask);
+        }
+    }
+
+    pub(super) fn rest(&mut self, catalog: &Catalog, ask: RestAsk) {
+        if of_rest(catalog, &ask) != Standing::Over {
+            self.rests.insert(ask.rest.partition, ask);
         }
     }
 
@@ -48,36 +67,62 @@ impl Requests {
             || self.rests.contains_key(&partition)
     }
 
-    pub(super) fn rest(&mut self, catalog: &Catalog, ask: RestAsk) {
-        if is_rest_of_now(catalog, &ask) {
-            self.rests.insert(ask.rest.partition, ask);
-        }
+    fn promotion(&self, catalog: &Catalog, partition: PartitionId) -> Option<PromoteAsk> {
+        let ask = self.promotions.get(&partition);
+        ask.filter(|it| of_promotion(catalog, it) == Standing::Present)
+            .copied()
+    }
+
+    fn eviction(&self, catalog: &Catalog, partition: PartitionId) -> Option<EvictAsk> {
+        let ask = self.evictions.get(&partition);
+        ask.filter(|it| of_eviction(catalog, it) == Standing::Present)
+            .copied()
     }
 
     /// What the primary of two siblings has said of both, if both are at rest.
-    pub(super) fn at_rest(&self, siblings: [PartitionId; 2]) -> Option<[Rest; 2]> {
-        let [left, right] = siblings.map(|it| self.rests.get(&it).map(|ask| ask.rest));
+    pub(super) fn at_rest(
+        &self,
+        catalog: &Catalog,
+        siblings: [PartitionId; 2],
+    ) -> Option<[Rest; 2]> {
+        let rest = |partition| {
+            let ask = self.rests.get(&partition);
+            let ask = ask.filter(|it| of_rest(catalog, it) == Standing::Present)?;
+            Some(ask.rest)
+        };
+        let [left, right] = siblings.map(rest);
         Some([left?, right?])
     }
 
     /// What the primary of a partition that is to be split has said of it, if it is ready.
-    pub(super) fn ready(&self, partition: PartitionId) -> Option<SplitReady> {
-        self.splits.get(&partition).map(|ask| ask.ready)
+    pub(super) fn ready(&self, catalog: &Catalog, partition: PartitionId) -> Option<SplitReady> {
+        let ask = self.splits.get(&partition);
+        let ask = ask.filter(|it| of_split(catalog, it) == Standing::Present)?;
+        Some(ask.ready)
     }
 
     /// Forgets what was asked in views that are over: the newer one is the answer.
     pub(super) fn forget(&mut self, catalog: &Catalog) {
+        let is_open = |standing: Standing| standing != Standing::Over;
         self.promotions
-            .retain(|_, it| is_of_now(catalog, it.table, it.partition, it.view, it.primary));
+            .retain(|_, it| is_open(of_promotion(catalog, it)));
         self.evictions
-            .retain(|_, it| is_of_now(catalog, it.table, it.partition, it.view, it.primary));
-        self.splits.retain(|_, it| is_split_of_now(catalog, it));
-        self.rests.retain(|_, it| is_rest_of_now(catalog, it));
+            .retain(|_, it| is_open(of_eviction(catalog, it)));
+        self.splits.retain(|_, it| is_open(of_split(catalog, it)));
+        self.rests.retain(|_, it| is_open(of_rest(catalog, it)));
     }
 }
 
-/// Whether the primary answers the split that is under way.
-fn is_split_of_now(catalog: &Catalog, ask: &SplitAsk) -> bool {
+fn of_promotion(catalog: &Catalog, ask: &PromoteAsk) -> Standing {
+    of_view(catalog, ask.table, ask.partition, (ask.view, ask.primary))
+}
+
+fn of_eviction(catalog: &Catalog, ask: &EvictAsk) -> Standing {
+    of_view(catalog, ask.table, ask.partition, (ask.view, ask.primary))
+}
+
+/// What the answer to the intent to split is.
+fn of_split(catalog: &Catalog, ask: &SplitAsk) -> Standing {
     let SplitReady {
         table,
         partition,
@@ -85,12 +130,17 @@ fn is_split_of_now(catalog: &Catalog, ask: &SplitAsk) -> bool {
         begun_at,
     } = ask.ready;
     let split = catalog.split_of(partition);
-    split.is_some_and(|split| split.begun_at == begun_at && split.view == view)
-        && is_of_now(catalog, table, partition, view, ask.primary)
+    if begun_at > catalog.version() {
+        Standing::Early
+    } else if split.is_some_and(|split| split.begun_at == begun_at && split.view == view) {
+        of_view(catalog, table, partition, (view, ask.primary))
+    } else {
+        Standing::Over
+    }
 }
 
-/// Whether the primary answers the merge that is under way.
-fn is_rest_of_now(catalog: &Catalog, ask: &RestAsk) -> bool {
+/// What the answer to the intent to merge is.
+fn of_rest(catalog: &Catalog, ask: &RestAsk) -> Standing {
     let Rest {
         table,
         partition,
@@ -98,35 +148,48 @@ fn is_rest_of_now(catalog: &Catalog, ask: &RestAsk) -> bool {
         begun_at,
         ..
     } = ask.rest;
-    catalog.merge_of(partition).is_some()
+    if begun_at > catalog.version() {
+        Standing::Early
+    } else if catalog.merge_of(partition).is_some()
         && catalog.rest_of(partition) == Some((view, begun_at))
-        && is_of_now(catalog, table, partition, view, ask.primary)
+    {
+        of_view(catalog, table, partition, (view, ask.primary))
+    } else {
+        Standing::Over
+    }
 }
 
-/// Whether the primary of the view in effect asks.
-fn is_of_now(
+/// What something is that the primary of a view asks.
+fn of_view(
     catalog: &Catalog,
     table: TableId,
     partition: PartitionId,
-    view: View,
-    primary: Seat,
-) -> bool {
+    (view, primary): (View, Seat),
+) -> Standing {
     let table = catalog.table_by_id(table);
-    let group = table.and_then(|table| table.map.group(partition));
+    let Some(group) = table.and_then(|table| table.map.group(partition)) else {
+        return Standing::Over;
+    };
     // PROTOCOL rule 4: only the primary asks, and for the view that it is in.
-    group.is_some_and(|group| group.view == view && group.primary == primary)
+    if group.view == view && group.primary == primary {
+        Standing::Present
+    } else if group.view < view {
+        Standing::Early
+    } else {
+        Standing::Over
+    }
 }
 
 impl Controller {
     /// The view that answers what a partition's primary asks for, if it asks for anything.
     pub(super) fn answer(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
         let partition = case.partition;
-        if let Some(ask) = self.requests.evictions.get(&partition).copied()
+        if let Some(ask) = self.requests.eviction(&self.catalog, partition)
             && let Some(proposal) = self.evict(case, load, ask.backup)
         {
             return Some(proposal);
         }
-        let ask = self.requests.promotions.get(&partition).copied()?;
+        let ask = self.requests.promotion(&self.catalog, partition)?;
         let mut in_sync: Vec<Seat> = case.group.in_sync().collect();
         let is_learner = case.group.learners.contains(&ask.learner);
         // PROTOCOL rule 10: a learner that restarted is not the one that caught up.

@@ -55,6 +55,19 @@ fn learner_is_promoted_when_its_primary_asks() {
 
 /// PROTOCOL rule 4.
 #[test]
+fn promotion_that_is_asked_for_in_a_view_that_is_not_here_yet_is_made_when_it_is() {
+    let mut world = world();
+    let ask = promotion(&world, 3, first(0), seat(2, 4));
+    world.controller.on_promote(ask);
+    world.run(ms(200));
+    assert_eq!(world.group().view, View(2));
+    evict(&mut world, first(1));
+    world.run_until(|world| world.group().view >= View(3) && world.is_settled());
+    world.run_until(|world| world.in_sync().contains(&seat(2, 4)));
+}
+
+/// PROTOCOL rule 4.
+#[test]
 fn only_the_primary_of_the_view_in_effect_promotes() {
     let mut world = world();
     for ask in [

@@ -56,6 +56,35 @@ fn rule_31_maps_change_when_the_primary_is_ready_and_nobody_else() {
     }
 }
 
+/// The primary has adopted the intent, and this leader, whose own disk is slow, not yet.
+#[test]
+fn answer_that_comes_before_the_catalog_that_it_answers_is_not_forgotten() {
+    let mut world = World::with(3, 3, 1, |_| {});
+    world.run(ms(3_000));
+    let partition = world.partition();
+    let mut ahead = world.catalog.clone();
+    let change = Change::SplitPartition {
+        table: "t".to_owned(),
+        partition,
+    };
+    ahead.apply(change.clone()).unwrap();
+    let split = ahead.split_of(partition).unwrap();
+    let ready = SplitReady {
+        table: split.table,
+        partition,
+        view: split.view,
+        begun_at: split.begun_at,
+    };
+    let primary = world.group().primary;
+    world.controller.on_split_ready(SplitAsk { primary, ready });
+    world.run(ms(50));
+    let before = world.groups().len();
+    assert_eq!(world.partition(), partition);
+    world.change(change);
+    world.run(ms(50));
+    assert_eq!(world.groups().len(), before + 1);
+}
+
 #[test]
 fn rule_31_failure_ends_a_split_and_its_answer_comes_too_late() {
     let mut world = world();

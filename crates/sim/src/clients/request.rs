@@ -48,17 +48,19 @@ impl World {
         }
         client.left -= 1;
         // Of one slot at a time, or by a node port: others answer for no key but their own.
-        let takes_many = client.port == Port::Node && !client.is_library();
+        let is_library = client.is_library();
+        let takes_many = client.port == Port::Node && !is_library;
         let dice = client.random.below(16);
         match dice {
-            0 if takes_many => self.ask_scan(at),
+            0 if takes_many && self.ask_scan(at) => {}
             1 if takes_many => self.ask_many(at, true),
             2 if takes_many => self.ask_many(at, false),
-            3 if !client.is_library() => {
+            3 if !is_library => {
+                let client = &mut self.clients.all[at];
                 let are_reads = client.is_reader || client.random.one_in(2);
                 self.ask_pair(at, are_reads);
             }
-            4 if !client.is_library() && self.ask_export(at) => {}
+            4 if !is_library && self.ask_export(at) => {}
             _ => {
                 let client = &mut self.clients.all[at];
                 let kind = match client.random.below(9) {

@@ -17,10 +17,15 @@ pub(crate) struct Scan {
 }
 
 impl World {
-    /// The next step of the client's scan, or the first of one.
-    pub(super) fn ask_scan(&mut self, at: usize) {
+    /// The next step of the client's scan, or the first of one; false while a step is under way, whose answer says where the
+    /// next one begins.
+    pub(super) fn ask_scan(&mut self, at: usize) -> bool {
         let now = self.now;
         let client = &mut self.clients.all[at];
+        let mut asked = client.asked.iter();
+        if asked.any(|it| matches!(it.expected, Expected::Scan)) {
+            return false;
+        }
         let table = client.table;
         let scan = client.scan.get_or_insert_with(|| Scan {
             table,
@@ -31,6 +36,7 @@ impl World {
         let cursor = scan.cursor.clone();
         self.tell(|| format!("client {at} scans on from {}", cursor.escape_ascii()));
         self.send_command(at, &[b"SCAN", &cursor, b"COUNT", b"4"], Expected::Scan);
+        true
     }
 
     pub(super) fn answer_scan(&mut self, at: usize, reply: &Reply) {
