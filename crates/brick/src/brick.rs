@@ -38,6 +38,7 @@ use crate::random::Random;
 use crate::rebuild::Rebuilds;
 use crate::remote::Remotes;
 use crate::replica::Replicas;
+use crate::resize::Shrunk;
 use crate::segments::Segments;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -193,7 +194,7 @@ impl Brick {
             rebuilds: Rebuilds::new(),
             open_formers: BTreeMap::new(),
             former_clears: BTreeMap::new(),
-            small: BTreeMap::new(),
+            shrunk: Shrunk::default(),
             burden: Burden::default(),
             torn: BTreeSet::new(),
             passed_over: BTreeMap::new(),

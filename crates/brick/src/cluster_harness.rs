@@ -7,7 +7,7 @@ mod disk;
 use crate::effect::{Accepted, ControlReply, ControlRequest, Effect, Event, Port};
 use crate::harness::shared_of;
 use crate::{Brick, Config, ConnectionId, Direction, LinkId};
-use brickyard_metadata::{Catalog, Change, ClusterId, Genesis, NewTable, Rest};
+use brickyard_metadata::{Catalog, Change, ClusterId, Genesis, NewTable, Rest, Small};
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::record::Header;
 use brickyard_types::{
@@ -46,6 +46,8 @@ pub(crate) struct Cluster {
     /// Views take effect at once; else when a test says so.
     pub(crate) is_deciding: bool,
     wishes: Vec<ControlRequest>,
+    /// What was said of small partitions that are apart from their siblings.
+    pub(crate) small: Vec<Small>,
     /// What primaries said of siblings that are to be merged.
     rests: BTreeMap<PartitionId, Rest>,
     partition_bytes: u64,
@@ -110,6 +112,7 @@ impl Cluster {
             cut: BTreeSet::new(),
             is_deciding: true,
             wishes: Vec::new(),
+            small: Vec::new(),
             rests: BTreeMap::new(),
             partition_bytes,
         };
@@ -151,6 +154,10 @@ impl Cluster {
         });
         host.incarnation = incarnation;
         host.brick = Some(brick);
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
     pub(crate) fn seat(&self, at: usize) -> Seat {

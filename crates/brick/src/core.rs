@@ -16,7 +16,7 @@ use crate::random::Random;
 use crate::rebuild::Rebuilds;
 use crate::replica::Replicas;
 use crate::requests::Window;
-use crate::resize::Small;
+use crate::resize::Shrunk;
 use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::slowlog::Slowlog;
@@ -265,7 +265,7 @@ pub(crate) struct Core {
     /// Adopted when every record that was prepared under the one before is in the log.
     pub(crate) waiting_catalog: Option<Arc<Catalog>>,
     pub(crate) partings: Partings,
-    pub(crate) small: Small,
+    pub(crate) shrunk: Shrunk,
     pub(crate) burden: Burden,
 }
 

@@ -4,7 +4,7 @@
 //! named there. A read served from memory is neither: it is executed in place.
 
 use crate::forward::Forward;
-use brickyard_metadata::{Applied, BrickLoad, Catalog, Change, Refusal, Rest};
+use brickyard_metadata::{Applied, BrickLoad, Catalog, Change, Refusal, Rest, Small};
 use brickyard_replication::{Claim, LinkId};
 use brickyard_routing::Seat;
 use brickyard_types::{BrickId, Incarnation, Instant, Op, PartitionId, Position, SegmentId, View};
@@ -132,6 +132,8 @@ pub enum ControlRequest {
     Rest(Rest),
     /// How busy this brick is, and with what; said every few seconds, no reply.
     Load(BrickLoad),
+    /// Partitions that this brick leads, have shrunk, and are apart from their siblings; said every few seconds, no reply.
+    Small(Vec<Small>),
     /// What this brick's log holds, as [`Event::WantClaims`] asked; no reply.
     Claims(Vec<(PartitionId, Claim)>),
 }

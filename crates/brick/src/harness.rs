@@ -93,6 +93,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         eviction_timeout: Duration::from_secs(5),
         recovery_bandwidth: 0,
         partition_bytes: 0,
+        merge_after: Duration::from_secs(60),
         value_bytes_max: 1 << 20,
         settings: Settings::default(),
         users: Users::new(users),
@@ -375,6 +376,7 @@ impl Node {
             | ControlRequest::Split { .. }
             | ControlRequest::Rest(_)
             | ControlRequest::Load(_)
+            | ControlRequest::Small(_)
             | ControlRequest::Claims(_) => ControlReply::Failed("ERR not in tests".to_owned()),
         }
     }

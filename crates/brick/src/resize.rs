@@ -2,29 +2,40 @@
 //! `PARTITION_BYTES`, or else what the node is set to).
 //!
 //! In:  the sizes of what this brick leads, once a second. Out: requests to the control plane, one of a kind at a time, so
-//!      that not everything waits at once.
+//!      that not everything waits at once; and, since nobody but the leader hears of both, which small partitions are apart
+//!      from their siblings.
 //!
 //! Invariants:
 //! - What has just been split is not merged, nor the other way round: siblings are merged when both together have less
 //!   than a quarter of what one may have, and have had that for a while.
 //! - What an operator split stays split, and a table keeps the partitions that it was made with.
+//!
+//! Not here: bringing siblings together (`control`).
 
 use crate::core::{Core, TableState};
 use crate::effect::{ControlRequest, Effect};
-use brickyard_metadata::{Change, SPLIT_DEPTH_MAX};
+use brickyard_metadata::{Change, SMALL_SHARE, SPLIT_DEPTH_MAX, Small};
 use brickyard_routing::Group;
 use brickyard_types::{Instant, PartitionId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long siblings have to be small before they are merged.
-const SMALL_FOR: Duration = Duration::from_secs(60);
+/// How often small partitions that are apart from their siblings are told of.
+const TOLD_EVERY: Duration = Duration::from_secs(5);
 
-/// Siblings together may have this part of what one partition may have.
-const MERGED_SHARE: u64 = 4;
+/// Most of them that are told of at a time; the others are next.
+const TOLD_MAX: usize = 1_024;
 
-/// Siblings that are small, by the left one, and since when.
-pub(crate) type Small = BTreeMap<PartitionId, Instant>;
+/// What is known of partitions that have shrunk.
+#[derive(Debug, Default)]
+pub(crate) struct Shrunk {
+    /// Siblings that are small and together, by the left one, and since when.
+    since: BTreeMap<PartitionId, Instant>,
+    /// When those were told of last that are apart.
+    told: Option<Instant>,
+    /// Where the next telling begins.
+    next: PartitionId,
+}
 
 impl Core {
     /// Asks for the split of the largest partition that has outgrown `partition_bytes`, and for the merge of the smallest
@@ -32,7 +43,10 @@ impl Core {
     pub(crate) fn resize_partitions(&mut self) {
         if self.replicas.is_leased {
             self.split_largest();
-            self.merge_smallest();
+            if self.shared.merge_after > Duration::ZERO {
+                self.merge_smallest();
+                self.tell_small();
+            }
         }
     }
 
@@ -71,20 +85,58 @@ impl Core {
                 let sized = grown
                     .into_iter()
                     .filter_map(|[left, right]| Some((bytes_of(state, left, right)?, left)));
-                let small = sized.filter(move |(bytes, _)| *bytes < bytes_max / MERGED_SHARE);
-                small.map(move |(bytes, left)| (share(bytes, bytes_max), left, state.name.clone()))
+                let shares = sized.map(move |(bytes, left)| (share(bytes, bytes_max), left));
+                let small = shares.filter(|(share, _)| *share < u64::from(SMALL_SHARE));
+                small.map(|(share, left)| (share, left, state.name.clone()))
             })
             .collect();
         let now = self.now;
-        let before = std::mem::take(&mut self.small);
+        let before = std::mem::take(&mut self.shrunk.since);
         let since = |left: PartitionId| before.get(&left).copied().unwrap_or(now);
-        self.small = small.iter().map(|(_, it, _)| (*it, since(*it))).collect();
+        self.shrunk.since = small.iter().map(|(_, it, _)| (*it, since(*it))).collect();
         let due = small
             .into_iter()
-            .filter(|(_, left, _)| now - since(*left) >= SMALL_FOR);
+            .filter(|(_, left, _)| now - since(*left) >= self.shared.merge_after);
         if let Some((_, partition, table)) = due.min() {
             self.ask_for(Change::MergePartitions { table, partition });
         }
+    }
+
+    /// Tells the leader of small partitions whose siblings are on other bricks.
+    fn tell_small(&mut self) {
+        let now = self.now;
+        if self.shrunk.told.is_some_and(|told| now - told < TOLD_EVERY) {
+            return;
+        }
+        self.shrunk.told = Some(now);
+        let mut small = self.small_and_apart();
+        if small.is_empty() {
+            return;
+        }
+        small.sort_by_key(|it| (it.partition < self.shrunk.next, it.partition));
+        let next = small.get(TOLD_MAX).or(small.first());
+        self.shrunk.next = next.map(|it| it.partition).unwrap_or_default();
+        small.truncate(TOLD_MAX);
+        let request = ControlRequest::Small(small);
+        self.effects.push_back(Effect::Control(0, request));
+    }
+
+    /// What this brick leads and could be merged by its size, were its sibling on the same bricks.
+    pub(crate) fn small_and_apart(&self) -> Vec<Small> {
+        let states = self.tables.iter().flatten().filter(|it| it.is_divided);
+        let resized = states.filter_map(|state| Some((state, self.bytes_max(state)?)));
+        let small = resized.flat_map(|(state, bytes_max)| {
+            let table = self.catalog.table_by_id(state.id);
+            let siblings = self.catalog.grown_siblings(state.id).into_iter();
+            let apart = siblings
+                .filter(move |siblings| table.is_some_and(|it| !it.are_together(*siblings)));
+            apart.flatten().filter_map(move |partition| {
+                let bytes = led_bytes(state, partition)?;
+                let share = u16::try_from(share(bytes, bytes_max)).ok()?;
+                (share < SMALL_SHARE).then_some(Small { partition, share })
+            })
+        });
+        small.collect()
     }
 
     fn ask_for(&mut self, change: Change) {
@@ -106,6 +158,14 @@ fn bytes_of(state: &TableState, left: PartitionId, right: PartitionId) -> Option
     left.status
         .accepts_writes
         .then(|| bytes(left.local) + bytes(right.local))
+}
+
+/// What a partition has that this brick leads.
+fn led_bytes(state: &TableState, partition: PartitionId) -> Option<u64> {
+    let leaf = state.map.partitions().index_of(partition)?;
+    let held = state.partitions.get(leaf)?.as_ref()?;
+    let is_led = held.status.accepts_writes;
+    is_led.then(|| state.table.partition_bytes(held.local))
 }
 
 /// What a partition has, in thousandths of what it may have: tables differ in that.

@@ -1,6 +1,7 @@
 use crate::cluster_harness::{Client, Cluster};
 use crate::effect::Port;
 use crate::parting::parting_test::{check, fill, replicated, split};
+use brickyard_types::PartitionId;
 use std::time::Duration;
 
 /// A table of four partitions that has outgrown them.
@@ -68,6 +69,49 @@ fn siblings_that_have_shrunk_for_a_while_are_merged_until_there_are_as_few_as_at
     assert_eq!(cluster.partitions(), (4, 0), "{}", cluster.story());
     check(&mut cluster, client, 0..10);
     assert_eq!(cluster.call(client, "DBSIZE"), ":10");
+}
+
+/// Neither primary knows what the other one has.
+#[test]
+fn siblings_that_are_apart_are_told_of_by_their_primaries_as_long_as_they_are_small() {
+    let (mut cluster, client) = grown();
+    // Each partition that came from a split is on two of the three nodes then, its sibling may be on others.
+    for key in 0..32 {
+        let key = format!("key{key}");
+        let (primary, _) = cluster.places_of(&key);
+        let out = cluster.partition_of(&key).0 as usize % 3;
+        if cluster.group_of(&key).2.in_sync().count() == 3 && out != primary {
+            let left: Vec<usize> = (0..3).filter(|at| *at != out).collect();
+            let others = left.iter().copied().filter(|at| *at != primary);
+            let left: Vec<usize> = std::iter::once(primary).chain(others).collect();
+            cluster.regroup(&key, &left);
+            cluster.settle();
+        }
+    }
+    cluster.small.clear();
+    pass(&mut cluster, 1);
+    assert_eq!(cluster.small, [], "what is large is not told of");
+    assert_eq!(cluster.call(client, "FLUSHALL"), "+OK");
+    pass(&mut cluster, 1);
+    let table = cluster.catalog().table("t").unwrap();
+    let siblings = cluster.catalog().grown_siblings(table.id);
+    let apart = siblings.iter().filter(|it| !table.are_together(**it));
+    let mut wanted: Vec<PartitionId> = apart.flatten().copied().collect();
+    wanted.sort();
+    assert!(wanted.len() >= 2, "{siblings:?}");
+    let mut told: Vec<PartitionId> = cluster.small.iter().map(|it| it.partition).collect();
+    told.sort();
+    told.dedup();
+    assert_eq!(told, wanted);
+    assert!(cluster.small.iter().all(|it| it.share < 250));
+    // Nothing is asked of those: the leader has to bring them together first.
+    let before = cluster.partitions().0;
+    pass(&mut cluster, 3);
+    let apart = |cluster: &Cluster| {
+        let table = cluster.catalog().table("t").unwrap();
+        wanted.iter().all(|it| table.siblings(*it).is_some())
+    };
+    assert!(apart(&cluster) && cluster.partitions().0 <= before);
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub struct Shared {
     pub recovery_bandwidth: u64,
     /// Bytes that a partition may have before it is split; 0: as many as it likes.
     pub partition_bytes: u64,
+    /// How long siblings have to be small before they are merged; 0: never.
+    pub merge_after: Duration,
     /// Longest value in bytes.
     pub value_bytes_max: usize,
     /// Settings that may change while the node runs.

@@ -30,6 +30,10 @@ pub struct Config {
     pub split_after: Duration,
     /// Most partitions of one brick that are split at a time for that.
     pub splits_per_brick: usize,
+    /// How long siblings on different bricks have to be small before they are brought together; 0: never.
+    pub merge_after: Duration,
+    /// How long that may take.
+    pub gather_timeout: Duration,
     /// How much of a core's time a brick may be busy, in hundredths, before it is relieved of hot partitions; 0: always.
     pub hot_busy: u8,
     /// Most copies more that a hot partition gets.
@@ -53,6 +57,8 @@ impl Default for Config {
             learners_per_brick: 64,
             split_after: Duration::from_secs(30),
             splits_per_brick: 4,
+            merge_after: Duration::from_secs(60),
+            gather_timeout: Duration::from_secs(300),
             hot_busy: 70,
             hot_replicas: 2,
             hot_cool: Duration::from_secs(300),

@@ -5,7 +5,8 @@
 //! Of each partition one thing is done at a time, the most urgent first (`group`): put a view into effect that
 //! may be; go on without those who failed; begin again after a full restart; what the primary asks; empty a
 //! node; copies that are missing or too many. When nothing is left to do, tables that have too few partitions for their
-//! bricks get more (`sizing`), primaries are evened out (`balance`), and who is too busy is relieved (`heat`).
+//! bricks get more (`sizing`), siblings that have shrunk are brought together (`gather`), primaries are evened out (`balance`), and
+//! who is too busy is relieved (`heat`).
 //!
 //! Invariants:
 //! - A proposal is handed out only when the one before it has come to something.
@@ -13,6 +14,7 @@
 //!   has accepted it: by what this leader itself was told (PROTOCOL rules 6, 7, 8).
 
 mod balance;
+mod gather;
 mod group;
 mod heat;
 mod learners;
@@ -34,10 +36,11 @@ use crate::message::{
     DrainAsk, EvictAsk, HeardQuery, HeardReply, LeaseRequest, PromoteAsk, Report, RestAsk,
     SplitAsk, Superseded, ToNode,
 };
-use brickyard_metadata::{Catalog, CatalogVersion, Change, Outcome, Plan};
+use brickyard_metadata::{Catalog, CatalogVersion, Change, Outcome, Pairs, Plan};
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, PartitionId};
+use gather::Gathering;
 use heat::Heat;
 use reports::Reports;
 use requests::Requests;
@@ -95,7 +98,10 @@ pub struct Controller {
     plan: Plan,
     /// The nodes that it does not count on.
     lost: BTreeSet<NodeId>,
+    /// The siblings that it counts as one.
+    together: Pairs,
     sizing: Sizing,
+    gathering: Gathering,
     heat: Heat,
     membership: Membership,
     membership_asked: Option<(MembershipChange, Instant)>,
@@ -150,7 +156,9 @@ impl Controller {
             barred: BTreeMap::new(),
             plan: Plan::default(),
             lost: BTreeSet::new(),
+            together: Pairs::new(),
             sizing: Sizing::default(),
+            gathering: Gathering::default(),
             heat: Heat::default(),
             membership,
             membership_asked: None,

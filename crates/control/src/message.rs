@@ -3,7 +3,7 @@
 //! Any of these may be lost, late or doubled: what matters is asked again until the catalog answers it.
 
 use brickyard_metadata::{
-    BrickLoad, CatalogVersion, ClusterId, Envelope, Outcome, Registered, Registration, Rest,
+    BrickLoad, CatalogVersion, ClusterId, Envelope, Outcome, Registered, Registration, Rest, Small,
     SplitReady,
 };
 use brickyard_routing::{NodeId, Seat};
@@ -36,6 +36,8 @@ pub enum ToLeader {
     Rest(RestAsk),
     /// How busy a brick of mine is, and with what.
     Load(LoadReport),
+    /// What a brick of mine leads and has shrunk, apart from its sibling.
+    Small(SmallReport),
 }
 
 /// From the leader, or from whoever was taken for it, to a node.
@@ -225,6 +227,15 @@ pub struct LoadReport {
     pub seat: Seat,
     /// What it measured.
     pub load: BrickLoad,
+}
+
+/// A brick says which partitions that it leads have shrunk and are apart from their siblings; every few seconds, lost or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmallReport {
+    /// The brick.
+    pub seat: Seat,
+    /// The partitions.
+    pub partitions: Vec<Small>,
 }
 
 /// A node is going to stop and wants to be rid of its partitions; asked again every `renew` until it has.

@@ -20,8 +20,9 @@ use crate::{
     proposal::Stale,
     refusal::Refusal,
     split::Former,
+    together::has_same_members,
 };
-use brickyard_routing::{Group, Leaf, MapError, Prefix, Seat};
+use brickyard_routing::{Group, MapError, Prefix};
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, TableId, View};
 use serde::{Deserialize, Serialize};
@@ -174,17 +175,17 @@ impl Catalog {
         pairs.collect()
     }
 
-    /// Makes known that a partition and its sibling are to be merged.
-    pub(crate) fn begin_merge(
-        &mut self,
+    /// Whether a partition and its sibling can be merged: which two, or `None` if that is under way.
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub fn check_merge(
+        &self,
         name: &str,
         partition: PartitionId,
-    ) -> Result<Applied, Refusal> {
-        let table = self
-            .tables
-            .get(name)
-            .ok_or_else(|| crate::apply::unknown(name))?;
-        let id = table.id;
+    ) -> Result<Option<[PartitionId; 2]>, Refusal> {
+        let table = self.tables.get(name);
+        let table = table.ok_or_else(|| crate::apply::unknown(name))?;
         let (leaf, _) = table.place_of(partition)?;
         if leaf.prefix.depth() <= self.first_depth(table) {
             return Err(Refusal::FewestPartitions {
@@ -192,32 +193,44 @@ impl Catalog {
                 partition: partition.0,
             });
         }
-        let Some([left, right]) = siblings(table.map.partitions().leaves(), leaf) else {
+        let Some([left, right]) = table.siblings(partition) else {
             return Err(Refusal::SiblingSplit {
                 partition: partition.0,
             });
         };
         if self.merges.contains_key(&left) {
-            // It is what was asked for.
-            return Ok(self.applied(id));
+            return Ok(None);
         }
-        let groups = [left, right].map(|it| (it, table.map.group(it)));
-        for (partition, group) in groups {
-            let is_still = group.is_some_and(is_still) && !self.splits.contains_key(&partition);
-            if !is_still {
+        for partition in [left, right] {
+            let is_still = table.map.group(partition).is_some_and(is_still);
+            if !is_still || self.splits.contains_key(&partition) {
                 return Err(Refusal::PartitionChanging {
                     partition: partition.0,
                 });
             }
         }
-        if let [(_, Some(a)), (_, Some(b))] = groups
-            && !has_same_members(a, b)
-        {
+        if !table.are_together([left, right]) {
             return Err(Refusal::SiblingsApart {
                 left: left.0,
                 right: right.0,
             });
         }
+        Ok(Some([left, right]))
+    }
+
+    /// Makes known that a partition and its sibling are to be merged.
+    pub(crate) fn begin_merge(
+        &mut self,
+        name: &str,
+        partition: PartitionId,
+    ) -> Result<Applied, Refusal> {
+        let siblings = self.check_merge(name, partition)?;
+        let table = self.tables.get(name);
+        let id = table.ok_or_else(|| crate::apply::unknown(name))?.id;
+        let Some([left, right]) = siblings else {
+            // It is what was asked for.
+            return Ok(self.applied(id));
+        };
         let into = PartitionId(self.next_partition);
         let exhausted = MapError::IdsExhausted {
             first: into,
@@ -345,21 +358,6 @@ impl Catalog {
 /// Nobody comes or goes.
 fn is_still(group: &Group) -> bool {
     group.change.is_none() && group.learners.is_empty()
-}
-
-fn has_same_members(a: &Group, b: &Group) -> bool {
-    let seats = |group: &Group| group.in_sync().collect::<BTreeSet<Seat>>();
-    seats(a) == seats(b)
-}
-
-/// A leaf and its sibling, in order; `None`: there is none, or it was split.
-fn siblings(leaves: &[Leaf], leaf: &Leaf) -> Option<[PartitionId; 2]> {
-    let children = leaf.prefix.parent()?.children()?;
-    let at = |prefix| {
-        let mut found = leaves.iter().filter(|leaf| leaf.prefix == prefix);
-        found.next().map(|leaf| leaf.partition)
-    };
-    Some([at(children[0])?, at(children[1])?])
 }
 
 #[cfg(test)]

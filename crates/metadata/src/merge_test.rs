@@ -5,6 +5,7 @@ use crate::{
     proposal::{NewLearners, Proposal, Settled},
     split::SplitReady,
 };
+use brickyard_routing::{Leaf, Seat};
 use brickyard_types::UnixMillis;
 
 /// Two nodes, and a table of four partitions with two replicas, one of which was split; and the two halves of it.

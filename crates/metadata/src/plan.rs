@@ -5,11 +5,12 @@
 //! Whoever has the catalog comes to the same plan, so it is stored nowhere: a new leader goes on with it, and any
 //! brick can show it before anything moves.
 //!
-//! Not here: the placement itself (`routing`), carrying it out (`control`).
+//! Not here: the placement itself (`routing`), what siblings have to do with it (`together`), carrying it out (`control`).
 
 use crate::catalog::{Catalog, CatalogVersion, Table};
 use crate::layout::Layout;
-use brickyard_routing::{Group, Member, NodeId, Site, Situation, strategy};
+use crate::together::Pairs;
+use brickyard_routing::{Group, Member, NodeId, Site};
 use brickyard_types::{BrickId, PartitionId, TableId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,6 +38,19 @@ pub struct Move {
 }
 
 impl Plan {
+    /// A plan for that state of the catalog, with nothing in it yet.
+    pub(crate) const fn of(version: CatalogVersion) -> Self {
+        Self {
+            version,
+            targets: BTreeMap::new(),
+        }
+    }
+
+    /// A partition should be there.
+    pub(crate) fn aim(&mut self, partition: PartitionId, target: Vec<Member>) {
+        self.targets.insert(partition, target);
+    }
+
     /// The members that a partition should have, the primary first.
     #[must_use]
     pub fn target(&self, partition: PartitionId) -> &[Member] {
@@ -74,31 +88,7 @@ impl Catalog {
     /// - Time: linear in the partitions, and in moves × bricks.
     #[must_use]
     pub fn plan(&self, lost: &BTreeSet<NodeId>) -> Plan {
-        let mut targets = BTreeMap::new();
-        for table in self.tables() {
-            let present: Vec<Vec<Member>> = table
-                .partitions()
-                .map(|(_, group)| self.standing(group))
-                .collect();
-            let sites = self.sites(lost, &table.layout);
-            let aimed = if sites.iter().all(|site| site.weight == 0) {
-                // There is nowhere to go.
-                present
-            } else {
-                strategy(table.layout.placement).target(&Situation {
-                    sites: &sites,
-                    replicas: table.attributes.replicas,
-                    leaves: table.map.partitions().leaves(),
-                    present: &present,
-                })
-            };
-            let partitions = table.partitions().map(|(partition, _)| partition);
-            targets.extend(partitions.zip(aimed));
-        }
-        Plan {
-            version: self.version,
-            targets,
-        }
+        self.plan_together(lost, &Pairs::new())
     }
 
     /// Copies of a table's partitions that are not where they should be.
@@ -128,7 +118,7 @@ impl Catalog {
     }
 
     /// Who holds a partition or will; a node that is to be replaced by another one counts as that.
-    fn standing(&self, group: &Group) -> Vec<Member> {
+    pub(crate) fn standing(&self, group: &Group) -> Vec<Member> {
         let change = group.change.as_deref();
         let members: Vec<Member> = match change {
             Some(change) => {

@@ -337,7 +337,8 @@ pub enum Refusal {
     },
     /// Siblings that are not on the same bricks.
     #[error(
-        "partitions {left} and {right} are not held by the same bricks, and a merge copies nothing; try again when both are"
+        "partitions {left} and {right} are not held by the same bricks, and there is no way to bring one to the other, or it took too \
+         long a while ago; add a node, or try again in some minutes"
     )]
     SiblingsApart {
         /// The partition with the lower hashes.

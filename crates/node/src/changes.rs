@@ -138,7 +138,12 @@ impl Changes {
                 since: now,
             }),
             Err(refusal) => {
-                let reply = ControlReply::Failed(format!("ERR {refusal}"));
+                // What is under way has a first word of its own.
+                let text = match refusal.starts_with("TRYAGAIN ") {
+                    true => refusal.clone(),
+                    false => format!("ERR {refusal}"),
+                };
+                let reply = ControlReply::Failed(text);
                 self.answers.push((current.asker, reply));
             }
         }

@@ -96,6 +96,17 @@ fn refused_change_is_answered_with_an_error() {
 }
 
 #[test]
+fn change_that_is_not_made_yet_is_answered_with_a_word_to_ask_again() {
+    let mut changes = Changes::default();
+    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.poll(at(0), ME, LIFE);
+    let told = "TRYAGAIN it is on its way".to_owned();
+    changes.on_outcome(at(1), 1, &Err(told.clone()));
+    let answers = changes.take_answers(at(1), 0);
+    assert_eq!(text(&answers[0]), told);
+}
+
+#[test]
 fn nobody_waits_for_ever() {
     let mut changes = Changes::default();
     changes.ask(at(0), asker(1), drop_table("a"));

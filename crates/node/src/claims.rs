@@ -3,9 +3,9 @@
 use crate::member::table_of;
 use brickyard_brick::Claim;
 use brickyard_control::message::{
-    self, EvictAsk, LoadReport, PromoteAsk, Report, RestAsk, SplitAsk, ToLeader,
+    self, EvictAsk, LoadReport, PromoteAsk, Report, RestAsk, SmallReport, SplitAsk, ToLeader,
 };
-use brickyard_metadata::{BrickLoad, Catalog, CatalogVersion, Rest, SplitReady};
+use brickyard_metadata::{BrickLoad, Catalog, CatalogVersion, Rest, Small, SplitReady};
 use brickyard_routing::Seat;
 use brickyard_types::{PartitionId, View};
 
@@ -85,6 +85,11 @@ pub(crate) const fn rest(primary: Seat, rest: Rest) -> ToLeader {
 /// How busy the brick is, and with what.
 pub(crate) const fn load(seat: Seat, load: BrickLoad) -> ToLeader {
     ToLeader::Load(LoadReport { seat, load })
+}
+
+/// What the brick leads, has shrunk, and is apart from its sibling.
+pub(crate) const fn small(seat: Seat, partitions: Vec<Small>) -> ToLeader {
+    ToLeader::Small(SmallReport { seat, partitions })
 }
 
 /// What is known of the ends of the node's logs (PROTOCOL rule 13).

@@ -107,6 +107,9 @@ impl Lead {
             ToLeader::Load(report) if Some(report.seat.member.node) == from => {
                 controller.on_load(now, report);
             }
+            ToLeader::Small(report) if Some(report.seat.member.node) == from => {
+                controller.on_small(now, &report);
+            }
             ToLeader::Drain(ask) if Some(ask.node) == from => controller.on_drain(now, ask),
             ToLeader::Change(mut envelope) if Some(envelope.from) == from => {
                 match controller.admit(now, envelope.change) {

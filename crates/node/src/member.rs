@@ -466,6 +466,7 @@ impl Member {
             } => claims::split(&catalog, own, partition, view, begun_at),
             ControlRequest::Rest(rest) => vec![claims::rest(own, rest)],
             ControlRequest::Load(load) => vec![claims::load(own, load)],
+            ControlRequest::Small(small) => vec![claims::small(own, small)],
             ControlRequest::Claims(held) => {
                 let tail = claims::Tail {
                     is_sure: common.is_tail_sure,

@@ -16,7 +16,8 @@ use crate::group::{Member, NodeId};
 use crate::shares::Site;
 
 /// The members that a partition should have for now; `turn` spreads partitions over those that could be on the way.
-pub(crate) fn detour(
+#[must_use]
+pub fn detour(
     wanted: Vec<Member>,
     present: &[Member],
     sites: &[Site<'_>],

@@ -33,6 +33,7 @@ mod table_map;
 mod target;
 
 pub use cursor::{Cursor, ScanPoint};
+pub use detour::detour;
 pub use error::MapError;
 pub use group::{Group, Member, NodeId, Seat, ViewChange};
 pub use hash::{Hasher, KeyHasher, RoutingHash, hash_tag, slot};

@@ -85,6 +85,7 @@ pub(crate) struct Timing {
     pub(crate) lease_renew: Duration,
     pub(crate) eviction_timeout: Duration,
     pub(crate) split_after: Duration,
+    pub(crate) merge_after: Duration,
     pub(crate) hot: Hot,
     pub(crate) seed: u64,
 }

@@ -102,6 +102,7 @@ impl Node {
                     lease_renew: config.lease_renew,
                     eviction_timeout: config.eviction_timeout,
                     split_after: config.split_after,
+                    merge_after: config.merge_after,
                     hot: Hot {
                         busy: config.hot_busy.min(100) as u8,
                         replicas: config.hot_replicas.min(u32::from(u8::MAX)) as u8,

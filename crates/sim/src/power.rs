@@ -555,6 +555,7 @@ fn shared(
         eviction_timeout: shape.control.eviction_timeout,
         recovery_bandwidth: 0,
         partition_bytes: 0,
+        merge_after: shape.control.merge_after,
         value_bytes_max: 1 << 20,
         settings: Settings::default(),
         users: Users::new(Vec::new()),

@@ -209,6 +209,7 @@ impl Cluster {
                     begun_at,
                 } => self.finish_split(partition, view, begun_at),
                 ControlRequest::Rest(rest) => self.finish_merge(rest),
+                ControlRequest::Small(small) => self.small.extend(small),
                 _ => {}
             }
         }

@@ -15,8 +15,12 @@ use clap::{Args, Subcommand};
 use std::{
     io::{self, Write},
     process::ExitCode,
+    thread,
     time::Duration,
 };
+
+/// How often something is asked for again that takes its time.
+const ASKED_EVERY: Duration = Duration::from_secs(1);
 
 /// What `brickyard table` takes.
 #[derive(Args, Debug)]
@@ -78,7 +82,8 @@ enum Verb {
         /// The partition's number
         partition: u32,
     },
-    /// Make one partition of two that came from one; by itself that happens to partitions that have shrunk.
+    /// Make one partition of two that came from one; by itself that happens to partitions that have shrunk. Where they are on
+    /// different bricks one is brought to the other first, as long as this command runs.
     Merge {
         /// The table's name.
         name: String,
@@ -202,7 +207,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let mut link = Link::open(&target)?;
     let request = arguments.verb.request();
-    let reply = link.call(&request)?;
+    let reply = call(&mut link, &request)?;
     if let Value::Error(text) = &reply {
         bail!(
             "{} refused {}: {}",
@@ -217,6 +222,26 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     io::stdout().write_all(render(&reply).as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The reply to a request, which is asked again as long as that is what the server wants: siblings that are to be merged are
+/// brought together for as long as somebody asks for it.
+fn call(link: &mut Link, request: &[String]) -> anyhow::Result<Value> {
+    let mut is_told = false;
+    loop {
+        let reply = link.call(request)?;
+        let Value::Error(text) = &reply else {
+            return Ok(reply);
+        };
+        if !text.starts_with(b"TRYAGAIN ") {
+            return Ok(reply);
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            let text = String::from_utf8_lossy(text);
+            eprintln!("waiting, and asking again every second: {text}");
+        }
+        thread::sleep(ASKED_EVERY);
+    }
 }
 
 #[cfg(test)]

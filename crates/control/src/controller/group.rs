@@ -69,7 +69,9 @@ impl Controller {
             self.balance(now, &load, &mut findings.decisions);
         }
         let divide = self.next_splits(&findings);
-        let is_quiet = findings.decisions.is_empty() && divide.is_none();
+        self.gather_small(now, &findings);
+        let merge = self.next_merge();
+        let is_quiet = findings.decisions.is_empty() && divide.is_none() && merge.is_none();
         let relief = match may_balance && is_quiet {
             true => self.relieve(now, &findings, &mut load),
             false => None,
@@ -81,6 +83,8 @@ impl Controller {
             self.propose(Change::Decide(decisions));
         } else if let Some(divide) = divide {
             self.propose(Change::Divide(divide));
+        } else if let Some(merge) = merge {
+            self.propose(merge);
         } else if let Some(relief) = relief {
             self.propose(relief);
         }

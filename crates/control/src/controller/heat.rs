@@ -8,7 +8,7 @@
 //! it is read, and of one slot        a copy more, on the brick with most room  (a learner, promoted)
 //! nothing of that                    nothing
 //! ```
-//! What cools down is given back: copies one by one, and halves are merged.
+//! What cools down is given back: copies one by one, and halves are merged, after they were brought together (`gather`).
 //!
 //! Loads are known to the leader alone, and forgotten with it; what came of them (copies wanted, splits) is in the catalog.
 //!
@@ -31,7 +31,7 @@ use brickyard_metadata::{
 };
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{Instant, PartitionId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,9 +82,17 @@ struct Hot<'a> {
 #[derive(Debug)]
 struct Spare {
     partition: PartitionId,
-    change: Change,
+    way: Way,
     /// It was of use.
     was_used: bool,
+}
+
+/// How something is given back.
+#[derive(Debug)]
+enum Way {
+    Change(Change),
+    /// These have to come together first.
+    Gather([PartitionId; 2]),
 }
 
 impl Heat {
@@ -356,7 +364,13 @@ impl Controller {
             let until = now + self.config.hot_cool * TRIED_AGAIN;
             self.heat.spurned.insert(due.partition, until);
         }
-        Some(due.change)
+        match due.way {
+            Way::Change(change) => Some(change),
+            Way::Gather(siblings) => {
+                self.gather_cool(now, siblings);
+                None
+            }
+        }
     }
 
     /// Copies more that are not needed at the moment.
@@ -375,7 +389,7 @@ impl Controller {
             };
             is_spare.then(|| Spare {
                 partition,
-                change: Change::SetExtras(vec![extra]),
+                way: Way::Change(Change::SetExtras(vec![extra])),
                 was_used,
             })
         });
@@ -399,14 +413,19 @@ impl Controller {
             let is_still = |(partition, group)| {
                 self.is_at_rest(partition, group) && catalog.split_of(partition).is_none()
             };
-            let seats = |group: &Group| group.in_sync().collect::<BTreeSet<Seat>>();
-            let may = is_still((left, a)) && is_still((right, b)) && seats(a) == seats(b);
-            (is_cool && may).then(|| Spare {
-                partition: left,
-                change: Change::MergePartitions {
+            let may = is_still((left, a)) && is_still((right, b));
+            let way = if table.are_together([left, right]) {
+                Way::Change(Change::MergePartitions {
                     table: table.name.clone(),
                     partition: left,
-                },
+                })
+            } else {
+                Way::Gather([left, right])
+            };
+            let is_new = matches!(way, Way::Change(_)) || self.may_begin_to_gather(left);
+            (is_cool && may && is_new).then_some(Spare {
+                partition: left,
+                way,
                 was_used: true,
             })
         });

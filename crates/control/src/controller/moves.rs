@@ -30,10 +30,21 @@ impl Controller {
             .filter(|(_, since)| now - **since >= self.config.replace_after)
             .map(|(node, _)| *node)
             .collect();
-        if self.plan.version != catalog.version() || self.lost != lost {
-            self.plan = catalog.plan(&lost);
-            self.lost = lost;
+        let is_old = self.plan.version != catalog.version() || self.lost != lost;
+        self.lost = lost;
+        self.see_to_siblings(now, catalog);
+        if is_old || self.together != self.gathering.pairs() {
+            self.plan_anew(catalog);
+            // Whatever is given up would have no target of its own.
+            while self.spurn_stuck(now, catalog) {
+                self.plan_anew(catalog);
+            }
         }
+    }
+
+    fn plan_anew(&mut self, catalog: &Catalog) {
+        self.together = self.gathering.pairs();
+        self.plan = catalog.plan_together(&self.lost, &self.together);
     }
 
     /// Whether a brick should hold a partition.

@@ -78,6 +78,10 @@ impl Controller {
                 Ok(Change::RemoveNode { node, force })
             }
             Change::Recover(recovery) => self.recover(now, &recovery),
+            Change::MergePartitions { table, partition } => {
+                self.gather_asked(now, &table, partition)?;
+                Ok(Change::MergePartitions { table, partition })
+            }
             change => Ok(change),
         }
     }

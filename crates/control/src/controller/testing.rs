@@ -108,11 +108,28 @@ impl World {
         partitions: u32,
         change: impl FnOnce(&mut TableAttributes),
     ) -> Self {
+        Self::of(nodes, 1, replicas, partitions, change)
+    }
+
+    /// The same with so many bricks on each node.
+    pub(crate) fn of(
+        nodes: u8,
+        bricks: u32,
+        replicas: u8,
+        partitions: u32,
+        change: impl FnOnce(&mut TableAttributes),
+    ) -> Self {
+        let registration = |number| {
+            let mut registration = registration(number);
+            registration.bricks = bricks;
+            registration.addresses.bricks = (0..bricks as u16).map(|it| 7_001 + it).collect();
+            registration
+        };
         let mut catalog = Catalog::found(Genesis {
             cluster: ClusterId(7),
             node: registration(0),
             attributes: TableAttributes::default(),
-            partitions: Some(1),
+            partitions: Some(bricks.next_power_of_two()),
             seed: 1,
             created: UnixMillis(1),
         })
@@ -248,7 +265,7 @@ impl World {
             node: NodeId(node),
             incarnation: it.incarnation,
             sent_at: now.0,
-            bricks: vec![state],
+            bricks: vec![state; it.registration.bricks as usize],
         };
         self.controller.on_lease_request(now, request);
         self.controller.run(now);

@@ -120,6 +120,7 @@ impl Driver {
             renew: timing.lease_renew,
             eviction_timeout: timing.eviction_timeout,
             split_after: timing.split_after,
+            merge_after: timing.merge_after,
             hot_busy: timing.hot.busy,
             hot_replicas: timing.hot.replicas,
             hot_cool: timing.hot.cool,

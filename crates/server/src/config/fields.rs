@@ -168,6 +168,10 @@ fields! {
         partition_bytes: ByteSize = ByteSize::mebibytes(100), "bytes",
             "Keys and values that a partition may have before the brick that leads it splits it in two, where it \
              is. A small partition moves in seconds and evens things out; a large one keeps the map small. 0: never.";
+        merge_after: Duration = Duration::from_secs(60), "time",
+            "How long two halves of a partition that was split by its size have to have less than a quarter of \
+             partition_bytes together before they are merged; if they are on different bricks, one is brought to the \
+             other first. 0: never. The same on all nodes.";
         split_after: Duration = Duration::from_secs(30), "time",
             "How long after nodes joined or left, or got other weights, a table is split that has too few partitions \
              for its bricks; of several nodes that come one after the other the last one counts. 0: never. Tables \

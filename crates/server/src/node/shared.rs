@@ -53,6 +53,7 @@ pub(super) fn shared(
         eviction_timeout: config.eviction_timeout,
         recovery_bandwidth: config.recovery_bandwidth.0,
         partition_bytes: config.partition_bytes.0,
+        merge_after: config.merge_after,
         settings: settings(config, maxclients),
         users: Users::new(users(config)),
         stats: addresses.bricks.iter().map(|_| Stats::new()).collect(),

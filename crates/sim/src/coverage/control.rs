@@ -20,6 +20,7 @@ pub(super) const TABLE: Table = Table {
         "Split",
         "Rest",
         "Load",
+        "Small",
         "Grant",
         "Superseded",
         "Heard, question",
@@ -69,6 +70,7 @@ const fn event_of(message: &Message) -> &'static str {
             ToLeader::Split(_) => "Split",
             ToLeader::Rest(_) => "Rest",
             ToLeader::Load(_) => "Load",
+            ToLeader::Small(_) => "Small",
         },
         Message::ToNode(message) => match message {
             ToNode::Grant(_) => "Grant",
