@@ -17,6 +17,10 @@ const WRITES: u64 = 500;
 pub struct Setup {
     /// What people call it.
     pub name: &'static str,
+    /// The nodes, in the order in which they are started.
+    pub nodes: &'static [usize],
+    /// What they are started with, besides.
+    pub arguments: &'static [&'static str],
     /// Replicas of the table.
     pub replicas: usize,
     /// What the table is made with, besides.
@@ -30,11 +34,13 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Two replicas, sixteen partitions, forty keys.
+    /// Three nodes, two replicas, sixteen partitions, forty keys.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
+            nodes: &[0, 1, 2],
+            arguments: &[],
             replicas: 2,
             attributes: &["PARTITIONS", "16"],
             can_be_cut: false,
@@ -126,11 +132,11 @@ pub fn try_failure(
     harm: impl FnOnce(&mut Cluster, &Load, &[usize]),
 ) -> Option<Report> {
     let network = if setup.can_be_cut {
-        Some(Network::new(3)?)
+        Some(Network::new(setup.nodes.len())?)
     } else {
         None
     };
-    let mut cluster = Cluster::start_on(network, &[0, 1, 2], 1, &[]);
+    let mut cluster = Cluster::start_on(network, setup.nodes, 1, setup.arguments);
     let replicas = setup.replicas.to_string();
     let attributes = [&["REPLICAS", &replicas][..], setup.attributes].concat();
     cluster.create_table("t", &attributes);

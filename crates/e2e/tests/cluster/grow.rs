@@ -5,6 +5,7 @@ use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::wait_for;
 use brickyard_e2e::moves::{held, number, ours};
 use brickyard_e2e::process::Process;
+use brickyard_e2e::resize::partitions;
 use brickyard_e2e::server::{brickyard, program};
 use brickyard_e2e::trial::{Keys, Setup, try_failure, wait_for_writes};
 use std::collections::BTreeMap;
@@ -56,6 +57,35 @@ fn fourth_node_is_filled_while_clients_write() {
             assert_equal_replicas(cluster, 3);
         },
     )
+    .map(|report| report.checked());
+}
+
+/// With a third brick there is need for twice as many.
+#[test]
+fn tables_get_partitions_for_a_node_that_joined_while_clients_write() {
+    let setup = Setup {
+        nodes: &[0, 1],
+        arguments: &["--split-after", "1s"],
+        attributes: &[],
+        ..Setup::new("partitions for a third node")
+    };
+    try_failure(setup, Keys::Any, |cluster, load, _| {
+        assert_eq!(partitions(cluster).len(), 512);
+        cluster.add();
+        cluster.wait_until_formed();
+        wait_for("every partition to be split", || {
+            (partitions(cluster).len() == 1024).then_some(())
+        });
+        ours(cluster, 0, &["rebalance"]);
+        wait_for_writes(load);
+        let shares: Vec<i64> = held(cluster, 0, 1024).values().map(|it| it.0).collect();
+        assert!(
+            shares.len() == 3 && shares.iter().all(|it| (682..=683).contains(it)),
+            "{shares:?}"
+        );
+        let text = ours(cluster, 2, &["table", "digest", "t"]);
+        assert!(text.contains("1024 equal, 0 behind, 0 differ"), "{text}");
+    })
     .map(|report| report.checked());
 }
 
