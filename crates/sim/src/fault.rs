@@ -5,6 +5,7 @@
 //! A new kind is a file with a [`Kind`] and a line in [`KINDS`]. What it does it must leave to
 //! [`World::calm_down`](crate::world::World) to undo as well: after the last fault everything is mended.
 
+mod alter_layout;
 mod break_connections;
 mod busy;
 mod cut;
@@ -29,6 +30,7 @@ mod power_cut;
 mod power_cut_all;
 mod remove_node;
 mod replace;
+mod roles;
 mod rot;
 mod slow_link;
 mod split;
@@ -78,6 +80,8 @@ pub(crate) const KINDS: &[Kind] = &[
     split::KIND,
     merge::KIND,
     busy::KIND,
+    alter_layout::KIND,
+    roles::KIND,
 ];
 
 /// The place of the kind that nobody has to notice.

@@ -1,4 +1,4 @@
-//! An operator, who says what nodes are used for and when partitions may move: over a connection to some node, until it is
+//! An operator, who says what nodes are used for, how tables are laid out, and when partitions may move: over a connection to some node, until it is
 //! done or refused.
 //!
 //! In:  orders of faults. Out: commands; which nodes are to be gone for ever.
@@ -17,8 +17,10 @@ use crate::reply::{Reply, read_reply};
 use crate::world::{What, World};
 use brickyard_brick::Port;
 use brickyard_metadata::Node;
+use brickyard_types::Placement;
 use brickyard_wire::{Fate, fate};
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt::Display;
 
 /// An answer is awaited for so long; nodes give up before that.
 const PATIENCE: Nanos = 12 * SECOND;
@@ -40,7 +42,18 @@ pub(crate) enum Order {
     Split(usize, u64),
     /// Some partition of a table that came from a split, and its sibling, by dice.
     Merge(usize, u64),
+    /// A table is to be placed so.
+    Place(usize, Placement),
+    /// A table is to be on these nodes, a bit each; 0: on any.
+    Confine(usize, u8),
+    /// What a partition of a table may have; `None`: what nodes are set to.
+    Bound(usize, Option<u64>),
+    /// A node is to have these roles.
+    Employ(usize, &'static str),
 }
+
+/// What a node is used for unless somebody says otherwise.
+pub(crate) const ALL_ROLES: &str = "storage,control,gateway";
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -52,12 +65,24 @@ pub(crate) struct Operator {
     is_due: bool,
     /// Nodes that were told to be removed.
     unwanted: BTreeSet<usize>,
+    /// Tables that were to be on some nodes only.
+    confined: BTreeSet<usize>,
 }
 
 impl Operator {
     /// Whether everything was done or refused.
     pub(crate) fn is_done(&self) -> bool {
         self.orders.is_empty()
+    }
+
+    /// Tables that were to be laid out otherwise.
+    pub(crate) fn laid_out(&self) -> Vec<usize> {
+        self.confined.iter().copied().collect()
+    }
+
+    /// Whether a node was told to be removed, or will be.
+    fn is_to_remove(&self, node: usize) -> bool {
+        self.wants_gone(node) || self.orders.contains(&Order::Remove(node))
     }
 
     /// Whether a node was told to be removed.
@@ -70,6 +95,9 @@ impl World {
     /// An operator wants something.
     pub(crate) fn order(&mut self, order: Order) {
         self.tell(|| format!("an operator wants: {order:?}"));
+        if let Order::Confine(table, _) = order {
+            self.operator.confined.insert(table);
+        }
         self.operator.orders.push_back(order);
         self.operate_soon();
     }
@@ -159,10 +187,39 @@ impl World {
             Order::Replace(old, new) => format!("NODE REPLACE {} {}", number(old)?, number(new)?),
             Order::Split(table, dice) => self.words_of_split(table, dice)?,
             Order::Merge(table, dice) => self.words_of_merge(table, dice)?,
+            Order::Place(table, placement) => self.alteration(table, "PLACEMENT", placement),
+            Order::Confine(table, nodes) => self.words_of_nodes(table, nodes)?,
+            Order::Bound(table, Some(bytes)) => self.alteration(table, "PARTITION_BYTES", bytes),
+            Order::Bound(table, None) => self.alteration(table, "PARTITION_BYTES", "default"),
+            Order::Employ(node, roles) => {
+                // Who is to be gone stays without the roles that were taken from it for that.
+                let is_leaving = self.operator.is_to_remove(node);
+                let number = number(node).filter(|_| !is_leaving)?;
+                format!("NODE ALTER {number} ROLES {roles}")
+            }
             Order::PauseMoves => "REBALANCE PAUSE".to_owned(),
             Order::ResumeMoves => "REBALANCE RESUME".to_owned(),
         };
         Some(line.split(' ').map(str::to_owned).collect())
+    }
+
+    fn alteration(&self, table: usize, name: &str, value: impl Display) -> String {
+        let table = &self.shape.tables[table].name;
+        format!("TABLE ALTER {table} {name} {value}")
+    }
+
+    /// `None`: one of the nodes is no member.
+    fn words_of_nodes(&self, table: usize, nodes: u8) -> Option<String> {
+        let named = (0..self.machines.len()).filter(|node| nodes & (1 << node) != 0);
+        let numbers = named.map(|node| Some(self.member_of(node)?.id.0.to_string()));
+        let numbers: Vec<String> = numbers.collect::<Option<_>>()?;
+        let is_any = numbers.is_empty();
+        let numbers = if is_any {
+            "all".to_owned()
+        } else {
+            numbers.join(",")
+        };
+        Some(self.alteration(table, "NODES", numbers))
     }
 
     fn words_of_split(&self, table: usize, dice: u64) -> Option<String> {

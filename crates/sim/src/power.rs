@@ -487,6 +487,10 @@ impl World {
             }
         }
         self.order(Order::ResumeMoves);
+        for table in self.operator.laid_out() {
+            self.order(Order::Confine(table, 0));
+            self.order(Order::Bound(table, None));
+        }
         self.after(100 * MILLISECOND, What::Watch);
     }
 }

@@ -86,6 +86,7 @@ impl Shape {
                 evict_pause: Duration::from_millis([500, 2_000, 10_000][random.index(3)]),
                 replace_after: Duration::from_secs([5, 30][random.index(2)]),
                 hot_cool: Duration::from_secs(3),
+                merge_after: Duration::from_secs(2),
                 // The default table, which nobody uses here, would be split hundreds of times.
                 split_after: Duration::ZERO,
                 ..brickyard_control::Config::default()

@@ -4,7 +4,8 @@ use crate::process::Process;
 use crate::world::World;
 use brickyard_brick::Role;
 use brickyard_metadata::Catalog;
-use brickyard_types::{Medium, PartitionId};
+use brickyard_routing::strategy;
+use brickyard_types::{Medium, PartitionId, TableId};
 use std::collections::BTreeSet;
 
 /// What is not as it should be; `None` if everything is.
@@ -15,8 +16,8 @@ pub(super) fn missing(world: &World) -> Option<String> {
     if let Some(missing) = missing_nodes(world) {
         return Some(missing);
     }
-    let holders = catalog.nodes().filter(|node| node.weight() > 0).count();
     for table in catalog.tables() {
+        let holders = catalog.holders(&table.layout).count();
         for (partition, group) in table.partitions() {
             let wanted = catalog.copies_wanted(table, partition).min(holders);
             let have = group.in_sync().count();
@@ -94,7 +95,14 @@ fn missing_moves(world: &World, catalog: &Catalog) -> Option<String> {
             .filter(|it| it.attributes.medium == Medium::Disk);
         !world.rotten.is_empty() && tables.any(|it| it.partitions().any(|(id, _)| id == partition))
     };
-    let mut moves = moves.iter().filter(|it| !it.is_hand_over);
+    // Of these the plan says who leads, too; of others any member may, as long as all have their shares.
+    let is_led = |table: TableId| {
+        let table = catalog.table_by_id(table);
+        table.is_some_and(|it| !strategy(it.layout.placement).evens_primaries())
+    };
+    let mut moves = moves
+        .iter()
+        .filter(|it| !it.is_hand_over || is_led(it.table));
     let missing = moves.find(|it| !is_stuck(it.partition))?;
     Some(format!("what is planned has not come about: {missing:?}"))
 }
