@@ -108,13 +108,13 @@ impl Core {
         if self.shrunk.told.is_some_and(|told| now - told < TOLD_EVERY) {
             return;
         }
-        self.shrunk.told = Some(now);
         let mut small = self.small_and_apart();
         if small.is_empty() {
             return;
         }
+        self.shrunk.told = Some(now);
         small.sort_by_key(|it| (it.partition < self.shrunk.next, it.partition));
-        let next = small.get(TOLD_MAX).or(small.first());
+        let next = small.get(TOLD_MAX).or_else(|| small.first());
         self.shrunk.next = next.map(|it| it.partition).unwrap_or_default();
         small.truncate(TOLD_MAX);
         let request = ControlRequest::Small(small);
