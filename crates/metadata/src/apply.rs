@@ -5,6 +5,7 @@ use crate::{
     change::{Alteration, Applied, Change, Decisions, NewTable},
     layout::{Layout, LayoutAlteration},
     name::{self, DEFAULT_TABLE},
+    offline::Standing,
     refusal::Refusal,
     sizing::Cause,
 };
@@ -24,6 +25,7 @@ impl Catalog {
     /// [`Refusal`]; its text is meant for whoever asked.
     pub fn apply(&mut self, change: Change) -> Result<Applied, Refusal> {
         let applied = self.carry_out(change)?;
+        self.see_to_returns();
         self.end_overtaken_splits();
         self.see_to_merges();
         self.end_overtaken_extras();
@@ -61,6 +63,8 @@ impl Catalog {
             Change::Divide(divide) => Ok(self.divide(&divide)),
             Change::SetExtras(extras) => Ok(self.set_extras(&extras)),
             Change::SizeTable { name, by_bricks } => self.size_table(&name, by_bricks),
+            Change::TakeOffline { name, force } => self.take_offline(&name, force),
+            Change::BringOnline { name } => self.bring_online(&name),
         }
     }
 
@@ -121,6 +125,7 @@ impl Catalog {
             name: new.name.clone(),
             attributes: new.attributes,
             layout,
+            standing: Standing::Online,
             created: new.created,
             map,
         });
@@ -146,6 +151,7 @@ impl Catalog {
             let name = name.to_owned();
             return Err(Refusal::NothingToAlter { name });
         }
+        self.check_online(table)?;
         let attributes = altered(table, alteration)?;
         check_attributes(&attributes)?;
         let layout = table.layout.altered(laid_out);

@@ -12,6 +12,7 @@ use crate::{
     merge::{Merge, Merged},
     name::DEFAULT_TABLE,
     node::{Node, NodeKey, Registration},
+    offline::Standing,
     orders::Orders,
     refusal::Refusal,
     split::{Former, Split},
@@ -84,6 +85,9 @@ pub struct Table {
     /// How it is laid out. It has a place of its own where catalogs are stored.
     #[serde(skip)]
     pub layout: Layout,
+    /// Whether it is served. So has this.
+    #[serde(skip)]
+    pub standing: Standing,
     /// When it was made.
     pub created: UnixMillis,
     /// Where its keys are.

@@ -122,6 +122,18 @@ pub enum Change {
         /// What to change of its layout.
         layout: LayoutAlteration,
     },
+    /// Free a table's memory, and keep what it holds.
+    TakeOffline {
+        /// Which table.
+        name: String,
+        /// Even where it has fewer copies than it asks for.
+        force: bool,
+    },
+    /// Serve a table again.
+    BringOnline {
+        /// Which table.
+        name: String,
+    },
 }
 
 /// What the leader decided about partitions. It is carried out in this order.

@@ -186,6 +186,7 @@ impl Catalog {
     ) -> Result<Option<[PartitionId; 2]>, Refusal> {
         let table = self.tables.get(name);
         let table = table.ok_or_else(|| crate::apply::unknown(name))?;
+        self.check_online(table)?;
         let (leaf, _) = table.place_of(partition)?;
         if leaf.prefix.depth() <= self.first_depth(table) {
             return Err(Refusal::FewestPartitions {

@@ -19,6 +19,9 @@ pub enum Ground {
     Lost,
     /// An operator chose, knowing what is lost (rule 21).
     Forced,
+    /// Its table comes back: one of the in-sync members has read its log again, which was found to be whole and the
+    /// highest (rule 9).
+    Return,
 }
 
 /// A view to be proposed for a partition.
@@ -156,6 +159,9 @@ pub enum Stale {
     /// What a table keeps in memory alone does not come back by a restart, and what is in a log does.
     #[error("the table's DURABILITY does not allow it: `memory` begins anew, a log is read again")]
     Durability,
+    /// Nobody serves the partition, since its table is offline or comes back; or it is served and need not come back.
+    #[error("its table went offline or came back meanwhile; decide again")]
+    Parked,
 }
 
 fn shown(view: Option<View>) -> String {

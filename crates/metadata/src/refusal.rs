@@ -363,6 +363,42 @@ pub enum Refusal {
         u32::MAX
     )]
     TableIdsExhausted,
+    /// Going offline would lose what is in memory alone.
+    #[error(
+        "table '{name}' keeps its records in memory alone (DURABILITY memory), and going offline frees that: all of it would be lost; copy what is needed and DROP it"
+    )]
+    OfflineWithoutLog {
+        /// The table.
+        name: String,
+    },
+    /// Some partitions have fewer copies than the table asks for.
+    #[error(
+        "table '{name}' asks for {replicas} copies in sync, and {short} of its partitions have fewer: no others are made while it is offline; wait until `brickyard status` shows it whole, or say FORCE"
+    )]
+    OfflineShort {
+        /// The table.
+        name: String,
+        /// How many partitions.
+        short: usize,
+        /// How many copies it asks for.
+        replicas: u8,
+    },
+    /// A table that nobody serves is left as it is.
+    #[error(
+        "table '{name}' is offline, and nothing of it changes but by a DROP; say TABLE ONLINE {name} first"
+    )]
+    TableOffline {
+        /// The table.
+        name: String,
+    },
+    /// A table that is not served everywhere yet is left as it is.
+    #[error(
+        "table '{name}' is coming back online, partition by partition; try again when TABLE DESCRIBE {name} shows it so"
+    )]
+    TableReturning {
+        /// The table.
+        name: String,
+    },
 }
 
 fn only_there(sole: usize, lost: &[String]) -> String {

@@ -148,7 +148,8 @@ impl Catalog {
             };
             let changed: Vec<(PartitionId, Group)> = table
                 .partitions()
-                .filter(|(_, group)| is_mine(group))
+                // One that is parked is chosen for when its table comes back.
+                .filter(|(partition, group)| is_mine(group) && !table.is_parked(*partition))
                 .map(|(partition, group)| (partition, next(group)))
                 .collect();
             let set = Arc::make_mut(table).map.set_groups(changed);

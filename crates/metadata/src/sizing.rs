@@ -68,7 +68,9 @@ impl Catalog {
     /// Lets a table have as many partitions as its bricks need, or as many as it has.
     pub(crate) fn size_table(&mut self, name: &str, by_bricks: bool) -> Result<Applied, Refusal> {
         let table = self.tables.get(name);
-        let id = table.ok_or_else(|| crate::apply::unknown(name))?.id;
+        let table = table.ok_or_else(|| crate::apply::unknown(name))?;
+        self.check_online(table)?;
+        let id = table.id;
         if self.is_sized(id) != by_bricks {
             let sized = Arc::make_mut(&mut self.sized);
             if by_bricks {

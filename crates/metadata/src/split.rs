@@ -126,6 +126,7 @@ impl Catalog {
             .get(name)
             .ok_or_else(|| crate::apply::unknown(name))?;
         let id = table.id;
+        self.check_online(table)?;
         let (leaf, group) = table.place_of(partition)?;
         if leaf.prefix.depth() >= SPLIT_DEPTH_MAX {
             return Err(Refusal::SplitTooDeep {

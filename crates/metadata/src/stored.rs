@@ -5,12 +5,12 @@
 //! Layout, little-endian:
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
-//!  8  u32     version    of the format; 5, or 1 to 4 as it was before
+//!  8  u32     version    of the format; 6, or 1 to 5 as it was before
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
 //! 20  body               `postcard` of the fields of `Body`, in their order; from format 2 on, of `More`; from
 //!                         format 3 on, of `Partings`; from format 4 on, of `Joinings`; from format 5 on, of
-//!                         `Elastics` and `Layouts`
+//!                         `Elastics` and `Layouts`; from format 6 on, of `Standings`
 //! ```
 //!
 //! Invariants:
@@ -19,7 +19,8 @@
 //!   not have made is refused, whatever its checksum says.
 //!
 //! The files of `testdata` are read by every later version. Whoever changes a field of `Body`, `More`, `Partings`,
-//! `Joinings`, `Elastics` or `Layouts`, or of anything in them, raises [`FORMAT_VERSION`] and keeps reading the older ones.
+//! `Joinings`, `Elastics`, `Layouts` or `Standings`, or of anything in them, raises [`FORMAT_VERSION`] and keeps reading the
+//! older ones.
 
 use crate::{
     catalog::{Catalog, CatalogVersion, ClusterId, Table},
@@ -29,6 +30,7 @@ use crate::{
     merge::{Merge, Merged},
     name::{self, DEFAULT_TABLE},
     node::Node,
+    offline::Standing,
     orders::Orders,
     refusal::Refusal,
     register::{check_registration, seats},
@@ -49,7 +51,7 @@ const MAGIC: [u8; 8] = *b"BRKCATLG";
 const HEADER_BYTES: usize = 20;
 
 /// The format that [`Catalog::encode`] writes.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 
 /// The format without [`More`].
 const FORMAT_WITHOUT_MORE: u32 = 1;
@@ -62,6 +64,9 @@ const FORMAT_WITHOUT_JOININGS: u32 = 3;
 
 /// The last format without [`Elastics`] and [`Layouts`].
 const FORMAT_WITHOUT_ELASTICS: u32 = 4;
+
+/// The last format without [`Standings`].
+const FORMAT_WITHOUT_STANDINGS: u32 = 5;
 
 /// Why bytes are not a catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -160,6 +165,15 @@ struct Layouts {
     layouts: Vec<(TableId, Layout)>,
 }
 
+/// What came with format 6: which tables are not served, or not everywhere.
+#[derive(Default, Serialize, Deserialize)]
+struct Standings {
+    standings: Vec<(TableId, Standing)>,
+}
+
+/// What follows the body.
+type Rest<'a> = (More<'a>, Partings, Joinings, Elastics, Layouts, Standings);
+
 impl Catalog {
     /// The catalog as bytes; equal catalogs give equal bytes.
     ///
@@ -207,8 +221,13 @@ impl Catalog {
         let layouts = Layouts {
             layouts: laid_out.map(|it| (it.id, it.layout.clone())).collect(),
         };
-        let body = postcard::to_allocvec(&(body, more, partings, joinings, elastics, layouts))
-            .expect("a catalog has nothing that cannot be written");
+        let unserved = self.tables().filter(|it| !it.is_online());
+        let standings = Standings {
+            standings: unserved.map(|it| (it.id, it.standing.clone())).collect(),
+        };
+        let all = (body, more, partings, joinings, elastics, layouts, standings);
+        let body =
+            postcard::to_allocvec(&all).expect("a catalog has nothing that cannot be written");
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(&MAGIC);
@@ -270,11 +289,16 @@ impl Catalog {
             ..=FORMAT_WITHOUT_ELASTICS => (<(Elastics, Layouts)>::default(), rest),
             _ => postcard::take_from_bytes::<(Elastics, Layouts)>(rest).map_err(unreadable)?,
         };
+        let (standings, rest) = match found {
+            ..=FORMAT_WITHOUT_STANDINGS => (Standings::default(), rest),
+            _ => postcard::take_from_bytes::<Standings>(rest).map_err(unreadable)?,
+        };
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());
             return Err(contradiction(what));
         }
-        body.check(more, partings, joinings, elastics, layouts)
+        let rest = (more, partings, joinings, elastics, layouts, standings);
+        body.check(rest)
     }
 }
 
@@ -282,11 +306,7 @@ impl Body<'_> {
     /// The catalog, if its own rules could have made it.
     fn check(
         self,
-        more: More<'_>,
-        partings: Partings,
-        joinings: Joinings,
-        elastics: Elastics,
-        layouts: Layouts,
+        (more, partings, joinings, elastics, layouts, standings): Rest<'_>,
     ) -> Result<Catalog, StoredError> {
         let nodes = check_nodes(self.nodes, self.next_node, self.next_incarnation)?;
         let mut outcomes = BTreeMap::new();
@@ -327,6 +347,7 @@ impl Body<'_> {
         let sized = check_sized(&elastics.sized, &tables)?;
         let extras = check_extras(&elastics.extras, &tables)?;
         lay_out(&mut tables, layouts.layouts, &nodes)?;
+        set_standings(&mut tables, standings.standings, self.version)?;
         Ok(Catalog {
             version: self.version,
             cluster: self.cluster,
@@ -367,6 +388,24 @@ fn lay_out(
             return Err(contradiction(what));
         };
         Arc::make_mut(table).layout = layout;
+    }
+    Ok(())
+}
+
+/// Takes tables out of service that were, if they can have been.
+fn set_standings(
+    tables: &mut BTreeMap<String, Arc<Table>>,
+    stored: Vec<(TableId, Standing)>,
+    version: CatalogVersion,
+) -> Result<(), StoredError> {
+    for (id, standing) in stored {
+        let mut all = tables.values_mut();
+        let table = all.find(|it| it.id == id && it.is_online());
+        let Some(table) = table.filter(|it| it.can_be(&standing, version)) else {
+            let what = format!("table {id} cannot be out of service so");
+            return Err(contradiction(what));
+        };
+        Arc::make_mut(table).standing = standing;
     }
     Ok(())
 }

@@ -14,8 +14,34 @@ use brickyard_routing::Hasher;
 use brickyard_types::{Durability, Eviction, Medium, Op, Placement, TableAttributes, UnixMillis};
 use proptest::prelude::*;
 
-/// A catalog with something in every field; what `testdata/v5/catalog` holds.
+/// A catalog with something in every field; what `testdata/v6/catalog` holds.
 fn sample() -> Catalog {
+    let mut catalog = fifth_sample();
+    for name in ["parked", "warming"] {
+        let table = NewTable {
+            partitions: Some(16),
+            ..NewTable::named(name, 6, UnixMillis(1_700_000_000_004))
+        };
+        let changes = [
+            Change::CreateTable(table),
+            Change::TakeOffline {
+                name: name.to_owned(),
+                force: false,
+            },
+        ];
+        for change in changes {
+            catalog.apply(change).unwrap();
+        }
+    }
+    let change = Change::BringOnline {
+        name: "warming".to_owned(),
+    };
+    catalog.apply(change).unwrap();
+    catalog
+}
+
+/// What `testdata/v5/catalog` holds.
+fn fifth_sample() -> Catalog {
     let mut catalog = fourth_sample();
     let change = Change::SizeTable {
         name: "1".to_owned(),
@@ -225,6 +251,15 @@ fn first_sample() -> Catalog {
     catalog
 }
 
+/// A table that comes back, with so many partitions in views that they never had.
+fn returning(since: u64, parked: u32) -> Standing {
+    let parked = (1..=parked).map(|it| (PartitionId(it), brickyard_types::View(77)));
+    Standing::Returning {
+        since: CatalogVersion(since),
+        parked: parked.collect(),
+    }
+}
+
 /// Bytes with this body, and everything around it as it should be.
 fn around(body: &[u8]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
@@ -241,7 +276,15 @@ fn changed(change: impl FnOnce(&mut Body<'_>)) -> Vec<u8> {
 }
 
 /// What follows the header.
-type Whole<'a> = (Body<'a>, More<'a>, Partings, Joinings, Elastics, Layouts);
+type Whole<'a> = (
+    Body<'a>,
+    More<'a>,
+    Partings,
+    Joinings,
+    Elastics,
+    Layouts,
+    Standings,
+);
 
 fn changed_whole(change: impl FnOnce(&mut Whole<'_>)) -> Vec<u8> {
     let bytes = sample().encode();
@@ -265,21 +308,32 @@ fn changed_joinings(change: impl FnOnce(&mut Joinings)) -> Vec<u8> {
 
 /// The same with other tables that are sized by their bricks, and the like.
 fn changed_elastics(change: impl FnOnce(&mut Elastics)) -> Vec<u8> {
-    changed_whole(|(.., elastics, _)| change(elastics))
+    changed_whole(|(.., elastics, _, _)| change(elastics))
 }
 
 /// The same with other layouts.
 fn changed_layouts(change: impl FnOnce(&mut Layouts)) -> Vec<u8> {
-    changed_whole(|(.., layouts)| change(layouts))
+    changed_whole(|(.., layouts, _)| change(layouts))
 }
 
-/// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v6`, and keep
+/// The same with other tables out of service.
+fn changed_standings(change: impl FnOnce(&mut Standings)) -> Vec<u8> {
+    changed_whole(|(.., standings)| change(standings))
+}
+
+/// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v7`, and keep
 /// reading what is here.
 #[test]
-fn v5_catalog_is_read_and_written_as_ever() {
-    let stored = include_bytes!("../testdata/v5/catalog");
+fn v6_catalog_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v6/catalog");
     assert_eq!(Catalog::decode(stored).unwrap(), sample());
     assert_eq!(sample().encode(), stored);
+}
+
+#[test]
+fn v5_catalog_is_read_as_ever() {
+    let stored = include_bytes!("../testdata/v5/catalog");
+    assert_eq!(Catalog::decode(stored).unwrap(), fifth_sample());
 }
 
 #[test]
@@ -347,13 +401,13 @@ fn catalog_of_many_tables_is_small() {
 #[test]
 fn newer_format_is_refused_by_its_number() {
     let mut bytes = sample().encode();
-    bytes[8] = 6;
+    bytes[8] = 7;
     let error = Catalog::decode(&bytes).unwrap_err();
-    assert_eq!(error, StoredError::Newer { found: 6 });
+    assert_eq!(error, StoredError::Newer { found: 7 });
     assert!(
         error
             .to_string()
-            .starts_with("the catalog is in format 6, and this version knows")
+            .starts_with("the catalog is in format 7, and this version knows")
     );
 }
 
@@ -390,7 +444,7 @@ fn every_flipped_bit_is_found() {
 #[test]
 fn catalogs_that_no_rule_makes_are_refused() {
     let table = |name: &str| Cow::Owned(sample().table(name).unwrap().clone());
-    let cases: [(Vec<u8>, &str); 27] = [
+    let cases: [(Vec<u8>, &str); 32] = [
         (
             changed(|body| {
                 body.nodes.clear();
@@ -505,6 +559,26 @@ fn catalogs_that_no_rule_makes_are_refused() {
         (
             changed_layouts(|it| it.layouts[0].1.placement = Placement::Ring { points: 0 }),
             "cannot be laid out so",
+        ),
+        (
+            changed_standings(|it| it.standings[0].0 = TableId(99)),
+            "table 99 cannot be out of service so",
+        ),
+        (
+            changed_standings(|it| it.standings.extend(it.standings.clone())),
+            "cannot be out of service so",
+        ),
+        (
+            changed_standings(|it| it.standings[0].1 = Standing::Online),
+            "cannot be out of service so",
+        ),
+        (
+            changed_standings(|it| it.standings[1].1 = returning(u64::MAX, 2)),
+            "cannot be out of service so",
+        ),
+        (
+            changed_standings(|it| it.standings[1].1 = returning(1, 0)),
+            "cannot be out of service so",
         ),
     ];
     for (bytes, text) in cases {

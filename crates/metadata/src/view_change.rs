@@ -14,7 +14,7 @@
 //! Not here: when a view may take effect (`control`: acknowledgements and leases are no state of the catalog).
 
 use crate::{
-    catalog::Catalog,
+    catalog::{Catalog, Table},
     change::{Applied, StaleAt},
     proposal::{Ground, NewLearners, Proposal, Settled, Stale},
     register::next_view,
@@ -30,8 +30,8 @@ impl Catalog {
     pub(crate) fn propose(&mut self, proposals: &[Proposal]) -> Applied {
         let version = self.version.next().0;
         let decisions = proposals.iter().map(|it| (it.table, it.partition, it));
-        self.change_groups(decisions, |catalog, durability, group, proposal| {
-            catalog.check_proposal(durability, group, proposal)?;
+        self.change_groups(decisions, |catalog, table, group, proposal| {
+            catalog.check_proposal(table, group, proposal)?;
             let change = view_change(group, proposal, version);
             Ok(Group {
                 change: Some(Box::new(change)),
@@ -43,7 +43,10 @@ impl Catalog {
     /// Puts proposed views into effect.
     pub(crate) fn settle(&mut self, settled: &[Settled]) -> Applied {
         let decisions = settled.iter().map(|it| (it.table, it.partition, it));
-        self.change_groups(decisions, |catalog, _, group, settled| {
+        self.change_groups(decisions, |catalog, table, group, settled| {
+            if table.is_offline() {
+                return Err(Stale::Parked);
+            }
             let change = group.change.as_deref().filter(|it| it.view == settled.view);
             let change = change.ok_or_else(|| Stale::Pending {
                 named: Some(settled.view),
@@ -68,7 +71,10 @@ impl Catalog {
     /// Lets other members catch up.
     pub(crate) fn set_learners(&mut self, learners: &[NewLearners]) -> Applied {
         let decisions = learners.iter().map(|it| (it.table, it.partition, it));
-        self.change_groups(decisions, |catalog, _, group, new| {
+        self.change_groups(decisions, |catalog, table, group, new| {
+            if table.is_parked(new.partition) {
+                return Err(Stale::Parked);
+            }
             check_base(group, new.view, None)?;
             let learners = || new.learners.iter().copied();
             check_apart(group.in_sync().chain(learners()))?;
@@ -84,9 +90,9 @@ impl Catalog {
     fn change_groups<'a, D: 'a>(
         &mut self,
         decisions: impl Iterator<Item = (TableId, PartitionId, &'a D)>,
-        next: impl Fn(&Self, Durability, &Group, &D) -> Result<Group, Stale>,
+        next: impl Fn(&Self, &Table, &Group, &D) -> Result<Group, Stale>,
     ) -> Applied {
-        let tables: BTreeMap<TableId, Arc<crate::Table>> = self
+        let tables: BTreeMap<TableId, Arc<Table>> = self
             .tables
             .values()
             .map(|table| (table.id, Arc::clone(table)))
@@ -99,7 +105,7 @@ impl Catalog {
                 let earlier = changed.get(&id).and_then(|groups| groups.get(&partition));
                 let group = earlier.or_else(|| table.map.group(partition));
                 let group = group.ok_or(Stale::Unknown)?;
-                next(self, table.attributes.durability, group, decision)
+                next(self, table, group, decision)
             });
             match outcome {
                 Ok(group) => {
@@ -126,10 +132,12 @@ impl Catalog {
 
     fn check_proposal(
         &self,
-        durability: Durability,
+        table: &Table,
         group: &Group,
         proposal: &Proposal,
     ) -> Result<(), Stale> {
+        check_parked(table, proposal)?;
+        let durability = table.attributes.durability;
         // PROTOCOL rule 6: whoever decided for another state decided for something else.
         check_base(group, proposal.base, proposal.pending)?;
         let members = || proposal.in_sync().chain(proposal.learners.iter().copied());
@@ -142,15 +150,20 @@ impl Catalog {
                 None => Ok(()),
             },
             Ground::Promotion => check_promotion(group, proposal, in_sync),
-            Ground::Restart => {
+            Ground::Restart | Ground::Return => {
                 // PROTOCOL rule 36: no log is there to be read again.
                 if durability == Durability::Memory {
                     return Err(Stale::Durability);
                 }
                 let seat = proposal.primary;
+                // Whose table was offline need not have restarted: it has read its log again all the same.
+                let has_read = |it: &Seat| match proposal.ground {
+                    Ground::Return => it.incarnation <= seat.incarnation,
+                    _ => it.incarnation < seat.incarnation,
+                };
                 let was_in_sync = in_sync
                     .iter()
-                    .any(|it| it.member == seat.member && it.incarnation < seat.incarnation);
+                    .any(|it| it.member == seat.member && has_read(it));
                 if !was_in_sync || !proposal.backups.is_empty() {
                     return Err(Stale::NotInSync { seat });
                 }
@@ -182,6 +195,17 @@ impl Catalog {
             None => Ok(()),
         }
     }
+}
+
+/// A partition that nobody serves gets a view in which somebody does, and no other; one that is served needs no return.
+fn check_parked(table: &Table, proposal: &Proposal) -> Result<(), Stale> {
+    let is_parked = table.is_parked(proposal.partition);
+    let may = match proposal.ground {
+        Ground::Return => is_parked && !table.is_offline(),
+        Ground::Forced => !table.is_offline(),
+        Ground::Members | Ground::Promotion | Ground::Restart | Ground::Lost => !is_parked,
+    };
+    if may { Ok(()) } else { Err(Stale::Parked) }
 }
 
 /// Members are on a node each.
