@@ -3,7 +3,7 @@
 //! In: everything that arrives at a leader, and the catalog as it is applied. Out: [`Output`]s.
 //!
 //! Of each partition one thing is done at a time, the most urgent first (`group`): put a view into effect that
-//! may be; go on without those who failed; begin again after a full restart; what the primary asks; empty a
+//! may be; go on without those who failed; begin again after a full restart, or when a table comes back online (`returns`); what the primary asks; empty a
 //! node; copies that are missing or too many. When nothing is left to do, tables that have too few partitions for their
 //! bricks get more (`sizing`), siblings that have shrunk are brought together (`gather`), primaries are evened out (`balance`), and
 //! who is too busy is relieved (`heat`).
@@ -25,6 +25,7 @@ mod recover;
 mod reports;
 mod requests;
 mod restart;
+mod returns;
 mod sight;
 mod sizing;
 mod status;
@@ -44,6 +45,7 @@ use gather::Gathering;
 use heat::Heat;
 use reports::Reports;
 use requests::Requests;
+use returns::Returns;
 use sizing::Sizing;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -89,6 +91,7 @@ pub struct Controller {
     /// Since when nodes are not up.
     down_since: BTreeMap<NodeId, Instant>,
     reports: Reports,
+    returns: Returns,
     requests: Requests,
     /// When each draining node last asked.
     draining: BTreeMap<NodeId, Instant>,
@@ -151,6 +154,7 @@ impl Controller {
             seen_at: BTreeMap::new(),
             down_since: BTreeMap::new(),
             reports: Reports::default(),
+            returns: Returns::default(),
             requests: Requests::default(),
             draining: BTreeMap::new(),
             barred: BTreeMap::new(),
@@ -216,6 +220,7 @@ impl Controller {
         self.alone.retain(|seat, _| catalog.is_current(*seat));
         self.keeper.forget(now, &self.catalog);
         self.reports.forget(&self.catalog);
+        self.returns.forget(&self.catalog);
         self.is_dirty = true;
     }
 

@@ -38,6 +38,8 @@ pub enum ToLeader {
     Load(LoadReport),
     /// What a brick of mine leads and has shrunk, apart from its sibling.
     Small(SmallReport),
+    /// What a brick of mine has found of a table that comes back online.
+    Returned(ReturnReport),
 }
 
 /// From the leader, or from whoever was taken for it, to a node.
@@ -236,6 +238,19 @@ pub struct SmallReport {
     pub seat: Seat,
     /// The partitions.
     pub partitions: Vec<Small>,
+}
+
+/// A brick has read again what its log has of a table that comes back online; said again until all of that is served.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReturnReport {
+    /// The brick.
+    pub seat: Seat,
+    /// The table.
+    pub table: TableId,
+    /// Which of its returns: the catalog's version that first had it.
+    pub since: CatalogVersion,
+    /// What it holds of partitions that are parked, or of some of them.
+    pub claims: Vec<Claim>,
 }
 
 /// A node is going to stop and wants to be rid of its partitions; asked again every `renew` until it has.

@@ -69,7 +69,8 @@ impl Plan {
     /// What has to be done, by table and partition.
     #[must_use]
     pub fn moves(&self, catalog: &Catalog) -> Vec<Move> {
-        let tables = catalog.tables();
+        // Nothing moves of what is not served.
+        let tables = catalog.tables().filter(|it| it.is_online());
         tables
             .flat_map(|table| {
                 let partitions = table.partitions();

@@ -104,6 +104,9 @@ impl Lead {
             ToLeader::Rest(ask) if Some(ask.primary.member.node) == from => {
                 controller.on_rest(ask);
             }
+            ToLeader::Returned(report) if Some(report.seat.member.node) == from => {
+                controller.on_returned(now, report);
+            }
             ToLeader::Load(report) if Some(report.seat.member.node) == from => {
                 controller.on_load(now, report);
             }

@@ -32,7 +32,7 @@ impl Controller {
     /// Proposes some hand-overs that even out primaries.
     pub(super) fn balance(&self, now: Instant, load: &Load, decisions: &mut Decisions) {
         let mut left = self.config.balance_step;
-        for table in self.catalog.tables() {
+        for table in self.catalog.tables().filter(|it| it.is_online()) {
             let mut candidates = self.catalog.candidates();
             candidates.retain(|it| it.weight > 0 && table.layout.admits(it.seat.member.node));
             if candidates.is_empty() || left == 0 {

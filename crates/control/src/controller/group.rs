@@ -95,6 +95,9 @@ impl Controller {
     }
 
     fn decide_one(&mut self, case: &Case<'_>, load: &mut Load, findings: &mut Findings) {
+        if case.table.is_parked(case.partition) {
+            return self.bring_back(case, load, findings);
+        }
         let Case { group, now, .. } = *case;
         let decisions = &mut findings.decisions;
         if let Some(change) = &group.change {

@@ -217,7 +217,7 @@ impl Controller {
             return Vec::new();
         };
         let find = |load: &PartitionLoad| {
-            let mut tables = catalog.tables();
+            let mut tables = catalog.tables().filter(|it| it.is_online());
             tables.find_map(|table| {
                 let map = table.map.partitions();
                 let leaf = map.leaves().get(map.index_of(load.partition)?)?;
@@ -398,7 +398,7 @@ impl Controller {
 
     /// Halves that load was the reason of, and that could be one at the moment.
     fn cool_halves(&self, catalog: &Catalog) -> Vec<Spare> {
-        let tables = catalog.tables();
+        let tables = catalog.tables().filter(|it| it.is_online());
         let halves = tables.flat_map(|table| {
             let siblings = catalog.heated_siblings(table.id);
             siblings.into_iter().map(move |siblings| (table, siblings))

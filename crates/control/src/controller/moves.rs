@@ -64,8 +64,9 @@ impl Controller {
         // Of each partition one thing at a time.
         let changing: BTreeSet<PartitionId> = proposals.map(|it| it.partition).collect();
         let catalog = Arc::clone(&self.catalog);
-        // Of a table that is to be split halves will move, not wholes.
-        let tables = catalog.tables().filter(|it| !self.sizing.is_short(it.id));
+        // Of a table that is to be split halves will move, not wholes; of one that is not served nothing.
+        let tables = catalog.tables().filter(|it| it.is_online());
+        let tables = tables.filter(|it| !self.sizing.is_short(it.id));
         for table in tables {
             for (partition, group) in table.partitions() {
                 if decisions.count() >= self.config.batch {

@@ -14,6 +14,8 @@
 //!   it: another one would begin with what it has left of an earlier copy.
 
 use super::Controller;
+use super::group::Case;
+use super::load::Load;
 use crate::message::Claim;
 use brickyard_metadata::{Change, Ground, Proposal, Recovery, Table};
 use brickyard_routing::{Group, Seat};
@@ -38,10 +40,15 @@ impl Controller {
                 "table '{name}' does not exist; TABLE LIST shows those that do"
             ));
         };
+        if table.is_offline() {
+            return Err(format!(
+                "table '{name}' is offline, so there is nothing to recover; say TABLE ONLINE {name} first"
+            ));
+        }
         let is_named = |it: &PartitionId| recovery.partitions.contains(it);
         let wanted = table.partitions().filter(|(partition, group)| {
             let is_wanted = recovery.partitions.is_empty() || is_named(partition);
-            is_wanted && !self.is_served(group, now)
+            is_wanted && !self.is_served(table, *partition, group, now)
         });
         let wanted: BTreeSet<PartitionId> = wanted.map(|it| it.0).collect();
         self.reports.inquire(now, wanted.clone());
@@ -89,26 +96,31 @@ impl Controller {
         Ok(Change::from(proposals))
     }
 
-    /// Whether somebody who is in sync lives, as far as is known.
-    fn is_served(&self, group: &Group, now: Instant) -> bool {
-        group.in_sync().any(|seat| self.is_live(seat, now))
+    /// Whether somebody who is in sync lives, as far as is known. Whoever is in sync in a parked partition has nothing.
+    fn is_served(
+        &self,
+        table: &Table,
+        partition: PartitionId,
+        group: &Group,
+        now: Instant,
+    ) -> bool {
+        let is_parked = table.is_parked(partition);
+        !is_parked && group.in_sync().any(|seat| self.is_live(seat, now))
     }
 
     /// What bricks say of a partition may be true no more once somebody has served it, who may have copied it to them.
     pub(super) fn note_served(&mut self, now: Instant) {
         let is_served = |partition: &PartitionId| {
-            let mut groups = self
-                .catalog
-                .tables()
-                .filter_map(|it| it.map.group(*partition));
-            groups.next().is_none_or(|group| self.is_served(group, now))
+            let mut tables = self.catalog.tables();
+            let found = tables.find_map(|it| Some((it, it.map.group(*partition)?)));
+            found.is_none_or(|(table, group)| self.is_served(table, *partition, group, now))
         };
         let served: Vec<_> = self.reports.unserved().filter(is_served).collect();
         self.reports.note_served(&served);
     }
 
     fn plan(
-        &self,
+        &mut self,
         now: Instant,
         table: &Table,
         (partition, group): (PartitionId, &Group),
@@ -124,8 +136,24 @@ impl Controller {
             .filter_map(present)
             .filter(|seat| self.is_up(*seat, now))
             .collect();
-        let mut claims = self.told_of(partition, &up, unheard);
-        let mut empty = self.without(partition, &up);
+        let case = Case {
+            table,
+            partition,
+            group,
+            now,
+        };
+        let mut claims = if table.is_parked(partition) {
+            match self.returned_of(&case, &up) {
+                Ok(claims) => claims,
+                Err(stays) => return stays,
+            }
+        } else {
+            self.told_of(partition, &up, unheard)
+        };
+        let mut empty = match table.is_parked(partition) {
+            true => Vec::new(),
+            false => self.without(partition, &up),
+        };
         if !claims.iter().any(|(_, claim)| claim.is_complete) {
             let others = self.catalog.candidates().into_iter().map(|it| it.seat);
             let others: Vec<Seat> = others
@@ -229,6 +257,31 @@ impl Controller {
             }
         }
         claims
+    }
+
+    /// What these bricks have found of a parked partition; or why one has to wait for it to come back by itself.
+    fn returned_of(&mut self, case: &Case<'_>, seats: &[Seat]) -> Result<Vec<(Seat, Claim)>, Plan> {
+        let partition = case.partition;
+        let mut claims = Vec::new();
+        for seat in seats {
+            match self.returns.claim(case, *seat) {
+                Some(claim) => claims.push((*seat, claim)),
+                None => {
+                    return Err(Plan::Stays(format!(
+                        "partition {partition} waits for brick {}, which reads its log; say it again when that is done",
+                        seat.member
+                    )));
+                }
+            }
+        }
+        let load = Load::of(&self.catalog);
+        let is_under_way = case.group.change.is_some();
+        if is_under_way || self.choose_log(case, &load).is_some() {
+            return Err(Plan::Stays(format!(
+                "partition {partition} is coming back by itself, and needs no recovery"
+            )));
+        }
+        Ok(claims)
     }
 
     /// Those of these bricks that hold nothing of a partition.

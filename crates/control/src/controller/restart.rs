@@ -1,4 +1,5 @@
-//! Nobody who held everything lives on: who may go on from what a restart left (PROTOCOL rules 9 and 36).
+//! Nobody who held everything lives on, or has it in memory still: who may go on from what a restart left, or what was read
+//! again when a table came back online (PROTOCOL rules 9 and 36).
 
 use super::Controller;
 use super::group::Case;
@@ -30,13 +31,23 @@ impl Controller {
         proposal.learners.clear();
         proposal.ground = ground;
         proposal.floor = floor;
+        if ground == Ground::Return {
+            self.keep_others(case, &mut proposal);
+        }
         Some(proposal)
     }
 
     /// The member whose log goes on.
-    fn choose_log(&mut self, case: &Case<'_>, load: &Load) -> Option<(Seat, Ground, View)> {
+    pub(super) fn choose_log(
+        &mut self,
+        case: &Case<'_>,
+        load: &Load,
+    ) -> Option<(Seat, Ground, View)> {
+        let is_parked = case.table.is_parked(case.partition);
         let mut is_all = true;
-        let mut best: Option<((View, Op), std::cmp::Reverse<u64>, Seat)> = None;
+        // Somebody is there and reads its log still.
+        let mut is_reading = false;
+        let mut best: Option<((View, Op), bool, std::cmp::Reverse<u64>, Seat)> = None;
         let mut is_enough = false;
         let mut floor = View(0);
         for former in case.group.in_sync() {
@@ -46,13 +57,23 @@ impl Controller {
                 continue;
             };
             let seat = node.seat(member.brick);
-            if seat.incarnation <= former.incarnation || !self.is_up(seat, case.now) {
+            // Of a parked partition nobody has anything in memory but what it has read again.
+            let has_read = seat.incarnation > former.incarnation || is_parked;
+            if !has_read || !self.is_up(seat, case.now) {
                 is_all = false;
                 continue;
             }
-            let Some(claim) = self.reports.claim(seat, case.partition) else {
+            let claim = if is_parked {
+                self.returns.claim(case, seat).map(Some)
+            } else {
+                self.reports.claim(seat, case.partition)
+            };
+            let Some(claim) = claim else {
                 is_all = false;
-                self.reports.wanted.insert(seat);
+                is_reading = true;
+                if !is_parked {
+                    self.reports.wanted.insert(seat);
+                }
                 continue;
             };
             let Some(claim) = claim else { continue };
@@ -65,8 +86,10 @@ impl Controller {
                 continue;
             }
             let primaries = std::cmp::Reverse(load.primaries(case.table.id, member));
+            // Where it led before, if that makes no difference.
+            let has_led = is_parked && member == case.group.primary.member;
             // PROTOCOL rule 9: the highest (view, op) among complete logs.
-            let rank = (claim.last, primaries, seat);
+            let rank = (claim.last, has_led, primaries, seat);
             best = Some(best.map_or(rank, |best| {
                 if sabotage::is(Bug::ShortestLogLeads) {
                     best.min(rank)
@@ -77,8 +100,14 @@ impl Controller {
             is_enough |= lacks_nothing(&claim, case.table.attributes.durability);
         }
         // PROTOCOL rule 9: one log is enough only if it cannot have lost its end; else all have to be seen.
-        let (_, _, seat) = best.filter(|_| is_enough || is_all)?;
-        Some((seat, Ground::Restart, floor))
+        let (_, _, _, seat) = best.filter(|_| is_enough || is_all)?;
+        if !is_parked {
+            return Some((seat, Ground::Restart, floor));
+        }
+        // Else whoever has read its log first would lead all that it has.
+        let has_waited = |since| case.now - since >= self.config.lease * 2;
+        let may_go = !is_reading || self.returns.known_since(case).is_some_and(has_waited);
+        may_go.then_some((seat, Ground::Return, floor))
     }
 
     /// Who begins with nothing, once it is certain that nothing is left.

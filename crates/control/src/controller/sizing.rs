@@ -53,7 +53,8 @@ impl Controller {
         if after == Duration::ZERO || now - since < after || catalog.is_paused() {
             return;
         }
-        for table in catalog.tables().filter(|it| catalog.is_sized(it.id)) {
+        let tables = catalog.tables().filter(|it| it.is_online());
+        for table in tables.filter(|it| catalog.is_sized(it.id)) {
             let depth = catalog.depth_wanted(table.id);
             if table.shallower(depth).next().is_some() {
                 self.sizing.short.insert(table.id, depth);

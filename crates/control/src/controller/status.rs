@@ -18,7 +18,9 @@ impl Controller {
         let is_mine = |node: NodeId| node == ask.node;
         for table in self.catalog.tables() {
             let least = usize::from(table.attributes.min_in_sync);
-            for (_, group) in table.partitions() {
+            // What nobody serves is nobody's to take over.
+            let served = table.partitions();
+            for (_, group) in served.filter(|(partition, _)| !table.is_parked(*partition)) {
                 // Also if that is only proposed: a view with a member that has stopped waits for its lease to run out.
                 let proposed = group.change.iter().flat_map(|change| change.in_sync());
                 let mut seats = group.in_sync().chain(proposed);
@@ -82,7 +84,26 @@ impl Controller {
                 self.gather_asked(now, &table, partition)?;
                 Ok(Change::MergePartitions { table, partition })
             }
+            Change::TakeOffline { name, force: false } => {
+                self.check_whole(now, &name)?;
+                Ok(Change::TakeOffline { name, force: false })
+            }
             change => Ok(change),
+        }
+    }
+
+    /// That everybody is there who has a copy of a table: nobody makes others while it is offline.
+    fn check_whole(&self, now: Instant, name: &str) -> Result<(), String> {
+        let table = self.catalog.table(name).filter(|it| it.is_online());
+        let groups = table.into_iter().flat_map(|it| it.map.groups());
+        let mut seats = groups.flat_map(|group| group.in_sync());
+        match seats.find(|seat| !self.is_live(*seat, now)) {
+            Some(seat) => Err(format!(
+                "table '{name}' has copies on node {}, which does not answer: no others are made while it is offline; wait \
+                 until `brickyard status` shows the table whole, or say FORCE",
+                seat.member.node
+            )),
+            None => Ok(()),
         }
     }
 
