@@ -31,6 +31,7 @@ use crate::heat::Burden;
 use crate::inbox::Inbox;
 use crate::keyed::Share;
 use crate::log::Log;
+use crate::offline::Offline;
 use crate::output::{Frontier, Gate};
 use crate::parting::Partings;
 use crate::peer::Peers;
@@ -202,6 +203,7 @@ impl Brick {
             catch_ups: CatchUps::at(recovery_bandwidth),
             waiting_catalog: None,
             partings: Partings::default(),
+            offline: Offline::default(),
         };
         core.adopt(catalog);
         Self {
@@ -277,6 +279,7 @@ impl Brick {
             || (!self.inbox.is_empty() && !self.remotes.is_choked())
             || (self.core.replicas.is_woken && !self.stalls.is_empty())
             || self.core.has_buried
+            || self.core.offline.has_work()
             || self.has_expired
             || self.is_crowded
     }
@@ -321,6 +324,7 @@ impl Brick {
         if !std::mem::replace(&mut self.has_ended_turn, true) {
             self.send_remote();
             self.tend_catch_ups();
+            self.tend_returns();
             self.core.flush_replicas();
         }
     }

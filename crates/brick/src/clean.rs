@@ -96,7 +96,7 @@ enum State {
     #[default]
     Idle,
     /// A chunk was asked for.
-    Reading { segment: SegmentId },
+    Reading { segment: SegmentId, from: u32 },
     /// The tick's budget is used up; go on from there.
     Resting { segment: SegmentId, from: u32 },
     /// All is moved; removed once this batch is synced.
@@ -155,6 +155,20 @@ impl Brick {
         self.core.lower_horizons(&raised);
     }
 
+    /// A table went out of memory: what was looked up in its index says nothing of the segments at hand any more. They stay,
+    /// and what was moved out of them is there twice.
+    pub(crate) fn abandon_cleaning(&mut self) {
+        self.cleaner.moves.clear();
+        self.cleaner.appended = None;
+        self.cleaner.state = State::Idle;
+        let raised = std::mem::take(&mut self.cleaner.raised);
+        self.core.lower_horizons(&raised);
+        while let Some(last) = self.cleaner.leaving.pop_back() {
+            self.core.lower_horizons(&last.raised);
+            self.core.segments.set_leaving(last.segment, false);
+        }
+    }
+
     /// Segments wait for a batch that was refused: what stands for their tombstones is not there.
     fn keep_refused(&mut self) {
         let written = self.core.log.written();
@@ -182,7 +196,8 @@ impl Brick {
     /// Begins with the segment whose cleaning pays most, if there is one; `dead_only`: if nothing of it is live.
     fn begin_cleaning(&mut self, dead_only: bool) {
         let is_walked = self.core.catch_ups.needs_log() && !sabotage::is(Bug::CleanedWhileCopied);
-        if self.is_stopping || is_walked || self.exports.need_log() {
+        let is_shelving = self.core.offline.is_unsettled();
+        if self.is_stopping || is_walked || is_shelving || self.exports.need_log() {
             return;
         }
         // A segment with operations that have not committed is not ready.
@@ -204,7 +219,7 @@ impl Brick {
     }
 
     fn read_on(&mut self, segment: SegmentId, from: u32) {
-        self.cleaner.state = State::Reading { segment };
+        self.cleaner.state = State::Reading { segment, from };
         let bytes_max = if self.cleaner.is_dead {
             DEAD_CHUNK_BYTES
         } else {
@@ -217,10 +232,23 @@ impl Brick {
         });
     }
 
-    pub(crate) fn on_segment_chunk(&mut self, chunk: &Chunk<'_>, next: Option<u32>, damaged: bool) {
+    pub(crate) fn on_segment_chunk(
+        &mut self,
+        chunk: &Chunk<'_>,
+        from: u32,
+        next: Option<u32>,
+        damaged: bool,
+    ) {
         let segment = chunk.segment;
-        if !matches!(self.cleaner.state, State::Reading { segment: reading } if reading == segment)
-        {
+        // Others read the log, too, and may have given up what they asked for.
+        let State::Reading {
+            segment: reading,
+            from: wanted,
+        } = self.cleaner.state
+        else {
+            return;
+        };
+        if (reading, wanted) != (segment, from) {
             return;
         }
         if damaged {

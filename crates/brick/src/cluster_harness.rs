@@ -7,7 +7,7 @@ mod disk;
 use crate::effect::{Accepted, ControlReply, ControlRequest, Effect, Event, Port};
 use crate::harness::shared_of;
 use crate::{Brick, Config, ConnectionId, Direction, LinkId};
-use brickyard_metadata::{Catalog, Change, ClusterId, Genesis, NewTable, Rest, Small};
+use brickyard_metadata::{Catalog, CatalogVersion, Change, ClusterId, Genesis, NewTable, Rest, Small};
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::record::Header;
 use brickyard_types::{
@@ -50,6 +50,8 @@ pub(crate) struct Cluster {
     pub(crate) small: Vec<Small>,
     /// What primaries said of siblings that are to be merged.
     rests: BTreeMap<PartitionId, Rest>,
+    /// What bricks have found of partitions that come back online, and for which return.
+    returned: BTreeMap<(PartitionId, Seat), (CatalogVersion, crate::Claim)>,
     partition_bytes: u64,
 }
 
@@ -114,6 +116,7 @@ impl Cluster {
             wishes: Vec::new(),
             small: Vec::new(),
             rests: BTreeMap::new(),
+            returned: BTreeMap::new(),
             partition_bytes,
         };
         for at in 0..nodes {
@@ -467,6 +470,12 @@ impl Cluster {
                     };
                     self.spread();
                     self.brick(at).handle(Event::Control(token, reply));
+                }
+                ControlRequest::Returned { since, claims, .. } => {
+                    let seat = self.seat(at);
+                    let told = claims.into_iter();
+                    let told = told.map(|(partition, claim)| ((partition, seat), (since, claim)));
+                    self.returned.extend(told);
                 }
                 wish => self.wishes.push(wish),
             },

@@ -10,6 +10,8 @@ use crate::effect::{BatchId, Effect};
 use crate::forward::Outbox;
 use crate::heat::{Burden, Heat};
 use crate::log::{Commits, Committed, KeyRef, Log, Prepared};
+use crate::membership::evicts;
+use crate::offline::{Offline, Shelf};
 use crate::output::Gate;
 use crate::parting::Partings;
 use crate::random::Random;
@@ -24,7 +26,7 @@ use crate::staging::Staging;
 use crate::stats::{Stats, TableStats};
 use crate::view::PendingClear;
 use crate::watch::Absences;
-use brickyard_metadata::{Catalog, CatalogVersion, Layout, TopologyReplies};
+use brickyard_metadata::{Catalog, CatalogVersion, Layout, Standing, TopologyReplies};
 use brickyard_replication::{Role, Status};
 use brickyard_routing::{Location, Member, Prefix, TableMap};
 use brickyard_table::{Leftovers, LocalPartition, Put, Table, Value};
@@ -101,6 +103,11 @@ pub(crate) struct TableState {
     pub(crate) name: String,
     pub(crate) attributes: TableAttributes,
     pub(crate) layout: Layout,
+    pub(crate) standing: Standing,
+    /// Whether it is in memory.
+    pub(crate) shelf: Shelf,
+    /// The last return to service that it was read for.
+    pub(crate) returned: CatalogVersion,
     pub(crate) map: Arc<TableMap>,
     pub(crate) table: Table,
     /// Partitions of it were split or merged: the log has records of them.
@@ -132,6 +139,15 @@ impl TableState {
     #[inline]
     pub(crate) fn is_fsync(&self) -> bool {
         self.attributes.durability == Durability::Fsync || self.syncing.0 > 0
+    }
+
+    /// How its storage is made.
+    pub(crate) fn config(&self) -> brickyard_table::Config {
+        brickyard_table::Config {
+            seed: self.map.hasher().seed(),
+            medium: self.attributes.medium,
+            evicts: evicts(&self.attributes),
+        }
     }
 
     /// What makes an operation of the partition commit; `None` where there is nothing to wait for.
@@ -266,6 +282,7 @@ pub(crate) struct Core {
     pub(crate) waiting_catalog: Option<Arc<Catalog>>,
     pub(crate) partings: Partings,
     pub(crate) shrunk: Shrunk,
+    pub(crate) offline: Offline,
     pub(crate) burden: Burden,
 }
 

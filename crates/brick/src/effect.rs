@@ -4,10 +4,12 @@
 //! named there. A read served from memory is neither: it is executed in place.
 
 use crate::forward::Forward;
-use brickyard_metadata::{Applied, BrickLoad, Catalog, Change, Refusal, Rest, Small};
+use brickyard_metadata::{Applied, BrickLoad, Catalog, CatalogVersion, Change, Refusal, Rest, Small};
 use brickyard_replication::{Claim, LinkId};
 use brickyard_routing::Seat;
-use brickyard_types::{BrickId, Incarnation, Instant, Op, PartitionId, Position, SegmentId, View};
+use brickyard_types::{
+    BrickId, Incarnation, Instant, Op, PartitionId, Position, SegmentId, TableId, View,
+};
 use std::sync::Arc;
 
 /// Numbers the batches of one brick's log, from 1, in the order in which they are appended.
@@ -130,6 +132,16 @@ pub enum ControlRequest {
     },
     /// The same of a partition that may be merged with its sibling.
     Rest(Rest),
+    /// What this brick has found in its log of a table that comes back online, for that return. Repeated until the catalog
+    /// answers; no reply.
+    Returned {
+        /// The table.
+        table: TableId,
+        /// Which return: the catalog's version that first had it.
+        since: CatalogVersion,
+        /// What it holds of the partitions that nobody serves yet.
+        claims: Vec<(PartitionId, Claim)>,
+    },
     /// How busy this brick is, and with what; said every few seconds, no reply.
     Load(BrickLoad),
     /// Partitions that this brick leads, have shrunk, and are apart from their siblings; said every few seconds, no reply.

@@ -10,6 +10,7 @@ use crate::effect::{BatchId, ColdRead, Effect, Event};
 use crate::forward::{Forward, ForwardRequest, Origin, Token, Work};
 use crate::keyed::{Missing, error_line, no_table};
 use crate::log::KeyRef;
+use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
 use crate::output::{Gate, Lost, Opens};
 use crate::replica::SYNC_TOKEN;
 use crate::segments::Chunk;
@@ -62,8 +63,10 @@ impl Brick {
                     bytes,
                     offsets,
                 };
-                if !self.on_catch_up_chunk(&chunk, from, next, damaged) {
-                    self.on_segment_chunk(&chunk, next, damaged);
+                if !self.on_catch_up_chunk(&chunk, from, next, damaged)
+                    && !self.on_return_chunk(&chunk, from, next, damaged)
+                {
+                    self.on_segment_chunk(&chunk, from, next, damaged);
                 }
             }
             Event::Rolled { sealed, bytes } => {
@@ -71,6 +74,8 @@ impl Brick {
                 self.core.claim_all();
             }
             Event::Checkpointed(SYNC_TOKEN, outcome) => self.core.on_sync_done(outcome.is_ok()),
+            Event::Checkpointed(SHELVED_TOKEN, _) => self.on_shelved(),
+            Event::Checkpointed(READ_TOKEN, outcome) => self.on_read_synced(outcome.is_ok()),
             Event::Checkpointed(request, outcome) => self.on_checkpointed(request, outcome),
             Event::Tick => self.on_tick(),
         }
@@ -112,6 +117,7 @@ impl Brick {
             && let Some(catalog) = self.core.waiting_catalog.take()
         {
             self.core.adopt(catalog);
+            self.leave_shelved();
             self.leave_removed();
             self.tell_lost();
             self.tell_map_watchers();
@@ -500,6 +506,7 @@ impl Brick {
         self.end_waits();
         self.append_drops();
         self.tick_replicas();
+        self.core.tell_returns();
         self.core.ask_lone_splits();
         self.core.settle_clears();
         self.core.find_leftovers();

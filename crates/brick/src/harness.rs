@@ -377,6 +377,7 @@ impl Node {
             | ControlRequest::Rest(_)
             | ControlRequest::Load(_)
             | ControlRequest::Small(_)
+            | ControlRequest::Returned { .. }
             | ControlRequest::Claims(_) => ControlReply::Failed("ERR not in tests".to_owned()),
         }
     }

@@ -123,7 +123,7 @@ impl Brick {
         };
         match standing {
             Standing::Serves => {}
-            Standing::TooFew(error) => return self.refuse(id, Some(spec), &error),
+            Standing::Refused(error) => return self.refuse(id, Some(spec), &error),
             elsewhere => {
                 if matches!(elsewhere, Standing::Elsewhere(_))
                     && let Some(moved) = self.redirect(port, state, location)

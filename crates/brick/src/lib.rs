@@ -47,6 +47,7 @@ mod joining;
 mod keyed;
 mod log;
 mod membership;
+mod offline;
 mod output;
 mod pace;
 mod parting;

@@ -12,12 +12,13 @@ use crate::core::{Core, Partition, TableState};
 use crate::effect::BatchId;
 use crate::heat::Heat;
 use crate::log::HeldId;
+use crate::offline::Shelf;
 use crate::output::Gate;
 use crate::parting::has_other_leaves;
 use crate::stats::TableStats;
 use brickyard_metadata::Catalog;
 use brickyard_replication::{Base, Restored, Role, Status};
-use brickyard_routing::{Group, Member, Seat};
+use brickyard_routing::{Group, Member, Seat, TableMap};
 use brickyard_table::Table;
 use brickyard_types::{
     Durability, Incarnation, Medium, Op, PartitionId, TableAttributes, TableId, View,
@@ -62,24 +63,74 @@ impl Core {
         let is_same = !is_taken_apart
             && state.map.groups() == table.map.groups()
             && state.attributes.durability == table.attributes.durability
-            && state.attributes.min_in_sync == table.attributes.min_in_sync;
+            && state.attributes.min_in_sync == table.attributes.min_in_sync
+            && state.standing == table.standing;
         state.attributes = table.attributes.clone();
         state.layout = table.layout.clone();
+        state.standing = table.standing.clone();
         state.memory_max = memory_max(&state.attributes, bricks);
         state.table.set_evicts(evicts(&state.attributes));
         if is_same {
             return;
         }
         let map = Arc::new(table.map.clone());
+        if !self.see_to_standing(index, table, &map, is_taken_apart) {
+            return;
+        }
         if is_taken_apart {
             self.take_apart(index, &map, catalog);
-        } else {
+        } else if let Some(state) = self.table_mut(index) {
             state.map = map;
         }
         self.adopt_groups(index);
     }
 
+    /// Takes a table out of memory, or has it read again, as its standing says; whether it is in memory then.
+    fn see_to_standing(
+        &mut self,
+        index: usize,
+        table: &brickyard_metadata::Table,
+        map: &Arc<TableMap>,
+        is_taken_apart: bool,
+    ) -> bool {
+        let since = table.return_since();
+        let Some(state) = self.table(index) else {
+            return false;
+        };
+        let is_new_return = since.is_some_and(|since| since != state.returned);
+        let is_read_in_vain = is_taken_apart && state.shelf == Shelf::Reading;
+        let must_go = table.is_offline() || is_new_return || is_read_in_vain;
+        if must_go && state.shelf != Shelf::Away {
+            self.shelve(index);
+        }
+        let Some(state) = self.table_mut(index) else {
+            return false;
+        };
+        state.returned = since.unwrap_or(state.returned);
+        if state.shelf == Shelf::Held {
+            return true;
+        }
+        if state.shelf == Shelf::Away {
+            state.partitions = map.groups().iter().map(|_| None).collect();
+        }
+        state.map = Arc::clone(map);
+        let is_away = state.shelf == Shelf::Away;
+        if table.is_offline() {
+            self.end_return_of(table.id);
+        } else if is_away {
+            self.begin_return(table.id);
+        }
+        false
+    }
+
     fn add_table(&mut self, table: &brickyard_metadata::Table, catalog: &Catalog) {
+        // At a start the log is read anyway; later it has nothing of a table that this brick has not heard of, which is
+        // found out like anything else.
+        let is_start = self.seat().incarnation == Incarnation(0);
+        let shelf = match table.is_offline() || (!table.is_online() && !is_start) {
+            true => Shelf::Away,
+            false => Shelf::Held,
+        };
         let map = Arc::new(table.map.clone());
         let storage = Table::new(brickyard_table::Config {
             seed: map.hasher().seed(),
@@ -102,6 +153,9 @@ impl Core {
             learning: Vec::new(),
             attributes: table.attributes.clone(),
             layout: table.layout.clone(),
+            standing: table.standing.clone(),
+            shelf,
+            returned: table.return_since().unwrap_or_default(),
             partitions: map.groups().iter().map(|_| None).collect(),
             map,
             table: storage,
@@ -109,6 +163,9 @@ impl Core {
         }));
         self.table_by_name.insert(table.name.clone(), index);
         self.table_by_id.insert(table.id, index);
+        if shelf == Shelf::Away && !table.is_offline() {
+            self.begin_return(table.id);
+        }
         self.adopt_groups(index);
     }
 
@@ -129,6 +186,7 @@ impl Core {
             return;
         };
         self.table_by_name.remove(&state.name);
+        self.forget_offline(id);
         if let Ok(mut tables) = self.stats().tables.write() {
             tables.remove(&id);
         }
@@ -138,13 +196,13 @@ impl Core {
         // log still holds of this table is recognised as dead (PROTOCOL rule 21).
     }
 
-    /// Looks at every group of a table.
+    /// Looks at every group of a table that is in memory.
     pub(crate) fn adopt_groups(&mut self, table: usize) {
-        let Some(state) = self.table(table) else {
+        let state = self.table(table);
+        let Some(state) = state.filter(|it| it.shelf == Shelf::Held) else {
             return;
         };
         let map = Arc::clone(&state.map);
-        let me = self.member();
         for (leaf, (place, group)) in map
             .partitions()
             .leaves()
@@ -152,17 +210,24 @@ impl Core {
             .zip(map.groups())
             .enumerate()
         {
-            if names(group, me) {
-                self.join(table, leaf, place.partition, group);
-            } else {
+            let id = place.partition;
+            if !self.is_named(group) {
                 self.leave(table, leaf);
+            } else if self.table(table).is_some_and(|it| it.is_parked(id)) {
+                self.park(table, leaf, id, group);
+            } else {
+                self.join(table, leaf, id, group);
             }
         }
     }
 
-    /// Until the log was read this brick is nobody, and joins only to know what the records are about.
-    fn join(&mut self, table: usize, leaf: usize, id: PartitionId, group: &Group) {
-        let seat = self.seat();
+    /// Whether the group, or the change under way, names this brick in any role and life.
+    pub(crate) fn is_named(&self, group: &Group) -> bool {
+        names(group, self.member())
+    }
+
+    /// A partition that is this brick's, be it new to it or not.
+    pub(crate) fn take_in(&mut self, table: usize, leaf: usize, id: PartitionId, group: &Group) {
         let is_known = matches!(
             self.table(table).and_then(|it| it.partitions.get(leaf)),
             Some(Some(_))
@@ -194,6 +259,12 @@ impl Core {
             });
             self.replicas.place(id, table, leaf);
         }
+    }
+
+    /// Until the log was read this brick is nobody, and joins only to know what the records are about.
+    fn join(&mut self, table: usize, leaf: usize, id: PartitionId, group: &Group) {
+        self.take_in(table, leaf, id, group);
+        let seat = self.seat();
         let Some(Some(partition)) = self
             .table_mut(table)
             .and_then(|it| it.partitions.get_mut(leaf))
@@ -340,6 +411,6 @@ fn memory_max(attributes: &TableAttributes, bricks: u64) -> u64 {
 }
 
 /// Whether the table ever makes room by itself, so that it must know what was used lately.
-fn evicts(attributes: &TableAttributes) -> bool {
+pub(crate) fn evicts(attributes: &TableAttributes) -> bool {
     attributes.medium == Medium::Disk || attributes.evict == brickyard_types::Eviction::Lru
 }

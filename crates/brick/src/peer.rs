@@ -241,16 +241,7 @@ impl Core {
             let alone = partitions.filter_map(|(it, group)| Some((it.as_ref()?, group)));
             alone
                 .filter(|(it, _)| !it.is_replicated)
-                .map(|(it, group)| {
-                    let claim = Claim {
-                        lineage: group.lineage,
-                        committed: it.op,
-                        last: (it.view, it.op),
-                        is_complete: true,
-                        ..Claim::default()
-                    };
-                    (it.id, claim)
-                })
+                .map(|(it, group)| (it.id, it.claim_alone(group)))
         })
     }
 
@@ -271,6 +262,19 @@ impl Core {
         if let Some(seat) = self.seat_of(member) {
             let effect = Effect::Dial(seat);
             self.effects.push_back(effect);
+        }
+    }
+}
+
+impl crate::core::Partition {
+    /// What the log holds of it if it never had another replica: all there is.
+    pub(crate) fn claim_alone(&self, group: &brickyard_routing::Group) -> Claim {
+        Claim {
+            lineage: group.lineage,
+            committed: self.op,
+            last: (self.view, self.op),
+            is_complete: true,
+            ..Claim::default()
         }
     }
 }

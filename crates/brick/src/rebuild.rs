@@ -293,7 +293,7 @@ impl Core {
         }
     }
 
-    /// The log is read: tails go to the replicator. They stay where they stand in the log.
+    /// The log is read, or what it has of one table: tails go to the replicator. They stay where they stand in the log.
     pub(crate) fn finish_rebuilds(&mut self) {
         let held = self.take_halves();
         let wholes = self.take_wholes();
@@ -411,7 +411,9 @@ impl Core {
     /// those that the catalog knew when the log was read, and of no others: records of a partition that it did not
     /// know were passed over.
     fn expect_nothing(&mut self) {
+        let read = self.offline.table_read();
         let states = self.tables.iter().flatten();
+        let states = states.filter(|state| read.is_none_or(|read| state.id == read));
         let logged = states.filter(|state| state.is_logged());
         let partitions = logged.flat_map(|state| state.partitions.iter().flatten());
         for partition in partitions.filter(|it| it.is_replicated) {

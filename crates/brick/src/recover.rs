@@ -12,6 +12,7 @@
 use crate::brick::Brick;
 use crate::core::Core;
 use crate::effect::{BatchId, Damage, HintItem, Recovered};
+use crate::offline::Shelf;
 use brickyard_table::{KeyHash, Put, Value};
 use brickyard_types::record::{self, HEADER_BYTES, Header, Kind, Record, flag};
 use brickyard_types::sabotage::{self, Bug};
@@ -32,15 +33,21 @@ impl Brick {
     #[must_use]
     pub fn needs_values(&self, partition: PartitionId) -> bool {
         let former = self.core.catalog.former(partition);
-        let holder = self.core.tables.iter().flatten().find(|state| {
+        let mut held = self.core.tables.iter().flatten();
+        let holder = held.find(|state| {
             state.map.partitions().index_of(partition).is_some()
                 || former.is_some_and(|former| former.table == state.id)
         });
-        holder.is_some_and(|state| state.attributes.medium == Medium::Ram)
+        holder.is_some_and(|state| {
+            state.attributes.medium == Medium::Ram && state.shelf != Shelf::Away
+        })
     }
 
     /// Puts back what the log holds; in log order, before any connection.
     pub fn recover(&mut self, recovered: Recovered<'_>) {
+        if self.core.stays_away(&recovered) {
+            return;
+        }
         let Some(recovered) = self.core.recover_replica(recovered) else {
             return;
         };
@@ -109,17 +116,13 @@ impl Brick {
             self.core.segments.seal(*segment, *bytes);
         }
         self.core.segments.open(active);
+        self.core.keep_segments();
         self.core.finish_rebuilds();
         self.core.apply_former_clears();
         for state in self.core.tables.iter_mut().flatten() {
             state.table.purge_tombstones();
             for partition in state.partitions.iter_mut().flatten() {
-                if let Some((_, records)) = partition.unreadable.take() {
-                    // As many ops as fit into the damage may have been there; their numbers must
-                    // not be given out again.
-                    partition.op = Op(partition.op.0 + records);
-                    partition.damaged = partition.op;
-                }
+                partition.end_unreadable();
             }
         }
         self.core.take_seat(self.incarnation);
@@ -128,6 +131,24 @@ impl Brick {
 }
 
 impl Core {
+    /// Whether a record is of a table that is not to be in memory: its segment stays.
+    fn stays_away(&mut self, recovered: &Recovered<'_>) -> bool {
+        let (table, position) = match recovered {
+            Recovered::Record { record, position } => (record.header.table, position),
+            Recovered::Hint {
+                header, position, ..
+            } => (header.table, position),
+        };
+        let index = self.table_by_id.get(&table);
+        let state = index.and_then(|index| self.table(*index));
+        let is_away = state.is_some_and(|state| state.shelf == Shelf::Away);
+        if is_away && !sabotage::is(Bug::OfflinePassedOver) {
+            self.note_away(table, position.segment);
+            return true;
+        }
+        false
+    }
+
     /// Puts a whole record back.
     pub(crate) fn recover_record(&mut self, record: &Record<'_>, position: Position) {
         self.segments.reach(position, record.len);

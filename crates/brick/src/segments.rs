@@ -4,7 +4,7 @@
 
 use brickyard_types::record::{self, Record};
 use brickyard_types::{PartitionId, Position, SegmentId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Records of a segment, as they were read.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +70,8 @@ pub(crate) struct Segments {
     /// Bytes of tombstones that the cleaner has moved here because they were still needed: to move
     /// them again gains nothing before something older is gone.
     kept: BTreeMap<SegmentId, u64>,
+    /// Those that have records of tables which are not in memory: only the index could tell what of them is live.
+    pub(crate) shelved: BTreeSet<SegmentId>,
     /// The disk is full: clean whatever gains something, however little the log holds.
     pub(crate) is_pressed: bool,
 }
@@ -188,7 +190,8 @@ impl Segments {
         let newest = self.sealed.keys().next_back().map_or(0, |id| id.0);
         let candidates = self.sealed.range(..before).filter(|(id, segment)| {
             let is_free = !segment.is_pinned || !self.has_older(**id, **id);
-            is_free && !segment.is_damaged && !segment.is_leaving
+            let is_wanted = self.shelved.contains(id);
+            is_free && !is_wanted && !segment.is_damaged && !segment.is_leaving
         });
         let live_percent = |id: &SegmentId, segment: &Segment| {
             let kept = self.kept.get(id).copied().unwrap_or(0);

@@ -3,11 +3,11 @@
 use crate::member::table_of;
 use brickyard_brick::Claim;
 use brickyard_control::message::{
-    self, EvictAsk, LoadReport, PromoteAsk, Report, RestAsk, SmallReport, SplitAsk, ToLeader,
+    self, EvictAsk, LoadReport, PromoteAsk, Report, RestAsk, ReturnReport, SmallReport, SplitAsk, ToLeader,
 };
-use brickyard_metadata::{BrickLoad, Catalog, CatalogVersion, Rest, Small, SplitReady};
+use brickyard_metadata::{BrickLoad, Catalog, CatalogVersion, Rest, Small, SplitReady, Table};
 use brickyard_routing::Seat;
-use brickyard_types::{PartitionId, View};
+use brickyard_types::{PartitionId, TableId, View};
 
 /// Claims in one message: it stays far below the longest frame.
 const CLAIMS_MAX: usize = 4096;
@@ -99,6 +99,46 @@ pub(crate) struct Tail {
     pub(crate) is_cut: bool,
 }
 
+/// A claim with what only the node knows of it.
+fn told(table: &Table, partition: PartitionId, claim: Claim, tail: Tail) -> message::Claim {
+    message::Claim {
+        partition,
+        lineage: claim.lineage,
+        committed: claim.committed,
+        last: claim.last,
+        is_complete: claim.is_complete,
+        is_tail_sure: tail.is_sure,
+        is_end_cut: tail.is_cut,
+        durability: table.attributes.durability,
+    }
+}
+
+/// What the brick has found of a table that comes back.
+pub(crate) fn returned(
+    catalog: &Catalog,
+    seat: Seat,
+    (id, since): (TableId, CatalogVersion),
+    held: Vec<(PartitionId, Claim)>,
+    tail: Tail,
+) -> Vec<ToLeader> {
+    let Some(table) = catalog.table_by_id(id) else {
+        return Vec::new();
+    };
+    let claims = held.into_iter();
+    let claims: Vec<_> = claims
+        .map(|(partition, claim)| told(table, partition, claim, tail))
+        .collect();
+    let parts = claims.chunks(CLAIMS_MAX).map(|claims| {
+        ToLeader::Returned(ReturnReport {
+            seat,
+            table: id,
+            since,
+            claims: claims.to_vec(),
+        })
+    });
+    parts.collect()
+}
+
 /// What the brick's log holds. A partition whose table is gone is left out: nobody will ask for it.
 pub(crate) fn reports(
     catalog: &Catalog,
@@ -110,16 +150,7 @@ pub(crate) fn reports(
         // A brick that has not heard yet that a partition was split or merged says so by what it holds of it.
         let whole = || catalog.table_by_id(catalog.former(partition)?.table);
         let table = table_of(catalog, partition).or_else(whole)?;
-        Some(message::Claim {
-            partition,
-            lineage: claim.lineage,
-            committed: claim.committed,
-            last: claim.last,
-            is_complete: claim.is_complete,
-            is_tail_sure: tail.is_sure,
-            is_end_cut: tail.is_cut,
-            durability: table.attributes.durability,
-        })
+        Some(told(table, partition, claim, tail))
     });
     let claims: Vec<message::Claim> = claims.collect();
     let mut parts: Vec<Report> = claims

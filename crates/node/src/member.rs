@@ -474,6 +474,17 @@ impl Member {
                 };
                 claims::reports(&catalog, own, held, tail)
             }
+            ControlRequest::Returned {
+                table,
+                since,
+                claims,
+            } => {
+                let tail = claims::Tail {
+                    is_sure: common.is_tail_sure,
+                    is_cut: common.is_end_cut,
+                };
+                claims::returned(&catalog, own, (table, since), claims, tail)
+            }
             ControlRequest::Change(_)
             | ControlRequest::Authenticate { .. }
             | ControlRequest::Shutdown => Vec::new(),

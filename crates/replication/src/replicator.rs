@@ -158,6 +158,12 @@ impl<P> Replicator<P> {
         all.map(|(_, partition)| (partition.id, partition.log.claim()))
     }
 
+    /// The same of one of them; `None` if nothing is known of it here.
+    #[must_use]
+    pub fn claim_of(&self, partition: PartitionId) -> Option<Claim> {
+        Some(self.partitions.by_id(partition)?.log.claim())
+    }
+
     /// The lease, checked by the host before each batch. Without it nothing commits as primary; votes are
     /// kept, and count once it is back if the view is still the same.
     pub fn lease(&mut self, is_valid: bool) {

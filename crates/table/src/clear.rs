@@ -62,15 +62,29 @@ impl Table {
 
     /// Removes all tombstones: there is nothing left that they could keep from applying.
     pub fn purge_tombstones(&mut self) {
-        for number in 0..self.partitions.len() {
-            if self.partitions[number].tombstones > 0 {
-                let partition = LocalPartition(number as u32);
-                let purged = self.select(partition, |_, header| header.state() == State::Tombstone);
-                for reference in purged {
-                    self.discard(partition, reference);
-                }
-            }
+        for number in 0..self.partition_slots() {
+            self.purge_partition(LocalPartition(number));
         }
+    }
+
+    /// How many numbers of partitions have been given so far.
+    #[must_use]
+    pub fn partition_slots(&self) -> u32 {
+        self.partitions.len() as u32
+    }
+
+    /// Removes a partition's tombstones; how many keys were looked at for it.
+    pub fn purge_partition(&mut self, partition: LocalPartition) -> usize {
+        let share = &self.partitions[partition.index()];
+        if share.tombstones == 0 {
+            return 0;
+        }
+        let looked_at = (share.keys + share.tombstones) as usize;
+        let purged = self.select(partition, |_, header| header.state() == State::Tombstone);
+        for reference in purged {
+            self.discard(partition, reference);
+        }
+        looked_at
     }
 
     fn bury(&mut self, share: Partition) {

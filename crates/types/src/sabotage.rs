@@ -220,6 +220,12 @@ bugs! {
     DirectoryUnsynced,
     /// A leader that no majority answers grants leases.
     LeasesWithoutQuorum,
+    /// The cleaner takes what tables have in the log alone for dead.
+    OfflineCleaned,
+    /// At a restart records of a table that is offline count as those of partitions that moved away.
+    OfflinePassedOver,
+    /// What was found in a log when a table came back counts when it comes back again.
+    FormerReturnCounts,
     /// A vote for a leader, or what a follower took, is told before it is stored.
     RaftToldUnstored,
     /// A leader is confirmed by nobody.

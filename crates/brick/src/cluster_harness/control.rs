@@ -119,7 +119,7 @@ impl Cluster {
         for (table, partition, group) in self.groups() {
             let alive: Vec<Seat> = group.in_sync().filter(|seat| self.lives(*seat)).collect();
             let is_named = group.in_sync().any(|seat| seat == dead);
-            if is_named && !alive.is_empty() {
+            if is_named && !alive.is_empty() && !self.is_parked(partition) {
                 self.propose(Proposal::of(table, partition, &group, &alive));
             }
         }
@@ -130,6 +130,9 @@ impl Cluster {
         let seat = self.seat(at);
         let claims: BTreeMap<PartitionId, crate::Claim> = self.claims(at);
         for (table, partition, group) in self.groups() {
+            if self.is_parked(partition) {
+                continue;
+            }
             let is_any_alive = group.in_sync().any(|it| self.lives(it));
             let was_in_sync = group.in_sync().any(|it| it.member == seat.member);
             if is_any_alive {
@@ -213,6 +216,7 @@ impl Cluster {
                 _ => {}
             }
         }
+        self.bring_back();
         let mut settled = Vec::new();
         for (table, partition, group) in self.groups() {
             let Some(change) = &group.change else {
@@ -240,6 +244,73 @@ impl Cluster {
             let applied = self.catalog.apply(Change::from(settled)).unwrap();
             assert!(applied.stale.is_empty(), "{:?}", applied.stale);
             self.spread();
+        }
+    }
+
+    /// The table goes out of memory.
+    pub(crate) fn take_offline(&mut self) {
+        let change = Change::TakeOffline {
+            name: "t".to_owned(),
+            force: true,
+        };
+        self.catalog.apply(change).unwrap();
+        self.spread();
+        self.settle();
+    }
+
+    /// And back.
+    pub(crate) fn bring_online(&mut self) {
+        let change = Change::BringOnline {
+            name: "t".to_owned(),
+        };
+        self.catalog.apply(change).unwrap();
+        self.spread();
+        self.settle();
+    }
+
+    /// Whether the table is served everywhere.
+    pub(crate) fn is_online(&self) -> bool {
+        self.catalog.table("t").unwrap().is_online()
+    }
+
+    fn is_parked(&self, partition: PartitionId) -> bool {
+        let mut tables = self.catalog.tables();
+        tables.any(|it| it.map.group(partition).is_some() && it.is_parked(partition))
+    }
+
+    /// Where all members that live have read their logs, the highest leads.
+    fn bring_back(&mut self) {
+        for (table, partition, group) in self.groups() {
+            let since = self.catalog.table("t").unwrap().return_since();
+            if !self.is_parked(partition) || since.is_none() || group.change.is_some() {
+                continue;
+            }
+            let members = group.in_sync().map(|seat| seat.member.node.0 as usize);
+            let living: Vec<usize> = members
+                .filter(|at| self.hosts[*at].brick.is_some())
+                .collect();
+            let claim = |at: &usize| {
+                let told = self.returned.get(&(partition, self.seat(*at)));
+                told.filter(|(told_for, _)| Some(*told_for) == since)
+                    .map(|(_, claim)| claim)
+            };
+            if !living.iter().all(|at| claim(at).is_some()) {
+                continue;
+            }
+            let whole = living
+                .iter()
+                .filter(|at| claim(at).is_some_and(|it| it.is_complete));
+            let best = whole
+                .max_by_key(|at| claim(at).map(|it| (it.last, std::cmp::Reverse(**at))))
+                .copied();
+            let Some(best) = best else { continue };
+            let learners = living.iter().filter(|at| **at != best);
+            let learners = learners.map(|at| self.seat(*at)).collect();
+            self.propose(Proposal {
+                ground: Ground::Return,
+                learners,
+                ..Proposal::of(table, partition, &group, &[self.seat(best)])
+            });
         }
     }
 

@@ -124,7 +124,7 @@ impl Brick {
                 let writer = self.writer(token.connection);
                 self.run_for(work, table, protocol, origin, writer);
             }
-            Standing::TooFew(error) => {
+            Standing::Refused(error) => {
                 self.complete(origin, honest_line(&work, &error), Gate::OPEN);
             }
             Standing::Elsewhere(owner) => self.forward(owner, token, table, protocol, work, until),
@@ -151,7 +151,7 @@ impl Brick {
                 let writer = writer_of(origin.member, origin.token.connection);
                 self.run_for(work, table, protocol, origin, writer);
             }
-            Standing::TooFew(error) => {
+            Standing::Refused(error) => {
                 self.complete(origin, honest_line(&work, &error), Gate::OPEN);
             }
             Standing::Elsewhere(_) if work.was_lost() => {

@@ -18,8 +18,8 @@ pub(super) enum Standing {
     Waits,
     /// Another brick orders its operations.
     Elsewhere(Member),
-    /// Too few replicas are in sync for a write.
-    TooFew(ErrorReply),
+    /// Neither now nor soon: too few replicas are in sync for a write, or the table is offline.
+    Refused(ErrorReply),
 }
 
 impl Brick {
@@ -99,6 +99,11 @@ pub(super) fn standing(
     from_backup: bool,
 ) -> Standing {
     let partition = state.partitions.get(leaf as usize).and_then(Option::as_ref);
+    if partition.is_none()
+        && let Some(error) = state.refusal()
+    {
+        return Standing::Refused(error);
+    }
     if let Some(partition) = partition
         && partition.is_primary()
     {
@@ -111,7 +116,7 @@ pub(super) fn standing(
         if may && core.replicas.is_leased {
             return Standing::Serves;
         }
-        return too_few(state, leaf, reads_only).map_or(Standing::Waits, Standing::TooFew);
+        return too_few(state, leaf, reads_only).map_or(Standing::Waits, Standing::Refused);
     }
     if let Some(partition) = partition
         && reads_only

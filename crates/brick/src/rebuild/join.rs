@@ -78,7 +78,9 @@ impl Core {
         held: &BTreeSet<PartitionId>,
         taken: &BTreeSet<PartitionId>,
     ) -> Vec<Joined> {
+        let read = self.offline.table_read();
         let states = self.tables.iter().flatten();
+        let states = states.filter(|state| read.is_none_or(|read| state.id == read));
         let logged = states.filter(|state| state.is_logged());
         let all = logged.flat_map(|state| state.partitions.iter().flatten());
         let own =
@@ -130,7 +132,9 @@ impl Core {
     /// Deletions of a merged partition's halves are remembered by none of the others: no difference goes back behind
     /// its beginning.
     pub(super) fn raise_merged_horizons(&mut self) {
+        let read = self.offline.table_read();
         let states = self.tables.iter().flatten();
+        let states = states.filter(|state| read.is_none_or(|read| state.id == read));
         let all = states.flat_map(|state| state.partitions.iter().flatten());
         let ids: Vec<PartitionId> = all.map(|it| it.id).collect();
         for id in ids {
@@ -162,7 +166,15 @@ impl Core {
     /// What merged partitions were cleared of goes, now that all of the log is read.
     pub(crate) fn apply_former_clears(&mut self) {
         let mut wide: BTreeMap<PartitionId, Vec<_>> = BTreeMap::new();
+        let read = self.offline.table_read();
         for (former, op) in &self.former_clears {
+            let is_its = |read| {
+                let former = self.catalog.former(*former);
+                former.is_some_and(|it| it.table == read)
+            };
+            if !read.is_none_or(is_its) {
+                continue;
+            }
             let Some(prefix) = self.prefix_of(*former) else {
                 continue;
             };

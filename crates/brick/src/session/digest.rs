@@ -41,6 +41,9 @@ impl Brick {
                 "ERR there is no table '{name}'; TABLE LIST shows those there are"
             )));
         };
+        if let Some(error) = state.refusal() {
+            return Err(error);
+        }
         let mut parts = Vec::new();
         let mut left = RECORDS_MAX;
         let mut cursor = Some(from);

@@ -15,6 +15,7 @@ use crate::core::Core;
 use crate::effect::{ColdRead, Effect};
 use crate::forward::Token;
 use crate::gather::{Gather, Join};
+use crate::offline::offline;
 use crate::output::Gate;
 use brickyard_command::ErrorReply;
 use brickyard_command::request::ExportPiece;
@@ -307,6 +308,20 @@ impl Brick {
         }
     }
 
+    /// A table went out of memory, and with it what exports of it were to be of.
+    pub(crate) fn end_exports_of(&mut self, table: usize) {
+        let ended: Vec<Export> = self
+            .exports
+            .open
+            .extract_if(.., |it| it.table == table)
+            .collect();
+        let name = self.core.table(table).map(|it| it.name.clone());
+        let error = offline(&name.unwrap_or_default());
+        for piece in ended.into_iter().filter_map(|it| it.unfinished) {
+            self.on_part(piece.token, crate::keyed::error_line(&error), Gate::OPEN);
+        }
+    }
+
     /// Ends exports that were given up.
     pub(crate) fn end_idle_exports(&mut self) {
         let now = self.core.now;
@@ -345,6 +360,9 @@ impl Core {
                 "ERR there is no partition {id} in this table; CLUSTER SHARDS and \"brickyard status\" show those there are"
             )));
         };
+        if let Some(error) = state.refusal() {
+            return Err(error);
+        }
         let owner = state.owner(leaf as u32);
         if owner != self.member() {
             return Err(ErrorReply::new(format!(

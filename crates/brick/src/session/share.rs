@@ -193,7 +193,9 @@ impl Core {
         let writes = matches!(spec.id, CommandId::Flushdb | CommandId::Flushall);
         let leaves = self.shared_leaves(spec, args, table, me);
         let too_few = |(_, table, leaf): &(PartitionId, usize, usize)| {
-            too_few(self.table(*table)?, *leaf as u32, !writes)
+            let state = self.table(*table)?;
+            let few = too_few(state, *leaf as u32, !writes);
+            few.or_else(|| state.refusal())
         };
         if let Some(error) = leaves.iter().find_map(too_few) {
             return ShareStanding::TooFew(error);

@@ -7,7 +7,9 @@ use crate::effect::ControlRequest;
 use crate::users::Rights;
 use brickyard_command::request::{Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use brickyard_metadata::{Alteration, Change, Layout, LayoutAlteration, NewTable, Recovery};
+use brickyard_metadata::{
+    Alteration, Change, Layout, LayoutAlteration, NewTable, Recovery, Standing,
+};
 use brickyard_routing::NodeId;
 use brickyard_types::{PartitionId, TableAttributes};
 use brickyard_wire::Reply;
@@ -34,13 +36,15 @@ impl Brick {
             | TableCommand::Exportable(name)
             | TableCommand::Export { name, .. }
             | TableCommand::Drop(name)
+            | TableCommand::Offline { name, .. }
+            | TableCommand::Online(name)
             | TableCommand::Recover { name, .. }
             | TableCommand::Split { name, .. }
             | TableCommand::Merge { name, .. }
                 if !rights(name).admin =>
             {
                 return Err(ErrorReply::new(format!(
-                    "NOPERM making, altering, digesting, exporting, recovering, splitting, merging and dropping table '{name}' needs the right admin on it"
+                    "NOPERM making, altering, digesting, exporting, recovering, splitting, merging and dropping table '{name}', and taking it offline and back, needs the right admin on it"
                 )));
             }
             TableCommand::Describe(name) if rights(name) == Rights::default() => {
@@ -118,6 +122,19 @@ impl Brick {
                 };
                 self.ask_control(id, ControlRequest::Change(change), Then::Ok);
             }
+            TableCommand::Offline { name, force } => {
+                let change = Change::TakeOffline {
+                    name: (*name).to_owned(),
+                    force: *force,
+                };
+                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
+            }
+            TableCommand::Online(name) => {
+                let change = Change::BringOnline {
+                    name: (*name).to_owned(),
+                };
+                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
+            }
             TableCommand::Drop(name) => {
                 let change = Change::DropTable {
                     name: (*name).to_owned(),
@@ -181,6 +198,11 @@ impl Brick {
         let extra = extra.map(|leaf| u64::from(self.core.catalog.extra(leaf.partition)));
         let extra: u64 = extra.sum();
         let layout = state.layout.clone();
+        let standing = match &state.standing {
+            Standing::Online => "online",
+            Standing::Offline => "offline",
+            Standing::Returning { .. } => "returning",
+        };
         // Other bricks' figures are as of their last second.
         self.publish();
         let mut keys = 0;
@@ -198,6 +220,7 @@ impl Brick {
                 table_id.0,
                 (&attributes, &layout),
                 (partitions, sizing, extra),
+                standing,
                 keys,
                 memory,
             )
@@ -212,10 +235,11 @@ fn describe(
     id: u32,
     (attributes, layout): (&TableAttributes, &Layout),
     (partitions, sizing, extra): (usize, &str, u64),
+    standing: &str,
     keys: u64,
     memory: u64,
 ) {
-    reply.map(16);
+    reply.map(17);
     let mut text = |field: &str, value: &str| {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
@@ -224,6 +248,7 @@ fn describe(
     text("medium", attributes.medium.word());
     text("durability", attributes.durability.word());
     text("evict", attributes.evict.word());
+    text("standing", standing);
     text("sizing", sizing);
     text("placement", &layout.placement.to_string());
     text("nodes", &named(layout));

@@ -36,6 +36,10 @@ impl Brick {
         if self.core.table(table).is_none() {
             return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
         }
+        if let Some(error) = self.offline_of(id, spec, table) {
+            return self.refuse(id, Some(spec), &error);
+        }
+        let connection = &self.connections[id.0 as usize];
         let is_everywhere = connection.accepted.port == Port::Node;
         let bricks = if is_everywhere {
             self.sharers(spec, *args, table)
@@ -68,6 +72,17 @@ impl Brick {
         };
         let until = self.core.deadline();
         self.ask_shares(&asked, bricks, token, until);
+    }
+
+    /// Why a table cannot be asked as a whole, nor all be flushed: one of them is offline.
+    fn offline_of(&self, id: ConnectionId, spec: &Spec, table: usize) -> Option<ErrorReply> {
+        if spec.id != CommandId::Flushall {
+            return self.core.table(table)?.refusal();
+        }
+        let user = self.connections[id.0 as usize].session.user.as_ref()?;
+        let states = self.core.tables.iter().flatten();
+        let mut writable = states.filter(|state| user.rights(&state.name).write);
+        writable.find_map(TableState::refusal)
     }
 
     /// The bricks whose shares make up the table, or the answer.

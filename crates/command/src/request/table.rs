@@ -42,6 +42,15 @@ pub enum TableCommand<'a> {
     Help,
     /// The names of the tables.
     List,
+    /// Free a table's memory, and keep what it holds.
+    Offline {
+        /// The table.
+        name: &'a str,
+        /// Even where it has fewer copies than it asks for.
+        force: bool,
+    },
+    /// Serve a table again.
+    Online(&'a str),
     /// Go on from what is left of partitions that nobody serves.
     Recover {
         /// The table.
@@ -154,6 +163,11 @@ impl<'a> TableCommand<'a> {
                 name: name(args)?,
                 partition: partition(args)?,
             },
+            CommandId::TableOffline => Self::Offline {
+                name: name(args)?,
+                force: force(args)?,
+            },
+            CommandId::TableOnline => Self::Online(name(args)?),
             CommandId::TableRecover => recovery(args)?,
             CommandId::TableSplit => Self::Split {
                 name: name(args)?,
@@ -212,6 +226,16 @@ fn name(args: Args<'_>) -> Result<&str, ErrorReply> {
     std::str::from_utf8(args.at(2)).map_err(|_| {
         ErrorReply::constant("ERR the table's name is not text; use letters and digits")
     })
+}
+
+fn force(args: Args<'_>) -> Result<bool, ErrorReply> {
+    match args.len() {
+        3 => Ok(false),
+        4 if args.at(3).eq_ignore_ascii_case(b"force") => Ok(true),
+        _ => Err(ErrorReply::constant(
+            "ERR TABLE OFFLINE takes a table's name, and FORCE for one that lacks copies",
+        )),
+    }
 }
 
 fn export(args: Args<'_>) -> Result<TableCommand<'_>, ErrorReply> {

@@ -293,6 +293,10 @@ pub enum CommandId {
     TableList,
     /// `TABLE MERGE`
     TableMerge,
+    /// `TABLE OFFLINE`
+    TableOffline,
+    /// `TABLE ONLINE`
+    TableOnline,
     /// `TABLE RECOVER`
     TableRecover,
     /// `TABLE SPLIT`

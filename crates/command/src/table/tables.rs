@@ -248,6 +248,37 @@ pub(super) const COMMANDS: &[Spec] = &[
         )
         .arguments(&[Argument::string("name"), Argument::integer("partition")]),
         Spec::new(
+            CommandId::TableOffline,
+            "table|offline",
+            -3,
+            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
+            0,
+        )
+        .docs(
+            "Frees the memory of a table and keeps its keys, which nobody can read or write until it is online again.",
+            "0.1.0",
+            Group::Server,
+            "O(N) for N partitions; memory is given back by and by",
+        )
+        .arguments(&[
+            Argument::string("name"),
+            Argument::word("force", "FORCE").optional(),
+        ]),
+        Spec::new(
+            CommandId::TableOnline,
+            "table|online",
+            3,
+            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
+            0,
+        )
+        .docs(
+            "Begins to bring a table back into memory from the logs; nothing is copied between nodes.",
+            "0.1.0",
+            Group::Server,
+            "O(N) for the N records that the logs have where the table has any",
+        )
+        .arguments(&[Argument::string("name")]),
+        Spec::new(
             CommandId::TableRecover,
             "table|recover",
             -3,

@@ -16,6 +16,7 @@ use super::load::Load;
 use crate::message::{Claim, ReturnReport};
 use brickyard_metadata::{Catalog, CatalogVersion, Proposal, Settled};
 use brickyard_routing::Seat;
+use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Instant, PartitionId, TableId};
 use std::collections::BTreeMap;
 
@@ -42,7 +43,8 @@ impl Returns {
     fn add(&mut self, now: Instant, catalog: &Catalog, report: ReturnReport) {
         let table = catalog.table_by_id(report.table);
         let is_of_now = table.is_some_and(|it| it.return_since() == Some(report.since));
-        if !is_of_now || !catalog.is_current(report.seat) {
+        if !(is_of_now || sabotage::is(Bug::FormerReturnCounts)) || !catalog.is_current(report.seat)
+        {
             return;
         }
         let fresh = || Returned {
@@ -50,7 +52,7 @@ impl Returns {
             claims: BTreeMap::new(),
         };
         let returned = self.0.entry(report.table).or_insert_with(fresh);
-        if returned.since != report.since {
+        if returned.since != report.since && !sabotage::is(Bug::FormerReturnCounts) {
             *returned = fresh();
         }
         for claim in report.claims {
@@ -67,7 +69,9 @@ impl Returns {
     pub(super) fn forget(&mut self, catalog: &Catalog) {
         self.0.retain(|id, returned| {
             let table = catalog.table_by_id(*id);
-            let table = table.filter(|it| it.return_since() == Some(returned.since));
+            let table = table.filter(|it| {
+                it.return_since() == Some(returned.since) || sabotage::is(Bug::FormerReturnCounts)
+            });
             table.is_some_and(|table| {
                 returned.claims.retain(|partition, claims| {
                     claims.by_seat.retain(|seat, _| catalog.is_current(*seat));
@@ -90,7 +94,8 @@ impl Returns {
 
     fn claims(&self, case: &Case<'_>) -> Option<&Claims> {
         let returned = self.0.get(&case.table.id)?;
-        let is_of_now = case.table.return_since() == Some(returned.since);
+        let is_of_now = case.table.return_since() == Some(returned.since)
+            || sabotage::is(Bug::FormerReturnCounts);
         returned.claims.get(&case.partition).filter(|_| is_of_now)
     }
 }
