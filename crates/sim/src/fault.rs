@@ -22,6 +22,7 @@ mod kill_all;
 mod kill_at_effect;
 mod kill_leader;
 mod merge;
+mod offline;
 mod pause;
 mod pause_moves;
 mod planned_stop;
@@ -82,6 +83,7 @@ pub(crate) const KINDS: &[Kind] = &[
     busy::KIND,
     alter_layout::KIND,
     roles::KIND,
+    offline::KIND,
 ];
 
 /// The place of the kind that nobody has to notice.

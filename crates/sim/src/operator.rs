@@ -50,6 +50,9 @@ pub(crate) enum Order {
     Bound(usize, Option<u64>),
     /// A node is to have these roles.
     Employ(usize, &'static str),
+    /// A table is to go out of memory, or to come back.
+    TakeOffline(usize),
+    BringOnline(usize),
 }
 
 /// What a node is used for unless somebody says otherwise.
@@ -197,6 +200,8 @@ impl World {
                 let number = number(node).filter(|_| !is_leaving)?;
                 format!("NODE ALTER {number} ROLES {roles}")
             }
+            Order::TakeOffline(table) => format!("TABLE OFFLINE {}", self.shape.tables[table].name),
+            Order::BringOnline(table) => format!("TABLE ONLINE {}", self.shape.tables[table].name),
             Order::PauseMoves => "REBALANCE PAUSE".to_owned(),
             Order::ResumeMoves => "REBALANCE RESUME".to_owned(),
         };

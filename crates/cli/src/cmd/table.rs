@@ -90,6 +90,19 @@ enum Verb {
         /// The number of either of the two
         partition: u32,
     },
+    /// Free a table's memory; its keys stay in the logs, and nobody can read or write them until it is online again.
+    Offline {
+        /// Its name.
+        name: String,
+        /// Also if it has fewer copies than it asks for
+        #[arg(long)]
+        force: bool,
+    },
+    /// Bring a table back into memory, from the logs.
+    Online {
+        /// Its name.
+        name: String,
+    },
     /// Drop a table and everything in it.
     Drop {
         /// Its name.
@@ -191,6 +204,11 @@ impl Verb {
             }
             Self::Split { name, partition } => words("SPLIT", name, vec![partition.to_string()]),
             Self::Merge { name, partition } => words("MERGE", name, vec![partition.to_string()]),
+            Self::Offline { name, force } => {
+                let force = force.then(|| "FORCE".to_owned());
+                words("OFFLINE", name, force.into_iter().collect())
+            }
+            Self::Online { name } => words("ONLINE", name, Vec::new()),
             Self::Drop { name, confirm } => {
                 words("DROP", name, vec!["CONFIRM".to_owned(), confirm.clone()])
             }

@@ -47,6 +47,15 @@ fn verbs_become_table_commands() {
         }),
         "TABLE MERGE t 7"
     );
+    let offline = |force| {
+        request(Verb::Offline {
+            name: "t".into(),
+            force,
+        })
+    };
+    assert_eq!(offline(false), "TABLE OFFLINE t");
+    assert_eq!(offline(true), "TABLE OFFLINE t FORCE");
+    assert_eq!(request(Verb::Online { name: "t".into() }), "TABLE ONLINE t");
     let recover = |partitions: &[u32], confirm: Option<&str>| {
         request(Verb::Recover {
             name: "t".into(),

@@ -9,6 +9,9 @@ use brickyard_wire::{Fate, fate};
 /// How a brick begins that does not know the table.
 const NO_TABLE: &[u8] = b"ERR the table of this connection";
 
+/// How a brick begins whose table is offline.
+const OFFLINE: &[u8] = b"OFFLINE ";
+
 impl World {
     pub(super) fn answer(&mut self, at: usize, asked: &Asked, reply: &Reply) {
         if asked.expected != Expected::Greeting {
@@ -103,7 +106,9 @@ pub(super) fn outcome(action: &Action, reply: &Reply) -> Outcome {
             Fate::NotExecuted | Fate::Damaged => Outcome::Refused,
             Fate::Unknown => Outcome::Unknown,
             // Of a brick that has not heard of it: nothing is said of the value.
-            Fate::Refused if line.starts_with(NO_TABLE) => Outcome::Refused,
+            Fate::Refused if line.starts_with(NO_TABLE) || line.starts_with(OFFLINE) => {
+                Outcome::Refused
+            }
             Fate::Refused if matches!(action, Action::Increment(_)) => Outcome::WrongValue,
             Fate::Refused => Outcome::Refused,
         },

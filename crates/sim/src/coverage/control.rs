@@ -21,6 +21,7 @@ pub(super) const TABLE: Table = Table {
         "Rest",
         "Load",
         "Small",
+        "Returned",
         "Grant",
         "Superseded",
         "Heard, question",
@@ -71,6 +72,7 @@ const fn event_of(message: &Message) -> &'static str {
             ToLeader::Rest(_) => "Rest",
             ToLeader::Load(_) => "Load",
             ToLeader::Small(_) => "Small",
+            ToLeader::Returned(_) => "Returned",
         },
         Message::ToNode(message) => match message {
             ToNode::Grant(_) => "Grant",

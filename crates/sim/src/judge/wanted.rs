@@ -18,6 +18,10 @@ pub(super) fn missing(world: &World) -> Option<String> {
     }
     for table in catalog.tables() {
         let holders = catalog.holders(&table.layout).count();
+        if !table.is_online() {
+            let standing = table.standing_word();
+            return Some(format!("table {} is {standing}", table.name));
+        }
         for (partition, group) in table.partitions() {
             let wanted = catalog.copies_wanted(table, partition).min(holders);
             let have = group.in_sync().count();
