@@ -7,7 +7,9 @@ mod disk;
 use crate::effect::{Accepted, ControlReply, ControlRequest, Effect, Event, Port};
 use crate::harness::shared_of;
 use crate::{Brick, Config, ConnectionId, Direction, LinkId};
-use brickyard_metadata::{Catalog, CatalogVersion, Change, ClusterId, Genesis, NewTable, Rest, Small};
+use brickyard_metadata::{
+    Catalog, CatalogVersion, Change, ClusterId, Genesis, NewTable, Rest, Small,
+};
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::record::Header;
 use brickyard_types::{

@@ -4,7 +4,9 @@
 //! named there. A read served from memory is neither: it is executed in place.
 
 use crate::forward::Forward;
-use brickyard_metadata::{Applied, BrickLoad, Catalog, CatalogVersion, Change, Refusal, Rest, Small};
+use brickyard_metadata::{
+    Applied, BrickLoad, Catalog, CatalogVersion, Change, Refusal, Rest, Small,
+};
 use brickyard_replication::{Claim, LinkId};
 use brickyard_routing::Seat;
 use brickyard_types::{

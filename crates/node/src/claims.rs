@@ -3,7 +3,8 @@
 use crate::member::table_of;
 use brickyard_brick::Claim;
 use brickyard_control::message::{
-    self, EvictAsk, LoadReport, PromoteAsk, Report, RestAsk, ReturnReport, SmallReport, SplitAsk, ToLeader,
+    self, EvictAsk, LoadReport, PromoteAsk, Report, RestAsk, ReturnReport, SmallReport, SplitAsk,
+    ToLeader,
 };
 use brickyard_metadata::{BrickLoad, Catalog, CatalogVersion, Rest, Small, SplitReady, Table};
 use brickyard_routing::Seat;

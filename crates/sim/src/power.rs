@@ -487,11 +487,12 @@ impl World {
             }
         }
         self.order(Order::ResumeMoves);
+        for table in 0..self.shape.tables.len() {
+            self.order(Order::BringOnline(table));
+        }
         for table in self.operator.laid_out() {
             self.order(Order::Confine(table, 0));
             self.order(Order::Bound(table, None));
-        for table in 0..self.shape.tables.len() {
-            self.order(Order::BringOnline(table));
         }
         self.after(100 * MILLISECOND, What::Watch);
     }
