@@ -15,6 +15,7 @@ use crate::{
     offline::Standing,
     orders::Orders,
     refusal::Refusal,
+    removed::Removed,
     split::{Former, Split},
 };
 use brickyard_routing::{Candidate, Group, Hasher, Leaf, NodeId, Seat, TableMap};
@@ -149,6 +150,8 @@ pub struct Catalog {
     pub(crate) heated: Arc<BTreeSet<PartitionId>>,
     /// Partitions that are to have copies beyond those that their tables ask for, and how many.
     pub(crate) extras: BTreeMap<PartitionId, u8>,
+    /// Processes whose nodes were removed.
+    pub(crate) removed: Removed,
 }
 
 impl Catalog {
@@ -179,6 +182,7 @@ impl Catalog {
             sized: Arc::default(),
             heated: Arc::default(),
             extras: BTreeMap::new(),
+            removed: Removed::new(),
         };
         catalog.register(genesis.node)?;
         catalog.apply(Change::CreateTable(NewTable {

@@ -31,6 +31,7 @@ mod plan;
 mod proposal;
 mod refusal;
 mod register;
+mod removed;
 mod sizing;
 mod split;
 mod stored;

@@ -168,7 +168,9 @@ impl Catalog {
     pub(crate) fn remove_node(&mut self, id: NodeId, force: bool) -> Result<Applied, Refusal> {
         self.check_removal(id, force)?;
         self.leave_sets(id);
-        self.nodes.remove(&id);
+        if let Some(node) = self.nodes.remove(&id) {
+            self.note_removed(&node.registration);
+        }
         self.outcomes.remove(&id);
         self.orders.remove(&id);
         for orders in self.orders.values_mut() {

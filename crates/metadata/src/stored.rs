@@ -11,6 +11,7 @@
 //! 20  body               `postcard` of the fields of `Body`, in their order; from format 2 on, of `More`; from
 //!                         format 3 on, of `Partings`; from format 4 on, of `Joinings`; from format 5 on, of
 //!                         `Elastics` and `Layouts`; from format 6 on, of `Standings`
+//!                         and `Removals`
 //! ```
 //!
 //! Invariants:
@@ -19,7 +20,7 @@
 //!   not have made is refused, whatever its checksum says.
 //!
 //! The files of `testdata` are read by every later version. Whoever changes a field of `Body`, `More`, `Partings`,
-//! `Joinings`, `Elastics`, `Layouts` or `Standings`, or of anything in them, raises [`FORMAT_VERSION`] and keeps reading the
+//! `Joinings`, `Elastics`, `Layouts`, `Standings` or `Removals`, or of anything in them, raises [`FORMAT_VERSION`] and keeps reading the
 //! older ones.
 
 use crate::{
@@ -29,11 +30,12 @@ use crate::{
     layout::Layout,
     merge::{Merge, Merged},
     name::{self, DEFAULT_TABLE},
-    node::Node,
+    node::{Node, NodeKey},
     offline::Standing,
     orders::Orders,
     refusal::Refusal,
     register::{check_registration, seats},
+    removed::{REMOVED_MAX, Removed},
     split::{Former, Split},
 };
 use brickyard_routing::{NodeId, Seat};
@@ -65,7 +67,7 @@ const FORMAT_WITHOUT_JOININGS: u32 = 3;
 /// The last format without [`Elastics`] and [`Layouts`].
 const FORMAT_WITHOUT_ELASTICS: u32 = 4;
 
-/// The last format without [`Standings`].
+/// The last format without [`Standings`] and [`Removals`].
 const FORMAT_WITHOUT_STANDINGS: u32 = 5;
 
 /// Why bytes are not a catalog.
@@ -171,8 +173,22 @@ struct Standings {
     standings: Vec<(TableId, Standing)>,
 }
 
+/// What came with format 6: processes whose nodes were removed.
+#[derive(Default, Serialize, Deserialize)]
+struct Removals {
+    removed: Vec<(NodeKey, u64)>,
+}
+
 /// What follows the body.
-type Rest<'a> = (More<'a>, Partings, Joinings, Elastics, Layouts, Standings);
+type Rest<'a> = (
+    More<'a>,
+    Partings,
+    Joinings,
+    Elastics,
+    Layouts,
+    Standings,
+    Removals,
+);
 
 impl Catalog {
     /// The catalog as bytes; equal catalogs give equal bytes.
@@ -225,7 +241,12 @@ impl Catalog {
         let standings = Standings {
             standings: unserved.map(|it| (it.id, it.standing.clone())).collect(),
         };
-        let all = (body, more, partings, joinings, elastics, layouts, standings);
+        let removals = Removals {
+            removed: self.removed.iter().copied().collect(),
+        };
+        let all = (
+            body, more, partings, joinings, elastics, layouts, standings, removals,
+        );
         let body =
             postcard::to_allocvec(&all).expect("a catalog has nothing that cannot be written");
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
@@ -289,15 +310,17 @@ impl Catalog {
             ..=FORMAT_WITHOUT_ELASTICS => (<(Elastics, Layouts)>::default(), rest),
             _ => postcard::take_from_bytes::<(Elastics, Layouts)>(rest).map_err(unreadable)?,
         };
-        let (standings, rest) = match found {
-            ..=FORMAT_WITHOUT_STANDINGS => (Standings::default(), rest),
-            _ => postcard::take_from_bytes::<Standings>(rest).map_err(unreadable)?,
+        let ((standings, removals), rest) = match found {
+            ..=FORMAT_WITHOUT_STANDINGS => (<(Standings, Removals)>::default(), rest),
+            _ => postcard::take_from_bytes::<(Standings, Removals)>(rest).map_err(unreadable)?,
         };
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());
             return Err(contradiction(what));
         }
-        let rest = (more, partings, joinings, elastics, layouts, standings);
+        let rest = (
+            more, partings, joinings, elastics, layouts, standings, removals,
+        );
         body.check(rest)
     }
 }
@@ -306,7 +329,7 @@ impl Body<'_> {
     /// The catalog, if its own rules could have made it.
     fn check(
         self,
-        (more, partings, joinings, elastics, layouts, standings): Rest<'_>,
+        (more, partings, joinings, elastics, layouts, standings, removals): Rest<'_>,
     ) -> Result<Catalog, StoredError> {
         let nodes = check_nodes(self.nodes, self.next_node, self.next_incarnation)?;
         let mut outcomes = BTreeMap::new();
@@ -368,6 +391,7 @@ impl Body<'_> {
             sized: Arc::new(sized),
             heated: Arc::new(elastics.heated.into_iter().collect()),
             extras,
+            removed: check_removed(removals.removed)?,
         })
     }
 }
@@ -408,6 +432,15 @@ fn set_standings(
         Arc::make_mut(table).standing = standing;
     }
     Ok(())
+}
+
+/// Processes whose nodes were removed, if no more than are remembered.
+fn check_removed(stored: Vec<(NodeKey, u64)>) -> Result<Removed, StoredError> {
+    if stored.len() > REMOVED_MAX {
+        let what = format!("it remembers {} nodes that were removed", stored.len());
+        return Err(contradiction(what));
+    }
+    Ok(stored.into())
 }
 
 /// What was said of nodes, if it is of these.

@@ -284,6 +284,7 @@ type Whole<'a> = (
     Elastics,
     Layouts,
     Standings,
+    Removals,
 );
 
 fn changed_whole(change: impl FnOnce(&mut Whole<'_>)) -> Vec<u8> {
@@ -308,17 +309,17 @@ fn changed_joinings(change: impl FnOnce(&mut Joinings)) -> Vec<u8> {
 
 /// The same with other tables that are sized by their bricks, and the like.
 fn changed_elastics(change: impl FnOnce(&mut Elastics)) -> Vec<u8> {
-    changed_whole(|(.., elastics, _, _)| change(elastics))
+    changed_whole(|(.., elastics, _, _, _)| change(elastics))
 }
 
 /// The same with other layouts.
 fn changed_layouts(change: impl FnOnce(&mut Layouts)) -> Vec<u8> {
-    changed_whole(|(.., layouts, _)| change(layouts))
+    changed_whole(|(.., layouts, _, _)| change(layouts))
 }
 
 /// The same with other tables out of service.
 fn changed_standings(change: impl FnOnce(&mut Standings)) -> Vec<u8> {
-    changed_whole(|(.., standings)| change(standings))
+    changed_whole(|(.., standings, _)| change(standings))
 }
 
 /// When this fails, the format has changed: raise `FORMAT_VERSION`, add `testdata/v7`, and keep

@@ -66,7 +66,7 @@ impl Entry {
 fn register(join: Join, catalog: &mut Catalog) -> Outcome {
     let known = catalog.node_by_key(&join.registration.key);
     // Its number is given to nobody else, and its directory knows no other: taken in as a new node it would never run.
-    if known.is_none() && join.cluster.is_some() {
+    if known.is_none() && (join.cluster.is_some() || catalog.has_removed(&join.registration)) {
         return Err(REMOVED.to_owned());
     }
     if known.is_some_and(|node| is_overtaken(&join, node)) {

@@ -28,11 +28,6 @@ pub(crate) struct Lead {
     controller: Controller,
     term: u64,
     joining: Vec<Joining>,
-    /// The last one that it heard of.
-    catalog: Arc<Catalog>,
-    /// Processes whose nodes were removed since this one leads. What they asked for before they heard that they had been
-    /// taken in may arrive yet, and does not make them another node.
-    removed: BTreeSet<(NodeKey, u64)>,
     own: Own,
 }
 
@@ -52,11 +47,9 @@ impl Lead {
         let membership = agreement.membership(consensus);
         let config = common.control.clone();
         Self {
-            catalog: Arc::clone(&catalog),
             controller: Controller::new(config, me, term, now, now, catalog, membership),
             term,
             joining: Vec::new(),
-            removed: BTreeSet::new(),
             own: Own::new(),
         }
     }
@@ -192,7 +185,7 @@ impl Lead {
         if let Some(node) = known.filter(|it| is_overtaken(&join, it)) {
             return self.answer(Some(source), common, present(run, node));
         }
-        let was_removed = self.removed.contains(&(join.registration.key, run));
+        let was_removed = catalog.has_removed(&join.registration);
         if known.is_none() && (join.cluster.is_some() || was_removed) {
             return self.answer(Some(source), common, removed(run, catalog));
         }
@@ -240,11 +233,6 @@ impl Lead {
     }
 
     pub(crate) fn on_catalog(&mut self, now: Instant, catalog: Arc<Catalog>) {
-        let is_gone = |node: &&Node| catalog.node(node.id).is_none();
-        let gone = self.catalog.nodes().filter(is_gone);
-        let gone = gone.map(|node| (node.registration.key, node.registration.run));
-        self.removed.extend(gone);
-        self.catalog = Arc::clone(&catalog);
         self.controller.on_catalog(now, catalog);
     }
 
@@ -310,6 +298,9 @@ fn answer_to(join: &Join, outcome: &Outcome, catalog: &Catalog) -> ToNode {
     let known = catalog.node_by_key(&join.registration.key);
     if let Some(node) = known.filter(|it| is_overtaken(join, it)) {
         return present(run, node);
+    }
+    if known.is_none() && catalog.has_removed(&join.registration) {
+        return removed(run, catalog);
     }
     let outcome = outcome.as_ref().map_err(Clone::clone);
     let registered = outcome.and_then(|applied| {
