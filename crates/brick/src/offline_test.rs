@@ -1,3 +1,6 @@
+#[path = "offline_test/schedule.rs"]
+mod schedule;
+
 use crate::cluster_harness::{Client, Cluster};
 use crate::effect::Port;
 use brickyard_types::record::Kind;
@@ -346,4 +349,24 @@ fn keys_whose_time_came_meanwhile_are_gone() {
     cluster.bring_online();
     assert_eq!(cluster.call(client, "GET short"), "$-1");
     assert_eq!(cluster.call(client, "GET long"), "$1 1");
+}
+
+#[test]
+fn random_schedules_lose_nothing_and_bring_nothing_back() {
+    for seed in 1..=12 {
+        schedule::schedule(seed);
+    }
+}
+
+#[cfg(feature = "sabotage")]
+#[test]
+fn deliberate_bugs_are_found() {
+    use brickyard_types::sabotage::{Bug, Judges};
+    const JUDGES: Judges<'_> = Judges {
+        room: "brick-offline",
+        quick: &[Bug::OfflineCleaned, Bug::OfflinePassedOver],
+        slow: &[],
+        seeds_max: 100,
+    };
+    JUDGES.must_find_quick(schedule::schedule);
 }

@@ -12,7 +12,7 @@
 
 use crate::{Error, map::join, random::Random};
 use brickyard_types::Slot;
-use brickyard_wire::{Fate, fate, is_past_asking};
+use brickyard_wire::{Fate, fate, is_not_executed, is_past_asking};
 use std::time::Duration;
 
 /// The first pause, and the longest.
@@ -149,7 +149,7 @@ pub fn judge(failure: Failure, nature: Nature, attempt: u32, allowance: Duration
 #[must_use]
 pub fn honest(error: Error, may_be_executed: bool) -> Error {
     let is_about_the_attempt = match &error {
-        Error::Refused { text } => fate(text.as_bytes()) == Fate::NotExecuted,
+        Error::Refused { text } => is_not_executed(text.as_bytes()),
         Error::Unreachable { .. } | Error::Closed => true,
         _ => false,
     };

@@ -227,6 +227,16 @@ impl World {
         Some(self.alteration(table, "NODES", numbers))
     }
 
+    /// Whether a table is offline, or comes back, or is about to go.
+    pub(crate) fn is_out_of_service(&self, table: usize) -> bool {
+        let name = &self.shape.tables[table].name;
+        let latest = self.judges.latest.as_ref();
+        let known = latest.and_then(|catalog| catalog.table(name));
+        let mut orders = self.operator.orders.iter();
+        let is_to_go = orders.any(|it| *it == Order::TakeOffline(table));
+        is_to_go || known.is_some_and(|table| !table.is_online())
+    }
+
     fn words_of_split(&self, table: usize, dice: u64) -> Option<String> {
         let name = &self.shape.tables[table].name;
         let table = self.judges.latest.as_ref()?.table(name)?;

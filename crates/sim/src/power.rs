@@ -488,7 +488,9 @@ impl World {
         }
         self.order(Order::ResumeMoves);
         for table in 0..self.shape.tables.len() {
-            self.order(Order::BringOnline(table));
+            if self.is_out_of_service(table) {
+                self.order(Order::BringOnline(table));
+            }
         }
         for table in self.operator.laid_out() {
             self.order(Order::Confine(table, 0));

@@ -224,7 +224,7 @@ bugs! {
     OfflineCleaned,
     /// At a restart records of a table that is offline count as those of partitions that moved away.
     OfflinePassedOver,
-    /// What was found in a log when a table came back counts when it comes back again.
+    /// 9: what was found in a log when a table came back counts when it comes back again.
     FormerReturnCounts,
     /// A vote for a leader, or what a follower took, is told before it is stored.
     RaftToldUnstored,

@@ -37,3 +37,17 @@ pub fn fate(error: &[u8]) -> Fate {
         _ => Fate::Refused,
     }
 }
+
+/// Whether an error promises that its attempt was not executed, be there sense in sending it again or not: of a table that is
+/// offline nothing can be had until somebody brings it back. It says nothing of attempts before.
+///
+/// ```
+/// use brickyard_wire::is_not_executed;
+/// assert!(is_not_executed(b"OFFLINE table 't' is offline"));
+/// assert!(is_not_executed(b"TRYAGAIN later"));
+/// assert!(!is_not_executed(b"WRONGTYPE no number"));
+/// ```
+#[must_use]
+pub fn is_not_executed(error: &[u8]) -> bool {
+    fate(error) == Fate::NotExecuted || error.starts_with(b"OFFLINE ")
+}

@@ -23,7 +23,7 @@ mod request_id;
 pub mod resp;
 
 pub use error::{ProtocolError, ReplyError};
-pub use fate::{Fate, fate};
+pub use fate::{Fate, fate, is_not_executed};
 pub use request_id::{IDS_UP_TO, UNKNOWN_EXECUTED, UNKNOWN_FORGOTTEN, ids_up_to, is_past_asking};
 pub use resp::{
     Limits, Protocol, Reply, ReplyDecoder, ReplyLimits, ReplyStep, RequestDecoder, Span, Step,

@@ -19,7 +19,7 @@ use brickyard_command::{
     Args, ErrorReply, Failure, Spec, execute as execute_command, is_data_command, table::flag,
 };
 use brickyard_types::record::RequestId;
-use brickyard_wire::{Fate, IDS_UP_TO, Reply, UNKNOWN_EXECUTED, UNKNOWN_FORGOTTEN, fate};
+use brickyard_wire::{IDS_UP_TO, Reply, UNKNOWN_EXECUTED, UNKNOWN_FORGOTTEN, is_not_executed};
 
 impl Brick {
     /// `REQUEST`.
@@ -225,7 +225,7 @@ pub(crate) fn honest_reply(request: Request, reply: Vec<u8>) -> Vec<u8> {
 /// An error about a request of which an attempt may be under way elsewhere: it does not promise that the request
 /// will not be executed.
 fn honest(request: Request, error: &[u8]) -> Vec<u8> {
-    if request.was_lost && fate(error) == Fate::NotExecuted {
+    if request.was_lost && is_not_executed(error) {
         let start = b"UNKNOWNRESULT an earlier attempt was lost on its way and may have been executed, this one was \
                       not: ";
         return [&start[..], error].concat();

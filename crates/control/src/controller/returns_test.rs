@@ -297,3 +297,39 @@ fn recovery_of_a_table_that_comes_back_goes_on_from_what_was_read() {
     assert!(!is_parked(&world));
     assert_eq!(first(0), seat(0, 1));
 }
+
+/// Several returns; what was said for the ones before comes again, late.
+#[cfg(feature = "sabotage")]
+fn schedule(seed: u64) {
+    let mut world = offline(Durability::Log);
+    let [a, b] = members(&world);
+    let mut said: Vec<(Seat, CatalogVersion, Claim)> = Vec::new();
+    for round in 1..=3 {
+        let since = online(&mut world);
+        for (seat, since, claim) in said.clone() {
+            read(&mut world, seat, since, claim);
+        }
+        world.run(Duration::from_secs(10));
+        assert!(is_parked(&world), "nobody has read its log for this return");
+        let claim = world.claim((1, round * 10 + seed % 10));
+        read(&mut world, a, since, claim);
+        said.extend([(a, since, claim), (b, since, claim)]);
+        world.change(Change::TakeOffline {
+            name: "t".to_owned(),
+            force: false,
+        });
+    }
+}
+
+#[cfg(feature = "sabotage")]
+#[test]
+fn deliberate_bug_is_found() {
+    use brickyard_types::sabotage::{Bug, Judges};
+    const JUDGES: Judges<'_> = Judges {
+        room: "control-returns",
+        quick: &[Bug::FormerReturnCounts],
+        slow: &[],
+        seeds_max: 10,
+    };
+    JUDGES.must_find_quick(schedule);
+}

@@ -4,13 +4,10 @@ use super::{Asked, Expected};
 use crate::reply::Reply;
 use crate::world::World;
 use brickyard_history::{Action, Outcome};
-use brickyard_wire::{Fate, fate};
+use brickyard_wire::{Fate, fate, is_not_executed};
 
 /// How a brick begins that does not know the table.
 const NO_TABLE: &[u8] = b"ERR the table of this connection";
-
-/// How a brick begins whose table is offline.
-const OFFLINE: &[u8] = b"OFFLINE ";
 
 impl World {
     pub(super) fn answer(&mut self, at: usize, asked: &Asked, reply: &Reply) {
@@ -106,7 +103,7 @@ pub(super) fn outcome(action: &Action, reply: &Reply) -> Outcome {
             Fate::NotExecuted | Fate::Damaged => Outcome::Refused,
             Fate::Unknown => Outcome::Unknown,
             // Of a brick that has not heard of it: nothing is said of the value.
-            Fate::Refused if line.starts_with(NO_TABLE) || line.starts_with(OFFLINE) => {
+            Fate::Refused if line.starts_with(NO_TABLE) || is_not_executed(line) => {
                 Outcome::Refused
             }
             Fate::Refused if matches!(action, Action::Increment(_)) => Outcome::WrongValue,

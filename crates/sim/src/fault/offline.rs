@@ -18,7 +18,7 @@ fn act(world: &mut World, random: &mut Random, stage: u32) {
     let back = random.between(20, 400) * MILLISECOND;
     let is_twice = random.one_in(3);
     match stage {
-        0 | 2 => {
+        0 | 2 if !world.is_calm => {
             world.order(Order::TakeOffline(table));
             again(world, away, stage + 1);
         }
