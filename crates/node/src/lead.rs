@@ -9,10 +9,9 @@ use crate::message::Message;
 use crate::register;
 use brickyard_control::message::{Changed, Join, Joined, NotLeader, Present, ToLeader, ToNode};
 use brickyard_control::{Controller, Heard, Output, ProposalToken, RoundToken};
-use brickyard_metadata::{Catalog, Node, NodeKey, Outcome, Registered};
+use brickyard_metadata::{Catalog, Node, Outcome, Registered};
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Somebody who asked to be taken in.

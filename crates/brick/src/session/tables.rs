@@ -221,8 +221,7 @@ impl Brick {
                 (&attributes, &layout),
                 (partitions, sizing, extra),
                 standing,
-                keys,
-                memory,
+                (keys, memory),
             )
         });
         Ok(())
@@ -236,8 +235,7 @@ fn describe(
     (attributes, layout): (&TableAttributes, &Layout),
     (partitions, sizing, extra): (usize, &str, u64),
     standing: &str,
-    keys: u64,
-    memory: u64,
+    (keys, memory): (u64, u64),
 ) {
     reply.map(17);
     let mut text = |field: &str, value: &str| {

@@ -10,6 +10,9 @@ use brickyard_routing::Seat;
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Op, View};
 
+/// By which the best of several logs is told: its end; whether its brick led before; of how many it does not.
+type Rank = ((View, Op), bool, std::cmp::Reverse<u64>, Seat);
+
 impl Controller {
     /// A new beginning for a partition whose in-sync members are all gone; `None` as long as one has to wait.
     pub(super) fn begin_again(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
@@ -47,7 +50,7 @@ impl Controller {
         let mut is_all = true;
         // Somebody is there and reads its log still.
         let mut is_reading = false;
-        let mut best: Option<((View, Op), bool, std::cmp::Reverse<u64>, Seat)> = None;
+        let mut best: Option<Rank> = None;
         let mut is_enough = false;
         let mut floor = View(0);
         for former in case.group.in_sync() {
@@ -89,7 +92,7 @@ impl Controller {
             // Where it led before, if that makes no difference.
             let has_led = is_parked && member == case.group.primary.member;
             // PROTOCOL rule 9: the highest (view, op) among complete logs.
-            let rank = (claim.last, has_led, primaries, seat);
+            let rank: Rank = (claim.last, has_led, primaries, seat);
             best = Some(best.map_or(rank, |best| {
                 if sabotage::is(Bug::ShortestLogLeads) {
                     best.min(rank)
