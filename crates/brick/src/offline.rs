@@ -16,35 +16,31 @@
 //!   cut, and nothing is claimed from memory.
 //! - Each turn does a bounded part of that.
 //!
-//! Not here: who leads such a partition then (`control`), records one by one (`recover`, `rebuild`).
+//! Not here: reading the log again (`offline/read`), who leads such a partition then (`control`), records one by one
+//! (`recover`, `rebuild`).
+
+mod read;
+
+pub(crate) use read::READ_TOKEN;
 
 use crate::brick::Brick;
 use crate::core::{Core, Partition, TableState};
-use crate::effect::{ControlRequest, Effect, Recovered};
+use crate::effect::{ControlRequest, Effect};
 use crate::output::Gate;
-use crate::segments::Chunk;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::{CatalogVersion, Standing};
 use brickyard_replication::Status;
 use brickyard_routing::{Group, Seat};
-use brickyard_table::{Leftovers, LocalPartition, Table};
+use brickyard_table::{Leftovers, Table};
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, Op, PartitionId, SegmentId, TableId};
+use read::Walk;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The checkpoint after which a table's records are safe in the log.
 pub(crate) const SHELVED_TOKEN: u64 = u64::MAX - 1;
-
-/// The checkpoint after which the log may be read.
-pub(crate) const READ_TOKEN: u64 = u64::MAX - 2;
-
-/// Bytes of the log that are read at a time.
-const CHUNK_BYTES: u32 = 128 << 10;
-
-/// Keys whose partitions are looked through for deletions in one turn.
-const PURGED_KEYS: usize = 16_384;
 
 /// How often the control plane is told what was found, until it has chosen.
 const REPEAT: Duration = Duration::from_millis(500);
@@ -58,27 +54,6 @@ pub(crate) enum Shelf {
     Away,
     /// In the log, and more and more of them in memory; nothing of it is joined yet.
     Reading,
-}
-
-/// How far a table is that is being read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// What of it was on its way to the log is synced first: it counts as such from here on.
-    Syncing,
-    Walking,
-    /// All is read: deletions that were remembered for older records go, from this partition on.
-    Purging(u32),
-}
-
-/// The log, as far as it has anything of a table.
-#[derive(Debug)]
-struct Walk {
-    table: TableId,
-    stage: Stage,
-    segments: VecDeque<SegmentId>,
-    /// The segment at hand, and where to go on in it.
-    at: Option<(SegmentId, u32)>,
-    is_asked: bool,
 }
 
 /// See the module.
@@ -102,8 +77,7 @@ pub(crate) struct Offline {
 impl Offline {
     /// Whether a table is being read whose deletions are looked through, turn by turn.
     pub(crate) fn has_work(&self) -> bool {
-        let stage = self.walk.as_ref().map(|walk| walk.stage);
-        matches!(stage, Some(Stage::Purging(_)))
+        self.walk.as_ref().is_some_and(Walk::is_purging)
     }
 
     /// Whether segments may get records that have to stay.
@@ -180,44 +154,7 @@ impl Brick {
         }
     }
 
-    /// A turn's worth of bringing tables back.
-    pub(crate) fn tend_returns(&mut self) {
-        self.core.purge_on();
-        self.core.begin_next_return();
-    }
-
-    /// A chunk of the log; whether it was asked for here.
-    pub(crate) fn on_return_chunk(
-        &mut self,
-        chunk: &Chunk<'_>,
-        from: u32,
-        next: Option<u32>,
-        damaged: bool,
-    ) -> bool {
-        let segment = chunk.segment;
-        let Some(walk) = &mut self.core.offline.walk else {
-            return false;
-        };
-        if !walk.is_asked || walk.at != Some((segment, from)) {
-            return false;
-        }
-        walk.is_asked = false;
-        walk.at = next.map(|next| (segment, next));
-        let table = walk.table;
-        let mut rest = *chunk;
-        while let Some((position, record)) = rest.take() {
-            if record.header.table == table {
-                self.recover(Recovered::Record { record, position });
-            }
-        }
-        if damaged || !rest.is_empty() {
-            self.core.segments.mark_damaged(segment);
-            self.core.doubt_all_of(table, segment);
-        }
-        self.core.walk_return();
-        true
-    }
-
+    /// What was on its way when a table went is synced: its memory may go.
     pub(crate) fn on_shelved(&mut self) {
         let core = &mut self.core;
         if let Some(table) = core.offline.unsettled.pop_front() {
@@ -226,22 +163,6 @@ impl Brick {
         }
         core.leftovers.append(&mut core.offline.unsynced);
         core.has_buried |= !core.leftovers.is_empty();
-    }
-
-    /// The log is synced, or could not be.
-    pub(crate) fn on_read_synced(&mut self, is_well: bool) {
-        let walk = self.core.offline.walk.as_mut();
-        let Some(walk) = walk.filter(|walk| walk.stage == Stage::Syncing) else {
-            return;
-        };
-        if !is_well {
-            self.core.effects.push_back(Effect::Checkpoint(READ_TOKEN));
-            return;
-        }
-        walk.stage = Stage::Walking;
-        let table = walk.table;
-        self.core.place_read(table);
-        self.core.walk_return();
     }
 }
 
@@ -319,40 +240,6 @@ impl Core {
         };
     }
 
-    /// Has a table read again, as soon as no other one is.
-    pub(crate) fn begin_return(&mut self, table: TableId) {
-        if !self.offline.waiting.contains(&table) {
-            self.offline.waiting.push_back(table);
-        }
-    }
-
-    fn begin_next_return(&mut self) {
-        if self.offline.walk.is_some() || self.offline.is_unsettled() {
-            return;
-        }
-        let Some(table) = self.offline.waiting.pop_front() else {
-            return;
-        };
-        let index = self.table_by_id.get(&table).copied();
-        let Some(state) = index.and_then(|index| self.table_mut(index)) else {
-            return;
-        };
-        if state.shelf != Shelf::Away {
-            return;
-        }
-        state.shelf = Shelf::Reading;
-        let segments = self.offline.segments.get(&table);
-        self.offline.walk = Some(Walk {
-            table,
-            stage: Stage::Syncing,
-            segments: segments.into_iter().flatten().copied().collect(),
-            at: None,
-            is_asked: false,
-        });
-        self.hand_over_building();
-        self.effects.push_back(Effect::Checkpoint(READ_TOKEN));
-    }
-
     /// The batch that is being built goes to the log at once: what comes next is about the log as it is then.
     fn hand_over_building(&mut self) {
         if let Some(append) = self.log.take_batch(self.now) {
@@ -361,120 +248,6 @@ impl Core {
             stats.log_bytes.add(append.bytes.len() as u64);
             self.effects.push_back(Effect::Append(append));
         }
-    }
-
-    /// Makes room for the records that come.
-    fn place_read(&mut self, table: TableId) {
-        let Some(index) = self.table_by_id.get(&table).copied() else {
-            return;
-        };
-        let Some(map) = self.table(index).map(|state| Arc::clone(&state.map)) else {
-            return;
-        };
-        let leaves = map.partitions().leaves().iter().zip(map.groups());
-        for (leaf, (place, group)) in leaves.enumerate() {
-            if self.is_named(group) {
-                self.take_in(index, leaf, place.partition, group);
-                self.torn.remove(&place.partition);
-            }
-        }
-    }
-
-    /// Asks for the next chunk, or goes on to what comes after the last one.
-    fn walk_return(&mut self) {
-        let Some(walk) = &mut self.offline.walk else {
-            return;
-        };
-        if walk.at.is_none() {
-            walk.at = walk.segments.pop_front().map(|segment| (segment, 0));
-        }
-        match walk.at {
-            Some((segment, from)) => {
-                walk.is_asked = true;
-                self.effects.push_back(Effect::ReadSegment {
-                    segment,
-                    from,
-                    bytes_max: CHUNK_BYTES,
-                });
-            }
-            None => {
-                walk.stage = Stage::Purging(0);
-                self.rebuild_read();
-            }
-        }
-    }
-
-    /// Something of a segment is unreadable: nobody knows whose it was.
-    fn doubt_all_of(&mut self, table: TableId, segment: SegmentId) {
-        let index = self.table_by_id.get(&table).copied();
-        let Some(state) = index.and_then(|index| self.tables.get_mut(index)?.as_mut()) else {
-            return;
-        };
-        let now = self.unix;
-        let end = brickyard_types::Position {
-            segment,
-            offset: u32::MAX,
-        };
-        for partition in state.partitions.iter_mut().flatten() {
-            if partition.is_replicated {
-                // It claims nothing (PROTOCOL rule 15): others have what is missing.
-                self.torn.insert(partition.id);
-            } else {
-                partition.doubt_requests(now);
-                let (_, earlier) = partition.unreadable.unwrap_or_default();
-                partition.unreadable = Some((end, earlier + RECORDS_MAX));
-            }
-        }
-    }
-
-    /// All is read: what it comes to goes to the replicator.
-    fn rebuild_read(&mut self) {
-        // Tails stand in the log already, in batches of their own.
-        self.hand_over_building();
-        self.finish_rebuilds();
-        self.apply_former_clears();
-        let table = self.offline.table_read();
-        let index = table.and_then(|table| self.table_by_id.get(&table).copied());
-        if let Some(state) = index.and_then(|index| self.table_mut(index)) {
-            for partition in state.partitions.iter_mut().flatten() {
-                partition.end_unreadable();
-            }
-        }
-    }
-
-    fn purge_on(&mut self) {
-        let Some(walk) = &self.offline.walk else {
-            return;
-        };
-        let (table, Stage::Purging(from)) = (walk.table, walk.stage) else {
-            return;
-        };
-        let Some(index) = self.table_by_id.get(&table).copied() else {
-            return;
-        };
-        let Some(state) = self.table_mut(index) else {
-            return;
-        };
-        let (mut at, mut keys) = (from, 0);
-        let slots = state.table.partition_slots();
-        while at < slots && keys < PURGED_KEYS {
-            keys += state.table.purge_partition(LocalPartition(at));
-            at += 1;
-        }
-        if at < slots {
-            if let Some(walk) = &mut self.offline.walk {
-                walk.stage = Stage::Purging(at);
-            }
-            return;
-        }
-        state.shelf = Shelf::Held;
-        self.offline.walk = None;
-        self.offline.segments.remove(&table);
-        self.keep_segments();
-        self.adopt_groups(index);
-        self.end_adoption(self.catalog.version().0);
-        self.offline.told = None;
-        self.tell_returns();
     }
 
     /// Tells the control plane what tables hold here that come back.
@@ -533,9 +306,6 @@ impl Core {
         }
     }
 }
-
-/// Records that unreadable bytes of a chunk can have held at most: their ops are not given out again.
-const RECORDS_MAX: u64 = 1 << 32;
 
 impl Partition {
     /// As many ops as fit into what is unreadable may have been there; their numbers must not be given out again.

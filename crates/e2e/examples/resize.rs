@@ -1,10 +1,11 @@
-//! A table of a million records under load while all its partitions are split, and then merged again: how long it took, and
-//! what clients noticed. Prints the table of `docs/benchmarks.md`.
+//! A table of a million records under load while all its partitions are split, and then merged again, and while another table
+//! of as many goes offline and comes back: how long it took, and what clients noticed. Prints the table of `docs/benchmarks.md`.
 //!
 //! `cargo run --release -p brickyard-e2e --example resize [RECORDS]`
 
 use brickyard_e2e::cluster::Cluster;
-use brickyard_e2e::figure9::fill;
+use brickyard_e2e::deadline::wait_for;
+use brickyard_e2e::figure9::{fill, fill_table};
 use brickyard_e2e::moves::ours;
 use brickyard_e2e::resize::{merge_all, partitions, split_all};
 use brickyard_torture::{Kind, Load, LoadOptions, Recording};
@@ -34,6 +35,21 @@ fn assert_equal(cluster: &Cluster) {
     println!("{last}");
 }
 
+/// What the replicas of a table say of each other.
+fn digest(cluster: &Cluster, table: &str) -> String {
+    let text = ours(cluster, 0, &["table", "digest", table]);
+    text.lines().last().unwrap_or_default().to_owned()
+}
+
+/// Waits until the other table is described so.
+fn wait_until(cluster: &Cluster, field: &str, wanted: &str) {
+    wait_for(wanted, || {
+        let text = ours(cluster, 0, &["table", "describe", "u"]);
+        let mut lines = text.lines().filter(|line| line.contains(field));
+        lines.any(|line| line.contains(wanted)).then_some(())
+    });
+}
+
 fn main() {
     let records: usize = std::env::args()
         .nth(1)
@@ -42,6 +58,9 @@ fn main() {
     cluster.create_table("t", &["REPLICAS", "3", "PARTITIONS", PARTITIONS]);
     cluster.wait_until_whole("t", 3);
     fill(&cluster, records);
+    cluster.create_table("u", &["REPLICAS", "3", "PARTITIONS", PARTITIONS]);
+    cluster.wait_until_whole("u", 3);
+    fill_table(&cluster, "u", records);
     let keys = (0..KEYS).map(|at| format!("key{at}")).collect();
     let load = Load::start(LoadOptions::new(cluster.seeds(), "t", keys))
         .unwrap_or_else(|error| panic!("{error}"));
@@ -69,6 +88,17 @@ fn main() {
         assert_equal(&cluster);
         sleep(CALM);
     }
+    step("another table offline", &|cluster| {
+        ours(cluster, 0, &["table", "offline", "u"]);
+        wait_until(cluster, "standing", "offline");
+        sleep(CALM);
+    });
+    step("and online again", &|cluster| {
+        ours(cluster, 0, &["table", "online", "u"]);
+        wait_until(cluster, "standing", "online");
+    });
+    cluster.wait_until_whole("u", 3);
+    println!("{}", digest(&cluster, "u"));
     let recording = load.stop();
     show(&steps, &recording);
     let judged = recording.judge().unwrap_or_else(|error| panic!("{error}"));

@@ -90,9 +90,17 @@ fn writes_between(recording: &Recording, begin: u64, end: u64) -> Vec<usize> {
 /// # Panics
 /// If they cannot be written.
 pub fn fill(cluster: &Cluster, count: usize) {
+    fill_table(cluster, "t", count);
+}
+
+/// The same of another table.
+///
+/// # Panics
+/// If nobody takes them.
+pub fn fill_table(cluster: &Cluster, table: &str, count: usize) {
     let at = cluster.running()[0];
     let mut client = cluster
-        .table(at, "t")
+        .table(at, table)
         .unwrap_or_else(|error| panic!("node {at}: {error}"));
     let value = "v".repeat(150);
     for base in (0..count).step_by(BATCH) {

@@ -11,6 +11,7 @@ mod gateway;
 mod grow;
 mod hot;
 mod layout;
+mod offline;
 mod once;
 mod recover;
 mod split;

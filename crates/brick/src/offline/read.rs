@@ -1,0 +1,264 @@
+//! Reading a table back from the log: chunk by chunk, while everything else goes on.
+//!
+//! In:  the segments that may have records of it. Out: the table in memory, its partitions known to the replicator, as after
+//!      a start.
+//!
+//! Invariants:
+//! - The log is synced first: what is read counts as synced from here on, as it does at a start.
+//! - Nothing of the table is joined before all is read and deletions that were remembered for older records are gone.
+
+use super::Shelf;
+use crate::brick::Brick;
+use crate::core::Core;
+use crate::effect::{Effect, Recovered};
+use crate::segments::Chunk;
+use brickyard_table::LocalPartition;
+use brickyard_types::{Position, SegmentId, TableId};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The checkpoint after which the log may be read.
+pub(crate) const READ_TOKEN: u64 = u64::MAX - 2;
+
+/// Bytes of the log that are read at a time.
+const CHUNK_BYTES: u32 = 128 << 10;
+
+/// Keys whose partitions are looked through for deletions in one turn.
+const PURGED_KEYS: usize = 16_384;
+
+/// Records that unreadable bytes of a chunk can have held at most: their ops are not given out again.
+const RECORDS_MAX: u64 = 1 << 32;
+
+/// How far a table is that is being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// What of it was on its way to the log is synced first: it counts as such from here on.
+    Syncing,
+    Walking,
+    /// All is read: deletions that were remembered for older records go, from this partition on.
+    Purging(u32),
+}
+
+/// The log, as far as it has anything of a table.
+#[derive(Debug)]
+pub(super) struct Walk {
+    pub(super) table: TableId,
+    stage: Stage,
+    segments: VecDeque<SegmentId>,
+    /// The segment at hand, and where to go on in it.
+    at: Option<(SegmentId, u32)>,
+    is_asked: bool,
+}
+
+impl Walk {
+    /// Whether deletions are looked through, turn by turn.
+    pub(super) fn is_purging(&self) -> bool {
+        matches!(self.stage, Stage::Purging(_))
+    }
+}
+
+impl Brick {
+    /// A turn's worth of bringing tables back.
+    pub(crate) fn tend_returns(&mut self) {
+        self.core.purge_on();
+        self.core.begin_next_return();
+    }
+
+    /// A chunk of the log; whether it was asked for here.
+    pub(crate) fn on_return_chunk(
+        &mut self,
+        chunk: &Chunk<'_>,
+        from: u32,
+        next: Option<u32>,
+        damaged: bool,
+    ) -> bool {
+        let segment = chunk.segment;
+        let Some(walk) = &mut self.core.offline.walk else {
+            return false;
+        };
+        if !walk.is_asked || walk.at != Some((segment, from)) {
+            return false;
+        }
+        walk.is_asked = false;
+        walk.at = next.map(|next| (segment, next));
+        let table = walk.table;
+        let mut rest = *chunk;
+        while let Some((position, record)) = rest.take() {
+            if record.header.table == table {
+                self.recover(Recovered::Record { record, position });
+            }
+        }
+        if damaged || !rest.is_empty() {
+            self.core.segments.mark_damaged(segment);
+            self.core.doubt_all_of(table, segment);
+        }
+        self.core.walk_return();
+        true
+    }
+
+    /// The log is synced, or could not be.
+    pub(crate) fn on_read_synced(&mut self, is_well: bool) {
+        let walk = self.core.offline.walk.as_mut();
+        let Some(walk) = walk.filter(|walk| walk.stage == Stage::Syncing) else {
+            return;
+        };
+        if !is_well {
+            self.core.effects.push_back(Effect::Checkpoint(READ_TOKEN));
+            return;
+        }
+        walk.stage = Stage::Walking;
+        let table = walk.table;
+        self.core.place_read(table);
+        self.core.walk_return();
+    }
+}
+
+impl Core {
+    /// Has a table read again, as soon as no other one is.
+    pub(crate) fn begin_return(&mut self, table: TableId) {
+        if !self.offline.waiting.contains(&table) {
+            self.offline.waiting.push_back(table);
+        }
+    }
+
+    fn begin_next_return(&mut self) {
+        if self.offline.walk.is_some() || self.offline.is_unsettled() {
+            return;
+        }
+        let Some(table) = self.offline.waiting.pop_front() else {
+            return;
+        };
+        let index = self.table_by_id.get(&table).copied();
+        let Some(state) = index.and_then(|index| self.table_mut(index)) else {
+            return;
+        };
+        if state.shelf != Shelf::Away {
+            return;
+        }
+        state.shelf = Shelf::Reading;
+        let segments = self.offline.segments.get(&table);
+        self.offline.walk = Some(Walk {
+            table,
+            stage: Stage::Syncing,
+            segments: segments.into_iter().flatten().copied().collect(),
+            at: None,
+            is_asked: false,
+        });
+        self.hand_over_building();
+        self.effects.push_back(Effect::Checkpoint(READ_TOKEN));
+    }
+
+    /// Makes room for the records that come.
+    fn place_read(&mut self, table: TableId) {
+        let Some(index) = self.table_by_id.get(&table).copied() else {
+            return;
+        };
+        let Some(map) = self.table(index).map(|state| Arc::clone(&state.map)) else {
+            return;
+        };
+        let leaves = map.partitions().leaves().iter().zip(map.groups());
+        for (leaf, (place, group)) in leaves.enumerate() {
+            if self.is_named(group) {
+                self.take_in(index, leaf, place.partition, group);
+                self.torn.remove(&place.partition);
+            }
+        }
+    }
+
+    /// Asks for the next chunk, or goes on to what comes after the last one.
+    fn walk_return(&mut self) {
+        let Some(walk) = &mut self.offline.walk else {
+            return;
+        };
+        if walk.at.is_none() {
+            walk.at = walk.segments.pop_front().map(|segment| (segment, 0));
+        }
+        match walk.at {
+            Some((segment, from)) => {
+                walk.is_asked = true;
+                self.effects.push_back(Effect::ReadSegment {
+                    segment,
+                    from,
+                    bytes_max: CHUNK_BYTES,
+                });
+            }
+            None => {
+                walk.stage = Stage::Purging(0);
+                self.rebuild_read();
+            }
+        }
+    }
+
+    /// Something of a segment is unreadable: nobody knows whose it was.
+    fn doubt_all_of(&mut self, table: TableId, segment: SegmentId) {
+        let index = self.table_by_id.get(&table).copied();
+        let Some(state) = index.and_then(|index| self.tables.get_mut(index)?.as_mut()) else {
+            return;
+        };
+        let now = self.unix;
+        let end = Position {
+            segment,
+            offset: u32::MAX,
+        };
+        for partition in state.partitions.iter_mut().flatten() {
+            if partition.is_replicated {
+                // It claims nothing (PROTOCOL rule 15): others have what is missing.
+                self.torn.insert(partition.id);
+            } else {
+                partition.doubt_requests(now);
+                let (_, earlier) = partition.unreadable.unwrap_or_default();
+                partition.unreadable = Some((end, earlier + RECORDS_MAX));
+            }
+        }
+    }
+
+    /// All is read: what it comes to goes to the replicator.
+    fn rebuild_read(&mut self) {
+        // Tails stand in the log already, in batches of their own.
+        self.hand_over_building();
+        self.finish_rebuilds();
+        self.apply_former_clears();
+        let table = self.offline.table_read();
+        let index = table.and_then(|table| self.table_by_id.get(&table).copied());
+        if let Some(state) = index.and_then(|index| self.table_mut(index)) {
+            for partition in state.partitions.iter_mut().flatten() {
+                partition.end_unreadable();
+            }
+        }
+    }
+
+    fn purge_on(&mut self) {
+        let Some(walk) = &self.offline.walk else {
+            return;
+        };
+        let (table, Stage::Purging(from)) = (walk.table, walk.stage) else {
+            return;
+        };
+        let Some(index) = self.table_by_id.get(&table).copied() else {
+            return;
+        };
+        let Some(state) = self.table_mut(index) else {
+            return;
+        };
+        let (mut at, mut keys) = (from, 0);
+        let slots = state.table.partition_slots();
+        while at < slots && keys < PURGED_KEYS {
+            keys += state.table.purge_partition(LocalPartition(at));
+            at += 1;
+        }
+        if at < slots {
+            if let Some(walk) = &mut self.offline.walk {
+                walk.stage = Stage::Purging(at);
+            }
+            return;
+        }
+        state.shelf = Shelf::Held;
+        self.offline.walk = None;
+        self.offline.segments.remove(&table);
+        self.keep_segments();
+        self.adopt_groups(index);
+        self.end_adoption(self.catalog.version().0);
+        self.offline.told = None;
+        self.tell_returns();
+    }
+}
