@@ -88,8 +88,15 @@ impl Brick {
         for (partition, Owed { table, last, .. }) in owed {
             // One that is here again has a log of its own by now, or a copy that is begun anew says the same.
             let is_here = self.core.place_of(partition).is_ok();
-            if is_here || !self.core.table_by_id.contains_key(&table) {
+            let is_gone = !self.core.table_by_id.contains_key(&table);
+            if is_here || is_gone {
                 self.core.drops.0.remove(&partition);
+            } else if self.core.is_away(table) {
+                // Who has what of it is seen when the table is in memory again.
+            } else if !self.core.heirs(partition).is_empty() {
+                // It was split or merged, and some of it came here again: that must not go with it.
+                self.core.drops.0.remove(&partition);
+                self.core.drop_other_parts(partition);
             } else {
                 self.core.append_drop_of(table, partition, last);
             }

@@ -231,6 +231,13 @@ impl Core {
         self.keep_segments();
     }
 
+    /// Whether a table is not in memory, or not all of it.
+    pub(crate) fn is_away(&self, table: TableId) -> bool {
+        let index = self.table_by_id.get(&table);
+        let state = index.and_then(|index| self.table(*index));
+        state.is_some_and(|state| state.shelf != Shelf::Held)
+    }
+
     /// The cleaner keeps away from what tables have in the log alone.
     pub(crate) fn keep_segments(&mut self) {
         self.segments.shelved = if sabotage::is(Bug::OfflineCleaned) {

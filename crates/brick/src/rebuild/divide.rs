@@ -270,7 +270,7 @@ impl Core {
 
     /// Of parts that are not this brick's the log has nothing that counts, should they come here again (PROTOCOL
     /// rule 21).
-    fn drop_other_parts(&mut self, whole: PartitionId) {
+    pub(crate) fn drop_other_parts(&mut self, whole: PartitionId) {
         let Some(former) = self.catalog.former(whole).copied() else {
             return;
         };
