@@ -500,6 +500,10 @@ impl Brick {
 
     fn on_tick(&mut self) {
         const SWEEP_EVERY: Duration = Duration::from_secs(1);
+        if self.core.is_adopting() {
+            // What it waited for may have come about without the log: a batch of tables without one is never appended.
+            self.adopt_waiting();
+        }
         self.expire_due();
         self.evict();
         self.clean();

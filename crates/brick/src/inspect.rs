@@ -112,6 +112,16 @@ impl Brick {
             self.stalls,
             self.remotes
         );
+        if let Some(waiting) = &self.core.waiting_catalog {
+            out += &format!(
+                "catalog {} waits: handed over {}, idle {}, to share {}, to part {}\n",
+                waiting.version(),
+                self.core.log.is_handed_over(),
+                self.core.log.is_idle(),
+                self.core.is_about_to_share(),
+                self.core.is_about_to_part()
+            );
+        }
         for state in self.core.tables.iter().flatten() {
             for partition in state.partitions.iter().flatten() {
                 let replicator = self.core.replicas.replicator();

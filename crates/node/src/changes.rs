@@ -50,6 +50,9 @@ struct Current {
     envelope: Envelope,
     since: Instant,
     sent: Option<Instant>,
+    /// It was sent at all, and more than once.
+    was_sent: bool,
+    is_repeated: bool,
 }
 
 /// A change that was made, and bricks that do not act by it yet.
@@ -108,11 +111,14 @@ impl Changes {
                 },
                 since,
                 sent: None,
+                was_sent: false,
+                is_repeated: false,
             });
         }
         let current = self.current.as_mut()?;
         let is_due = current.sent.is_none_or(|sent| now - sent >= REPEAT);
         is_due.then(|| {
+            current.is_repeated = std::mem::replace(&mut current.was_sent, true);
             current.sent = Some(now);
             current.envelope.clone()
         })
@@ -146,6 +152,23 @@ impl Changes {
                 let reply = ControlReply::Failed(text);
                 self.answers.push((current.asker, reply));
             }
+        }
+    }
+
+    /// A leader does not even propose it. Of an earlier copy of the request, which was sent to another leader, or to the same one
+    /// when there was nothing against it, that says nothing.
+    pub(crate) fn on_refused(&mut self, now: Instant, sequence: u64, refusal: &str) {
+        let current = self.current.as_ref();
+        let is_repeated =
+            current.is_some_and(|it| it.is_repeated && it.envelope.sequence == sequence);
+        if !is_repeated || refusal.starts_with("TRYAGAIN ") {
+            return self.on_outcome(now, sequence, &Err(refusal.to_owned()));
+        }
+        if let Some(current) = self.current.take() {
+            let text =
+                format!("UNKNOWNRESULT {refusal}; it was asked for before, and then {LATER}");
+            self.answers
+                .push((current.asker, ControlReply::Failed(text)));
         }
     }
 

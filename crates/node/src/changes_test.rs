@@ -95,6 +95,28 @@ fn refused_change_is_answered_with_an_error() {
     assert_eq!(text(&answers[0]), "ERR there is no table 'a'");
 }
 
+/// The first one was proposed by a leader that then lost touch, and may be made yet.
+#[test]
+fn refusal_of_a_change_that_was_sent_before_does_not_say_that_it_is_not_made() {
+    let mut changes = Changes::default();
+    let refuse = |changes: &mut Changes, sequence: u64| {
+        changes.on_refused(at(400), sequence, "table 'a' is not whole");
+        text(&changes.take_answers(at(400), 0)[0])
+    };
+    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.poll(at(0), ME, LIFE);
+    changes.hurry();
+    changes.poll(at(1), ME, LIFE);
+    let told = refuse(&mut changes, 1);
+    assert!(
+        told.starts_with("UNKNOWNRESULT table 'a' is not whole"),
+        "{told}"
+    );
+    changes.ask(at(400), asker(2), drop_table("a"));
+    changes.poll(at(400), ME, LIFE);
+    assert_eq!(refuse(&mut changes, 2), "ERR table 'a' is not whole");
+}
+
 #[test]
 fn change_that_is_not_made_yet_is_answered_with_a_word_to_ask_again() {
     let mut changes = Changes::default();

@@ -392,9 +392,9 @@ impl Member {
                 }
             }
             ToNode::Changed(changed) => {
-                if let Some(outcome) = &changed.outcome {
+                if let Some(Err(refusal)) = &changed.outcome {
                     self.changes
-                        .on_outcome(common.host.now(), changed.sequence, outcome);
+                        .on_refused(common.host.now(), changed.sequence, refusal);
                 }
             }
             ToNode::Drained(drained) => common.drained = Some(drained),

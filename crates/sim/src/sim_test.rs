@@ -5,10 +5,20 @@ use crate::{plan_of, run, tell};
 
 /// Seeds that showed something that was wrong, and what; as long as they still would. docs/simulator.md names the tests
 /// of the others.
-const REGRESSIONS: &[(u64, &str)] = &[(
-    102,
-    "a node that had stored nothing became a voter, and could not be taken in again",
-)];
+const REGRESSIONS: &[(u64, &str)] = &[
+    (
+        102,
+        "a node that had stored nothing became a voter, and could not be taken in again",
+    ),
+    (
+        500_024_390,
+        "a brick waited with a catalog for a batch that had nothing for the log, for ever",
+    ),
+    (
+        500_023_492,
+        "a change that one leader had proposed and the next one refused was answered as refused, and made",
+    ),
+];
 
 #[test]
 fn a_seed_is_a_run() {
