@@ -247,6 +247,40 @@ fn rule_21_end_of_a_part_that_is_elsewhere_is_written_when_there_is_room() {
     assert_eq!(kinds(elsewhere), [Kind::Drop]);
 }
 
+/// The end of a partition that was split meanwhile, which a full disk refuses at first, when a part of it is here again.
+#[test]
+fn rule_21_late_end_of_a_whole_does_not_take_a_part_that_came_back() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k0");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k0 v"), "+OK");
+    cluster.is_deciding = false;
+    cluster.kill(backup);
+    cluster.is_deciding = true;
+    cluster.regroup("k0", &[primary]);
+    cluster.settle();
+    cluster.split("k0");
+    cluster.settle();
+    assert_eq!(cluster.partitions(), (5, 0));
+    cluster.is_deciding = false;
+    cluster.stick(backup, true);
+    cluster.restart(backup);
+    cluster.refuse(backup);
+    cluster.stick(backup, false);
+    // The copy is here before the end of the whole is written again.
+    cluster.set_learners("k0", &[backup]);
+    (0..30).for_each(|_| cluster.turn());
+    cluster.is_deciding = true;
+    cluster.settle();
+    cluster.settle();
+    let part = cluster.group_of("k0").2;
+    assert_eq!(part.in_sync().count(), 2, "{}", cluster.story());
+    restart_alone(&mut cluster, backup);
+    let client = cluster.connect(backup, Port::Node);
+    assert_eq!(cluster.call(client, "GET k0"), "$1 v");
+}
+
 /// The parts of a partition claim what it had, which full disks refuse at first.
 #[test]
 fn rule_15_parts_are_claimed_when_there_is_room_again() {
