@@ -209,8 +209,8 @@ impl Brick {
             }
         }
         for (gate, _, reply) in &mut self.held_replies {
-            if gate.is_hit_by(lost) {
-                reply.bytes = error.to_vec();
+            if let Some(error) = gate.error(lost, error) {
+                reply.bytes = error;
                 *gate = Gate::OPEN;
             }
         }

@@ -149,10 +149,11 @@ impl Gather {
 
     /// Operations were lost: each part that waits for one of them becomes an error.
     pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
-        let parts = self.parts.iter_mut().flatten();
-        for part in parts.filter(|part| part.gate.is_hit_by(lost)) {
-            part.gate = Gate::OPEN;
-            part.bytes = error.to_vec();
+        for part in self.parts.iter_mut().flatten() {
+            if let Some(error) = part.gate.error(lost, error) {
+                part.gate = Gate::OPEN;
+                part.bytes = error;
+            }
         }
     }
 
@@ -282,6 +283,16 @@ pub(crate) fn partly_done(error: &[u8]) -> Vec<u8> {
     }
     let reason = error.strip_prefix(b"-").unwrap_or(error);
     let start = b"-UNKNOWNRESULT a part of the command was executed and another was not: ";
+    [&start[..], reason].concat()
+}
+
+/// Something was lost that may be a part of the command, or not.
+pub(crate) fn maybe_partly_done(error: &[u8]) -> Vec<u8> {
+    if is_unknown(error) {
+        return error.to_vec();
+    }
+    let reason = error.strip_prefix(b"-").unwrap_or(error);
+    let start = b"-UNKNOWNRESULT a part of the command may not have been executed: ";
     [&start[..], reason].concat()
 }
 

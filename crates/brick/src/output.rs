@@ -11,7 +11,7 @@
 //! - When operations are lost, every reply that waited for one of them becomes an error, and no other.
 
 use crate::effect::BatchId;
-use crate::gather::partly_done;
+use crate::gather::{maybe_partly_done, partly_done};
 use brickyard_types::PartitionId;
 use std::collections::VecDeque;
 
@@ -86,6 +86,17 @@ impl Gate {
             }
             Lost::Unwritten(batch) => self.appended >= batch || self.synced >= batch,
         }
+    }
+
+    /// What becomes of a reply behind this gate when `lost` is; `None`: it stays. Behind a gate of several partitions nobody
+    /// knows whether what was lost is of one of them: that it was not executed would be a promise.
+    pub(crate) fn error(self, lost: Lost, error: &[u8]) -> Option<Vec<u8>> {
+        let is_blurred =
+            matches!(lost, Lost::Of(..) | Lost::Only(..)) && self.partition == Self::MANY;
+        self.is_hit_by(lost).then(|| match is_blurred {
+            true => maybe_partly_done(error),
+            false => error.to_vec(),
+        })
     }
 }
 
@@ -383,11 +394,11 @@ impl Output {
                     filled: Some((bytes, gate)),
                     is_divided,
                     ..
-                } if gate.is_hit_by(lost) => {
+                } if let Some(told) = gate.error(lost, error) => {
                     let error = if *is_divided {
                         partly_done(error)
                     } else {
-                        error.to_vec()
+                        told
                     };
                     self.held_bytes = self.held_bytes - bytes.len() + error.len();
                     *bytes = error;
@@ -418,8 +429,8 @@ fn refuse_replies(
     for &(start, end, reply_gate) in gated.iter() {
         let (start, end) = (start as usize, end as usize);
         rewritten.extend_from_slice(bytes.get(copied..start).unwrap_or_default());
-        if reply_gate.is_hit_by(lost) {
-            rewritten.extend_from_slice(error);
+        if let Some(error) = reply_gate.error(lost, error) {
+            rewritten.extend_from_slice(&error);
         } else {
             let at = rewritten.len() as u32;
             rewritten.extend_from_slice(bytes.get(start..end).unwrap_or_default());

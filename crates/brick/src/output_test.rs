@@ -137,3 +137,26 @@ fn client_that_never_reads_to_the_end_does_not_make_the_buffer_grow() {
     }
     assert!(output.ready.len() < 500_000);
 }
+
+/// An `MSET` waits for writes of two partitions, and the log refuses what a third one has in that batch.
+#[test]
+fn reply_about_several_partitions_is_not_denied_for_another_ones_loss() {
+    let gate = |partition| Gate {
+        replicated: BatchId(4),
+        partition: PartitionId(partition),
+        ..Gate::OPEN
+    };
+    let mut output = Output::default();
+    write(&mut output, b"+OK\r\n", gate(3).and(gate(5)));
+    write(&mut output, b"+OK\r\n", gate(8));
+    output.refuse(Lost::Of(PartitionId(8), BatchId(4)), b"-MISCONF x\r\n");
+    output.advance(&Frontier::default());
+    let told = drain(&mut output);
+    let (first, second) = told.split_at(told.len() - b"-MISCONF x\r\n".len());
+    assert!(
+        first.starts_with(b"-UNKNOWNRESULT "),
+        "{}",
+        told.escape_ascii()
+    );
+    assert_eq!(second, b"-MISCONF x\r\n");
+}

@@ -28,7 +28,7 @@ use std::time::Duration;
 const KNOWN_FOR: Duration = Duration::from_secs(20);
 
 /// What an operator asked for counts for so long.
-const ASKED_FOR: Duration = Duration::from_secs(60);
+const ASKED_FOR: Duration = Duration::from_secs(30);
 
 /// Pairs whose left one a brick leads, at a time.
 const PAIRS_PER_BRICK: usize = 4;

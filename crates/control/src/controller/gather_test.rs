@@ -335,12 +335,12 @@ fn operator_who_asks_for_a_merge_of_siblings_apart_asks_until_they_are_together(
 fn what_an_operator_asks_for_no_more_is_given_up() {
     let (mut world, siblings) = world();
     ask(&mut world, siblings[0]).unwrap_err();
-    world.run(secs(50));
+    world.run(secs(25));
     assert_eq!(group(&world, siblings[1]).learners.len(), 1);
     ask(&mut world, siblings[0]).unwrap_err();
-    world.run(secs(50));
+    world.run(secs(25));
     assert!(is_pair(&world));
-    world.run(secs(20));
+    world.run(secs(10));
     assert!(!is_pair(&world));
 }
 
