@@ -50,9 +50,8 @@ struct Current {
     envelope: Envelope,
     since: Instant,
     sent: Option<Instant>,
-    /// It was sent at all, and more than once.
-    was_sent: bool,
-    is_repeated: bool,
+    /// How often it was sent, to whomever.
+    times: u32,
 }
 
 /// A change that was made, and bricks that do not act by it yet.
@@ -111,14 +110,13 @@ impl Changes {
                 },
                 since,
                 sent: None,
-                was_sent: false,
-                is_repeated: false,
+                times: 0,
             });
         }
         let current = self.current.as_mut()?;
         let is_due = current.sent.is_none_or(|sent| now - sent >= REPEAT);
         is_due.then(|| {
-            current.is_repeated = std::mem::replace(&mut current.was_sent, true);
+            current.times += 1;
             current.sent = Some(now);
             current.envelope.clone()
         })
@@ -160,8 +158,8 @@ impl Changes {
     pub(crate) fn on_refused(&mut self, now: Instant, sequence: u64, refusal: &str) {
         let current = self.current.as_ref();
         let is_repeated =
-            current.is_some_and(|it| it.is_repeated && it.envelope.sequence == sequence);
-        if !is_repeated || refusal.starts_with("TRYAGAIN ") {
+            current.is_some_and(|it| it.times > 1 && it.envelope.sequence == sequence);
+        if !is_repeated {
             return self.on_outcome(now, sequence, &Err(refusal.to_owned()));
         }
         if let Some(current) = self.current.take() {

@@ -10,7 +10,7 @@ use super::Controller;
 use super::group::Case;
 use super::load::Load;
 use crate::message::{EvictAsk, PromoteAsk, RestAsk, SplitAsk};
-use brickyard_metadata::{Catalog, Ground, Proposal, Rest, SplitReady};
+use brickyard_metadata::{Catalog, CatalogVersion, Ground, Proposal, Rest, SplitReady};
 use brickyard_routing::Seat;
 use brickyard_types::{PartitionId, TableId, View};
 use std::collections::BTreeMap;
@@ -24,14 +24,15 @@ pub(super) struct Requests {
     rests: BTreeMap<PartitionId, RestAsk>,
 }
 
-/// What something that was asked is to a catalog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What something that was asked is to a catalog; of several that it has to be, the least counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
-    /// Of a view, or of an intent, that is over; or by somebody who does not lead there.
+    /// Of a view, or of an intent, that is over; by somebody who does not lead there; or of a partition that there is not,
+    /// so that no more is kept than there are partitions.
     Over,
-    Present,
     /// Of a view, or of an intent, that the catalog does not have yet.
     Early,
+    Present,
 }
 
 impl Requests {
@@ -130,13 +131,8 @@ fn of_split(catalog: &Catalog, ask: &SplitAsk) -> Standing {
         begun_at,
     } = ask.ready;
     let split = catalog.split_of(partition);
-    if begun_at > catalog.version() {
-        Standing::Early
-    } else if split.is_some_and(|split| split.begun_at == begun_at && split.view == view) {
-        of_view(catalog, table, partition, (view, ask.primary))
-    } else {
-        Standing::Over
-    }
+    let is_it = split.is_some_and(|split| split.begun_at == begun_at && split.view == view);
+    of_intent(catalog, begun_at, is_it).min(of_view(catalog, table, partition, (view, ask.primary)))
 }
 
 /// What the answer to the intent to merge is.
@@ -148,12 +144,17 @@ fn of_rest(catalog: &Catalog, ask: &RestAsk) -> Standing {
         begun_at,
         ..
     } = ask.rest;
+    let is_it = catalog.merge_of(partition).is_some()
+        && catalog.rest_of(partition) == Some((view, begun_at));
+    of_intent(catalog, begun_at, is_it).min(of_view(catalog, table, partition, (view, ask.primary)))
+}
+
+/// What an answer to an intent is, whoever gives it.
+fn of_intent(catalog: &Catalog, begun_at: CatalogVersion, is_under_way: bool) -> Standing {
     if begun_at > catalog.version() {
         Standing::Early
-    } else if catalog.merge_of(partition).is_some()
-        && catalog.rest_of(partition) == Some((view, begun_at))
-    {
-        of_view(catalog, table, partition, (view, ask.primary))
+    } else if is_under_way {
+        Standing::Present
     } else {
         Standing::Over
     }

@@ -55,7 +55,8 @@ impl Returns {
         if returned.since != report.since && !sabotage::is(Bug::FormerReturnCounts) {
             *returned = fresh();
         }
-        for claim in report.claims {
+        let is_parked = |claim: &Claim| table.is_some_and(|it| it.is_parked(claim.partition));
+        for claim in report.claims.into_iter().filter(is_parked) {
             let claims = returned.claims.entry(claim.partition);
             let claims = claims.or_insert_with(|| Claims {
                 since: now,
