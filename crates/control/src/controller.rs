@@ -72,6 +72,24 @@ pub enum Output {
     Send(NodeId, ToNode),
 }
 
+/// How far the log of the catalog's changes is.
+#[derive(Clone, Copy, Debug)]
+pub struct LogEnds {
+    /// The index of the last entry, which may not be agreed on yet.
+    pub proposed: u64,
+    /// The last entry that the controller's catalog has.
+    pub applied: u64,
+}
+
+/// A node that is going to stop.
+#[derive(Clone, Copy, Debug)]
+struct Stopping {
+    /// When it last asked how far that is.
+    asked_at: Instant,
+    /// What is proposed behind this index takes it into account.
+    known_from: u64,
+}
+
 /// A leader's volatile state. Made when a node leads and has applied what earlier leaders committed, dropped
 /// when it leads no more.
 #[derive(Debug)]
@@ -93,8 +111,8 @@ pub struct Controller {
     reports: Reports,
     returns: Returns,
     requests: Requests,
-    /// When each draining node last asked.
-    draining: BTreeMap<NodeId, Instant>,
+    /// The nodes that are going to stop, or have stopped just now.
+    draining: BTreeMap<NodeId, Stopping>,
     /// Members that were too slow, and until when they stay out.
     barred: BTreeMap<(PartitionId, Member), Instant>,
     /// Where everything should be, by the catalog as it was last decided.
@@ -183,6 +201,12 @@ impl Controller {
         controller.note_company();
         controller.on_catalog(now, catalog);
         controller
+    }
+
+    /// The version of the catalog that it goes by.
+    #[must_use]
+    pub fn version(&self) -> CatalogVersion {
+        self.catalog.version()
     }
 
     /// The catalog has changed.
@@ -324,16 +348,20 @@ impl Controller {
     }
 
     /// A node is going to stop; it is told how far its emptying is.
-    pub fn on_drain(&mut self, now: Instant, ask: DrainAsk) {
+    pub fn on_drain(&mut self, now: Instant, ask: DrainAsk, log: LogEnds) {
         let node = self.catalog.node(ask.node);
         if node.is_some_and(|node| node.incarnation == ask.incarnation) {
-            let is_news = self.draining.insert(ask.node, now).is_none();
+            let first = Stopping {
+                asked_at: now,
+                known_from: log.proposed,
+            };
+            let stopping = self.draining.entry(ask.node).or_insert(first);
+            stopping.asked_at = now;
+            // What was proposed before was thought of without knowing that: it may give the node something.
+            let may_be_given = log.applied < stopping.known_from;
             self.is_dirty = true;
             let mut drained = self.drained(now, ask);
-            if is_news && self.in_flight.is_some() {
-                // What is being decided was thought of without knowing that: it may give the node something.
-                drained.remaining = drained.remaining.max(1);
-            }
+            drained.remaining = drained.remaining.max(usize::from(may_be_given));
             self.outputs
                 .push_back(Output::Send(ask.node, ToNode::Drained(drained)));
         }
@@ -379,7 +407,7 @@ impl Controller {
         if self.must_look(now) {
             self.looked_at = Some(now);
             self.draining
-                .retain(|_, asked_at| now - *asked_at < self.config.renew * 10);
+                .retain(|_, it| now - it.asked_at < self.config.renew * 10);
             self.barred.retain(|_, until| now < *until);
             self.note_down(now);
             self.note_served(now);

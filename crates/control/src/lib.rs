@@ -26,7 +26,7 @@ pub mod message;
 mod node_lease;
 
 pub use config::Config;
-pub use controller::{Controller, Membership, MembershipChange, Output, ProposalToken};
+pub use controller::{Controller, LogEnds, Membership, MembershipChange, Output, ProposalToken};
 pub use heard::Heard;
 pub use lease_keeper::{LeaseKeeper, RoundToken};
 pub use node_lease::{LoopState, NodeLease, needs_none};

@@ -6,8 +6,8 @@ use crate::entry::Entry;
 use crate::log_writer::Report;
 use crate::{node_id, raft_id};
 use brickyard_consensus::{Change, Consensus, Output, Persist, Refused};
-use brickyard_control::{Membership, MembershipChange};
-use brickyard_metadata::{Catalog, Outcome};
+use brickyard_control::{LogEnds, Membership, MembershipChange};
+use brickyard_metadata::{Catalog, CatalogVersion, Outcome};
 use brickyard_routing::NodeId;
 use std::collections::VecDeque;
 
@@ -138,6 +138,20 @@ impl Agreement {
     /// Whether this node leads and knows everything that was committed before.
     pub(crate) fn is_settled(&self) -> bool {
         self.consensus.is_settled()
+    }
+
+    /// How far the log is, for whoever has this version of the catalog.
+    pub(crate) fn log_ends(&self, version: CatalogVersion) -> LogEnds {
+        let is_newest = |own: &Catalog| own.version() <= version;
+        let applied = self.consensus.applied();
+        LogEnds {
+            proposed: self.consensus.last_index(),
+            applied: if self.catalog().is_some_and(is_newest) {
+                applied
+            } else {
+                0
+            },
+        }
     }
 
     pub(crate) fn membership(&self, config: &brickyard_consensus::Config) -> Membership {

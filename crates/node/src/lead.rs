@@ -105,7 +105,9 @@ impl Lead {
             ToLeader::Small(report) if Some(report.seat.member.node) == from => {
                 controller.on_small(now, &report);
             }
-            ToLeader::Drain(ask) if Some(ask.node) == from => controller.on_drain(now, ask),
+            ToLeader::Drain(ask) if Some(ask.node) == from => {
+                controller.on_drain(now, ask, agreement.log_ends(controller.version()));
+            }
             ToLeader::Change(mut envelope) if Some(envelope.from) == from => {
                 match controller.admit(now, envelope.change) {
                     Ok(change) => {

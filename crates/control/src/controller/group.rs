@@ -45,6 +45,9 @@ impl Controller {
         self.requests.forget(&self.catalog);
         let catalog = Arc::clone(&self.catalog);
         let mut load = Load::of(&catalog);
+        for group in self.requests.that_cannot_copy(&catalog) {
+            load.wait_in_vain(group);
+        }
         self.see_to_plan(now, &catalog);
         self.see_to_sizes(now, &catalog);
         let mut findings = Findings::default();

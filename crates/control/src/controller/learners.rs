@@ -170,17 +170,9 @@ impl Controller {
         let group = case.group;
         let members = group.in_sync().chain(learners.iter().copied());
         let nodes: BTreeSet<NodeId> = members.map(|seat| seat.member.node).collect();
-        let is_good = |seat: &Seat| {
-            let node = seat.member.node;
-            self.is_up(*seat, case.now)
-                && !self.is_leaving(node)
-                && case.table.layout.admits(node)
-                && !nodes.contains(&node)
-                && !self.barred.contains_key(&(case.partition, seat.member))
-                && load.learning(*seat) < self.config.learners_per_brick
-        };
-        let candidates = self.catalog.candidates().into_iter().map(|it| it.seat);
-        let candidates: Vec<Seat> = candidates.filter(is_good).collect();
+        let is_free = |seat: &Seat| load.learning(*seat) < self.config.learners_per_brick;
+        let candidates = self.who_may_learn(case, &nodes).filter(is_free);
+        let candidates: Vec<Seat> = candidates.collect();
         // Who holds something has to be known before anybody copies everything.
         let patience = self.config.lease * 2;
         let mut awaited = candidates.clone();
@@ -193,7 +185,9 @@ impl Controller {
             .catalog
             .nodes()
             .filter(|node| !nodes.contains(&node.id) && case.table.layout.admits(node.id));
-        let may_return = others.any(|node| self.may_return(node, case.now));
+        // Who is about to go cannot wait for anybody.
+        let can_wait = !self.is_going(case);
+        let may_return = can_wait && others.any(|node| self.may_return(node, case.now));
         let zones: BTreeSet<&str> = nodes.iter().filter_map(|node| self.zone(*node)).collect();
         let holds = |seat: &Seat| {
             let claim = self.reports.claim(*seat, case.partition).flatten();
@@ -217,12 +211,47 @@ impl Controller {
             )
         };
         // As long as those who leave hold it, it can wait for whoever should have it.
-        let can_wait = group.in_sync().count() >= self.target(case);
+        let can_wait = can_wait && group.in_sync().count() >= self.target(case);
         let candidates = candidates.into_iter();
         let chosen = candidates
             .filter(|seat| !may_return || holds(seat))
             .filter(|seat| !can_wait || self.is_planned(case, seat.member));
         chosen.min_by_key(rank)
+    }
+
+    /// Bricks that may learn a partition, but for those of some nodes.
+    fn who_may_learn<'a>(
+        &'a self,
+        case: &'a Case<'_>,
+        but: &'a BTreeSet<NodeId>,
+    ) -> impl Iterator<Item = Seat> + 'a {
+        let candidates = self.catalog.candidates().into_iter().map(|it| it.seat);
+        candidates.filter(|seat| {
+            let node = seat.member.node;
+            self.is_up(*seat, case.now)
+                && !self.is_leaving(node)
+                && case.table.layout.admits(node)
+                && !but.contains(&node)
+                && !self.barred.contains_key(&(case.partition, seat.member))
+        })
+    }
+
+    /// Whether all who hold a partition and are there are about to stop, and fewer than there should be copies. Of a table
+    /// that has one copy it was chosen that it is away with its node.
+    fn is_going(&self, case: &Case<'_>) -> bool {
+        let copies = self.catalog.copies_wanted(case.table, case.partition);
+        let in_sync = case.group.in_sync();
+        let (stop, stay): (Vec<Seat>, Vec<Seat>) = in_sync
+            .filter(|seat| self.is_live(*seat, case.now))
+            .partition(|seat| self.draining.contains_key(&seat.member.node));
+        stay.is_empty() && stop.len() < copies
+    }
+
+    /// Whether a partition that is about to go will be elsewhere first.
+    pub(super) fn is_being_saved(&self, case: &Case<'_>) -> bool {
+        let members = case.group.in_sync();
+        let nodes = members.map(|seat| seat.member.node).collect();
+        self.is_going(case) && self.who_may_learn(case, &nodes).next().is_some()
     }
 
     /// Whether a node is away, or has only just come, and what it holds may be spared a copy.

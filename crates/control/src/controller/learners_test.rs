@@ -1,5 +1,5 @@
-use crate::controller::testing::{World, first, ms, seat};
-use crate::message::{Claim, DrainAsk, ToNode};
+use crate::controller::testing::{TABLE, World, first, ms, seat};
+use crate::message::{Claim, DrainAsk, EvictAsk, ToNode};
 use brickyard_metadata::{Alteration, Change, NodeAlteration};
 use brickyard_routing::NodeId;
 use brickyard_types::{BrickId, View};
@@ -40,7 +40,7 @@ fn drain(world: &mut World, node: u32) -> crate::message::Drained {
         node: NodeId(node),
         incarnation: world.nodes[node as usize].incarnation,
     };
-    world.controller.on_drain(world.now, ask);
+    world.controller.on_drain(world.now, ask, world.log);
     world.run(ms(50));
     let drained = world
         .sent
@@ -80,9 +80,17 @@ fn node_is_not_empty_while_something_is_decided_that_was_thought_of_before() {
     let holder = world.in_sync()[0].member.node.0;
     // Node 0 has the default table.
     let spare = (1..3).find(|node| *node != holder).unwrap();
-    world.controller.in_flight = Some(crate::ProposalToken(u64::MAX));
+    world.log.proposed += 2;
     assert_eq!(drain(&mut world, spare).remaining, 1);
-    assert_eq!(drain(&mut world, spare).remaining, 0);
+    world.log.applied += 1;
+    assert_eq!(drain(&mut world, spare).remaining, 1);
+    world.log.applied += 1;
+    world.log.proposed += 1;
+    assert_eq!(
+        drain(&mut world, spare).remaining,
+        0,
+        "that one is thought of with it in mind"
+    );
 }
 
 #[test]
@@ -227,6 +235,44 @@ fn one_brick_learns_so_much_at_a_time() {
     assert!(world.groups().iter().all(|group| group.backups.len() == 1));
 }
 
+/// A copy that cannot be made, because the log of the one who has it is damaged, may be so for ever.
+#[test]
+fn learner_of_what_cannot_be_copied_holds_up_no_other_copy() {
+    let mut world = World::new(2, 1, 16);
+    world.config.learners_per_brick = 1;
+    world.elect();
+    world.run(ms(3_000));
+    world.change(replicas(2));
+    world.run(ms(1_000));
+    let stuck = |world: &World| {
+        let table = world.catalog.table("t").unwrap();
+        let asks = table.partitions().filter(|(_, it)| !it.learners.is_empty());
+        let asks = asks.map(|(partition, group)| EvictAsk {
+            table: TABLE,
+            partition,
+            view: group.view,
+            primary: group.primary,
+            backup: group.primary,
+        });
+        asks.collect::<Vec<_>>()
+    };
+    let damaged = stuck(&world);
+    assert_eq!(damaged.len(), 2, "one on each node");
+    for ask in &damaged {
+        world.controller.on_evict(*ask);
+    }
+    world.run(ms(1_000));
+    assert_eq!(stuck(&world).len(), 4);
+    let until = world.now + ms(5_000);
+    while world.now < until {
+        world.promote_all_but(&damaged.iter().map(|it| it.partition).collect());
+        world.run(ms(50));
+    }
+    let groups = world.groups();
+    let alone = groups.iter().filter(|it| it.backups.is_empty()).count();
+    assert_eq!(alone, 2);
+}
+
 #[test]
 fn node_without_weight_is_emptied() {
     let mut world = World::new(4, 2, 8);
@@ -294,6 +340,35 @@ fn drain_leaves_a_backup_that_writes_need() {
     assert_eq!(drain(&mut world, 1).remaining, 0);
     for group in world.groups() {
         assert_eq!((group.primary, group.backups), (first(0), vec![first(1)]));
+    }
+}
+
+#[test]
+fn what_only_nodes_that_stop_hold_is_copied_to_others_first() {
+    let mut world = World::new(3, 2, 8);
+    world.config.learners_per_brick = 1;
+    world.elect();
+    world.run(ms(3_000));
+    while drain(&mut world, 1).remaining > 0 {
+        world.run(ms(50));
+    }
+    world.nodes[1].is_up = false;
+    world.run(ms(300));
+    let holds =
+        |group: &brickyard_routing::Group, node| group.in_sync().any(|it| it == first(node));
+    assert!(
+        !world.groups().iter().all(|group| holds(group, 0)),
+        "or there is nothing to be copied"
+    );
+    let until = world.now + ms(2_000);
+    while drain(&mut world, 2).remaining > 0 {
+        assert!(world.now < until);
+        world.promote_all();
+        world.run(ms(50));
+    }
+    assert_eq!(drain(&mut world, 2).sole, 0);
+    for group in world.groups() {
+        assert_eq!((group.primary, group.backups), (first(0), vec![]));
     }
 }
 

@@ -62,6 +62,14 @@ impl Load {
         self.partners.insert((primary, seat.member));
     }
 
+    /// Whoever learns from that primary is sent nothing, and may learn others meanwhile.
+    pub(super) fn wait_in_vain(&mut self, group: &Group) {
+        for seat in &group.learners {
+            let count = self.learning.entry(*seat).or_default();
+            *count = count.saturating_sub(1);
+        }
+    }
+
     /// A brick holds one partition less.
     pub(super) fn leave(&mut self, member: Member) {
         let count = self.members.entry(member).or_default();

@@ -11,7 +11,7 @@ use super::group::Case;
 use super::load::Load;
 use crate::message::{EvictAsk, PromoteAsk, RestAsk, SplitAsk};
 use brickyard_metadata::{Catalog, CatalogVersion, Ground, Proposal, Rest, SplitReady};
-use brickyard_routing::Seat;
+use brickyard_routing::{Group, Seat};
 use brickyard_types::{PartitionId, TableId, View};
 use std::collections::BTreeMap;
 
@@ -100,6 +100,17 @@ impl Requests {
         let ask = self.splits.get(&partition);
         let ask = ask.filter(|it| of_split(catalog, it) == Standing::Present)?;
         Some(ask.ready)
+    }
+
+    /// The groups whose primaries ask to go: their logs are damaged, and they cannot copy what they hold.
+    pub(super) fn that_cannot_copy<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+    ) -> impl Iterator<Item = &'a Group> {
+        let asks = self.evictions.values();
+        let asks = asks
+            .filter(|it| it.backup == it.primary && of_eviction(catalog, it) == Standing::Present);
+        asks.filter_map(|it| catalog.table_by_id(it.table)?.map.group(it.partition))
     }
 
     /// Forgets what was asked in views that are over: the newer one is the answer.

@@ -249,7 +249,7 @@ fn node_that_stops_does_not_wait_for_what_is_offline() {
         node,
         incarnation: a.incarnation,
     };
-    world.controller.on_drain(world.now, ask);
+    world.controller.on_drain(world.now, ask, world.log);
     world.run(ms(1_000));
     let drained = world.controller.drained(world.now, ask);
     assert_eq!(

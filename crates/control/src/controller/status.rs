@@ -1,6 +1,7 @@
 //! What a node or an operator is told: how far an emptying is, and which changes make sense now.
 
 use super::Controller;
+use super::group::Case;
 use crate::message::{DrainAsk, Drained};
 use brickyard_metadata::{Change, Node};
 use brickyard_routing::NodeId;
@@ -20,7 +21,7 @@ impl Controller {
             let least = usize::from(table.attributes.min_in_sync);
             // What nobody serves is nobody's to take over.
             let served = table.partitions();
-            for (_, group) in served.filter(|(partition, _)| !table.is_parked(*partition)) {
+            for (partition, group) in served.filter(|(it, _)| !table.is_parked(*it)) {
                 // Also if that is only proposed: a view with a member that has stopped waits for its lease to run out.
                 let proposed = group.change.iter().flat_map(|change| change.in_sync());
                 let mut seats = group.in_sync().chain(proposed);
@@ -32,11 +33,18 @@ impl Controller {
                 let others = others.count();
                 let is_primary = is_mine(group.primary.member.node);
                 // As a backup it may stay where writes need it.
-                let is_left = is_member && (is_primary || others >= least);
-                if is_member && others == 0 {
-                    drained.sole += 1;
-                } else if is_left {
-                    drained.remaining += 1;
+                let is_left = is_primary || others >= least;
+                let case = Case {
+                    table,
+                    partition,
+                    group,
+                    now,
+                };
+                match others {
+                    _ if !is_member => {}
+                    0 if !self.is_being_saved(&case) => drained.sole += 1,
+                    0 => drained.remaining += 1,
+                    _ => drained.remaining += usize::from(is_left),
                 }
             }
         }
@@ -50,11 +58,11 @@ impl Controller {
     pub fn admit(&mut self, now: Instant, change: Change) -> Result<Change, String> {
         match change {
             Change::CreateTable(mut new) => {
-                new.avoid = self.without_live_brick(now);
+                new.avoid = self.absent(now);
                 Ok(Change::CreateTable(new))
             }
             Change::CreateLaidOut { mut table, layout } => {
-                table.avoid = self.without_live_brick(now);
+                table.avoid = self.absent(now);
                 Ok(Change::CreateLaidOut { table, layout })
             }
             Change::RemoveNode { node, force } => {
@@ -107,14 +115,15 @@ impl Controller {
         }
     }
 
-    /// The nodes that a new table keeps clear of.
-    fn without_live_brick(&self, now: Instant) -> Vec<NodeId> {
-        let is_down = |node: &&Node| {
+    /// The nodes that a new table keeps clear of: they are not there, or will not be.
+    fn absent(&self, now: Instant) -> Vec<NodeId> {
+        let is_absent = |node: &&Node| {
             let mut bricks = node.bricks();
-            !bricks.any(|member| self.is_live(node.seat(member.brick), now))
+            let is_there = bricks.any(|member| self.is_live(node.seat(member.brick), now));
+            !is_there || self.draining.contains_key(&node.id)
         };
-        let down = self.catalog.nodes().filter(is_down);
-        down.map(|node| node.id).collect()
+        let absent = self.catalog.nodes().filter(is_absent);
+        absent.map(|node| node.id).collect()
     }
 
     /// Nodes that are not up, for whoever is asked.

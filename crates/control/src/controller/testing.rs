@@ -41,6 +41,7 @@ pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) config: Config,
     pub(crate) membership: Membership,
+    pub(crate) log: LogEnds,
     /// A majority answers.
     pub(crate) has_quorum: bool,
     /// Proposals are kept for the test to look at.
@@ -186,6 +187,10 @@ impl World {
             now: started,
             config,
             membership,
+            log: LogEnds {
+                proposed: 10,
+                applied: 10,
+            },
             has_quorum: true,
             holds_proposals: false,
             held: Vec::new(),
@@ -441,10 +446,14 @@ impl World {
 
     /// Every learner catches up at once, and its primary asks for it.
     pub(crate) fn promote_all(&mut self) {
+        self.promote_all_but(&BTreeSet::new());
+    }
+
+    pub(crate) fn promote_all_but(&mut self, stuck: &BTreeSet<PartitionId>) {
         let table = self.catalog.table("t").unwrap();
         let asks: Vec<PromoteAsk> = table
             .partitions()
-            .filter(|(_, group)| group.change.is_none())
+            .filter(|(partition, group)| group.change.is_none() && !stuck.contains(partition))
             .filter_map(|(partition, group)| {
                 Some(PromoteAsk {
                     table: TABLE,
