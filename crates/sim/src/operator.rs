@@ -3,7 +3,8 @@
 //!
 //! In:  orders of faults. Out: commands; which nodes are to be gone for ever.
 //!
-//! Invariant: an order whose outcome is not known is given again. Nothing is lost if it is carried out twice.
+//! Invariant: an order whose outcome is not known is given again. Nothing is lost if it is carried out twice; but it may be
+//! carried out after another one that came behind it, so when that cannot be any more the last words are said again.
 //!
 //! Not here: whether what was ordered comes about ([`judge::wanted`](crate::judge)).
 
@@ -19,7 +20,7 @@ use brickyard_brick::Port;
 use brickyard_metadata::Node;
 use brickyard_types::Placement;
 use brickyard_wire::{Fate, fate};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Display;
 
 /// An answer is awaited for so long; nodes give up before that.
@@ -55,6 +56,33 @@ pub(crate) enum Order {
     BringOnline(usize),
 }
 
+/// What an order is about that a later one may be about as well: of those the last one holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Weight(usize),
+    Roles(usize),
+    Moves,
+    Placement(usize),
+    Nodes(usize),
+    Bytes(usize),
+    Standing(usize),
+}
+
+impl Order {
+    fn subject(self) -> Option<Subject> {
+        Some(match self {
+            Self::Drain(node) | Self::Weigh(node, _) => Subject::Weight(node),
+            Self::Demote(node) | Self::Employ(node, _) => Subject::Roles(node),
+            Self::PauseMoves | Self::ResumeMoves => Subject::Moves,
+            Self::Place(table, _) => Subject::Placement(table),
+            Self::Confine(table, _) => Subject::Nodes(table),
+            Self::Bound(table, _) => Subject::Bytes(table),
+            Self::TakeOffline(table) | Self::BringOnline(table) => Subject::Standing(table),
+            Self::Remove(_) | Self::Replace(..) | Self::Split(..) | Self::Merge(..) => return None,
+        })
+    }
+}
+
 /// What a node is used for unless somebody says otherwise.
 pub(crate) const ALL_ROLES: &str = "storage,control,gateway";
 
@@ -70,6 +98,8 @@ pub(crate) struct Operator {
     unwanted: BTreeSet<usize>,
     /// Tables that were to be on some nodes only.
     confined: BTreeSet<usize>,
+    /// The last word on everything.
+    latest: BTreeMap<Subject, Order>,
 }
 
 impl Operator {
@@ -100,6 +130,9 @@ impl World {
         self.tell(|| format!("an operator wants: {order:?}"));
         if let Order::Confine(table, _) = order {
             self.operator.confined.insert(table);
+        }
+        if let Some(subject) = order.subject() {
+            self.operator.latest.insert(subject, order);
         }
         self.operator.orders.push_back(order);
         self.operate_soon();
@@ -155,11 +188,25 @@ impl World {
     }
 
     fn operator_leaves(&mut self) {
-        self.operator.asked_at = None;
+        if self.operator.asked_at.take().is_some() {
+            self.operator_doubts();
+        }
         self.operator.received.clear();
         if let Some(id) = self.operator.connection.take() {
             self.close_end(id, 0);
         }
+    }
+
+    /// Whether an order was carried out is not known, or whether it will be.
+    fn operator_doubts(&mut self) {
+        self.after(PATIENCE, What::Affirm);
+    }
+
+    /// The operator says again how everything is to be.
+    pub(crate) fn affirm(&mut self) {
+        let latest = self.operator.latest.values();
+        self.operator.orders.extend(latest.copied());
+        self.operate_soon();
     }
 
     fn give_order(&mut self, id: ConnectionId) {
@@ -292,7 +339,10 @@ impl World {
             return self.count("orders");
         };
         match (fate(line), order) {
-            (Fate::NotExecuted | Fate::Unknown, _) => {
+            (fate @ (Fate::NotExecuted | Fate::Unknown), _) => {
+                if fate == Fate::Unknown {
+                    self.operator_doubts();
+                }
                 self.operator.orders.push_front(order);
                 self.operator_leaves();
             }

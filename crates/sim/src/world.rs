@@ -97,6 +97,8 @@ pub(crate) enum What {
     Client(usize),
     /// An operator does something.
     Operate,
+    /// The operator says again what it said last of everything.
+    Affirm,
     /// Nothing goes wrong from now on.
     Calm,
     /// Is everything as it should be?
@@ -332,6 +334,7 @@ impl World {
             }
             What::Client(at) => self.client(at),
             What::Operate => self.operate(),
+            What::Affirm => self.affirm(),
             What::Calm => self.calm_down(),
             What::Watch => self.watch(),
         }

@@ -45,7 +45,7 @@ impl Controller {
         self.requests.forget(&self.catalog);
         let catalog = Arc::clone(&self.catalog);
         let mut load = Load::of(&catalog);
-        for group in self.requests.that_cannot_copy(&catalog) {
+        for group in self.requests.that_cannot_be_copied(&catalog) {
             load.wait_in_vain(group);
         }
         self.see_to_plan(now, &catalog);
@@ -150,9 +150,15 @@ impl Controller {
             decisions.proposals.push(proposal);
             return;
         }
-        findings.is_busy |= self.is_short(case) || !group.learners.is_empty();
-        // A copy that a hot partition is to have more is none that is missing.
-        findings.is_impaired |= self.placed(case) < self.asked(case);
+        // What cannot be copied may stay so for ever: everything else goes on.
+        if !self
+            .requests
+            .cannot_be_copied(&self.catalog, case.partition)
+        {
+            findings.is_busy |= self.is_short(case) || !group.learners.is_empty();
+            // A copy that a hot partition is to have more is none that is missing.
+            findings.is_impaired |= self.placed(case) < self.asked(case);
+        }
         decisions.learners.extend(self.see_to_learners(case, load));
     }
 

@@ -237,14 +237,14 @@ fn one_brick_learns_so_much_at_a_time() {
 
 /// A copy that cannot be made, because the log of the one who has it is damaged, may be so for ever.
 #[test]
-fn learner_of_what_cannot_be_copied_holds_up_no_other_copy() {
-    let mut world = World::new(2, 1, 16);
+fn what_cannot_be_copied_holds_up_nothing_else() {
+    let mut world = World::new(3, 1, 16);
     world.config.learners_per_brick = 1;
     world.elect();
     world.run(ms(3_000));
     world.change(replicas(2));
     world.run(ms(1_000));
-    let stuck = |world: &World| {
+    let learning = |world: &World| {
         let table = world.catalog.table("t").unwrap();
         let asks = table.partitions().filter(|(_, it)| !it.learners.is_empty());
         let asks = asks.map(|(partition, group)| EvictAsk {
@@ -256,21 +256,36 @@ fn learner_of_what_cannot_be_copied_holds_up_no_other_copy() {
         });
         asks.collect::<Vec<_>>()
     };
-    let damaged = stuck(&world);
-    assert_eq!(damaged.len(), 2, "one on each node");
+    let damaged = learning(&world);
+    assert_eq!(damaged.len(), 3, "one on each node");
     for ask in &damaged {
         world.controller.on_evict(*ask);
     }
     world.run(ms(1_000));
-    assert_eq!(stuck(&world).len(), 4);
-    let until = world.now + ms(5_000);
-    while world.now < until {
-        world.promote_all_but(&damaged.iter().map(|it| it.partition).collect());
-        world.run(ms(50));
-    }
+    assert_eq!(learning(&world).len(), 6);
+    let stuck: BTreeSet<_> = damaged.iter().map(|it| it.partition).collect();
+    let go_on = |world: &mut World| {
+        let until = world.now + Duration::from_secs(10);
+        while world.now < until {
+            world.promote_all_but(&stuck);
+            world.run(ms(50));
+        }
+    };
+    go_on(&mut world);
     let groups = world.groups();
     let alone = groups.iter().filter(|it| it.backups.is_empty()).count();
-    assert_eq!(alone, 2);
+    assert_eq!(alone, 3);
+    let moves = |world: &World| {
+        let moves = world.catalog.plan(&BTreeSet::new()).moves(&world.catalog);
+        let moves = moves
+            .into_iter()
+            .filter(|it| !it.is_hand_over && !stuck.contains(&it.partition));
+        moves.collect::<Vec<_>>()
+    };
+    world.change(weight(2, 3));
+    assert!(!moves(&world).is_empty());
+    go_on(&mut world);
+    assert_eq!(moves(&world), []);
 }
 
 #[test]

@@ -102,14 +102,19 @@ impl Requests {
         Some(ask.ready)
     }
 
-    /// The groups whose primaries ask to go: their logs are damaged, and they cannot copy what they hold.
-    pub(super) fn that_cannot_copy<'a>(
+    /// Whether a partition's primary asks to go: its log is damaged, and it cannot copy what it holds.
+    pub(super) fn cannot_be_copied(&self, catalog: &Catalog, partition: PartitionId) -> bool {
+        let ask = self.eviction(catalog, partition);
+        ask.is_some_and(|it| it.backup == it.primary)
+    }
+
+    /// The groups of partitions that cannot be copied.
+    pub(super) fn that_cannot_be_copied<'a>(
         &'a self,
         catalog: &'a Catalog,
     ) -> impl Iterator<Item = &'a Group> {
         let asks = self.evictions.values();
-        let asks = asks
-            .filter(|it| it.backup == it.primary && of_eviction(catalog, it) == Standing::Present);
+        let asks = asks.filter(|it| self.cannot_be_copied(catalog, it.partition));
         asks.filter_map(|it| catalog.table_by_id(it.table)?.map.group(it.partition))
     }
 
