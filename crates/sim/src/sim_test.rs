@@ -18,6 +18,18 @@ const REGRESSIONS: &[(u64, &str)] = &[
         500_023_492,
         "a change that one leader had proposed and the next one refused was answered as refused, and made",
     ),
+    (
+        700_005_332,
+        "a new table was given copies on a node that had just stopped, and its first write waited for a lease",
+    ),
+    (
+        700_008_706,
+        "the last node with a partition stopped before the copy was made that another one was to have",
+    ),
+    (
+        700_007_992,
+        "a copy that a damaged log cannot give held up all others and every move",
+    ),
 ];
 
 #[test]
