@@ -97,6 +97,31 @@ fn cluster_that_was_killed_as_a_whole_has_everything() {
     check(&mut cluster, client, 0..40);
 }
 
+/// The end of a batch that has nothing for the log is no event of the log.
+#[test]
+fn catalog_that_waits_for_a_batch_without_records_is_adopted_with_the_next_tick() {
+    let memory = TableAttributes {
+        durability: Durability::Memory,
+        ..replicated(1)
+    };
+    let mut cluster = Cluster::new(2, memory);
+    let client = cluster.connect(0, Port::Node);
+    let mut keys = (0..).map(|number| format!("key{number}"));
+    let key = keys
+        .find(|key| cluster.places_of(key) == (0, None))
+        .unwrap();
+    cluster.send(client, &format!("SET {key} value"));
+    cluster.brick(0).run();
+    // The partition's first other replica: what was prepared without one comes to its end before.
+    cluster.set_learners(&key, &[1]);
+    let newest = cluster.catalog().version();
+    assert_ne!(cluster.brick(0).core.catalog.version(), newest);
+    cluster.turn();
+    assert_eq!(cluster.receive(client), "+OK");
+    cluster.tick(std::time::Duration::from_millis(100));
+    assert_eq!(cluster.brick(0).core.catalog.version(), newest);
+}
+
 #[test]
 fn write_waits_for_every_replica_and_is_unknown_when_one_never_answers() {
     let mut cluster = Cluster::new(2, replicated(2));

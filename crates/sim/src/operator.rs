@@ -98,7 +98,7 @@ pub(crate) struct Operator {
     unwanted: BTreeSet<usize>,
     /// Tables that were to be on some nodes only.
     confined: BTreeSet<usize>,
-    /// The last word on everything.
+    /// The last word on everything that was carried out.
     latest: BTreeMap<Subject, Order>,
 }
 
@@ -111,6 +111,13 @@ impl Operator {
     /// Tables that were to be laid out otherwise.
     pub(crate) fn laid_out(&self) -> Vec<usize> {
         self.confined.iter().copied().collect()
+    }
+
+    /// From now on it is so.
+    fn holds(&mut self, order: Order) {
+        if let Some(subject) = order.subject() {
+            self.latest.insert(subject, order);
+        }
     }
 
     /// Whether a node was told to be removed, or will be.
@@ -130,9 +137,6 @@ impl World {
         self.tell(|| format!("an operator wants: {order:?}"));
         if let Order::Confine(table, _) = order {
             self.operator.confined.insert(table);
-        }
-        if let Some(subject) = order.subject() {
-            self.operator.latest.insert(subject, order);
         }
         self.operator.orders.push_back(order);
         self.operate_soon();
@@ -336,6 +340,7 @@ impl World {
             return;
         };
         let Reply::Error(line) = reply else {
+            self.operator.holds(order);
             return self.count("orders");
         };
         match (fate(line), order) {
@@ -356,7 +361,13 @@ impl World {
                 self.operator.orders.retain(|it| !is_of_it(it));
                 self.count("orders refused");
             }
-            _ => self.count("orders refused"),
+            (_, order) => {
+                if let Order::TakeOffline(table) = order {
+                    // It stays as it was; and so it does if what was asked before comes through yet.
+                    self.operator.holds(Order::BringOnline(table));
+                }
+                self.count("orders refused");
+            }
         }
     }
 
