@@ -1,6 +1,7 @@
 use crate::cluster_harness::{Client, Cluster};
 use crate::effect::Port;
 use brickyard_types::{Durability, TableAttributes};
+use std::time::Duration;
 
 fn replicated(replicas: u8) -> TableAttributes {
     TableAttributes {
@@ -102,24 +103,24 @@ fn cluster_that_was_killed_as_a_whole_has_everything() {
 fn catalog_that_waits_for_a_batch_without_records_is_adopted_with_the_next_tick() {
     let memory = TableAttributes {
         durability: Durability::Memory,
-        ..replicated(1)
+        ..replicated(2)
     };
     let mut cluster = Cluster::new(2, memory);
     let client = cluster.connect(0, Port::Node);
-    let mut keys = (0..).map(|number| format!("key{number}"));
-    let key = keys
-        .find(|key| cluster.places_of(key) == (0, None))
-        .unwrap();
+    let key = cluster.key_at(0, 1);
     cluster.send(client, &format!("SET {key} value"));
     cluster.brick(0).run();
-    // The partition's first other replica: what was prepared without one comes to its end before.
-    cluster.set_learners(&key, &[1]);
+    // The default table gets its first other replica: what was prepared before comes to its end first.
+    cluster.share_default(1);
     let newest = cluster.catalog().version();
-    assert_ne!(cluster.brick(0).core.catalog.version(), newest);
-    cluster.turn();
+    let adopted = |cluster: &mut Cluster| cluster.brick(0).core.catalog.version();
+    assert_ne!(adopted(&mut cluster), newest);
+    for _ in 0..5 {
+        cluster.turn();
+    }
     assert_eq!(cluster.receive(client), "+OK");
-    cluster.tick(std::time::Duration::from_millis(100));
-    assert_eq!(cluster.brick(0).core.catalog.version(), newest);
+    cluster.tick(Duration::from_millis(100));
+    assert_eq!(adopted(&mut cluster), newest);
 }
 
 #[test]
@@ -189,7 +190,7 @@ fn transactions_and_expiry_work_through_any_node() {
             format!("*3 $1 x $1 {} $-1", host + 1)
         );
         assert_eq!(cluster.call(client, "SET e x PX 50"), "+OK");
-        cluster.tick(std::time::Duration::from_millis(100));
+        cluster.tick(Duration::from_millis(100));
         assert_eq!(cluster.call(client, "GET e"), "$-1");
         assert_eq!(cluster.call(client, "EXISTS e"), ":0");
     }

@@ -82,8 +82,25 @@ impl Cluster {
     /// Other learners for a key's partition.
     pub(crate) fn set_learners(&mut self, key: &str, nodes: &[usize]) {
         let (table, partition, group) = self.group_of(key);
+        self.set_learners_of(table, partition, group.view, nodes);
+    }
+
+    /// A learner of the default table's partition, which has one copy.
+    pub(crate) fn share_default(&mut self, at: usize) {
+        let table = self.catalog.table("default").unwrap();
+        let (partition, group) = table.partitions().next().unwrap();
+        let (table, view) = (table.id, group.view);
+        self.set_learners_of(table, partition, view, &[at]);
+    }
+
+    fn set_learners_of(
+        &mut self,
+        table: TableId,
+        partition: PartitionId,
+        view: View,
+        nodes: &[usize],
+    ) {
         let learners = nodes.iter().map(|at| self.seat(*at)).collect();
-        let view = group.view;
         let change = Change::from(vec![NewLearners {
             table,
             partition,
