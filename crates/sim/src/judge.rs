@@ -50,6 +50,8 @@ pub(crate) struct Judges {
     whole_at: u64,
     /// When the last answer came.
     done_at: Option<u64>,
+    /// So many nodes were told to stop that no majority of the voters was left.
+    was_outvoted: bool,
 }
 
 impl World {

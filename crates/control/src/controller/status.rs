@@ -32,19 +32,20 @@ impl Controller {
                 });
                 let others = others.count();
                 let is_primary = is_mine(group.primary.member.node);
-                // As a backup it may stay where writes need it.
-                let is_left = is_primary || others >= least;
                 let case = Case {
                     table,
                     partition,
                     group,
                     now,
                 };
-                match others {
-                    _ if !is_member => {}
-                    0 if !self.is_being_saved(&case) => drained.sole += 1,
-                    0 => drained.remaining += 1,
-                    _ => drained.remaining += usize::from(is_left),
+                if !is_member {
+                    continue;
+                }
+                if others == 0 && !self.is_being_saved(&case) {
+                    drained.sole += 1;
+                } else if others == 0 || is_primary || others >= least {
+                    // As a backup it may stay where writes need it.
+                    drained.remaining += 1;
                 }
             }
         }

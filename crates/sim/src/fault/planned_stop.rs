@@ -20,12 +20,14 @@ fn act(world: &mut World, random: &mut Random, stage: u32) {
     if stage > 0 {
         return world.stop_in_order(node);
     }
+    let process = world.machines[node].process.as_ref();
+    if process.is_none_or(|it| it.bricks.is_empty() || it.draining.is_some()) {
+        return;
+    }
+    world.note_stop(node);
     let Some(process) = &mut world.machines[node].process else {
         return;
     };
-    if process.bricks.is_empty() || process.draining.is_some() {
-        return;
-    }
     process.draining = Some(Draining::begin(&mut process.common));
     world.tell(|| format!("node {node} is told to stop"));
     again(world, PATIENCE, 1);

@@ -1,4 +1,5 @@
-//! Where nothing goes wrong nobody waits long: not either when one node after the other is told to stop.
+//! Where nothing goes wrong nobody waits long: not either when one node after the other is told to stop, as long as a
+//! majority of those who vote stays.
 
 use crate::clock::{MILLISECOND, SECOND};
 use crate::world::World;
@@ -11,7 +12,7 @@ const LONGEST: u64 = 1_000 * MILLISECOND;
 const BEGIN: u64 = 4 * SECOND;
 
 pub(super) fn judge(world: &mut World) {
-    if !world.plan.is_orderly() {
+    if !world.plan.is_orderly() || world.judges.was_outvoted {
         return;
     }
     let mut history = world.clients.history.iter();
@@ -24,5 +25,21 @@ pub(super) fn judge(world: &mut World) {
     if let Some(slow) = slow {
         let what = format!("an answer took long, and all that happened were planned stops: {slow}");
         world.object(what);
+    }
+}
+
+impl World {
+    /// A node is told to stop. Without a majority of those who vote nobody has a lease before long, whatever it hands over.
+    pub(crate) fn note_stop(&mut self, node: usize) {
+        let process = self.machines[node].process.as_ref();
+        let Some((member, process)) = process.and_then(|it| Some((it.member()?, it))) else {
+            return;
+        };
+        let voters = member.show(&process.common).voters;
+        let others = self.machines.iter().filter_map(|it| it.process.as_ref());
+        let others = others.filter(|it| it.draining.is_none());
+        let others = others.filter_map(|it| Some(it.member()?.me()));
+        let stay = others.filter(|it| *it != member.me() && voters.contains(it));
+        self.judges.was_outvoted |= stay.count() <= voters.len() / 2;
     }
 }
