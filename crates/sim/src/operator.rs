@@ -208,6 +208,10 @@ impl World {
 
     /// The operator says again how everything is to be.
     pub(crate) fn affirm(&mut self) {
+        if !self.operator.is_done() {
+            // Said now it would be the last word, and take back what is about to be ordered.
+            return self.after(SECOND, What::Affirm);
+        }
         let latest = self.operator.latest.values();
         self.operator.orders.extend(latest.copied());
         self.operate_soon();
