@@ -11,6 +11,7 @@ impl<P> Replicator<P> {
     /// The own log has everything up to this batch.
     pub fn on_appended<H: Host<Payload = P>>(&mut self, host: &mut H, upto: LogMark) {
         self.own.appended = self.own.appended.max(upto);
+        self.own.answered = self.own.answered.max(upto);
         while let Some(&(mark, slot)) = self.own.until_appended.front() {
             if mark > self.own.appended {
                 break;
@@ -60,6 +61,9 @@ impl<P> Replicator<P> {
             };
             if it.log.mark < from {
                 continue;
+            }
+            if it.log.mark != LogMark::NEVER {
+                self.own.answered = self.own.answered.max(it.log.mark);
             }
             if it.log.base_mark >= from {
                 it.log.owes_base = true;

@@ -56,6 +56,8 @@ pub(crate) struct Peer {
 pub(crate) struct OwnLog {
     pub(crate) appended: LogMark,
     pub(crate) synced: LogMark,
+    /// Everything in this batch and those before it was appended, synced or refused.
+    pub(crate) answered: LogMark,
     /// The newest batch that anything of this room is in.
     pub(crate) newest: LogMark,
     /// Partitions that wait for a batch to be appended, and to be synced.

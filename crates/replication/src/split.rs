@@ -94,7 +94,11 @@ impl<P> Replicator<P> {
     pub fn is_written(&self, partition: PartitionId) -> bool {
         let it = self.partitions.by_id(partition);
         it.is_none_or(|it| {
-            let is_answered = it.log.mark == LogMark::NEVER || it.log.mark <= self.own.appended;
+            // What was refused, and is not to be appended again, is over. Nothing newer need come to the log: the brick may
+            // be waiting for just this.
+            let is_over = it.retrying.is_none() && it.log.mark <= self.own.answered;
+            let is_appended = it.log.mark == LogMark::NEVER || it.log.mark <= self.own.appended;
+            let is_answered = is_appended || is_over;
             // What was found at the start and has not been written in the partition's name is all that there is of it.
             is_answered && !it.log.owes_restored()
         })

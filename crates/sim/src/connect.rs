@@ -604,6 +604,7 @@ impl World {
         let Some(connection) = self.network.get_mut(id) else {
             return;
         };
+        connection.is_broken = true;
         for flow in &mut connection.flows {
             flow.lose();
         }

@@ -73,6 +73,8 @@ pub(crate) struct Connection {
     pub(crate) what: Use,
     /// Whether each end holds it open.
     pub(crate) is_open: [bool; 2],
+    /// What is sent before an end has heard of that is lost as well: nothing ever comes behind a gap.
+    pub(crate) is_broken: bool,
     /// By the end that sends.
     pub(crate) flows: [Flow; 2],
 }
@@ -99,6 +101,7 @@ impl Network {
             ends,
             what,
             is_open: [true; 2],
+            is_broken: false,
             flows: [Flow::default(), Flow::default()],
         };
         self.connections.insert(id, connection);
@@ -122,7 +125,7 @@ impl Network {
         bytes: Vec<u8>,
     ) -> Option<Nanos> {
         let connection = self.connections.get_mut(&id)?;
-        if !connection.is_open[end] {
+        if !connection.is_open[end] || connection.is_broken {
             return None;
         }
         let flow = &mut connection.flows[end];

@@ -30,6 +30,10 @@ const REGRESSIONS: &[(u64, &str)] = &[
         700_007_992,
         "a copy that a damaged log cannot give held up all others and every move",
     ),
+    (
+        1_100_040_964,
+        "a brick waited with a catalog for the log to answer for what it had refused, for ever",
+    ),
 ];
 
 #[test]

@@ -3,6 +3,7 @@ use crate::fixture::{Cluster, P, Q, TABLE, group};
 use crate::{LogMark, Request};
 use brickyard_types::record::{Kind, decode};
 use brickyard_types::{PartitionId, View};
+use std::time::Duration;
 
 const R: PartitionId = PartitionId(9);
 
@@ -114,6 +115,48 @@ fn rule_31_who_was_in_sync_has_committed_all_whether_it_knew_or_not() {
     assert_eq!(cluster.brick(1).last(Q), (2, 4));
     assert_eq!(cluster.brick(1).committed(R), 3);
     assert_eq!(cluster.brick(1).get(Q, "a").as_deref(), Some("1"));
+}
+
+#[test]
+fn rule_31_what_the_log_has_refused_holds_up_no_split() {
+    let mut cluster = prepared();
+    cluster.is_log_held[1] = true;
+    cluster.wire(0, 1).is_held = false;
+    // The disk of brick 1 is full: what brick 0 has prepared is sent again and again.
+    for round in 0..3 {
+        cluster.run();
+        let brick = cluster.brick(1);
+        assert!(
+            !brick.core.is_written(P),
+            "{round}: it is on its way to the log"
+        );
+        let batch = brick.host.end_batch();
+        brick.host.log.retain(|(mark, _)| *mark < batch);
+        brick.core.on_refused(&mut brick.host, batch);
+        assert!(
+            brick.core.is_written(P),
+            "{round}: nothing of it is to come"
+        );
+        cluster.run();
+        cluster.pass(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn rule_31_what_is_to_be_appended_again_holds_up_a_split() {
+    let mut cluster = prepared();
+    cluster.is_log_held[0] = true;
+    cluster.brick(0).put(P, "k", "later").unwrap();
+    let brick = cluster.brick(0);
+    let batch = brick.host.end_batch();
+    brick.host.log.retain(|(mark, _)| *mark < batch);
+    brick.core.on_refused(&mut brick.host, batch);
+    assert!(!brick.core.is_written(P), "others may have it");
+    cluster.pass(Duration::from_secs(1));
+    let brick = cluster.brick(0);
+    assert!(!brick.core.is_written(P), "it is on its way to the log");
+    brick.sync();
+    assert!(brick.core.is_written(P));
 }
 
 #[test]
