@@ -50,6 +50,9 @@ pub use run::{Outcome, cover, plan_of, run, run_plan, tell};
 pub use shrink::{Shrunk, shrink};
 
 #[cfg(test)]
+mod scenario;
+
+#[cfg(test)]
 #[path = "sim_test.rs"]
 mod sim_test;
 

@@ -1,7 +1,8 @@
 //! Seeds that every change has to pass, and that a seed is a run.
 
 use crate::fault::{KINDS, PLANNED_STOP};
-use crate::{plan_of, run, tell};
+use crate::scenario::{calm, power};
+use crate::{plan_of, run, run_plan, tell};
 
 /// Seeds that showed something that was wrong, and what; as long as they still would. docs/simulator.md names the tests
 /// of the others.
@@ -47,6 +48,28 @@ fn a_seed_is_a_run() {
         assert_eq!(once.digest, told.digest, "seed {seed}");
         assert!(!story.is_empty());
     }
+}
+
+/// Scenarios without a bug.
+fn nobody_objects_to_scenarios(seeds: impl Iterator<Item = u64>) {
+    for seed in seeds {
+        for (name, plan) in [("power", power(seed)), ("calm", calm())] {
+            if let Some(violation) = run_plan(seed, plan).violation {
+                panic!("{name}, seed {seed}: {violation}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_objects_to_a_few_scenarios() {
+    nobody_objects_to_scenarios(1..=6);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn nobody_objects_to_many_scenarios() {
+    nobody_objects_to_scenarios(1..=2_000);
 }
 
 #[test]
