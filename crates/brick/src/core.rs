@@ -346,7 +346,7 @@ impl Core {
                 table,
                 partition,
                 hash,
-            } in group.iter().map(|prepared| prepared.key)
+            } in group.iter().filter(|it| !it.is_void).map(|it| it.key)
             {
                 if let Some(state) = self.table(table as usize) {
                     prefetch(&state.table, partition, hash);

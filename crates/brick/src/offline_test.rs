@@ -267,6 +267,26 @@ fn write_under_way_is_not_said_to_be_refused() {
     assert_eq!(cluster.call(client, "GET k"), "$3 new");
 }
 
+#[test]
+fn writes_on_their_way_to_the_log_are_there_when_the_table_comes_back() {
+    let mut cluster = Cluster::new(1, replicated(1));
+    let client = cluster.connect(0, Port::Node);
+    cluster.stick(0, true);
+    cluster.send(client, "SET a 1\nSET b 2\nSET c 3");
+    cluster.turn();
+    cluster.take_offline();
+    cluster.stick(0, false);
+    cluster.settle();
+    cluster.bring_online();
+    let client = cluster.connect(0, Port::Node);
+    for (key, value) in [("a", "1"), ("b", "2"), ("c", "3")] {
+        assert_eq!(
+            cluster.call(client, &format!("GET {key}")),
+            format!("$1 {value}")
+        );
+    }
+}
+
 /// PROTOCOL rules 9 and 11: who was away when the table went, and when it came back, leads nothing by what it has in memory.
 #[test]
 fn primary_that_has_heard_of_nothing_serves_no_more_writes() {

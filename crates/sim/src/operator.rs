@@ -206,14 +206,13 @@ impl World {
         self.after(PATIENCE, What::Affirm);
     }
 
-    /// The operator says again how everything is to be.
+    /// The operator says again how everything is to be, but for what it is about to say anyway.
     pub(crate) fn affirm(&mut self) {
-        if !self.operator.is_done() {
-            // Said now it would be the last word, and take back what is about to be ordered.
-            return self.after(SECOND, What::Affirm);
-        }
-        let latest = self.operator.latest.values();
-        self.operator.orders.extend(latest.copied());
+        let orders = &mut self.operator.orders;
+        let next: BTreeSet<Subject> = orders.iter().filter_map(|it| it.subject()).collect();
+        let latest = self.operator.latest.iter();
+        let latest = latest.filter(|(subject, _)| !next.contains(subject));
+        orders.extend(latest.map(|(_, order)| *order));
         self.operate_soon();
     }
 

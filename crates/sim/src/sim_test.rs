@@ -32,6 +32,10 @@ const REGRESSIONS: &[(u64, &str)] = &[
         "a copy that a damaged log cannot give held up all others and every move",
     ),
     (
+        1_200_058_097,
+        "a brick looked for writes in flight of a table that was out of memory by then, and ended",
+    ),
+    (
         1_100_040_964,
         "a brick waited with a catalog for the log to answer for what it had refused, for ever",
     ),
