@@ -380,7 +380,7 @@ fn random_schedules_lose_nothing_and_bring_nothing_back() {
 
 #[cfg(feature = "sabotage")]
 #[test]
-fn deliberate_bugs_are_found() {
+fn sabotage_of_tables_offline_is_found() {
     use brickyard_types::sabotage::{Bug, Judges};
     const JUDGES: Judges<'_> = Judges {
         room: "brick-offline",

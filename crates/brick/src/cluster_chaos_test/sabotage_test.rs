@@ -54,7 +54,7 @@ const fn of(room: &'static str, quick: &'static [Bug], slow: &'static [Bug]) -> 
         room,
         quick,
         slow,
-        seeds_max: 300,
+        seeds_max: 3_000,
     }
 }
 

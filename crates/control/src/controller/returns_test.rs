@@ -323,7 +323,7 @@ fn schedule(seed: u64) {
 
 #[cfg(feature = "sabotage")]
 #[test]
-fn deliberate_bug_is_found() {
+fn sabotage_of_returns_is_found() {
     use brickyard_types::sabotage::{Bug, Judges};
     const JUDGES: Judges<'_> = Judges {
         room: "control-returns",
