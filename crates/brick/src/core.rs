@@ -335,6 +335,7 @@ impl Core {
         self.log.recycle(committed);
     }
 
+    /// What is void may name a place in the table that is no more.
     #[inline]
     fn look_ahead(
         &self,

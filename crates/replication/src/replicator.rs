@@ -56,7 +56,7 @@ pub(crate) struct Peer {
 pub(crate) struct OwnLog {
     pub(crate) appended: LogMark,
     pub(crate) synced: LogMark,
-    /// Everything in this batch and those before it was appended, synced or refused.
+    /// Of this batch and all before it is known whether they were appended or refused.
     pub(crate) answered: LogMark,
     /// The newest batch that anything of this room is in.
     pub(crate) newest: LogMark,

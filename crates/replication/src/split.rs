@@ -94,8 +94,8 @@ impl<P> Replicator<P> {
     pub fn is_written(&self, partition: PartitionId) -> bool {
         let it = self.partitions.by_id(partition);
         it.is_none_or(|it| {
-            // What was refused, and is not to be appended again, is over. Nothing newer need come to the log: the brick may
-            // be waiting for just this.
+            // What was refused, and is not to be appended again, is over. To wait until something newer is appended could
+            // be for ever: the brick may write nothing before this.
             let is_over = it.retrying.is_none() && it.log.mark <= self.own.answered;
             let is_appended = it.log.mark == LogMark::NEVER || it.log.mark <= self.own.appended;
             let is_answered = is_appended || is_over;

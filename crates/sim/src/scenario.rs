@@ -1,8 +1,9 @@
 //! Plans that make likely what those of all kinds hardly ever come to.
 //!
-//! In:  a seed. Out: the seed's plan, with other faults, or other clients.
+//! In:  a seed. Out: a plan for its cluster, with other faults or clients than its own.
 //!
-//! What becomes of it is left to chance, and judged like everything else.
+//! What becomes of it is left to chance, and judged like everything else. Only tests run them: a seed of `brickyard sim`
+//! is its own plan.
 
 use crate::clock::MILLISECOND;
 use crate::fault::KINDS;

@@ -54,7 +54,7 @@ const fn of(room: &'static str, quick: &'static [Bug], slow: &'static [Bug]) -> 
         room,
         quick,
         slow,
-        seeds_max: 3_000,
+        seeds_max: 300,
     }
 }
 
@@ -97,8 +97,14 @@ const PROMOTIONS: Judges<'_> = of(
 const PARTING: Judges<'_> = of(
     "brick-parting",
     &[Bug::SplitUnrested, Bug::WindowNotParted, Bug::HeirsIgnored],
-    &[Bug::StrayPendingParted],
+    &[],
 );
+
+/// The same, with patience: these schedules hardly ever come to what shows it.
+const PARTING_RARELY: Judges<'_> = Judges {
+    seeds_max: 3_000,
+    ..of("brick-parting", &[], &[Bug::StrayPendingParted])
+};
 
 const JOINING: Judges<'_> = of(
     "brick-joining",
@@ -111,7 +117,7 @@ const OVERTAKEN: Judges<'_> = of(
     &[Bug::SplitOutlivesView, Bug::MergeOutlivesViews],
 );
 
-const SCENARIOS: [(&Scenario, Judges<'_>); 11] = [
+const SCENARIOS: [(&Scenario, Judges<'_>); 12] = [
     (&scenario::READS, READS),
     (&scenario::CLEANING, CLEANING),
     (&scenario::POWER, POWER),
@@ -121,6 +127,7 @@ const SCENARIOS: [(&Scenario, Judges<'_>); 11] = [
     (&scenario::CUTS, CUTS),
     (&scenario::PROMOTIONS, PROMOTIONS),
     (&scenario::PARTING, PARTING),
+    (&scenario::PARTING, PARTING_RARELY),
     (&scenario::JOINING, JOINING),
     (&scenario::OVERTAKEN, OVERTAKEN),
 ];
