@@ -40,6 +40,7 @@ use crate::rebuild::Rebuilds;
 use crate::remote::Remotes;
 use crate::replica::Replicas;
 use crate::resize::Shrunk;
+use crate::retained::Retained;
 use crate::segments::Segments;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -161,6 +162,7 @@ impl Brick {
         } = config;
         let (node, eviction_timeout) = (shared.node, shared.eviction_timeout);
         let recovery_bandwidth = shared.recovery_bandwidth;
+        let segment_bytes = shared.segment_bytes;
         let mut core = Core {
             id,
             bricks,
@@ -172,7 +174,8 @@ impl Brick {
             table_by_name: BTreeMap::new(),
             table_by_id: BTreeMap::new(),
             log: Log::new(),
-            segments: Segments::default(),
+            segments: Segments::new(segment_bytes),
+            retained: Retained::default(),
             absences: Absences::new(Random::new(!seed).next()),
             cold: Cold::default(),
             outbox: Outbox::new(node, bricks),

@@ -9,6 +9,8 @@
 //! - A moved record keeps its (view, op), so it never wins over a newer one.
 //! - A tombstone is dropped only when no segment is left that was there when it was written, or
 //!   when a newer record of its key stands in the log; the horizon is raised before (rule 14).
+//! - A pass frees more than it writes: what it would only move is counted as such (`retained`), and what is said of a whole
+//!   partition it says once, or not at all where a later segment says it. So an idle log comes to rest.
 //! - Work a turn is bounded by a chunk, and work a tick by [`TICK_BYTES_MAX`]; but a segment with nothing
 //!   live in it moves next to nothing, so it is read as fast as the disk gives it, and the next one while
 //!   it waits for the sync.
@@ -19,11 +21,13 @@ use crate::brick::Brick;
 use crate::core::Core;
 use crate::effect::{BatchId, Effect};
 use crate::log::KeyRef;
-use crate::segments::Chunk;
+use crate::requests::micros;
+use crate::retained::{self, Level};
+use crate::segments::{Chunk, Usage};
 use brickyard_types::record::Header;
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Bytes of a segment that are looked at in one turn.
@@ -41,14 +45,17 @@ const DEAD_CHUNK_BYTES: u32 = 512 * 1024;
 /// Ticks to wait after the log refused what was moved.
 const BACK_OFF_TICKS: u32 = 5;
 
+/// How long a segment is left alone that has records of a partition which claims nothing yet.
+const UNCLAIMED_PAUSE: Duration = Duration::from_secs(5);
+
 /// What one batch of the log has of the segment that is being cleaned.
 #[derive(Debug)]
 struct Moved {
     batch: BatchId,
     segment: SegmentId,
     moves: Vec<Move>,
-    /// Bytes of tombstones, which no table counts as live.
-    kept: u64,
+    /// What no table counts as live.
+    kept: retained::Moved,
 }
 
 /// A horizon as it was before a pass raised it.
@@ -59,19 +66,44 @@ struct Raised {
     before: Op,
 }
 
+/// The way through one segment: what its records lead to that is said once, at the end.
+#[derive(Debug, Default)]
+struct Pass {
+    /// Nothing of it was live when it was picked, and nothing dead comes to life again.
+    is_dead: bool,
+    /// The last batch that something of it was moved into.
+    last_batch: BatchId,
+    /// Replicated partitions that it has records of, and the last (view, op) of each: a base must say as much before the
+    /// records go (PROTOCOL rule 15).
+    claims: BTreeMap<PartitionId, Level>,
+    /// The horizons that it raises, with what they were before, and the records that say so (rule 14).
+    horizons: BTreeMap<(usize, PartitionId), (Op, Header)>,
+    /// Partitions of which it has ids that were forgotten: the last op, and the highest sequence (rule 19).
+    floors: BTreeMap<(usize, PartitionId), (Op, u64)>,
+}
+
+impl Pass {
+    fn raised(&self) -> Vec<Raised> {
+        let horizons = self.horizons.iter();
+        horizons
+            .map(|(&(table, partition), &(before, _))| Raised {
+                table,
+                partition,
+                before,
+            })
+            .collect()
+    }
+}
+
 /// What a chunk leads to, besides records appended.
 #[derive(Debug, Default)]
 struct Sorted {
     moves: Vec<Move>,
-    kept: u64,
-    /// The horizon records to append, with the horizons before them.
-    horizons: BTreeMap<(usize, PartitionId), (Op, Header)>,
-    /// Replicated partitions whose claims the records were part of (PROTOCOL rule 15).
-    claims: BTreeSet<PartitionId>,
+    kept: retained::Moved,
     /// It ends what older segments may still have of a partition: it must outlive them.
     has_drop: bool,
-    /// Partitions of which ids of requests go that were forgotten: what says so goes ahead.
-    floors: BTreeMap<(usize, PartitionId), Op>,
+    /// It has records of a partition that claims nothing yet: a copy is under way.
+    is_unclaimed: bool,
 }
 
 /// A record that was appended again.
@@ -111,12 +143,8 @@ pub(crate) struct Cleaner {
     moves: VecDeque<Moved>,
     /// Moves of the batch that was appended just now.
     appended: Option<Moved>,
-    /// Horizons raised by records that may yet be refused.
-    raised: Vec<Raised>,
-    /// The last batch that something of the segment at hand was moved into.
-    last_batch: BatchId,
-    /// Nothing of it was live when it was picked, and nothing dead comes to life again.
-    is_dead: bool,
+    /// Of the segment at hand.
+    pass: Pass,
     /// In the order in which they will go.
     leaving: VecDeque<Leaving>,
     budget: u64,
@@ -144,14 +172,19 @@ impl Brick {
     /// The log refused batches: what was moved is not there; begin again later.
     pub(crate) fn on_clean_refused(&mut self) {
         self.keep_refused();
-        if self.cleaner.moves.is_empty() && self.cleaner.raised.is_empty() {
+        if self.cleaner.moves.is_empty() && self.cleaner.pass.horizons.is_empty() {
             // Other writes were refused: on a full disk cleaning must go on all the more.
             return;
         }
         self.cleaner.moves.clear();
-        self.cleaner.state = State::Idle;
         self.cleaner.back_off = BACK_OFF_TICKS;
-        let raised = std::mem::take(&mut self.cleaner.raised);
+        self.abandon_pass();
+    }
+
+    /// The segment at hand stays: what its records were to lead to is undone.
+    fn abandon_pass(&mut self) {
+        self.cleaner.state = State::Idle;
+        let raised = std::mem::take(&mut self.cleaner.pass).raised();
         self.core.lower_horizons(&raised);
     }
 
@@ -160,9 +193,7 @@ impl Brick {
     pub(crate) fn abandon_cleaning(&mut self) {
         self.cleaner.moves.clear();
         self.cleaner.appended = None;
-        self.cleaner.state = State::Idle;
-        let raised = std::mem::take(&mut self.cleaner.raised);
-        self.core.lower_horizons(&raised);
+        self.abandon_pass();
         while let Some(last) = self.cleaner.leaving.pop_back() {
             self.core.lower_horizons(&last.raised);
             self.core.segments.set_leaving(last.segment, false);
@@ -202,25 +233,30 @@ impl Brick {
         }
         // A segment with operations that have not committed is not ready.
         let before = self.core.log.oldest_pending_segment();
-        let live = self.core.live_bytes();
-        let cleaned = self.cleaner.cleaned;
         let refusal = self.core.log_refusal.as_ref();
         let is_pressed = refusal.is_some_and(|(until, _)| self.core.now < *until + PRESSED);
         self.core.segments.is_pressed = is_pressed;
-        let Some(segment) = self.core.segments.pick(&live, before, cleaned) else {
+        let usage = self.core.segment_usage();
+        let (now, cleaned) = (self.core.now, self.cleaner.cleaned);
+        let picked = self.core.segments.pick(&usage, before, cleaned, now);
+        let Some(segment) = picked else {
             return;
         };
-        let is_dead = live.get(&segment).is_none_or(|bytes| *bytes == 0);
+        let is_dead = usage
+            .get(&segment)
+            .is_none_or(|usage| *usage == Usage::default());
         if is_dead || !dead_only {
-            self.cleaner.last_batch = BatchId(0);
-            self.cleaner.is_dead = is_dead;
+            self.cleaner.pass = Pass {
+                is_dead,
+                ..Pass::default()
+            };
             self.read_on(segment, 0);
         }
     }
 
     fn read_on(&mut self, segment: SegmentId, from: u32) {
         self.cleaner.state = State::Reading { segment, from };
-        let bytes_max = if self.cleaner.is_dead {
+        let bytes_max = if self.cleaner.pass.is_dead {
             DEAD_CHUNK_BYTES
         } else {
             CHUNK_BYTES
@@ -253,83 +289,93 @@ impl Brick {
         }
         if damaged {
             self.core.segments.mark_damaged(segment);
-            self.cleaner.state = State::Idle;
-            return;
+            return self.abandon_pass();
         }
         let mut rest = *chunk;
         let mut sorted = Sorted::default();
         let building = self.core.log.building_id();
         let before = self.core.log.building_len();
+        let pass = &mut self.cleaner.pass;
         while let Some((position, record)) = rest.take() {
-            self.core.move_record(position, &record, &mut sorted);
+            self.core.move_record(position, &record, pass, &mut sorted);
         }
         let is_unreadable = !rest.is_empty();
+        let is_needed = sorted.has_drop && self.core.segments.has_older(segment, segment);
+        let is_over = next.is_none() && !is_unreadable && !is_needed && !sorted.is_unclaimed;
+        let is_said = is_over && self.core.say_of_partitions(segment, pass);
+        let moved = self.core.log.building_len() - before;
+        if moved > 0 {
+            pass.last_batch = building;
+            self.note_moved(segment, building, moved, sorted.moves, sorted.kept);
+        }
         if is_unreadable {
             // What follows cannot be looked at either, so the segment must stay.
             self.core.segments.mark_damaged(segment);
+            return self.abandon_pass();
         }
-        let is_needed = sorted.has_drop && self.core.segments.has_older(segment, segment);
-        if is_needed || !self.core.keep_claims(&sorted.claims) {
+        if is_needed {
             self.core.segments.pin(segment);
-            self.cleaner.state = State::Idle;
-            return;
+            return self.abandon_pass();
         }
-        self.core.put_floors(&mut sorted);
-        for ((table, partition), (before, header)) in sorted.horizons {
-            self.core.log.append_bare(&header, b"", &[]);
-            self.cleaner.raised.push(Raised {
-                table,
-                partition,
-                before,
-            });
+        if sorted.is_unclaimed || is_over && !is_said {
+            let until = self.core.now + UNCLAIMED_PAUSE;
+            self.core.segments.leave_until(segment, until);
+            return self.abandon_pass();
         }
-        let moved = self.core.log.building_len() - before;
-        self.core.stats().clean_moved_bytes.add(moved as u64);
-        if moved > 0 {
-            self.cleaner.last_batch = building;
-            match self.cleaner.moves.back_mut() {
-                Some(moved) if moved.batch == building => {
-                    moved.moves.append(&mut sorted.moves);
-                    moved.kept += sorted.kept;
-                }
-                _ => self.cleaner.moves.push_back(Moved {
-                    batch: building,
-                    segment,
-                    moves: sorted.moves,
-                    kept: sorted.kept,
-                }),
-            }
-        }
-        if is_unreadable {
-            self.cleaner.state = State::Idle;
-            return;
-        }
-        if moved > 0 || !self.cleaner.is_dead {
+        if moved > 0 || !self.cleaner.pass.is_dead {
             self.cleaner.budget = self.cleaner.budget.saturating_sub(chunk.bytes.len() as u64);
         }
         match next {
             Some(from) if self.cleaner.budget > 0 => self.read_on(segment, from),
             Some(from) => self.cleaner.state = State::Resting { segment, from },
-            None => {
-                // Also what took the place of the records that were left behind must be safe, or a
-                // power cut would take a key's new value and its old one.
-                let batch = self.cleaner.last_batch.max(self.core.log.written());
-                if !self.cleaner.is_dead {
-                    self.cleaner.state = State::Syncing { segment, batch };
-                    return self.on_clean_synced();
-                }
-                self.core.segments.set_leaving(segment, true);
-                let raised = std::mem::take(&mut self.cleaner.raised);
-                self.cleaner.leaving.push_back(Leaving {
-                    segment,
-                    batch,
-                    raised,
-                });
-                self.cleaner.state = State::Idle;
-                self.on_clean_synced();
-                self.begin_cleaning(true);
-            }
+            None => self.end_pass(segment),
         }
+    }
+
+    /// Takes note of what was appended of a segment.
+    fn note_moved(
+        &mut self,
+        segment: SegmentId,
+        building: BatchId,
+        bytes: usize,
+        mut moves: Vec<Move>,
+        kept: retained::Moved,
+    ) {
+        self.core.stats().clean_moved_bytes.add(bytes as u64);
+        match self.cleaner.moves.back_mut() {
+            Some(moved) if moved.batch == building => {
+                moved.moves.append(&mut moves);
+                moved.kept.add(kept);
+            }
+            _ => self.cleaner.moves.push_back(Moved {
+                batch: building,
+                segment,
+                moves,
+                kept,
+            }),
+        }
+    }
+
+    /// All of the segment has been looked at: it goes when what stands for its records is synced.
+    fn end_pass(&mut self, segment: SegmentId) {
+        // Also what took the place of the records that were left behind must be safe, or a
+        // power cut would take a key's new value and its old one.
+        let pass = &self.cleaner.pass;
+        let batch = pass.last_batch.max(self.core.log.written());
+        if !pass.is_dead {
+            self.cleaner.state = State::Syncing { segment, batch };
+            return self.on_clean_synced();
+        }
+        self.core.segments.set_leaving(segment, true);
+        let raised = std::mem::take(&mut self.cleaner.pass).raised();
+        self.cleaner.leaving.push_back(Leaving {
+            segment,
+            batch,
+            raised,
+        });
+        self.cleaner.state = State::Idle;
+        self.on_clean_synced();
+        self.begin_cleaning(true);
     }
 
     /// Points the tables at where the records are now.
@@ -343,7 +389,7 @@ impl Brick {
             kept,
             ..
         } = moved;
-        self.core.segments.keep(position.segment, kept);
+        self.core.retained.on_moved(position.segment, kept);
         for Move {
             key,
             name,
@@ -390,7 +436,7 @@ impl Brick {
         };
         if batch <= upto {
             self.cleaner.state = State::Idle;
-            let raised = std::mem::take(&mut self.cleaner.raised);
+            let raised = std::mem::take(&mut self.cleaner.pass).raised();
             self.remove_segment(segment, &raised);
         }
     }
@@ -409,6 +455,7 @@ impl Brick {
             return;
         }
         self.core.segments.remove(segment);
+        self.core.retained.remove(segment);
         self.core.effects.push_back(Effect::DeleteSegment(segment));
         self.core.stats().segments_cleaned.add(1);
         self.cleaner.cleaned += 1;
@@ -425,6 +472,32 @@ impl Core {
             }
         }
         live
+    }
+
+    /// What of each segment is live, and what cleaning it would only move.
+    pub(crate) fn segment_usage(&self) -> BTreeMap<SegmentId, Usage> {
+        let live = self.live_bytes();
+        let oldest = self.segments.ids().next().unwrap_or_default();
+        let now = micros(self.unix);
+        let segments = self.segments.ids().chain([self.segments.active()]);
+        segments
+            .map(|segment| {
+                let kept = self.retained.kept(segment, oldest, now);
+                let usage = Usage {
+                    live: live.get(&segment).copied().unwrap_or(0) + kept.lasting,
+                    tombstones: kept.tombstones,
+                };
+                (segment, usage)
+            })
+            .collect()
+    }
+
+    /// What the log says of partitions that were dropped, split, merged or moved away is dead.
+    pub(crate) fn forget_marks(&mut self) {
+        let Self {
+            retained, replicas, ..
+        } = self;
+        retained.retain(|partition| replicas.has_place(partition));
     }
 
     /// Horizons are as they were: the tombstones below them still stand where they stood.

@@ -19,6 +19,7 @@ use crate::rebuild::Rebuilds;
 use crate::replica::Replicas;
 use crate::requests::Window;
 use crate::resize::Shrunk;
+use crate::retained::Retained;
 use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::slowlog::Slowlog;
@@ -245,6 +246,7 @@ pub(crate) struct Core {
     pub(crate) table_by_id: BTreeMap<TableId, usize>,
     pub(crate) log: Log,
     pub(crate) segments: Segments,
+    pub(crate) retained: Retained,
     pub(crate) absences: Absences,
     pub(crate) cold: Cold,
     pub(crate) outbox: Outbox,

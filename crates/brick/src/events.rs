@@ -84,6 +84,7 @@ impl Brick {
     fn on_appended(&mut self, id: BatchId, position: Position) {
         let moved_to = self.cleaner.on_appended(id, position);
         self.core.drops.on_appended(id);
+        self.core.retained.on_appended(id, position.segment);
         let committed = self.core.log.on_appended(id, position);
         let is_news = committed.is_some();
         if let Some(committed) = committed {
@@ -148,6 +149,7 @@ impl Brick {
         let error = error_line(&error);
         let refused = self.core.log.on_refused(id);
         self.core.drops.on_refused(id);
+        self.core.retained.on_refused(id);
         self.lose(Lost::Unwritten(id), &error);
         // What the replicator knows of goes on: only what it never heard of is refused.
         for partition in &refused.partitions {
@@ -590,7 +592,8 @@ impl Brick {
             state.publish(unix);
         }
         let (segments, bytes) = self.core.segments.files();
-        let live = self.core.live_bytes().values().sum();
+        let usage = self.core.segment_usage();
+        let live = usage.values().map(|usage| usage.live).sum();
         let buffers: usize = self
             .connections
             .iter()

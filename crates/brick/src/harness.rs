@@ -92,6 +92,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         request_deadline: Duration::from_secs(5),
         eviction_timeout: Duration::from_secs(5),
         recovery_bandwidth: 0,
+        segment_bytes: 64 << 20,
         partition_bytes: 0,
         merge_after: Duration::from_secs(60),
         value_bytes_max: 1 << 20,

@@ -32,6 +32,21 @@ pub struct Standing {
     pub damaged: Op,
 }
 
+/// How a brick's log stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogUse {
+    /// The last batch that was given to the log.
+    pub written: u64,
+    /// Bytes of its files.
+    pub file_bytes: u64,
+    /// Bytes of records in them that count.
+    pub live_bytes: u64,
+    /// Bytes of the longest segment, or of a full one if all are shorter.
+    pub segment_bytes: u64,
+    /// It has segments that the cleaner may not touch: damaged ones, or of a table that is offline.
+    pub is_held_up: bool,
+}
+
 /// A key of a partition: the op that wrote it, when it expires, its value if that is in memory.
 pub type Content = (u64, Option<u64>, Option<Vec<u8>>);
 
@@ -84,6 +99,20 @@ impl Brick {
             all.insert(key.to_vec(), (found.op.0, expires_at, value));
         });
         Some(all)
+    }
+
+    /// How its log stands.
+    #[must_use]
+    pub fn log_use(&self) -> LogUse {
+        let usage = self.core.segment_usage();
+        let (_, file_bytes) = self.core.segments.files();
+        LogUse {
+            written: self.core.log.written().0,
+            file_bytes,
+            live_bytes: usage.values().map(|it| it.live).sum(),
+            segment_bytes: self.core.segments.longest(),
+            is_held_up: self.core.segments.is_held_up(),
+        }
     }
 
     /// What is still in memory although nothing is under way; nothing, if all is well.

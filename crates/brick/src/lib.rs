@@ -59,6 +59,7 @@ mod remote;
 mod replica;
 mod requests;
 mod resize;
+mod retained;
 #[cfg(test)]
 mod rules_test;
 mod segments;
@@ -82,6 +83,6 @@ pub use effect::{
     HintItem, Port, Recovered,
 };
 pub use forward::Forward;
-pub use inspect::{Content, Standing};
+pub use inspect::{Content, LogUse, Standing};
 #[doc(hidden)]
 pub use remote::reads_message;

@@ -46,6 +46,7 @@ impl Core {
         let version = catalog.version().0;
         let before = std::mem::replace(&mut self.catalog, catalog);
         self.note_rests(&before);
+        self.forget_marks();
         self.end_adoption(version);
     }
 

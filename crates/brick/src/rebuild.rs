@@ -14,6 +14,7 @@ use crate::core::Core;
 use crate::effect::{HintItem, Recovered};
 use crate::heirs::is_split_from;
 use crate::log::HeldId;
+use crate::retained::Mark;
 use brickyard_replication::{Base, Entry, Host, LogMark, Rebuild, Restored};
 use brickyard_routing::Prefix;
 use brickyard_types::record::{self, Header, Kind, Record, flag};
@@ -437,15 +438,19 @@ impl Core {
         })
     }
 
-    /// Puts what partitions claim into the log anew, so that older records of it may go (PROTOCOL rule 15);
-    /// false if one cannot be told now.
-    pub(crate) fn keep_claims(&mut self, partitions: &BTreeSet<PartitionId>) -> bool {
-        for &partition in partitions {
-            let Some((header, value)) = self.replicas.replicator().base(partition) else {
-                return false;
-            };
-            self.log.append_bare(&header, b"", &[&value]);
-        }
+    /// Appends that the replica holds all that has committed in a partition (PROTOCOL rule 15). False: it claims nothing
+    /// yet, since a copy is under way.
+    pub(crate) fn append_own_base(&mut self, partition: PartitionId) -> bool {
+        let Some((header, value)) = self.replicas.replicator().base(partition) else {
+            return false;
+        };
+        let before = self.log.building_len();
+        self.log.append_bare(&header, b"", &[&value]);
+        let bytes = self.log.building_len() - before;
+        let level = (u64::from(header.view.0), header.op.0);
+        let batch = self.log.building_id();
+        self.retained
+            .append(batch, (partition, Mark::Base), level, bytes);
         true
     }
 
@@ -453,7 +458,7 @@ impl Core {
     /// nothing else of it is.
     pub(crate) fn claim_first(&mut self, partition: PartitionId) {
         let mark = LogMark(self.log.building_id().0);
-        if self.keep_claims(&BTreeSet::from([partition])) {
+        if self.append_own_base(partition) {
             self.replicas.replicator_mut().based_in(partition, mark);
         }
     }
@@ -474,7 +479,7 @@ impl Core {
             .collect();
         for partition in changed {
             // One that is catching up has no claim yet.
-            self.keep_claims(&BTreeSet::from([partition]));
+            self.append_own_base(partition);
         }
     }
 

@@ -108,6 +108,11 @@ impl Replicas {
         self.places.remove(&partition);
     }
 
+    /// Whether this brick holds the partition.
+    pub(crate) fn has_place(&self, partition: PartitionId) -> bool {
+        self.places.contains_key(&partition)
+    }
+
     pub(crate) fn wake(&mut self) {
         self.is_woken = true;
     }

@@ -44,6 +44,9 @@ const PARTITION_MIN: usize = 64;
 /// How long an id is remembered if there is room: longer than anybody waits for a reply.
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
+/// The same in microseconds, as sequences have it.
+pub(crate) const KEPT_FOR_US: u64 = KEPT_FOR.as_micros() as u64;
+
 /// How far ahead of this brick's clock a sequence may be. Forgotten, it raises the floor for everybody.
 const AHEAD_MAX: Duration = Duration::from_secs(3600);
 
@@ -248,7 +251,7 @@ impl Window {
     }
 
     fn expire(&mut self, now: UnixMillis) {
-        let before = micros(now).saturating_sub(KEPT_FOR.as_micros() as u64);
+        let before = micros(now).saturating_sub(KEPT_FOR_US);
         while self.order.front().is_some_and(|id| id.sequence < before) {
             self.forget_oldest();
         }

@@ -3,7 +3,7 @@
 //! How much of a segment is live is not counted here: the tables know what they have where.
 
 use brickyard_types::record::{self, Record};
-use brickyard_types::{PartitionId, Position, SegmentId};
+use brickyard_types::{Instant, PartitionId, Position, SegmentId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Records of a segment, as they were read.
@@ -46,6 +46,15 @@ impl<'a> Chunk<'a> {
     }
 }
 
+/// What of a segment is not dead, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Records that tables count as live, and others of which there are as many wherever they stand.
+    pub(crate) live: u64,
+    /// Tombstones that older segments need.
+    pub(crate) tombstones: u64,
+}
+
 /// A sealed file of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Segment {
@@ -57,6 +66,8 @@ pub(crate) struct Segment {
     pub(crate) is_pinned: bool,
     /// Nothing in it is needed any more: it goes with the next sync.
     pub(crate) is_leaving: bool,
+    /// It has records of a partition that claims nothing yet: not cleaned before then.
+    pub(crate) left_until: Instant,
 }
 
 /// See the module.
@@ -67,21 +78,18 @@ pub(crate) struct Segments {
     active: SegmentId,
     /// The newest one that something is known of, and how long it is.
     newest: (SegmentId, u64),
-    /// Bytes of tombstones that the cleaner has moved here because they were still needed: to move
-    /// them again gains nothing before something older is gone.
-    kept: BTreeMap<SegmentId, u64>,
     /// Those that have records of tables which are not in memory: only the index could tell what of them is live.
     pub(crate) shelved: BTreeSet<SegmentId>,
     /// The disk is full: clean whatever gains something, however little the log holds.
     pub(crate) is_pressed: bool,
+    /// Bytes of a full segment. Below so many a log is left as it is, whatever is live: together with the segment that
+    /// is written to it is at most two segments longer than twice what it holds.
+    segment_bytes: u64,
 }
 
 /// Nothing is cleaned while more than this share of all segments is live (in percent): the log is
 /// then at most twice as long as what it holds, and cleaning would move more than it frees.
 const LIVE_PERCENT_WANTED: u64 = 50;
-
-/// Below so many bytes of sealed segments a log is left as it is, whatever is live.
-const BYTES_WORTH_CLEANING: u64 = 64 << 20;
 
 /// A segment with more live than this (in percent) is never worth moving for its space.
 const LIVE_PERCENT_MAX: u64 = 80;
@@ -94,6 +102,14 @@ const OLDEST_EVERY: u64 = 8;
 const OLDEST_LIVE_PERCENT_MAX: u64 = 90;
 
 impl Segments {
+    /// Those of a log whose segments are full after so many bytes.
+    pub(crate) fn new(segment_bytes: u64) -> Self {
+        Self {
+            segment_bytes,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn seal(&mut self, id: SegmentId, bytes: u64) {
         self.active = self.active.max(SegmentId(id.0 + 1));
         self.sealed.entry(id).or_default().bytes = bytes;
@@ -111,20 +127,13 @@ impl Segments {
         self.sealed.entry(id).or_default().is_leaving = is_leaving;
     }
 
-    pub(crate) fn remove(&mut self, id: SegmentId) {
-        let was_oldest = self.sealed.keys().next() == Some(&id);
-        self.sealed.remove(&id);
-        self.kept.remove(&id);
-        if was_oldest {
-            self.kept.clear();
-        }
+    /// It cannot be cleaned before then.
+    pub(crate) fn leave_until(&mut self, id: SegmentId, until: Instant) {
+        self.sealed.entry(id).or_default().left_until = until;
     }
 
-    /// Takes note of moved tombstones.
-    pub(crate) fn keep(&mut self, id: SegmentId, bytes: u64) {
-        if bytes > 0 {
-            *self.kept.entry(id).or_default() += bytes;
-        }
+    pub(crate) fn remove(&mut self, id: SegmentId) {
+        self.sealed.remove(&id);
     }
 
     /// So many bytes were written, or found, at a position.
@@ -164,6 +173,17 @@ impl Segments {
         self.sealed.values().map(|segment| segment.bytes).sum()
     }
 
+    /// Bytes of the longest sealed one, or of a full one if all are shorter.
+    pub(crate) fn longest(&self) -> u64 {
+        let bytes = self.sealed.values().map(|segment| segment.bytes);
+        bytes.fold(self.segment_bytes, u64::max)
+    }
+
+    /// Whether there are some that cannot be cleaned before an operator does something.
+    pub(crate) fn is_held_up(&self) -> bool {
+        !self.shelved.is_empty() || self.sealed.values().any(|segment| segment.is_damaged)
+    }
+
     /// Whether a sealed segment besides `except` has a number up to `upto`.
     pub(crate) fn has_older(&self, upto: SegmentId, except: SegmentId) -> bool {
         self.sealed.range(..=upto).any(|(id, _)| *id != except)
@@ -176,45 +196,55 @@ impl Segments {
     /// System" (1992), section 3.6.
     pub(crate) fn pick(
         &self,
-        live: &BTreeMap<SegmentId, u64>,
+        usage: &BTreeMap<SegmentId, Usage>,
         before: SegmentId,
         cleaned: u64,
+        now: Instant,
     ) -> Option<SegmentId> {
         let bytes = self.bytes();
-        let live_bytes: u64 = self.sealed.keys().filter_map(|id| live.get(id)).sum();
-        let is_fine =
-            bytes < BYTES_WORTH_CLEANING || live_bytes * 100 > bytes * LIVE_PERCENT_WANTED;
+        let of = |id: &SegmentId| usage.get(id).copied().unwrap_or_default();
+        let live_bytes: u64 = self.sealed.keys().map(|id| of(id).live).sum();
+        let is_fine = bytes <= self.segment_bytes || live_bytes * 100 > bytes * LIVE_PERCENT_WANTED;
         if is_fine && !self.is_pressed {
             return None;
         }
         let newest = self.sealed.keys().next_back().map_or(0, |id| id.0);
         let candidates = self.sealed.range(..before).filter(|(id, segment)| {
             let is_free = !segment.is_pinned || !self.has_older(**id, **id);
-            let is_wanted = self.shelved.contains(id);
+            let is_wanted = self.shelved.contains(id) || now < segment.left_until;
             is_free && !is_wanted && !segment.is_damaged && !segment.is_leaving
         });
-        let live_percent = |id: &SegmentId, segment: &Segment| {
-            let kept = self.kept.get(id).copied().unwrap_or(0);
-            let live = live.get(id).copied().unwrap_or(0) + kept;
-            (live * 100)
+        let used_percent = |id: &SegmentId, segment: &Segment| {
+            let Usage { live, tombstones } = of(id);
+            ((live + tombstones) * 100)
                 .checked_div(segment.bytes)
                 .unwrap_or(0)
                 .min(100)
         };
+        let oldest = candidates.clone().next();
         if cleaned % OLDEST_EVERY == OLDEST_EVERY - 1
-            && let Some((id, segment)) = candidates.clone().next()
-            && live_percent(id, segment) <= OLDEST_LIVE_PERCENT_MAX
+            && let Some((id, segment)) = oldest
+            && used_percent(id, segment) <= OLDEST_LIVE_PERCENT_MAX
         {
             return Some(*id);
         }
-        candidates
-            .map(|(id, segment)| (*id, live_percent(id, segment)))
+        let best = candidates
+            .map(|(id, segment)| (*id, used_percent(id, segment)))
             .filter(|(_, percent)| *percent < LIVE_PERCENT_MAX)
             .max_by_key(|(id, percent)| {
                 let age = u64::from(newest - id.0) + 1;
                 ((100 - percent) * age * 1000) / (100 + percent)
-            })
-            .map(|(id, _)| id)
+            });
+        if let Some((id, _)) = best {
+            return Some(id);
+        }
+        // What is left is dead, but for the sake of older segments: those go first, full as they are.
+        let (first, _) = oldest?;
+        let holds_up = |(id, segment): (&SegmentId, &Segment)| {
+            id != first && (segment.is_pinned || of(id).tombstones > 0)
+        };
+        let is_oldest = self.sealed.keys().next() == Some(first);
+        (is_oldest && self.sealed.iter().any(holds_up)).then_some(*first)
     }
 }
 
@@ -238,51 +268,104 @@ mod segments_test {
     const MIB: u64 = 1 << 20;
 
     fn segments(mebibytes: &[u64]) -> Segments {
-        let mut segments = Segments::default();
+        let mut segments = Segments::new(64 * MIB);
         for (at, mebibytes) in mebibytes.iter().enumerate() {
             segments.seal(SegmentId(at as u32 + 1), mebibytes * MIB);
         }
         segments
     }
 
-    fn live(mebibytes: &[u64]) -> BTreeMap<SegmentId, u64> {
+    fn live(mebibytes: &[u64]) -> BTreeMap<SegmentId, Usage> {
         let live = mebibytes.iter().enumerate();
-        live.map(|(at, mebibytes)| (SegmentId(at as u32 + 1), mebibytes * MIB))
+        live.map(|(at, mebibytes)| (SegmentId(at as u32 + 1), used(*mebibytes, 0)))
             .collect()
+    }
+
+    fn used(live: u64, tombstones: u64) -> Usage {
+        Usage {
+            live: live * MIB,
+            tombstones: tombstones * MIB,
+        }
+    }
+
+    fn pick(segments: &Segments, usage: &BTreeMap<SegmentId, Usage>) -> Option<SegmentId> {
+        segments.pick(usage, SegmentId(9), 0, Instant(0))
     }
 
     #[test]
     fn emptiest_old_segment_is_picked() {
         let segments = segments(&[100, 100, 100]);
-        assert_eq!(
-            segments.pick(&live(&[70, 30, 30]), SegmentId(9), 0),
-            Some(SegmentId(2))
-        );
+        assert_eq!(pick(&segments, &live(&[70, 30, 30])), Some(SegmentId(2)));
     }
 
     #[test]
     fn log_that_is_mostly_live_is_left_alone() {
         let segments = segments(&[100, 100, 100]);
-        assert_eq!(segments.pick(&live(&[90, 30, 70]), SegmentId(9), 0), None);
+        assert_eq!(pick(&segments, &live(&[90, 30, 70])), None);
+    }
+
+    #[test]
+    fn one_full_segment_is_left_alone_whatever_its_size() {
+        let mut segments = Segments::new(4 * MIB);
+        segments.seal(SegmentId(1), 4 * MIB);
+        assert_eq!(pick(&segments, &live(&[0])), None);
+        segments.seal(SegmentId(2), 4 * MIB);
+        assert_eq!(pick(&segments, &live(&[0, 0])), Some(SegmentId(1)));
     }
 
     #[test]
     fn oldest_gets_its_turn_for_the_sake_of_tombstones() {
         let live = live(&[80, 10]);
         assert_eq!(
-            segments(&[100, 100]).pick(&live, SegmentId(9), 7),
+            segments(&[100, 100]).pick(&live, SegmentId(9), 7, Instant(0)),
             Some(SegmentId(1))
         );
     }
 
     #[test]
-    fn tombstones_are_moved_again_only_when_something_older_is_gone() {
-        let live = BTreeMap::from([(SegmentId(1), 95 * MIB), (SegmentId(3), 20 * MIB)]);
+    fn needed_tombstones_are_not_moved_again_while_there_is_something_better() {
+        let mut usage = BTreeMap::from([
+            (SegmentId(1), used(95, 0)),
+            (SegmentId(2), used(0, 90)),
+            (SegmentId(3), used(20, 0)),
+        ]);
+        let segments = segments(&[100, 100, 100]);
+        assert_eq!(pick(&segments, &usage), Some(SegmentId(3)));
+        // What needed them is gone.
+        usage.insert(SegmentId(2), used(0, 0));
+        assert_eq!(pick(&segments, &usage), Some(SegmentId(2)));
+    }
+
+    #[test]
+    fn oldest_goes_though_it_is_live_if_it_holds_up_what_is_dead() {
+        let usage = BTreeMap::from([
+            (SegmentId(1), used(95, 0)),
+            (SegmentId(2), used(0, 90)),
+            (SegmentId(3), used(0, 0)),
+        ]);
         let mut segments = segments(&[100, 100, 100]);
-        segments.keep(SegmentId(2), 90 * MIB);
-        assert_eq!(segments.pick(&live, SegmentId(9), 0), Some(SegmentId(3)));
+        segments.pin(SegmentId(3));
+        assert_eq!(pick(&segments, &usage), Some(SegmentId(1)));
         segments.remove(SegmentId(1));
-        assert_eq!(segments.pick(&live, SegmentId(9), 0), Some(SegmentId(2)));
+        // They hold up nothing but each other, oldest first.
+        assert_eq!(pick(&segments, &usage), Some(SegmentId(2)));
+    }
+
+    #[test]
+    fn full_segments_that_hold_up_nothing_stay() {
+        let usage = live(&[40, 40]);
+        let mut segments = segments(&[45, 45]);
+        segments.mark_damaged(SegmentId(3));
+        segments.seal(SegmentId(3), 100 * MIB);
+        assert_eq!(pick(&segments, &usage), None);
+    }
+
+    #[test]
+    fn segment_of_an_unfinished_copy_waits() {
+        let mut segments = segments(&[100]);
+        segments.leave_until(SegmentId(1), Instant(5));
+        let pick = |now| segments.pick(&BTreeMap::new(), SegmentId(9), 0, Instant(now));
+        assert_eq!((pick(4), pick(5)), (None, Some(SegmentId(1))));
     }
 
     #[test]
@@ -304,6 +387,7 @@ mod segments_test {
     fn damaged_and_recent_segments_are_left_alone() {
         let mut segments = segments(&[100, 100]);
         segments.mark_damaged(SegmentId(1));
-        assert_eq!(segments.pick(&BTreeMap::new(), SegmentId(2), 0), None);
+        let picked = segments.pick(&BTreeMap::new(), SegmentId(2), 0, Instant(0));
+        assert_eq!(picked, None);
     }
 }

@@ -54,6 +54,8 @@ pub struct Shared {
     pub eviction_timeout: Duration,
     /// Most bytes a second that a brick copies for others that catch up; 0: as fast as it goes.
     pub recovery_bandwidth: u64,
+    /// Bytes after which a segment of the log is full.
+    pub segment_bytes: u64,
     /// Bytes that a partition may have before it is split; 0: as many as it likes.
     pub partition_bytes: u64,
     /// How long siblings have to be small before they are merged; 0: never.

@@ -14,6 +14,7 @@ mod holders;
 mod leases;
 mod linearizable;
 mod primaries;
+mod quiesced;
 mod scans;
 mod stalls;
 mod wanted;
@@ -50,6 +51,7 @@ pub(crate) struct Judges {
     whole_at: u64,
     /// When the last answer came.
     done_at: Option<u64>,
+    logs: quiesced::Logs,
     /// So many nodes were told to stop that no majority of the voters was left.
     was_outvoted: bool,
 }
@@ -195,11 +197,12 @@ impl World {
             if self.clients.are_done() {
                 // What had a time to live is gone by then, and its removal over.
                 let done_at = *self.judges.done_at.get_or_insert(self.now);
-                if self.now - done_at.max(self.judges.changed_at) >= QUIET {
+                let has_settled = quiesced::judge(self, done_at);
+                if self.now - done_at.max(self.judges.changed_at) >= QUIET && has_settled {
                     return self.judge_end();
                 }
             }
-            if self.now - self.judges.whole_at > 40 * SECOND {
+            if self.judges.done_at.is_none() && self.now - self.judges.whole_at > 40 * SECOND {
                 return self.object("not everything was answered at the end".to_owned());
             }
         } else if let Some(missing) = wanted::missing(self) {

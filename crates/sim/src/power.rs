@@ -563,6 +563,7 @@ fn shared(
         request_deadline: shape.request_deadline,
         eviction_timeout: shape.control.eviction_timeout,
         recovery_bandwidth: 0,
+        segment_bytes: u64::from(shape.segment_bytes),
         partition_bytes: 0,
         merge_after: shape.control.merge_after,
         value_bytes_max: 1 << 20,

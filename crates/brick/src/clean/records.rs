@@ -1,14 +1,16 @@
 //! What the cleaner does with each record of a segment: leaves it behind, or appends it again.
 
-use super::{Move, Sorted};
+use super::{Move, Pass, Sorted};
 use crate::catch_up::is_from;
 use crate::core::Core;
 use crate::log::KeyRef;
-use crate::requests::header_of;
+use crate::requests::{self, header_of};
+use crate::retained::Mark;
 use brickyard_table::KeyHash;
 use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
 use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
+use std::collections::btree_map::Entry;
 
 impl Core {
     /// Appends what is live of a record again.
@@ -16,19 +18,31 @@ impl Core {
         &mut self,
         position: Position,
         record: &Record<'_>,
+        pass: &mut Pass,
         sorted: &mut Sorted,
     ) {
         let segment = position.segment;
         let header = record.header;
         sorted.has_drop |= header.kind == Kind::Drop;
         let heirs = self.heirs(header.partition);
-        let replicated = heirs.iter().filter(|it| self.is_replicated(**it));
-        sorted.claims.extend(replicated);
+        let level = (u64::from(header.view.0), header.op.0);
+        for heir in heirs.iter().filter(|it| self.is_replicated(**it)) {
+            match pass.claims.entry(*heir) {
+                Entry::Occupied(mut said) => {
+                    let said = said.get_mut();
+                    *said = level.max(*said);
+                }
+                Entry::Vacant(first) => {
+                    first.insert(level);
+                    sorted.is_unclaimed |= self.replicas.replicator().base(*heir).is_none();
+                }
+            }
+        }
         let Some(&table) = self.table_by_id.get(&header.table) else {
             return;
         };
         for heir in &heirs {
-            self.move_id(table, *heir, record, sorted);
+            self.move_id(table, *heir, record, pass, sorted);
         }
         match header.kind {
             Kind::Put => {
@@ -47,11 +61,13 @@ impl Core {
                     if entry.kind == Kind::Put {
                         self.move_put(table, position, &header, entry.key, entry.value, sorted);
                     } else {
-                        self.move_tombstone(table, segment, &header, entry.key, sorted);
+                        self.move_tombstone(table, segment, &header, entry.key, pass, sorted);
                     }
                 }
             }
-            Kind::Delete => self.move_tombstone(table, segment, &header, record.key, sorted),
+            Kind::Delete => {
+                self.move_tombstone(table, segment, &header, record.key, pass, sorted);
+            }
             Kind::Clear => {
                 let (wider, own): (Vec<_>, Vec<_>) = heirs
                     .into_iter()
@@ -61,35 +77,44 @@ impl Core {
                         partition,
                         ..header
                     };
-                    self.move_tombstone(table, segment, &header, record.key, sorted);
+                    self.move_tombstone(table, segment, &header, record.key, pass, sorted);
                 }
                 if !wider.is_empty() {
                     self.move_former_clear(segment, &header, sorted);
                 }
             }
-            // `keep_claims` has seen to what these say.
+            // A base says as much (`say_of_partitions`).
             Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop => {}
             Kind::Horizon => {
                 for heir in heirs {
-                    self.move_horizon(table, heir, &header);
+                    self.move_horizon(table, heir, &header, segment);
                 }
             }
         }
     }
 
-    fn move_horizon(&mut self, table: usize, id: PartitionId, header: &Header) {
+    fn move_horizon(&mut self, table: usize, id: PartitionId, header: &Header, segment: SegmentId) {
         let state = self.table_mut(table);
-        let Some(partition) = state.and_then(|it| it.partition_mut(id)) else {
-            return;
-        };
-        if header.op == partition.horizon {
+        let horizon = state.and_then(|it| Some(it.partition_mut(id)?.horizon));
+        let key = (id, Mark::Horizon);
+        let is_said = self.retained.is_said_behind(segment, key, (0, header.op.0));
+        if horizon == Some(header.op) && !is_said {
             let header = Header {
                 flags: flag::MOVED,
                 partition: id,
                 ..*header
             };
-            self.log.append_bare(&header, b"", &[]);
+            self.append_horizon(&header);
         }
+    }
+
+    fn append_horizon(&mut self, header: &Header) {
+        let before = self.log.building_len();
+        self.log.append_bare(header, b"", &[]);
+        let bytes = self.log.building_len() - before;
+        let key = (header.partition, Mark::Horizon);
+        let batch = self.log.building_id();
+        self.retained.append(batch, key, (0, header.op.0), bytes);
     }
 
     /// Appends the id of a request that the partition remembers again, whatever becomes of its record
@@ -99,6 +124,7 @@ impl Core {
         table: usize,
         id_of: PartitionId,
         record: &Record<'_>,
+        pass: &mut Pass,
         sorted: &mut Sorted,
     ) {
         let Some(id) = record.header.request else {
@@ -125,34 +151,70 @@ impl Core {
             };
             let before = self.log.building_len();
             self.log.append_id(&header, record.outcome);
-            sorted.kept += (self.log.building_len() - before) as u64;
+            sorted.kept.ids += (self.log.building_len() - before) as u64;
+            let until = id.sequence.saturating_add(requests::KEPT_FOR_US);
+            sorted.kept.ids_until = sorted.kept.ids_until.max(until);
         } else if id.sequence <= window.floor() {
-            sorted.floors.insert((table, id_of), op);
+            let (last, highest) = pass.floors.entry((table, id_of)).or_default();
+            *last = op.max(*last);
+            *highest = id.sequence.max(*highest);
         }
     }
 
-    /// Appends what partitions have forgotten of requests, once for all that a chunk had of it.
-    pub(super) fn put_floors(&mut self, sorted: &mut Sorted) {
-        for ((table, id), op) in std::mem::take(&mut sorted.floors) {
-            let state = self.tables.get_mut(table).and_then(Option::as_mut);
-            let Some((of_table, partition)) =
-                state.and_then(|it| Some((it.id, it.partition_mut(id)?)))
-            else {
-                continue;
-            };
-            let floor = partition.requests.as_ref().map_or(0, |it| it.floor());
-            let nobody = RequestId {
-                client: 0,
-                sequence: floor,
-            };
-            let header = Header {
-                request: Some(nobody),
-                ..header_of(partition, of_table, op)
-            };
-            let before = self.log.building_len();
-            self.log.append_id(&header, None);
-            sorted.kept += (self.log.building_len() - before) as u64;
+    /// Appends what must be said of whole partitions before a segment goes, unless a later segment says it. False: a
+    /// partition claims nothing, so the segment must stay.
+    pub(super) fn say_of_partitions(&mut self, segment: SegmentId, pass: &Pass) -> bool {
+        for (&partition, &level) in &pass.claims {
+            // It may have been split since its records were looked at.
+            for heir in self.heirs(partition) {
+                let is_said = self
+                    .retained
+                    .is_said_behind(segment, (heir, Mark::Base), level);
+                if !is_said && self.is_replicated(heir) && !self.append_own_base(heir) {
+                    return false;
+                }
+            }
         }
+        for (&(table, id), &(op, highest)) in &pass.floors {
+            self.put_floor(segment, (table, id), op, highest);
+        }
+        for (_, header) in pass.horizons.values() {
+            self.append_horizon(header);
+        }
+        true
+    }
+
+    /// Appends up to where a partition has forgotten the ids of requests.
+    fn put_floor(
+        &mut self,
+        segment: SegmentId,
+        (table, id): (usize, PartitionId),
+        op: Op,
+        highest: u64,
+    ) {
+        let key = (id, Mark::Floor);
+        let state = self.tables.get_mut(table).and_then(Option::as_mut);
+        let Some((of_table, partition)) = state.and_then(|it| Some((it.id, it.partition_mut(id)?)))
+        else {
+            return;
+        };
+        if self.retained.is_said_behind(segment, key, (0, highest)) {
+            return;
+        }
+        let floor = partition.requests.as_ref().map_or(0, |it| it.floor());
+        let nobody = RequestId {
+            client: 0,
+            sequence: floor,
+        };
+        let header = Header {
+            request: Some(nobody),
+            ..header_of(partition, of_table, op)
+        };
+        let before = self.log.building_len();
+        self.log.append_id(&header, None);
+        let bytes = self.log.building_len() - before;
+        let batch = self.log.building_id();
+        self.retained.append(batch, key, (0, floor), bytes);
     }
 
     fn move_put(
@@ -220,6 +282,7 @@ impl Core {
         segment: SegmentId,
         header: &Header,
         key: &[u8],
+        pass: &mut Pass,
         sorted: &mut Sorted,
     ) {
         let origin = header.origin.unwrap_or(segment);
@@ -258,9 +321,8 @@ impl Core {
                 committed: None,
                 ..*header
             };
-            // One record a chunk and partition: the last one says it all.
-            sorted
-                .horizons
+            // One record a pass and partition: the last one says it all.
+            pass.horizons
                 .entry((table, header.partition))
                 .or_insert((before, horizon))
                 .1 = horizon;
@@ -296,7 +358,8 @@ impl Core {
         };
         let before = self.log.building_len();
         self.log.append_bare(&header, key, &[]);
-        sorted.kept += (self.log.building_len() - before) as u64;
+        let bytes = (self.log.building_len() - before) as u64;
+        *sorted.kept.tombstones.entry(origin).or_default() += bytes;
     }
 
     /// Whether the key has a record that came after its deletion by this op. Of a replicated partition any

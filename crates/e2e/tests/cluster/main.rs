@@ -10,6 +10,7 @@ mod forming;
 mod gateway;
 mod grow;
 mod hot;
+mod idle;
 mod layout;
 mod offline;
 mod once;

@@ -52,6 +52,7 @@ pub(super) fn shared(
         request_deadline: config.write_timeout,
         eviction_timeout: config.eviction_timeout,
         recovery_bandwidth: config.recovery_bandwidth.0,
+        segment_bytes: config.segment_bytes.0,
         partition_bytes: config.partition_bytes.0,
         merge_after: config.merge_after,
         settings: settings(config, maxclients),

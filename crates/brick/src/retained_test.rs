@@ -1,0 +1,88 @@
+use super::*;
+
+const P: PartitionId = PartitionId(7);
+
+fn base(level: u64) -> Level {
+    (1, level)
+}
+
+fn append(retained: &mut Retained, batch: u64, level: u64) {
+    retained.append(BatchId(batch), (P, Mark::Base), base(level), 100);
+}
+
+fn kept(retained: &Retained, segment: u32) -> Kept {
+    retained.kept(SegmentId(segment), SegmentId(1), 0)
+}
+
+#[test]
+fn mark_stands_where_its_batch_was_appended() {
+    let mut retained = Retained::default();
+    append(&mut retained, 1, 5);
+    let is_said = |retained: &Retained, behind, level| {
+        retained.is_said_behind(SegmentId(behind), (P, Mark::Base), base(level))
+    };
+    assert!(!is_said(&retained, 0, 5), "the log does not have it yet");
+    retained.on_appended(BatchId(1), SegmentId(3));
+    assert!(is_said(&retained, 2, 5));
+    assert!(is_said(&retained, 2, 4));
+    assert!(!is_said(&retained, 2, 6), "it says less");
+    assert!(!is_said(&retained, 3, 5), "it goes with that segment");
+    assert!(!retained.is_said_behind(SegmentId(2), (P, Mark::Horizon), base(5)));
+}
+
+#[test]
+fn mark_that_was_refused_says_nothing() {
+    let mut retained = Retained::default();
+    append(&mut retained, 1, 5);
+    append(&mut retained, 2, 6);
+    retained.on_refused(BatchId(2));
+    retained.on_appended(BatchId(3), SegmentId(1));
+    assert!(retained.is_said_behind(SegmentId(0), (P, Mark::Base), base(5)));
+    assert!(!retained.is_said_behind(SegmentId(0), (P, Mark::Base), base(6)));
+}
+
+#[test]
+fn newer_mark_makes_the_older_one_dead() {
+    let mut retained = Retained::default();
+    append(&mut retained, 1, 5);
+    retained.on_appended(BatchId(1), SegmentId(1));
+    assert_eq!(kept(&retained, 1).lasting, 100);
+    append(&mut retained, 2, 6);
+    retained.on_appended(BatchId(2), SegmentId(2));
+    assert_eq!(kept(&retained, 1).lasting, 0);
+    assert_eq!(kept(&retained, 2).lasting, 100);
+    retained.remove(SegmentId(1));
+    retained.retain(|_| false);
+    assert_eq!(kept(&retained, 2).lasting, 0);
+    assert!(!retained.is_said_behind(SegmentId(1), (P, Mark::Base), base(6)));
+}
+
+#[test]
+fn ids_count_until_they_are_forgotten() {
+    let mut retained = Retained::default();
+    let moved = Moved {
+        ids: 70,
+        ids_until: 1000,
+        ..Moved::default()
+    };
+    retained.on_moved(SegmentId(2), moved);
+    let at = |now| retained.kept(SegmentId(2), SegmentId(1), now).lasting;
+    assert_eq!((at(1000), at(1001)), (70, 0));
+}
+
+#[test]
+fn tombstones_count_while_something_as_old_as_they_is_left() {
+    let mut retained = Retained::default();
+    for (origin, bytes) in [(2, 10), (4, 20)] {
+        let moved = Moved {
+            tombstones: BTreeMap::from([(SegmentId(origin), bytes)]),
+            ..Moved::default()
+        };
+        retained.on_moved(SegmentId(6), moved);
+    }
+    let with = |oldest| {
+        let kept = retained.kept(SegmentId(6), SegmentId(oldest), 0);
+        kept.tombstones
+    };
+    assert_eq!((with(2), with(3), with(5)), (30, 20, 0));
+}
