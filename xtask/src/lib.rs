@@ -9,8 +9,8 @@
 
 pub mod arrows;
 mod finding;
-pub mod hunts;
 pub mod rust_source;
+pub mod sabotage;
 pub mod tidy;
 mod tree;
 

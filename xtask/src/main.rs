@@ -1,13 +1,13 @@
-//! `cargo xtask tidy | arrows | lengths`: the checks, by hand; `hunts` writes what they found into docs/sabotage.md.
+//! `cargo xtask tidy | arrows | lengths`: the checks, by hand; `sabotage` hunts for deliberate bugs.
 
-use std::{fs, io, path::Path, process::ExitCode};
-use xtask::{Finding, Tree, arrows, hunts, tidy};
+use std::{path::Path, process::ExitCode};
+use xtask::{Finding, Tree, arrows, sabotage, tidy};
 
 const USAGE: &str = "usage: cargo xtask <check>
   tidy     house rules of the source: sans-IO rooms, module doors, dead files, strangers, unsafe
   arrows   dependencies between rooms point one way
   lengths  files that have grown long (a report, never a failure)
-  hunts    puts what hunts for deliberate bugs print (standard input) into docs/sabotage.md";
+  sabotage has every deliberate bug hunted for: [--every] [--release] [--page | --page-only] (docs/sabotage.md)";
 
 fn main() -> ExitCode {
     let check = std::env::args().nth(1).unwrap_or_default();
@@ -28,13 +28,7 @@ fn main() -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        "hunts" => match write_hunts(&root.join("docs/sabotage.md")) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("cannot write docs/sabotage.md: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        "sabotage" => hunt(&root, &tree),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
@@ -42,10 +36,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn write_hunts(page: &Path) -> io::Result<()> {
-    let lines = io::read_to_string(io::stdin())?;
-    let text = fs::read_to_string(page)?;
-    fs::write(page, hunts::update(&text, &lines))
+fn hunt(root: &Path, tree: &Tree) -> ExitCode {
+    let Some(options) = sabotage::Options::parse(std::env::args().skip(2)) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match sabotage::run(root, tree, options) {
+        Ok(findings) => verdict(&findings),
+        Err(error) => {
+            eprintln!("cannot hunt for deliberate bugs: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn verdict(findings: &[Finding]) -> ExitCode {

@@ -57,7 +57,7 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
         unsafe_code::check(file, &mut findings);
     }
     dead_files::check(tree, &files, &mut findings);
-    sabotage::check(tree, &mut findings);
+    sabotage::check(tree, &files, &mut findings);
     strangers::check(tree, &mut findings);
     findings.sort();
     findings

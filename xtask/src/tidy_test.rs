@@ -178,29 +178,20 @@ fn only_long_files_are_reported() {
 }
 
 #[test]
-fn deliberate_bugs_are_asked_for_told_of_and_off() {
-    let bugs = "//! Bugs.\nbugs! {\n    /// 1: one.\n    Asked,\n    Forgotten,\n}\n";
-    let door = "//! A library.\nmod sabotage;\n";
-    let user = "//! Another.\nfn f() -> bool {\n    sabotage::is(Bug::Asked)\n}\n";
-    let manifest = "[dependencies]\nb = { path = \"x\", features = [\"sabotage\"] }";
-    let files = [
-        ("crates/types/Cargo.toml", "[features]\nsabotage = []"),
-        ("crates/types/src/lib.rs", door),
-        ("crates/types/src/sabotage.rs", bugs),
-        ("crates/b/Cargo.toml", manifest),
-        ("crates/b/src/lib.rs", user),
-        ("docs/sabotage.md", "| `Asked` |"),
-    ];
-    let found: Vec<String> = findings(&Tree::of(&files))
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    assert_eq!(
-        found,
-        [
-            "crates/b/Cargo.toml:2: turns deliberate bugs on: only `--features` of a test does that",
-            "crates/types/src/sabotage.rs:5: nothing asks sabotage::is(Bug::Forgotten); put it where the rule is kept",
-            "docs/sabotage.md: `Forgotten` is not on the page; say where it is and who finds it",
-        ]
+fn deliberate_bugs_in_the_product_are_found() {
+    assert_found(
+        "crates/wire/src/x.rs",
+        "fn f() -> bool { sabotage::is_on(3) }",
+        "crates/wire/src/x.rs:2: names deliberate bugs",
     );
+    assert_clean(
+        "crates/wire/src/x_test.rs",
+        "fn f() -> bool { brickyard_sabotage::is_on(3) }",
+    );
+    let manifest = "[dependencies]\nbrickyard-sabotage.workspace = true\n";
+    let found = findings(&Tree::of(&[("crates/wire/Cargo.toml", manifest)]));
+    assert_eq!(found.len(), 1, "{found:?}");
+    let manifest = manifest.replace("[dep", "[dev-dep");
+    let found = findings(&Tree::of(&[("crates/wire/Cargo.toml", &manifest)]));
+    assert_eq!(found, []);
 }

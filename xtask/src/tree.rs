@@ -42,7 +42,7 @@ impl Tree {
             let path = format!("{prefix}{name}");
             if kind.is_dir() && !is_skipped(name) {
                 self.read_folder(&entry.path(), &format!("{path}/"))?;
-            } else if kind.is_file() {
+            } else if kind.is_file() && name != ".git" {
                 // What is not text has no lines to check: fixtures, images.
                 if let Ok(text) = String::from_utf8(fs::read(entry.path())?) {
                     self.files.insert(path, text);

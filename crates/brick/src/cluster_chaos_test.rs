@@ -15,7 +15,6 @@ mod merges;
 mod mood;
 mod requests;
 mod reuse;
-#[cfg(feature = "sabotage")]
 mod sabotage_test;
 mod scenario;
 mod strikes;

@@ -22,13 +22,6 @@ mod torture;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-// Deliberate bugs are for tests of single rooms (docs/sabotage.md): no program has them, whatever features it is
-// built with.
-const _: () = assert!(
-    !brickyard_types::sabotage::IS_BUILT_IN,
-    "the feature `sabotage` of a room is on: build the program without it"
-);
-
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,3 +1,6 @@
+#[path = "sabotage_test.rs"]
+mod sabotage_test;
+
 use crate::testing::{Faults, Network};
 
 /// Everything at once.

@@ -54,6 +54,3 @@ pub use view::Progress;
 #[cfg(test)]
 #[path = "agreement_test.rs"]
 mod agreement_test;
-#[cfg(all(test, feature = "sabotage"))]
-#[path = "sabotage_test.rs"]
-mod sabotage_test;

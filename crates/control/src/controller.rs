@@ -467,7 +467,3 @@ mod layout_test;
 #[cfg(test)]
 #[path = "controller/split_test.rs"]
 mod split_test;
-
-#[cfg(all(test, feature = "sabotage"))]
-#[path = "controller/sabotage_test.rs"]
-mod sabotage_test;

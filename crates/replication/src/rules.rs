@@ -5,8 +5,6 @@ mod copy_test;
 mod hostile_test;
 mod merge_test;
 mod restart_test;
-#[cfg(feature = "sabotage")]
-mod sabotage_test;
 mod schedule_test;
 mod split_test;
 mod stream_test;

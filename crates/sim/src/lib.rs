@@ -55,7 +55,3 @@ mod scenario;
 #[cfg(test)]
 #[path = "sim_test.rs"]
 mod sim_test;
-
-#[cfg(all(test, feature = "sabotage"))]
-#[path = "sabotage_test.rs"]
-mod sabotage_test;

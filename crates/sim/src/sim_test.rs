@@ -1,5 +1,8 @@
 //! Seeds that every change has to pass, and that a seed is a run.
 
+#[path = "sabotage_test.rs"]
+mod sabotage_test;
+
 use crate::fault::{KINDS, PLANNED_STOP};
 use crate::scenario::{calm, power};
 use crate::{plan_of, run, run_plan, tell};

@@ -1,47 +1,58 @@
-//! Deliberate bugs: each is somewhere in the code and on the page, and no manifest turns them on.
+//! Deliberate bugs fit the code, and none of them is in the product.
 
-use crate::{finding::Finding, tree::Tree};
+use super::RustFile;
+use crate::{finding::Finding, sabotage, tree::Tree};
 
-const BUGS: &str = "crates/types/src/sabotage.rs";
-const PAGE: &str = "docs/sabotage.md";
+const CRATE: &str = "brickyard-sabotage";
 
-pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
-    let Some(text) = tree.text(BUGS) else {
-        return;
-    };
-    let page = tree.text(PAGE).unwrap_or_default();
-    for (at, bug) in bugs(text) {
-        let switch = format!("sabotage::is(Bug::{bug})");
-        let is_there = tree
-            .ending(".rs")
-            .any(|(path, text)| path != BUGS && text.contains(&switch));
-        if !is_there {
-            let what = format!("nothing asks {switch}; put it where the rule is kept");
-            findings.push(Finding::new(BUGS, at, what));
-        }
-        if !page.contains(&format!("`{bug}`")) {
-            let what = format!("`{bug}` is not on the page; say where it is and who finds it");
-            findings.push(Finding::new(PAGE, 0, what));
+/// Crates whose code still asks.
+const PENDING: &[&str] = &[
+    "/types",
+    "/routing",
+    "/table",
+    "/store",
+    "/consensus",
+    "/replication",
+    "/metadata",
+    "/control",
+    "/brick",
+];
+
+pub(super) fn check(tree: &Tree, files: &[RustFile<'_>], findings: &mut Vec<Finding>) {
+    findings.extend(sabotage::findings(tree));
+    for file in files.iter().filter(|it| is_product(it)) {
+        let word = file
+            .source
+            .tokens
+            .iter()
+            .find(|it| it.text.contains("sabotage"));
+        if let Some(word) = word {
+            let what = "names deliberate bugs: they are texts in sabotage/bugs, for tests alone";
+            findings.push(Finding::new(file.path, word.line, what));
         }
     }
-    for (path, text) in tree.ending("Cargo.toml") {
+    for (path, text) in tree
+        .ending("/Cargo.toml")
+        .filter(|it| it.0.starts_with("crates/"))
+    {
+        let mut section = "";
         for (line, at) in text.lines().zip(1..) {
-            let is_use = line.contains("features = [") || line.contains("default = [");
-            if is_use && line.contains("sabotage") {
-                let what = "turns deliberate bugs on: only `--features` of a test does that";
+            if line.starts_with('[') {
+                section = line;
+            }
+            if line.contains(CRATE) && section != "[dev-dependencies]" {
+                let what = format!("only tests use {CRATE}: [dev-dependencies]");
                 findings.push(Finding::new(path, at, what));
             }
         }
     }
 }
 
-/// The variants, and the lines they are on.
-fn bugs(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = text.lines().zip(1..);
-    lines.filter_map(|(line, at)| {
-        let name = line.strip_prefix("    ")?.strip_suffix(',')?;
-        let is_name =
-            name.starts_with(|it: char| it.is_ascii_uppercase()) && !name.contains([' ', '(', ':']);
-        is_name.then_some((at, name))
-    })
+fn is_product(file: &RustFile<'_>) -> bool {
+    // The modules of a test are in a folder with its name.
+    let is_pending = PENDING.iter().any(|it| file.package().ends_with(it));
+    file.path.starts_with("crates/")
+        && !is_pending
+        && !file.is_test()
+        && !file.path.contains("_test/")
 }

@@ -7,6 +7,8 @@
 mod logs;
 #[path = "schedule_test/messages.rs"]
 mod messages;
+#[path = "sabotage_test.rs"]
+mod sabotage_test;
 #[path = "schedule_test/strikes.rs"]
 mod strikes;
 

@@ -1,3 +1,6 @@
+#[path = "sabotage_test.rs"]
+mod sabotage_test;
+
 use super::world::World;
 
 /// So often a cluster that is whole loses a stream in the middle of a write.

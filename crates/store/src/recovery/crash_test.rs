@@ -4,6 +4,9 @@
 //! passed over in silence. Method: thousands of seeded runs on a disk that dies at a random call, several
 //! crashes one after the other on the same log.
 
+#[path = "sabotage_test.rs"]
+mod sabotage_test;
+
 use crate::config::PageCache;
 use crate::damage::{Part, Tainted};
 use crate::disk::{Disk, replace_file};

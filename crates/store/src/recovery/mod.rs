@@ -292,9 +292,6 @@ mod recovery_test;
 #[cfg(test)]
 #[path = "crash_test.rs"]
 mod crash_test;
-#[cfg(all(test, feature = "sabotage"))]
-#[path = "sabotage_test.rs"]
-mod sabotage_test;
 
 #[cfg(test)]
 #[path = "flip_test.rs"]

@@ -1,19 +1,10 @@
-//! The judges judged: with a deliberate bug on, random schedules are run until one objects (docs/sabotage.md).
+//! The judges judged: with a deliberate bug on, random schedules run until one objects (docs/sabotage.md).
 
-use super::crash_test::run;
-use brickyard_types::sabotage::{Bug, Judges};
+use super::run;
+use brickyard_sabotage::Judge;
 
-const JUDGES: Judges<'_> = Judges {
-    room: "store",
-    quick: &[
-        Bug::FailedSyncIgnored,
-        Bug::FailedAppendStays,
-        Bug::DirectoryUnsynced,
-        Bug::ReadUnchecked,
-        Bug::HeaderDamageContained,
-        Bug::RenamedUnsynced,
-    ],
-    slow: &[Bug::TornTailCutUnsynced],
+const JUDGE: Judge<'_> = Judge {
+    name: "store",
     seeds_max: 1_000,
 };
 
@@ -21,14 +12,9 @@ fn schedule(seed: u64) {
     run(seed);
 }
 
-#[test]
-fn quick_ones_are_found() {
-    JUDGES.must_find_quick(schedule);
-}
-
 /// docs/sabotage.md has the outcome.
 #[test]
-#[ignore = "takes minutes"]
-fn every_bug_in_reach_is_found() {
-    JUDGES.must_find_all(schedule);
+#[ignore = "run by cargo xtask sabotage"]
+fn sabotage_is_found() {
+    JUDGE.must_find(schedule);
 }

@@ -1,0 +1,273 @@
+//! Deliberate bugs: `cargo xtask sabotage` puts those of `sabotage/bugs` into a copy of the workspace, and has each hunted for.
+//!
+//! ```text
+//! cargo xtask sabotage              what is found within a few seeds
+//! cargo xtask sabotage --every      all of them
+//! cargo xtask sabotage --release    the same, from an optimized build
+//! cargo xtask sabotage --page       what was found goes into docs/sabotage.md
+//! cargo xtask sabotage --page-only  no hunt: the table goes into docs/sabotage.md
+//! ```
+//! `SABOTAGE=...` and the like choose bugs and judges (sabotage/src/judge.rs).
+//!
+//! In:  the tree, the table. Out: findings about the table ([`findings`]), which need no build; hunts ([`run`]).
+//!
+//! Invariants:
+//! - One build has all bugs, each behind a question.
+//! - A judge that did not hunt is a failure: each pair of bug and judge in the table has a line in the report.
+
+mod copy;
+mod page;
+mod plant;
+mod table;
+
+use crate::{finding::Finding, tree::Tree};
+use page::PAGE;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs, io};
+use table::Bug;
+
+const TABLE: &str = "sabotage/bugs/";
+
+/// The bugs, in the order of files and lines.
+fn bugs(tree: &Tree, findings: &mut Vec<Finding>) -> Vec<Bug> {
+    let files = tree.ending(".txt").filter(|it| it.0.starts_with(TABLE));
+    let mut bugs: Vec<Bug> = files
+        .flat_map(|(path, text)| table::parse(path, text, findings))
+        .collect();
+    switches(tree, &mut bugs);
+    bugs
+}
+
+/// Switches that are still in the code.
+fn switches(tree: &Tree, bugs: &mut [Bug]) {
+    for bug in bugs {
+        let before = format!("sabotage::is(Bug::{})", bug.name);
+        for (path, text) in tree.ending(".rs").filter(|it| it.0.starts_with("crates/")) {
+            let times = text.matches(&before).count();
+            if times > 0 {
+                bug.places.push(table::Place {
+                    file: path.to_owned(),
+                    line: bug.line,
+                    times,
+                    pieces: vec![table::Piece::Edit {
+                        before: before.clone(),
+                        after: "BUG".to_owned(),
+                    }],
+                });
+            }
+        }
+    }
+}
+
+/// What is wrong with the table: a bug that does not fit the code, has no judge, or is not on the page.
+#[must_use]
+pub fn findings(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let bugs = bugs(tree, &mut findings);
+    let mut names = BTreeSet::new();
+    for bug in &bugs {
+        if !names.insert(&bug.name) {
+            findings.push(bug.finding("is there twice"));
+        }
+        if bug.name.is_empty() || bug.wrong.is_empty() || bug.places.is_empty() {
+            findings.push(bug.finding("needs a name, `wrong` and `in`"));
+        }
+        if bug.judges().next().is_none() == bug.unfound.is_empty() {
+            findings.push(bug.finding("needs judges (`quick`, `slow`), or else `unfound`"));
+        }
+        for judge in bug.judges() {
+            let quoted = format!("\"{judge}\"");
+            let is_there =
+                |text: &str| text.contains("brickyard_sabotage") && text.contains(&quoted);
+            if !tree.ending(".rs").any(|(_, text)| is_there(text)) {
+                findings.push(bug.finding(format!("no test has a judge `{judge}`")));
+            }
+        }
+    }
+    let places = bugs.iter().flat_map(|bug| &bug.places);
+    let files: BTreeSet<&str> = places.map(|it| it.file.as_str()).collect();
+    for path in files {
+        let text = tree.text(path).unwrap_or_default();
+        plant::plant(path, text, &bugs, &mut findings);
+    }
+    if let Some(text) = tree.text(PAGE)
+        && page::update(text, &bugs, "") != text
+    {
+        let what = "does not show the table: `cargo xtask sabotage --page-only`";
+        findings.push(Finding::new(PAGE, 0, what));
+    }
+    findings
+}
+
+/// What the command line asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Also what is found with patience.
+    pub is_every: bool,
+    /// Optimized.
+    pub is_release: bool,
+    /// Write the page.
+    pub is_page: bool,
+    /// Hunt for nothing.
+    pub is_page_only: bool,
+}
+
+impl Options {
+    /// Reads arguments; `None`: there is one that this does not know.
+    pub fn parse(arguments: impl Iterator<Item = String>) -> Option<Self> {
+        let mut options = Self::default();
+        for argument in arguments {
+            match argument.as_str() {
+                "--every" => options.is_every = true,
+                "--release" => options.is_release = true,
+                "--page" => options.is_page = true,
+                "--page-only" => options.is_page_only = true,
+                _ => return None,
+            }
+        }
+        Some(options)
+    }
+}
+
+/// Hunts. The findings are about the table, or name the bugs that were not found.
+///
+/// # Errors
+/// If the copy cannot be written, or cargo not be run.
+pub fn run(root: &Path, tree: &Tree, options: Options) -> io::Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let bugs = bugs(tree, &mut findings);
+    if options.is_page_only {
+        write_page(root, &bugs, "")?;
+        return Ok(findings);
+    }
+    findings.extend(self::findings(tree));
+    if options.is_page {
+        findings.retain(|it| it.path != PAGE);
+    }
+    if !findings.is_empty() {
+        return Ok(findings);
+    }
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
+    let (copy, built) = (target.join("sabotage/tree"), target.join("sabotage/build"));
+    let report = target.join("sabotage/report");
+    fs::create_dir_all(&copy)?;
+    copy::write(root, &copy, &bugs)?;
+    let profile = if options.is_release {
+        "release"
+    } else {
+        "debug"
+    };
+    copy::share_built(&target.join(profile), &built.join(profile))?;
+    if report.exists() {
+        fs::remove_file(&report)?;
+    }
+
+    let crates = bugs.iter().flat_map(Bug::judges);
+    let crates: BTreeSet<&str> = crates.filter_map(|it| it.split('-').next()).collect();
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["test", "--lib", "--no-fail-fast"]);
+    for name in crates {
+        cargo.args(["--package".to_owned(), format!("brickyard-{name}")]);
+    }
+    if options.is_release {
+        cargo.arg("--release");
+    }
+    cargo.args(["sabotage", "--", "--ignored"]);
+    if options.is_every {
+        cargo.env("SABOTAGE_EVERY", "1");
+    }
+    cargo.env("SABOTAGE_REPORT", &report);
+    cargo.env("CARGO_TARGET_DIR", &built).current_dir(&copy);
+    let status = cargo.status()?;
+
+    let lines = match fs::read_to_string(&report) {
+        Ok(lines) => lines,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error),
+    };
+    let mut findings = missed(&bugs, &lines, options.is_every);
+    if !status.success() && findings.is_empty() {
+        findings.push(Finding::new(TABLE, 0, format!("cargo test: {status}")));
+    }
+    if options.is_page {
+        write_page(root, &bugs, &lines)?;
+    }
+    Ok(findings)
+}
+
+fn write_page(root: &Path, bugs: &[Bug], lines: &str) -> io::Result<()> {
+    let path = root.join(PAGE);
+    let text = fs::read_to_string(&path)?;
+    fs::write(path, page::update(&text, bugs, lines))
+}
+
+/// The pairs of bug and judge that should have a success in the report and have none. Says how many have one.
+fn missed(bugs: &[Bug], lines: &str, is_every: bool) -> Vec<Finding> {
+    let report = page::parse(lines);
+    let named = |variable| env::var(variable).ok();
+    let (named_bugs, named_judges) = (named("SABOTAGE"), named("SABOTAGE_JUDGE"));
+    let is_in = |names: &Option<String>, name: &str| {
+        let names = names.as_deref().unwrap_or("all");
+        names.split(',').any(|it| it == name || it == "all")
+    };
+    let mut findings = Vec::new();
+    let mut hunted: BTreeMap<&str, bool> = BTreeMap::new();
+    for bug in bugs.iter().filter(|it| is_in(&named_bugs, &it.name)) {
+        let slow = if is_every || named_bugs.is_some() {
+            bug.slow.as_slice()
+        } else {
+            &[]
+        };
+        for judge in bug.quick.iter().chain(slow) {
+            if !is_in(&named_judges, judge) {
+                continue;
+            }
+            let found = report
+                .get(bug.name.as_str())
+                .and_then(|it| it.get(judge.as_str()));
+            let what = match found {
+                Some(Some(_)) => None,
+                Some(None) => Some(format!("{judge} did not find it")),
+                None => Some(format!("{judge} did not hunt for it")),
+            };
+            *hunted.entry(&bug.name).or_insert(true) &= what.is_none();
+            findings.extend(what.map(|it| bug.finding(it)));
+        }
+    }
+    for bug in bugs {
+        for (judge, median) in report.get(bug.name.as_str()).into_iter().flatten() {
+            if let Some(seeds) = median
+                && !bug.judges().any(|it| it == *judge)
+            {
+                println!("{}: {judge} finds it too ({seeds})", bug.name);
+            }
+        }
+    }
+    let found = hunted.values().filter(|it| **it).count();
+    let (hunted, all) = (hunted.len(), bugs.len());
+    println!("deliberate bugs: {found} found of {hunted} hunted for; the table has {all}");
+    findings
+}
+
+/// The list of bugs as Rust, for the copy.
+fn question_list(bugs: &[Bug]) -> String {
+    let mut out = String::from("&[\n");
+    for bug in bugs {
+        let Bug {
+            name, quick, slow, ..
+        } = bug;
+        let _ = writeln!(
+            out,
+            "    Planted {{ name: {name:?}, quick: &{quick:?}, slow: &{slow:?} }},"
+        );
+    }
+    out += "];";
+    out
+}
+
+#[cfg(test)]
+#[path = "sabotage_test.rs"]
+mod sabotage_test;
