@@ -7,7 +7,6 @@ use crate::output::{Output, Persist};
 use crate::owed::Debt;
 use crate::state::{EntryKind, HardState, Snapshot};
 use crate::wire;
-use brickyard_types::sabotage::{self, Bug};
 use raft::eraftpb;
 
 impl Consensus {
@@ -83,9 +82,7 @@ impl Consensus {
 
             let core = &self.raft.raft;
             let is_election_stored = (core.term, core.vote) == self.vote_stored;
-            let (free, mut held) = if sabotage::is(Bug::RaftToldUnstored) {
-                ([free, bound].concat(), Vec::new())
-            } else if is_election_stored {
+            let (free, mut held) = if is_election_stored {
                 (free, bound)
             } else {
                 (Vec::new(), [bound, free].concat())

@@ -15,7 +15,6 @@ use crate::refused::{Refused, Rejected};
 use crate::rounds::Rounds;
 use crate::state::{HardState, RecoverError, Recovered, Snapshot};
 use crate::wire;
-use brickyard_types::sabotage::{self, Bug};
 use raft::eraftpb::MessageType;
 use raft::{ProgressState, RawNode, SnapshotStatus, StateRole};
 use std::collections::{BTreeMap, VecDeque};
@@ -199,10 +198,6 @@ impl Consensus {
     pub fn confirm_quorum(&mut self, token: u64) {
         if !self.is_leader() || !self.raft.raft.commit_to_current_term() {
             self.hand(Output::QuorumLost(token));
-            return;
-        }
-        if sabotage::is(Bug::RaftRoundUnasked) {
-            self.hand(Output::QuorumConfirmed(token));
             return;
         }
         let round = self.rounds.begin(token, self.term());

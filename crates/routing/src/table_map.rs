@@ -17,7 +17,6 @@ use crate::{
     parts::TableMapParts,
     prefix::SlotRange,
 };
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{PartitionId, Slot, TableId, View};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -286,10 +285,7 @@ impl TableMap {
             return Err(MapError::DifferentGroups { left, right });
         }
         // The whole goes on with both logs, in a view and a history that follow both (PROTOCOL rule 31).
-        let last = match sabotage::is(Bug::ViewOfOneHalf) {
-            true => group.view,
-            false => group.view.max(other.view),
-        };
+        let last = group.view.max(other.view);
         let view = View(last.0 + 1);
         let lineage = group.lineage.max(other.lineage);
         self.groups[index].view = view;

@@ -23,7 +23,6 @@ use crate::segment::range::{PartitionRange, RangeTable};
 use crate::shared::Shared;
 use crate::space::{SpaceGuard, effective_segment_bytes, is_full};
 use brickyard_types::record::{self, Header};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Position, SegmentId};
 use std::collections::VecDeque;
 use std::io;
@@ -260,9 +259,6 @@ impl<D: Disk> Appender<D> {
         }
         // The cut must be durable before the error is: a power cut could bring the old length back,
         // and with it those records of the batch that were written whole.
-        if sabotage::is(Bug::FailedAppendStays) {
-            return Err(self.space.full(&self.disk, bytes.len() as u64));
-        }
         let undone = self.active.file.set_len(offset).and_then(|()| {
             let synced = self.active.file.sync_data();
             synced.inspect_err(|_| leave_word_of_failed_sync(&self.disk, file_name::UNSURE))

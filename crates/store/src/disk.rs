@@ -12,7 +12,6 @@
 //! ([`crate::MemDisk`]).
 
 use brickyard_types::UnixMillis;
-use brickyard_types::sabotage::{self, Bug};
 use std::io;
 
 /// One directory, as the store sees the operating system; the simulator has its own.
@@ -171,12 +170,7 @@ pub fn replace_file<D: Disk>(disk: &D, name: &str, bytes: &[u8]) -> io::Result<(
     let file = disk.create(&temporary)?;
     let written = file
         .write_all_at(bytes, 0)
-        .and_then(|()| {
-            if sabotage::is(Bug::RenamedUnsynced) {
-                return Ok(());
-            }
-            file.sync_data()
-        })
+        .and_then(|()| file.sync_data())
         .and_then(|()| disk.rename(&temporary, name));
     if let Err(error) = written {
         // The leftover would be cleared by the next start too; a full disk wants its room back now.

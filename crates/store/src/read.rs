@@ -17,7 +17,6 @@ use crate::segment::footer::{self, FooterState};
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::scanner::{Found, Scanner};
 use brickyard_types::record::{self, DecodeError, HEADER_BYTES, Header, Kind, Record};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, Position, SegmentId, UnixMillis, View};
 use std::io;
 use std::ops::Range;
@@ -166,7 +165,7 @@ impl<D: Disk> Reader<D> {
         let is_expected = request.partition.is_none_or(|it| it == header.partition)
             && header.op == request.op
             && request.view.is_none_or(|view| view == header.view);
-        if !is_expected && !sabotage::is(Bug::ReadUnchecked) {
+        if !is_expected {
             return Err(mismatch);
         }
         let (len, value_len) = (record.len, record.value.len());

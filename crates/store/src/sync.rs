@@ -18,7 +18,6 @@ use crate::hint::HintJob;
 use crate::segment::footer;
 use crate::shared::Shared;
 use crate::space::is_full;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Position, SegmentId};
 use std::collections::VecDeque;
 use std::io;
@@ -88,7 +87,7 @@ impl<D: Disk> Syncer<D> {
             through.segment
         );
         self.sync_full()?;
-        if !self.is_directory_synced && !sabotage::is(Bug::DirectoryUnsynced) {
+        if !self.is_directory_synced {
             let synced = self.disk.sync_dir();
             self.check("sync", "", synced)?;
             self.is_directory_synced = true;
@@ -195,9 +194,6 @@ impl<D: Disk> Syncer<D> {
         name: &str,
         result: io::Result<()>,
     ) -> Result<(), Poisoned> {
-        if sabotage::is(Bug::FailedSyncIgnored) {
-            return Ok(());
-        }
         result.map_err(|error| {
             leave_word_of_failed_sync(&self.disk, file_name::UNSURE);
             self.shared.poison(Poisoned {

@@ -13,7 +13,6 @@ use crate::full::Full;
 use crate::hash::KeyHash;
 use crate::record::{self, Expiry, Header, State};
 use crate::table::{LocalPartition, Records, Table, Value};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, Position, SegmentId, UnixMillis, record::encoded_len};
 
 /// An insertion splits one bucket at most, into one that may need a page.
@@ -211,7 +210,7 @@ impl Table {
         }
         let found = self.find(partition, hash, key);
         let has_newer = found.is_some_and(|(_, (_, before))| before.op() >= op);
-        if has_newer && !sabotage::is(Bug::OlderRecordWins) {
+        if has_newer {
             return Ok(Applied::Stale);
         }
         // From here on nothing is refused but for want of memory, which is asked for first.

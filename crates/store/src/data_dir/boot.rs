@@ -13,7 +13,6 @@
 use crate::config::PageCache;
 use crate::disk::{Access, Disk, read_file, replace_file};
 use crate::file_name;
-use brickyard_types::sabotage::{self, Bug};
 use std::io;
 
 const NAME: &str = "BOOT";
@@ -104,9 +103,7 @@ impl BootNote {
     ) -> io::Result<()> {
         let is_cut = |it: &&D| it.open(file_name::TORN, Access::Read).is_ok();
         let cut: Vec<&D> = bricks.into_iter().filter(is_cut).collect();
-        let tail = if sabotage::is(Bug::BootStoredFirst) {
-            Tail::Sure
-        } else if self.is_end_cut() || !cut.is_empty() {
+        let tail = if self.is_end_cut() || !cut.is_empty() {
             Tail::Cut
         } else if self.is_tail_unsure() {
             Tail::Unsure

@@ -47,7 +47,6 @@ use crate::segment::mark::Mark;
 use crate::shared::Shared;
 use crate::sync::Syncer;
 use brickyard_types::record::Record;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{PartitionId, Position, SegmentId};
 pub(crate) use plan::{Plan, Planned};
 use std::io;
@@ -188,13 +187,11 @@ pub fn open<D: Disk>(
         (active.id, Arc::clone(&active.file)),
     );
     full.into_iter().for_each(|full| syncer.add_full(full));
-    if !sabotage::is(Bug::TornTailCutUnsynced) {
-        syncer.sync(end).map_err(|poisoned| Error::Io {
-            doing: poisoned.doing,
-            file: poisoned.file,
-            source: io::Error::other(poisoned.cause),
-        })?;
-    }
+    syncer.sync(end).map_err(|poisoned| Error::Io {
+        doing: poisoned.doing,
+        file: poisoned.file,
+        source: io::Error::other(poisoned.cause),
+    })?;
     hints.into_iter().for_each(|job| syncer.add_hint(job));
     if plan.is_unsure {
         // Everything that was visited was written again and is synced now, so the page cache is a witness again.

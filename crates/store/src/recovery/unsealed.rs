@@ -13,7 +13,6 @@ use crate::segment::header::{HeaderError, SEGMENT_HEADER_BYTES};
 use crate::segment::range::RangeTable;
 use crate::segment::scanner::{Found, Scanner};
 use brickyard_types::record::DecodeError;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Position, SegmentId};
 
 impl<D: Disk> Visitor<'_, D> {
@@ -123,12 +122,7 @@ impl<D: Disk> Visitor<'_, D> {
         if end < file_len {
             // Durable before anything is written behind it: what was cut must not come back.
             file.set_len(end)
-                .and_then(|()| {
-                    if sabotage::is(Bug::TornTailCutUnsynced) {
-                        return Ok(());
-                    }
-                    file.sync_data()
-                })
+                .and_then(|()| file.sync_data())
                 .map_err(Error::io("cut the torn tail of", self.describe(id)))?;
         }
         Ok(Ending::Unsealed(Unsealed {

@@ -11,7 +11,6 @@ use crate::segment::footer::Footer;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::range::{PartitionRange, RangeTable};
 use crate::segment::scanner::Unreadable;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{PartitionId, Position, SegmentId};
 use std::io;
 
@@ -72,7 +71,7 @@ pub(crate) fn taint(unreadable: &Unreadable, footer: Option<&Footer>, counts: &C
         counts.sound.records_of(range.partition) + (known.count() as u64) < range.records
     });
     let missing: Vec<_> = missing.map(|range| range.partition).collect();
-    if missing.is_empty() || sabotage::is(Bug::HeaderDamageContained) {
+    if missing.is_empty() {
         // Nobody's record is missing: it was a mark.
         return Tainted::Nothing;
     }
