@@ -5,7 +5,6 @@
 //! must not lose, in a power cut, what made it the choice).
 
 use crate::{LogMark, Replicator, Request};
-use brickyard_types::sabotage::{self, Bug};
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
@@ -72,12 +71,9 @@ impl<P> Replicator<P> {
         acknowledgements.waiting.push_back(Waiting {
             version,
             // PROTOCOL rule 8: the log is synced before the view is said to be accepted.
-            mark: (is_fresh && !sabotage::is(Bug::AcceptedUnsynced)).then_some(newest),
+            mark: is_fresh.then_some(newest),
             is_asked: false,
         });
-        if sabotage::is(Bug::AcceptedUnsynced) {
-            acknowledgements.on_synced(LogMark::NONE);
-        }
         if is_fresh {
             self.requests.push_back(Request::SyncLog);
         }

@@ -8,7 +8,6 @@ use crate::link::{Link, level};
 use crate::member::Phase;
 use crate::partition::Partition;
 use crate::{Host, LogMark, Replicator, Role, Turn};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Op};
 
 impl<P> Replicator<P> {
@@ -45,7 +44,7 @@ impl<P> Replicator<P> {
             return;
         };
         let own = match partition.durability {
-            Durability::Fsync if !sabotage::is(Bug::OwnSyncNotAwaited) => self.own.synced,
+            Durability::Fsync => self.own.synced,
             _ => self.own.appended,
         };
         let entries = partition.log.pending.iter();
@@ -118,13 +117,10 @@ fn voted<P>(partition: &Partition<P>, links: &[Option<Link>]) -> Option<Turn> {
         let vote = link.sender.voted.at(partition.durability);
         // PROTOCOL rules 2 and 5: only votes for what was sent in this view and on this stream, the
         // inherited entries included.
-        if vote < since && !sabotage::is(Bug::InheritedCommitted) {
+        if vote < since {
             return None;
         }
         least = least.min(vote);
-        if sabotage::is(Bug::CommitBeforeAllVotes) {
-            break;
-        }
     }
     Some(least)
 }

@@ -9,7 +9,6 @@ use crate::link::{Link, level};
 use crate::member::{Member, Phase};
 use crate::partition::Partition;
 use crate::{Host, LinkId, LogMark, Replicator, Request, Turn};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, View};
 
 /// A frame of records is ended once it is so long, so that its receiver can begin with it.
@@ -98,21 +97,13 @@ impl<P> Replicator<P> {
         let Some(link) = linked(&mut self.links, &it.lead.members[at]) else {
             return;
         };
-        let lost = usize::from(sabotage::is(Bug::GapsAppended));
-        for entry in it.log.pending.iter().skip(lost) {
-            if !sabotage::is(Bug::PendingNotSentAgain) {
-                link.put_record(host.bytes(&entry.payload));
-            }
+        for entry in &it.log.pending {
+            link.put_record(host.bytes(&entry.payload));
         }
         link.sender.needs_vote = true;
         link.touch(&mut self.work.touched);
         link.sender.waiting[level(it.durability)].push_back((turn, slot));
-        let since = if sabotage::is(Bug::VotesKeptAcrossReconnect) {
-            Turn(0)
-        } else {
-            turn
-        };
-        it.lead.members[at].phase = Phase::Streaming { since };
+        it.lead.members[at].phase = Phase::Streaming { since: turn };
     }
 
     fn send_records<H: Host<Payload = P>>(&mut self, host: &H, turn: Turn) {
@@ -212,7 +203,7 @@ impl<P> Replicator<P> {
         let Some(link) = self.link_mut(id) else {
             return;
         };
-        let is_stuck = link.output.unsent() > bytes_max && !sabotage::is(Bug::QueueUnbounded);
+        let is_stuck = link.output.unsent() > bytes_max;
         if is_stuck && !link.is_stale {
             link.is_stale = true;
             let reason = "the peer does not read";
@@ -222,13 +213,7 @@ impl<P> Replicator<P> {
 
     /// Votes for what came in, as far as the own log is.
     fn send_votes(&mut self) {
-        let (mut appended, mut synced) = (self.own.appended, self.own.synced);
-        if sabotage::is(Bug::VoteBeforeAppend) {
-            appended = self.own.newest;
-        }
-        if sabotage::is(Bug::VoteBeforeSync) {
-            synced = appended;
-        }
+        let (appended, synced) = (self.own.appended, self.own.synced);
         for at in 0..self.links.len() {
             let Some(link) = self.links[at].as_mut().filter(|it| !it.is_stale) else {
                 continue;

@@ -8,7 +8,6 @@ use crate::partition::Partition;
 use crate::view::own_header;
 use crate::{Entry, Host, LinkId, Replicator, Request, Role, Turn, ViewStart};
 use brickyard_types::record::{self, Kind, Record, flag};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, View};
 
 const fn broken<T>(what: &'static str) -> Result<T, FrameError> {
@@ -102,10 +101,8 @@ impl<P> Replicator<P> {
         it.follow.begun = begin.view;
         it.follow.reach = begin.last;
         it.follow.is_short = it.log.last.1 < begin.last;
-        if !sabotage::is(Bug::CommitPositionNotRepeated) {
-            // Both logs agree up to the cut, so what the primary committed of it is committed.
-            it.follow.known_commit = begin.first.1;
-        }
+        // Both logs agree up to the cut, so what the primary committed of it is committed.
+        it.follow.known_commit = begin.first.1;
         self.step_in(link, slot);
         self.make_ready(slot);
         self.tell(host, slot);
@@ -264,7 +261,7 @@ fn may_begin<P>(
     begin: &Begin,
 ) -> Result<(), Reason> {
     // PROTOCOL rule 11: a view below one that was acknowledged is refused as long as this incarnation lives.
-    if begin.view < it.place.acknowledged() && !sabotage::is(Bug::OlderViewFollowed) {
+    if begin.view < it.place.acknowledged() {
         return Err(Reason::OldView);
     }
     if begin.view > it.place.view {
@@ -289,9 +286,6 @@ fn agreement<P>(it: &Partition<P>, begin: &Begin) -> Result<Op, (Reason, &'stati
     if log.partial.is_some() || (log.lineage != 0 && log.lineage != begin.lineage) {
         return Err((Reason::Behind, "an in-sync member has not caught up"));
     }
-    if sabotage::is(Bug::CommittedCut) {
-        return Ok(begin.first.1);
-    }
     // PROTOCOL rule 28: nothing at or below the own commit position is cut.
     let anchor = log.committed.max(begin.first.1);
     if !is_same(log.view_at(anchor), begin.view_at(anchor)) {
@@ -314,7 +308,7 @@ fn agreement<P>(it: &Partition<P>, begin: &Begin) -> Result<Op, (Reason, &'stati
 
 /// Whether two logs hold the same at an op: both hold it, of the same view.
 fn is_same(held: Option<View>, sent: Option<View>) -> bool {
-    held.is_some() && (held == sent || sent.is_some() && sabotage::is(Bug::PredecessorUnchecked))
+    held.is_some() && held == sent
 }
 
 /// Where a record stands to what is held.
@@ -334,15 +328,13 @@ fn place_of<P>(it: &Partition<P>, record: &Record<'_>) -> Fit {
         return if is_held { Fit::Held } else { Fit::Gap };
     }
     // PROTOCOL rule 2: a record is appended only when it follows the one before it.
-    if (op != last.1.next() || view < last.0) && !sabotage::is(Bug::GapsAppended) {
+    if op != last.1.next() || view < last.0 {
         return Fit::Gap;
     }
     if record.header.kind == Kind::ViewStart {
         // PROTOCOL rule 28: a view's first record names its predecessor.
         let start = ViewStart::decode(record.value);
-        if start.map(|start| start.predecessor) != Some(last)
-            && !sabotage::is(Bug::PredecessorUnchecked)
-        {
+        if start.map(|start| start.predecessor) != Some(last) {
             return Fit::Gap;
         }
     }
@@ -356,10 +348,6 @@ pub(crate) fn put_cut<P, H: Host<Payload = P>>(host: &mut H, it: &mut Partition<
 
 /// The same, also below the commit position: where an unfinished catch-up goes back to.
 pub(crate) fn put_cut_above<P, H: Host<Payload = P>>(host: &mut H, it: &mut Partition<P>, op: Op) {
-    if sabotage::is(Bug::CutNotWritten) {
-        it.log.owes_cut = false;
-        return;
-    }
     let header = own_header(Kind::Cut, it, op, it.log.committed);
     let (mark, _) = host.append_own(&header, &[]);
     it.log.cut_mark = mark;

@@ -7,7 +7,6 @@ use crate::partition::Partition;
 use crate::view::own_header;
 use crate::{Base, History, Host, LinkId, Replicator, Request, Role};
 use brickyard_types::record::{self, Kind};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, View};
 
 const fn broken<T>(what: &'static str) -> Result<T, FrameError> {
@@ -54,10 +53,8 @@ impl<P> Replicator<P> {
         if start.is_full {
             let mut gone = it.log.cut(it.log.committed);
             host.cut(it.id, &mut gone.drain(..).rev());
-            if !sabotage::is(Bug::FullCopyAdds) {
-                // PROTOCOL rule 14: a full copy replaces what there is, and its op is the horizon.
-                host.clear(it.id, start.first.1);
-            }
+            // PROTOCOL rule 14: a full copy replaces what there is, and its op is the horizon.
+            host.clear(it.id, start.first.1);
             it.log.horizon = start.first.1;
             it.log.owes_base = false;
             it.log.claim_nothing();

@@ -6,7 +6,6 @@
 //! - `history` reaches to `last` and knows at least the views from `committed` on.
 
 use crate::{Claim, Entry, History, LogMark, Run};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, View};
 use std::collections::VecDeque;
 
@@ -139,7 +138,7 @@ impl<P> Log<P> {
     /// What this brick may claim to hold.
     pub(crate) fn claim(&self) -> Claim {
         match &self.partial {
-            Some(claim) if !sabotage::is(Bug::UnfinishedCopyClaimed) => Claim::clone(claim),
+            Some(claim) => Claim::clone(claim),
             _ => Claim {
                 lineage: self.lineage,
                 committed: self.committed,

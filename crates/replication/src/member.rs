@@ -2,7 +2,6 @@
 
 use crate::{Claim, LinkId, Turn};
 use brickyard_routing::Seat;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Instant, Op, View};
 
 #[derive(Debug)]
@@ -84,7 +83,7 @@ impl Member {
     pub(crate) fn fall_out(&mut self, phase: Phase) {
         self.phase = phase;
         self.copy = Copy::None;
-        if self.is_learner && (!self.was_asked || sabotage::is(Bug::AskedNotRequired)) {
+        if self.is_learner && !self.was_asked {
             self.promotion = Promotion::None;
             self.is_required = false;
         }

@@ -5,7 +5,6 @@ use crate::frame::Reason;
 use crate::partition::Partition;
 use crate::{Host, LogMark, Replicator, Role};
 use brickyard_types::Op;
-use brickyard_types::sabotage::{self, Bug};
 
 impl<P> Replicator<P> {
     /// The own log has everything up to this batch.
@@ -75,7 +74,7 @@ impl<P> Replicator<P> {
                     it.log.owes_cut = true;
                     it.log.cut_mark = LogMark::NONE;
                 }
-            } else if !sabotage::is(Bug::RefusedStaysVoted) {
+            } else {
                 forget_refused(host, it, from);
                 self.leave(slot, Reason::Log);
             }

@@ -13,7 +13,6 @@
 
 use crate::{Base, Entry, History, LogMark, Restored, Run, Turn, ViewStart};
 use brickyard_types::record::{Header, Kind, flag};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, View};
 use std::collections::VecDeque;
 
@@ -84,7 +83,6 @@ impl<P> Rebuild<P> {
         }
         self.has_begun |= header.kind != Kind::Horizon;
         match header.kind {
-            Kind::Drop if sabotage::is(Bug::DropIgnored) => {}
             Kind::Drop => {
                 *self = Self {
                     has_begun: true,
@@ -135,9 +133,6 @@ impl<P> Rebuild<P> {
 
     /// A run that begins at `op` does not follow the one before.
     fn jump(&mut self, op: Op) {
-        if sabotage::is(Bug::GapsClaimed) {
-            return;
-        }
         if self.sure.is_none() {
             self.sure = Some(self.end());
         }
@@ -269,12 +264,6 @@ impl<P> Rebuild<P> {
     /// The log is read.
     #[must_use]
     pub fn finish(mut self) -> Restored<P> {
-        if sabotage::is(Bug::RestartCuts) && self.sure.is_none() {
-            let view = self.history.view_at(self.committed);
-            self.last = (view.unwrap_or(self.last.0), self.committed);
-            self.history.cut(self.committed);
-            self.tail.clear();
-        }
         let last = self.sure.unwrap_or(self.last);
         let mut next = self.committed.next();
         let mut tail = VecDeque::new();

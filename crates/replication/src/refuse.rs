@@ -6,7 +6,6 @@ use crate::member::{Copy, Phase};
 use crate::partition::Follow;
 use crate::{LinkId, Replicator, Request};
 use brickyard_routing::Seat;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, View};
 
 impl Follow {
@@ -58,9 +57,6 @@ impl<P> Replicator<P> {
         }
         // PROTOCOL rule 1: the refusal is in the stream before any vote that passes it. Votes are written
         // at the end of the turn, and in order.
-        if sabotage::is(Bug::RefusalNotTold) {
-            return;
-        }
         self.put_frame(link, &Frame::Refuse(refuse));
     }
 
@@ -79,9 +75,6 @@ impl<P> Replicator<P> {
         let Some(seat) = it.member_on(link).map(|member| member.seat) else {
             return;
         };
-        if sabotage::is(Bug::RefusalIgnored) {
-            return;
-        }
         // PROTOCOL rule 1: no vote of it counts for this partition until it is in step again.
         self.fall_out(slot, seat, Phase::Refused);
         let again = match refuse.reason {

@@ -18,7 +18,6 @@ use crate::follow::put_cut;
 use crate::log::Log;
 use crate::partition::Partition;
 use crate::{Host, LogMark, Replicator, Request};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{PartitionId, TableId, View};
 
 /// A split that a primary was told of.
@@ -70,9 +69,7 @@ impl<P> Replicator<P> {
             at += 1;
             // Its first record says that all members have begun the view.
             let has_begun = it.log.last.0 == it.place.view && parting.view == it.place.view;
-            let is_at_rest = it.leads()
-                && has_begun
-                && (it.log.pending.is_empty() || sabotage::is(Bug::SplitUnrested));
+            let is_at_rest = it.leads() && has_begun && it.log.pending.is_empty();
             let is_early = it
                 .lead
                 .split_asked
@@ -148,7 +145,7 @@ impl<P> Replicator<P> {
         // also if the brick has restarted since, and its log may be all that is left (PROTOCOL rule 9).
         let has_begun = it.log.last.0 == view;
         let holds_all = has_begun && it.log.partial.is_none() && !it.log.has_refused();
-        if holds_all || sabotage::is(Bug::StrayPendingParted) {
+        if holds_all {
             let count = it.log.pending.len();
             commit(host, it, count);
         } else {

@@ -5,7 +5,6 @@ use crate::link::{Link, Voted};
 use crate::member::Phase;
 use crate::{Direction, Host, LinkId, Replicator, Request};
 use brickyard_routing::Seat;
-use brickyard_types::sabotage::{self, Bug};
 
 impl<P> Replicator<P> {
     /// A stream is connected. Both ends named their seats, and the dialer the connection's number, which
@@ -25,16 +24,7 @@ impl<P> Replicator<P> {
         if self.links.len() <= at {
             self.links.resize_with(at + 1, || None);
         }
-        let mut new = Link::new(link, peer, direction);
-        if sabotage::is(Bug::VotesKeptAcrossReconnect) {
-            new.sender.sent = self.turn;
-            new.sender.voted = Voted {
-                received: self.turn,
-                appended: self.turn,
-                synced: self.turn,
-            };
-        }
-        self.links[at] = Some(new);
+        self.links[at] = Some(Link::new(link, peer, direction));
         let entry = self.peers.entry(peer).or_default();
         match direction {
             Direction::Outgoing => {

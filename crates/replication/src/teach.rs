@@ -12,7 +12,6 @@ use crate::link::level;
 use crate::member::{Copy, Phase, Promotion};
 use crate::partition::Partition;
 use crate::{Claim, Host, LinkId, Replicator, Request, Turn};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Op, PartitionId, View};
 
 /// What a learner gets beside the stream.
@@ -65,11 +64,7 @@ impl<P> Replicator<P> {
             return;
         };
         let plan = plan(it, claim);
-        let committed = if sabotage::is(Bug::LearnerFromNow) {
-            it.log.last.1
-        } else {
-            it.log.committed
-        };
+        let committed = it.log.committed;
         let first = (it.log.view_at(committed).unwrap_or(View(0)), committed);
         let start = CopyStart {
             partition: it.id,
@@ -205,7 +200,7 @@ impl<P> Replicator<P> {
             return;
         }
         member.copy = Copy::Done;
-        member.is_required = !sabotage::is(Bug::PromotedNotRequired);
+        member.is_required = true;
         if member.promotion == Promotion::None {
             // What is not committed by now needs its vote; what is was sent by now.
             member.promotion = Promotion::WaitsFor(sent);
@@ -241,7 +236,7 @@ impl<P> Replicator<P> {
             let voted = link.and_then(Option::as_ref);
             let voted = voted.map(|link| link.sender.voted.at(durability));
             let holds_all = voted.is_some_and(|voted| voted >= turn);
-            if holds_all || sabotage::is(Bug::PromotedBeforeAllIsHeld) {
+            if holds_all {
                 member.promotion = Promotion::Asked(self.now);
                 member.was_asked = true;
                 self.requests.push_back(Request::Promote {
@@ -268,7 +263,6 @@ pub(crate) fn plan<P>(it: &Partition<P>, claim: &Claim) -> Plan {
     };
     // PROTOCOL rule 14: a table without a log keeps no tombstones.
     let horizon = match it.durability {
-        _ if sabotage::is(Bug::HorizonIgnored) => Op(0),
         Durability::Memory => log.committed,
         Durability::Log | Durability::Fsync => log.horizon,
     };

@@ -10,7 +10,6 @@ use crate::member::{Copy, Member, Phase};
 use crate::{Entry, Host, LogMark, Replicator, Request, Role, Turn, ViewStart};
 use brickyard_routing::{Group, Seat};
 use brickyard_types::record::{Header, Kind};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Op, PartitionId, TableId, View};
 
 impl<P> Replicator<P> {
@@ -44,20 +43,6 @@ impl<P> Replicator<P> {
         it.place.is_handing_over = change.is_some_and(|change| change.primary != me);
         let stops = change.filter(|change| change.fenced.contains(&me));
         let accepts = change.filter(|change| change.primary == me);
-        if sabotage::is(Bug::ProposalActedOn)
-            && let Some(change) = accepts
-            && change.view > it.place.view
-        {
-            let early = Group {
-                view: change.view,
-                lineage: change.lineage,
-                primary: change.primary,
-                backups: change.backups.clone(),
-                learners: change.learners.clone(),
-                change: None,
-            };
-            return self.adopt(host, table, partition, durability, min_in_sync, &early);
-        }
         if let Some(change) = stops.filter(|change| change.view > it.place.stopped) {
             // PROTOCOL rules 6 and 11.
             it.place.stopped = change.view;
@@ -65,7 +50,6 @@ impl<P> Replicator<P> {
         }
         if let Some(it) = self.partitions.get_mut(slot)
             && let Some(change) = accepts.filter(|change| change.view > it.place.accepted)
-            && !sabotage::is(Bug::AcceptedStillVotes)
         {
             // PROTOCOL rule 8: from here on no vote and no commit in an older view.
             it.place.accepted = change.view;
@@ -112,10 +96,6 @@ impl<P> Replicator<P> {
         it.place.in_sync = group.in_sync().count();
         it.follow.begun = View(0);
         it.lead.unsent = 0;
-        if sabotage::is(Bug::PendingListForgotten) && it.place.role == Role::Primary {
-            let mut gone = it.log.cut(it.log.committed);
-            host.cut(it.id, &mut gone.drain(..).rev());
-        }
         for entry in it.log.pending.iter_mut().rev() {
             // Inherited entries are sent with the `Begin` of each member, whose votes count from there on.
             entry.turn = Turn(0);
@@ -165,7 +145,7 @@ impl<P> Replicator<P> {
         let gone: Vec<Seat> = members
             .filter(|member| member.is_learner && !group.learners.contains(&member.seat))
             // PROTOCOL rule 4: a vote that is required stays so until a newer view says what became of it.
-            .filter(|member| !member.is_required || sabotage::is(Bug::AskedLearnerDropped))
+            .filter(|member| !member.is_required)
             .map(|member| member.seat)
             .collect();
         for seat in gone {

@@ -87,6 +87,7 @@ fn row(bug: &Bug, last: &str) -> String {
             files.push(file);
         }
     }
+    files.sort();
     let files = files.join(", ");
     format!("| `{name}` | {rule} | {wrong} | {files} | {last} |\n")
 }
