@@ -55,7 +55,6 @@ use crate::{
 use brickyard_command::CommandId;
 use brickyard_metadata::Catalog;
 use brickyard_routing::{Member, Seat};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{BrickId, Incarnation, Instant, UnixMillis};
 use brickyard_wire::Span;
 use slab::Slab;
@@ -316,9 +315,6 @@ impl Brick {
     /// Tells the brick what time it is now that all bytes of the next [`Self::run`] have been read: a lease
     /// that ran out meanwhile is noticed (PROTOCOL rule 22).
     pub fn begin_batch(&mut self, now: Instant) {
-        if sabotage::is(Bug::LeaseCheckedEarly) {
-            return;
-        }
         self.core.replicas.check_lease(now);
     }
 

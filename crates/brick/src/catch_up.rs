@@ -26,7 +26,6 @@ use brickyard_replication::LinkId;
 use brickyard_routing::Seat;
 use brickyard_table::{Found, KeyHash, ScanPosition, Value};
 use brickyard_types::record::{self, Header, Kind, Record, flag};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use damaged::Damaged;
 use std::collections::{BTreeSet, VecDeque};
@@ -177,7 +176,7 @@ impl Brick {
         self.core.sort_asked();
         self.core.scan_unlogged();
         // The cleaner ends what it is at first, and begins no more.
-        let may_walk = self.cleaner.is_idle() || sabotage::is(Bug::CleanedWhileCopied);
+        let may_walk = self.cleaner.is_idle();
         if may_walk || self.core.catch_ups.walk.is_some() {
             self.core.walk_on();
         }
@@ -284,10 +283,7 @@ impl Core {
                 at += 1;
                 continue;
             }
-            let mut records = self.window_records(partition);
-            if sabotage::is(Bug::WindowNotCopied) {
-                records.clear();
-            }
+            let records = self.window_records(partition);
             let replicator = self.replicas.replicator_mut();
             for raw in &records {
                 replicator.catch_up_records(link, partition, raw);
@@ -526,7 +522,6 @@ impl Core {
                     let found = state.table.peek(partition.local, hash, key);
                     found.is_some_and(|it| is_from(&it, header.op, value, expires_at, position))
                 }
-                Kind::Delete if sabotage::is(Bug::TombstonesNotCopied) => false,
                 Kind::Delete => state.table.peek(partition.local, hash, key).is_none(),
                 // Whoever lacks a clear gets a full copy: it is in the horizon.
                 _ => false,
@@ -582,7 +577,6 @@ pub(crate) fn is_from(
         Value::Hot(hot) => hot == value && found.expires_at == expires_at,
         Value::Cold { .. } => found.position == position,
     };
-    let is_same = is_same || sabotage::is(Bug::OpAloneTells);
     found.op == op && is_same
 }
 

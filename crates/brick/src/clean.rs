@@ -25,7 +25,6 @@ use crate::requests::micros;
 use crate::retained::{self, Level};
 use crate::segments::{Chunk, Usage};
 use brickyard_types::record::Header;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -226,7 +225,7 @@ impl Brick {
 
     /// Begins with the segment whose cleaning pays most, if there is one; `dead_only`: if nothing of it is live.
     fn begin_cleaning(&mut self, dead_only: bool) {
-        let is_walked = self.core.catch_ups.needs_log() && !sabotage::is(Bug::CleanedWhileCopied);
+        let is_walked = self.core.catch_ups.needs_log();
         let is_shelving = self.core.offline.is_unsettled();
         if self.is_stopping || is_walked || is_shelving || self.exports.need_log() {
             return;
@@ -422,11 +421,7 @@ impl Brick {
             return;
         }
         let frontier = self.core.log.frontier();
-        let upto = if sabotage::is(Bug::CleanedBeforeSync) {
-            frontier.appended
-        } else {
-            frontier.synced.min(frontier.appended)
-        };
+        let upto = frontier.synced.min(frontier.appended);
         while let Some(first) = self.cleaner.leaving.pop_front_if(|it| it.batch <= upto) {
             self.core.segments.set_leaving(first.segment, false);
             self.remove_segment(first.segment, &first.raised);

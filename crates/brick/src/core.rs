@@ -32,7 +32,6 @@ use brickyard_replication::{Role, Status};
 use brickyard_routing::{Location, Member, Prefix, TableMap};
 use brickyard_table::{Leftovers, LocalPartition, Put, Table, Value};
 use brickyard_types::record::{Header, Kind};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{
     BrickId, Durability, Instant, Op, PartitionId, Position, TableAttributes, TableId, UnixMillis,
     View,
@@ -86,7 +85,7 @@ impl Partition {
     /// view (PROTOCOL rule 5).
     #[inline]
     pub(crate) fn is_unsettled(&self, op: Op) -> bool {
-        let is_inherited = op <= self.inherited && !sabotage::is(Bug::InheritedReadAtOnce);
+        let is_inherited = op <= self.inherited;
         self.is_replicated && op > self.committed && (!self.is_primary() || is_inherited)
     }
 
@@ -489,7 +488,7 @@ pub(crate) fn apply_one(
                 }
             }
         }
-        _ if state.learning.contains(&partition) && !sabotage::is(Bug::DeletionsForgotten) => {
+        _ if state.learning.contains(&partition) => {
             let tombstone = state
                 .table
                 .put_tombstone(partition, hash, key, prepared.op, position);

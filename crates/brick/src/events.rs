@@ -21,7 +21,6 @@ use crate::watch::Version;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Member;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{BrickId, PartitionId, Position};
 use brickyard_wire::Protocol;
 use std::sync::Arc;
@@ -361,7 +360,7 @@ impl Brick {
             self.keep_time(placing, |brick| {
                 // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
                 // and 24).
-                if !brick.may_run(&work, table) && !sabotage::is(Bug::ParkedNotReadmitted) {
+                if !brick.may_run(&work, table) {
                     return brick.detour_parked(id, Detour::Wait, work, table, protocol);
                 }
                 match brick.rerun(&work, table, protocol, writer, &values) {

@@ -13,7 +13,6 @@ use crate::log::{KeyRef, Writer};
 use crate::output::Opens;
 use crate::view::{Asker, View};
 use brickyard_table::KeyHash;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Eviction, Medium, Op, UnixMillis};
 
 /// Removals a table and turn.
@@ -137,7 +136,7 @@ impl Core {
                 hash: KeyHash(location.key_hash),
             };
             let is_written = self.log.pending(key_ref, partition.id, key).is_some();
-            if is_written && !sabotage::is(Bug::ExpiryEatsNew) {
+            if is_written {
                 // It is being written: what it holds then is for the next look.
                 continue;
             }

@@ -8,7 +8,6 @@
 use crate::core::{Core, Partition};
 use brickyard_metadata::{Catalog, Merged};
 use brickyard_routing::Prefix;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{PartitionId, TableId};
 
 impl Core {
@@ -22,7 +21,7 @@ impl Core {
     ) -> Option<PartitionId> {
         let state = self.table(*self.table_by_id.get(&table)?)?;
         let is_there = state.map.partitions().index_of(partition).is_some();
-        if is_there || !self.is_former(partition) || sabotage::is(Bug::HeirsIgnored) {
+        if is_there || !self.is_former(partition) {
             return Some(partition);
         }
         Some(state.map.locate(key).partition)

@@ -16,7 +16,6 @@ use crate::heat::Heat;
 use crate::heirs::halves_of;
 use brickyard_metadata::{Catalog, Merged};
 use brickyard_replication::{Base, Half, Run, Status};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, TableId};
 
 /// Where a merged partition's operations begin, by what the catalog says of one of its halves.
@@ -104,13 +103,9 @@ impl Core {
         }
         let windows = [left.requests.take(), right.requests.take()];
         *requests_known -= windows.iter().flatten().map(|it| it.len()).sum::<usize>();
-        let requests = windows.into_iter().flatten().reduce(|a, b| {
-            if sabotage::is(Bug::WindowOfOneHalf) {
-                return a;
-            }
-            // PROTOCOL rule 19: whatever was asked of either was asked of the whole.
-            Box::new(a.with(*b))
-        });
+        // PROTOCOL rule 19: whatever was asked of either was asked of the whole.
+        let windows = windows.into_iter().flatten();
+        let requests = windows.reduce(|a, b| Box::new(a.with(*b)));
         *requests_known += requests.as_ref().map_or(0, |it| it.len());
         let op = if is_replicated {
             base.op

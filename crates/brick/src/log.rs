@@ -30,7 +30,6 @@ use crate::output::{Frontier, Gate, Opens};
 use batch::{Batch, Building, Lists};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::Kind;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use hashbrown::HashMap;
 use held::Held;
@@ -209,9 +208,6 @@ impl Log {
 
     /// The lowest segment that may hold operations which have not committed.
     pub(crate) fn oldest_pending_segment(&self) -> SegmentId {
-        if sabotage::is(Bug::PendingCleaned) {
-            return SegmentId(u32::MAX);
-        }
         let segments = self.in_flight.iter().map(|batch| batch.position.segment);
         segments
             .filter(|segment| segment.0 > 0)
@@ -256,7 +252,6 @@ impl Log {
         match commits {
             Commits::Appended => gate(batch, Class::Log, Gate::MANY),
             Commits::Synced => gate(batch, Class::Fsync, Gate::MANY),
-            Commits::Voted { .. } if sabotage::is(Bug::AnsweredBeforeCommit) => Gate::OPEN,
             Commits::Voted { partition, .. } => gate(batch, Class::Replicated, partition),
         }
     }

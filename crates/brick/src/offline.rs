@@ -32,7 +32,6 @@ use brickyard_metadata::{CatalogVersion, Standing};
 use brickyard_replication::Status;
 use brickyard_routing::{Group, Seat};
 use brickyard_table::{Leftovers, Table};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, Op, PartitionId, SegmentId, TableId};
 use read::Walk;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -146,9 +145,7 @@ impl Brick {
         if shelved.is_empty() {
             return;
         }
-        if !sabotage::is(Bug::OfflineCleaned) {
-            self.abandon_cleaning();
-        }
+        self.abandon_cleaning();
         for table in shelved {
             self.end_exports_of(table);
         }
@@ -240,11 +237,7 @@ impl Core {
 
     /// The cleaner keeps away from what tables have in the log alone.
     pub(crate) fn keep_segments(&mut self) {
-        self.segments.shelved = if sabotage::is(Bug::OfflineCleaned) {
-            BTreeSet::new()
-        } else {
-            self.offline.segments.values().flatten().copied().collect()
-        };
+        self.segments.shelved = self.offline.segments.values().flatten().copied().collect();
     }
 
     /// The batch that is being built goes to the log at once: what comes next is about the log as it is then.

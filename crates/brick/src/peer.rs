@@ -10,7 +10,6 @@ use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
 use brickyard_replication::{Claim, Direction, LinkId, frame};
 use brickyard_routing::{Member, Seat};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, PartitionId};
 use slab::Slab;
 use std::collections::BTreeMap;
@@ -183,11 +182,6 @@ impl Brick {
     #[must_use]
     pub fn acknowledged(&self) -> (u64, u64) {
         let replicator = self.core.replicas.replicator();
-        if sabotage::is(Bug::StoppedToldEarly)
-            && let Some(catalog) = &self.core.waiting_catalog
-        {
-            return (catalog.version().0, replicator.accepted());
-        }
         (replicator.stopped(), replicator.accepted())
     }
 

@@ -18,7 +18,6 @@ use crate::retained::Mark;
 use brickyard_replication::{Base, Entry, Host, LogMark, Rebuild, Restored};
 use brickyard_routing::Prefix;
 use brickyard_types::record::{self, Header, Kind, Record, flag};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Incarnation, Op, PartitionId, Position, TableId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -126,7 +125,7 @@ impl Core {
             .entry(header.partition)
             .or_default()
             .on_record(&header, value, LogMark::NONE, kept, &mut apply);
-        if header.kind == Kind::Drop && !sabotage::is(Bug::DropIgnored) {
+        if header.kind == Kind::Drop {
             for heir in self.heirs(header.partition) {
                 if self.is_wider(heir, header.partition) {
                     self.sweep_former(heir, header.partition);
@@ -186,7 +185,7 @@ impl Core {
             is_around(*former) && (is_told || catalog.merged(*former).is_some())
         };
         let over: Vec<_> = self.open_formers.extract_if(.., is_over).collect();
-        if header.kind == Kind::Drop && !sabotage::is(Bug::DropIgnored) {
+        if header.kind == Kind::Drop {
             for (former, dropped) in &mut self.open_formers {
                 if is_around(*former) {
                     dropped.push(prefix);

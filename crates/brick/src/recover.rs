@@ -15,7 +15,6 @@ use crate::effect::{BatchId, Damage, HintItem, Recovered};
 use crate::offline::Shelf;
 use brickyard_table::{KeyHash, Put, Value};
 use brickyard_types::record::{self, HEADER_BYTES, Header, Kind, Record, flag};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Medium, Op, PartitionId, Position, SegmentId};
 
 /// Something of a log that is put back into a table.
@@ -142,7 +141,7 @@ impl Core {
         let index = self.table_by_id.get(&table);
         let state = index.and_then(|index| self.table(*index));
         let is_away = state.is_some_and(|state| state.shelf == Shelf::Away);
-        if is_away && !sabotage::is(Bug::OfflinePassedOver) {
+        if is_away {
             self.note_away(table, position.segment);
             return true;
         }
@@ -224,10 +223,10 @@ impl Core {
         } else {
             self.heirs(header.partition)
         };
-        if header.kind == Kind::Clear && !sabotage::is(Bug::HalfClearsWhole) {
+        if header.kind == Kind::Clear {
             let before = owners.len();
             owners.retain(|owner| !self.is_wider(*owner, header.partition));
-            if owners.len() < before && !sabotage::is(Bug::HalfClearForgotten) {
+            if owners.len() < before {
                 // Keys of others are none of its business: what it removes is seen to at the end.
                 let cleared = self.former_clears.entry(header.partition).or_default();
                 *cleared = (*cleared).max(header.op);

@@ -19,7 +19,6 @@ use crate::log::HeldId;
 use crate::output::Lost;
 use brickyard_replication::{Config, LogMark, Replicator, Request};
 use brickyard_routing::{Group, Seat};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, Op, PartitionId};
 use hashbrown::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -136,7 +135,7 @@ impl Replicas {
         if until == Instant(0) {
             self.lease = until;
             self.granted = None;
-        } else if version <= adopted || sabotage::is(Bug::GrantBeforeAdoption) {
+        } else if version <= adopted {
             self.lease = self.lease.max(until);
         } else {
             self.granted = Some((until, version));
@@ -152,7 +151,7 @@ impl Replicas {
     /// Looks at the lease, before anything is served (PROTOCOL rule 22).
     #[inline]
     pub(crate) fn check_lease(&mut self, now: Instant) {
-        let is_leased = now < self.lease || sabotage::is(Bug::ReadsWithoutLease);
+        let is_leased = now < self.lease;
         if is_leased != self.is_leased {
             self.is_leased = is_leased;
             self.was_leased |= is_leased;
@@ -289,7 +288,7 @@ impl Core {
         let Some(upto) = self.replicas.syncing.take() else {
             return;
         };
-        if is_well || sabotage::is(Bug::FailedSyncIgnored) {
+        if is_well {
             self.replicas_synced(upto);
         }
         // A sync covers what was appended before it was asked for, and nothing that came later.

@@ -24,7 +24,6 @@ use crate::effect::BatchId;
 use crate::output::{Gate, Opens};
 use crate::random::Random;
 use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, UnixMillis};
 use brickyard_wire::{Fate, Protocol, fate, ids_up_to, is_past_asking};
 use hashbrown::HashMap;
@@ -318,9 +317,7 @@ impl Partition {
 
     /// Ops from this one on are gone, and with them their ids.
     pub(crate) fn cut_requests(&mut self, all: &mut usize, from: Op) {
-        if let Some(window) = &mut self.requests
-            && !sabotage::is(Bug::WindowNotCut)
-        {
+        if let Some(window) = &mut self.requests {
             *all -= window.len();
             window.cut(from);
             *all += window.len();
@@ -381,7 +378,7 @@ impl Core {
             return Recall::New;
         };
         let Some(known) = window.known.get(&id) else {
-            return if id.sequence <= window.floor && !sabotage::is(Bug::ForgottenRunsAgain) {
+            return if id.sequence <= window.floor {
                 Recall::Forgotten(window.floor)
             } else {
                 Recall::New

@@ -18,7 +18,6 @@ use crate::session::Shares;
 use brickyard_command::{ErrorReply, table::flag};
 use brickyard_metadata::CatalogVersion;
 use brickyard_routing::Member;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Instant, Slot, TableId};
 use brickyard_wire::Protocol;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -196,7 +195,7 @@ impl Brick {
         rest: Option<Rest>,
     ) {
         let is_full = self.stalls.bytes + request.bytes() > BYTES_MAX && !self.stalls.is_empty();
-        if is_full && !sabotage::is(Bug::QueueUnbounded) {
+        if is_full {
             return self.refuse_stalled(origin);
         }
         let lane = self.lane(&origin, request.table, &request.work);
@@ -410,15 +409,10 @@ impl Brick {
         if self.core.replicas.lost.is_empty() {
             return;
         }
-        let word = if sabotage::is(Bug::CutToldRefused) {
-            "CLUSTERDOWN"
-        } else {
-            "UNKNOWNRESULT"
-        };
-        let error = error_line(&ErrorReply::new(format!(
-            "{word} the key's replicas changed before all of them had the write; it may or may not have been \
-             executed: read the key to know"
-        )));
+        let error = error_line(&ErrorReply::constant(
+            "UNKNOWNRESULT the key's replicas changed before all of them had the write; it may or may not have been \
+             executed: read the key to know",
+        ));
         for lost in std::mem::take(&mut self.core.replicas.lost) {
             self.lose(lost, &error);
         }

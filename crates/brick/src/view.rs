@@ -28,7 +28,6 @@ use crate::watch::Version;
 use brickyard_command::{ErrorReply, Failure, Keyspace};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Eviction, Medium, Op, Position};
 use newest::Basis;
 use write::Named;
@@ -272,9 +271,6 @@ impl<'a> View<'a> {
             stats.hits.add(self.reads.hits);
             stats.misses.add(self.reads.misses);
         }
-        if sabotage::is(Bug::BackupExpires) && !self.partition().is_primary() {
-            self.expired.clear();
-        }
         if !self.expired.is_empty() && !self.remove_expired() {
             return Finished {
                 gate: Gate::OPEN,
@@ -339,9 +335,6 @@ impl<'a> View<'a> {
             return None;
         }
         let partition = self.partition();
-        if !partition.is_primary() && sabotage::is(Bug::BackupExpires) {
-            return None;
-        }
         if !partition.is_primary() {
             return Some(Detour::AskPrimary);
         }

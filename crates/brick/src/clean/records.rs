@@ -8,7 +8,6 @@ use crate::requests::{self, header_of};
 use crate::retained::Mark;
 use brickyard_table::KeyHash;
 use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
 use std::collections::btree_map::Entry;
 
@@ -140,9 +139,6 @@ impl Core {
         let Some(window) = &partition.requests else {
             return;
         };
-        if sabotage::is(Bug::WindowNotMoved) {
-            return;
-        }
         if window.has(id, op) {
             let header = Header {
                 view: record.header.view,
@@ -255,11 +251,7 @@ impl Core {
             return;
         }
         let header = Header {
-            flags: if sabotage::is(Bug::MovedUnmarked) {
-                header.flags
-            } else {
-                header.flags | flag::MOVED
-            },
+            flags: header.flags | flag::MOVED,
             // One of a partition that was split is from now on its part's.
             partition: partition.id,
             request: None,
@@ -287,9 +279,7 @@ impl Core {
     ) {
         let origin = header.origin.unwrap_or(segment);
         let is_superseded = header.kind == Kind::Delete && self.has_other(table, header.op, key);
-        let is_needed = self.segments.has_older(origin, segment)
-            && !is_superseded
-            && !sabotage::is(Bug::TombstonesDroppedEarly);
+        let is_needed = self.segments.has_older(origin, segment) && !is_superseded;
         let owner = match header.kind {
             Kind::Clear => Some(header.partition),
             _ => self.heir(header.table, header.partition, key),
@@ -310,7 +300,7 @@ impl Core {
         }
         if is_needed {
             self.move_bare(header, key, origin, sorted);
-        } else if header.op > partition.horizon && !sabotage::is(Bug::HorizonNotRaised) {
+        } else if header.op > partition.horizon {
             let before = std::mem::replace(&mut partition.horizon, header.op);
             let horizon = Header {
                 kind: Kind::Horizon,

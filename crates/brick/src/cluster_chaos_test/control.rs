@@ -8,7 +8,6 @@ use brickyard_metadata::{
 };
 use brickyard_replication::Claim;
 use brickyard_routing::{Group, Member, NodeId, Seat};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{
     BrickId, Durability, Incarnation, Instant, PartitionId, TableAttributes, TableId, UnixMillis,
     View,
@@ -459,10 +458,7 @@ impl Control {
 
     fn is_fenced(&self, seat: Seat, proposed_at: u64, now: Instant) -> bool {
         let known = self.known(seat);
-        !self.is_current(seat)
-            || known.acknowledged.0 >= proposed_at
-            || now > known.leased + MARGIN
-            || sabotage::is(Bug::EffectiveUnfenced)
+        !self.is_current(seat) || known.acknowledged.0 >= proposed_at || now > known.leased + MARGIN
     }
 
     fn try_settle(
@@ -478,8 +474,7 @@ impl Control {
             .iter()
             .all(|seat| self.is_fenced(*seat, change.proposed_at, now));
         let is_accepted = self.is_current(change.primary)
-            && (self.known(change.primary).acknowledged.1 >= change.proposed_at
-                || sabotage::is(Bug::EffectiveUnaccepted));
+            && self.known(change.primary).acknowledged.1 >= change.proposed_at;
         if !are_fenced || !is_accepted {
             return None;
         }
@@ -582,7 +577,6 @@ impl Control {
         let is_sure = |seat: &&Seat| {
             let is_kept =
                 durability == Durability::Fsync || !self.known(**seat).unsure.contains(&partition);
-            let is_kept = is_kept || sabotage::is(Bug::UnsureTailTrusted);
             is_kept && claim(seat).is_some_and(|it| it.is_complete)
         };
         let (chosen, is_sure) = match members.iter().find(is_sure) {
@@ -659,22 +653,11 @@ impl Control {
         group: &Group,
         learners: Vec<Seat>,
     ) -> Option<String> {
-        let is_done = if sabotage::is(Bug::AskedLearnerDropped) {
-            let change = Change::from(vec![NewLearners {
-                table,
-                partition,
-                view: group.view,
-                learners,
-            }]);
-            let applied = self.catalog.apply(change);
-            applied.is_ok_and(|it| it.stale.is_empty())
-        } else {
-            let in_sync: Vec<Seat> = group.in_sync().collect();
-            self.propose(Proposal {
-                learners,
-                ..Proposal::of(table, partition, group, &in_sync)
-            })
-        };
+        let in_sync: Vec<Seat> = group.in_sync().collect();
+        let is_done = self.propose(Proposal {
+            learners,
+            ..Proposal::of(table, partition, group, &in_sync)
+        });
         is_done.then(|| "a learner is let go".to_owned())
     }
 

@@ -13,7 +13,6 @@ use crate::random::Random;
 use crate::{Brick, Config, Direction, LinkId};
 use brickyard_metadata::Catalog;
 use brickyard_routing::{Member, NodeId, Seat};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{BrickId, Incarnation, Instant, UnixMillis};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -362,10 +361,7 @@ impl World {
         let are_late = node.grants_late > 0;
         node.grants_late = node.grants_late.saturating_sub(1);
         if (calm || dice % 3 > 0) && !are_late {
-            for (mut until, version) in node.grants.drain(..) {
-                if sabotage::is(Bug::LeaseFromReceipt) {
-                    until = self.now + super::control::LEASE;
-                }
+            for (until, version) in node.grants.drain(..) {
                 brick.handle(Event::Lease { until, version });
             }
         }

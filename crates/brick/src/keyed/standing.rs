@@ -9,7 +9,6 @@ use crate::stall::Lane;
 use brickyard_command::ErrorReply;
 use brickyard_replication::Role;
 use brickyard_routing::{Location, Member};
-use brickyard_types::sabotage::{self, Bug};
 
 /// Whether a command may run on a partition here and now.
 pub(super) enum Standing {
@@ -57,9 +56,6 @@ impl Brick {
             table: state.id,
             slot: location.slot,
         };
-        if sabotage::is(Bug::OwnWriteOvertaken) {
-            return standing;
-        }
         if self.stalls.lanes.is_busy(lane) || self.remotes.near.is_busy(lane) {
             return Standing::Waits;
         }

@@ -8,7 +8,6 @@ use brickyard_command::{Entry, Failure, Keyspace, Probe, Put as CommandPut};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
 use brickyard_types::record::Kind;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{PartitionId, UnixMillis};
 
 /// Bytes of values that any command may read; past that the settings are asked.
@@ -35,7 +34,6 @@ impl Keyspace for View<'_> {
             core,
             place,
             asker,
-            known,
             values,
             basis,
             wanted,
@@ -69,7 +67,7 @@ impl Keyspace for View<'_> {
                 note_expired(expired, location, key);
                 Ok(None)
             }
-            Newest::Unsettled if is_unawaited(key, known.0) => Ok(None),
+            // PROTOCOL rule 33: of several keys each is waited for, not only the first.
             Newest::Unsettled => {
                 *is_unsettled = true;
                 Err(Failure::Suspend)
@@ -99,7 +97,6 @@ impl Keyspace for View<'_> {
             core,
             place,
             asker,
-            known,
             values,
             basis,
             expired,
@@ -117,7 +114,7 @@ impl Keyspace for View<'_> {
                 note_expired(expired, location, key);
                 Ok(None)
             }
-            Newest::Unsettled if is_unawaited(key, known.0) => Ok(None),
+            // PROTOCOL rule 33: of several keys each is waited for, not only the first.
             Newest::Unsettled => {
                 *is_unsettled = true;
                 Err(Failure::Suspend)
@@ -205,11 +202,6 @@ impl Keyspace for View<'_> {
         // A value that has not committed has no record yet.
         Ok(Some(bytes.unwrap_or(key.len() + probe.value_len)))
     }
-}
-
-/// PROTOCOL rule 33: of several keys each is waited for, not only the first.
-fn is_unawaited(key: &[u8], first: &[u8]) -> bool {
-    key != first && sabotage::is(Bug::OtherKeysNotAwaited)
 }
 
 #[cold]

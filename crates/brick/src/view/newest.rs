@@ -7,7 +7,6 @@ use crate::output::Gate;
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, Value};
 use brickyard_types::record::Kind;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, Position, UnixMillis};
 
 /// What a key holds, before its value is looked at.
@@ -117,10 +116,7 @@ pub(super) fn newest<'c>(
             if asker.reads_only && partition.is_unsettled(pending.prepared.op) {
                 return true;
             }
-            let is_foreign = pending.writer != asker.writer && pending.writer != Writer::MANY
-                || sabotage::is(Bug::OwnWriteNotSeen)
-                || pending.prepared.op <= partition.inherited
-                    && sabotage::is(Bug::InheritedReadAtOnce);
+            let is_foreign = pending.writer != asker.writer && pending.writer != Writer::MANY;
             let is_cleared = partition
                 .clear
                 .is_some_and(|clear| clear.op > pending.prepared.op);
@@ -133,9 +129,7 @@ pub(super) fn newest<'c>(
             if is_unsettled || pending.is_given_up {
                 return Newest::Unsettled;
             }
-            if !sabotage::is(Bug::NoOpAnsweredAtOnce) {
-                basis.gate = basis.gate.and(pending.gate);
-            }
+            basis.gate = basis.gate.and(pending.gate);
             basis.has_prepared = true;
             let prepared = pending.prepared;
             return match prepared.kind {

@@ -10,7 +10,6 @@ use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, Put, Value};
 use brickyard_types::record::{self, Header, Kind, RequestId, flag};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, Position, limits};
 
 /// More than what stands before the entries of a record.
@@ -176,9 +175,6 @@ impl View<'_> {
                 ..
             } = self;
             match newest(core, *place, *asker, values, &key, location, basis) {
-                Newest::Hot { .. } if sabotage::is(Bug::ExpiryEatsNew) => {
-                    self.write(location, Kind::Delete, &key, &NOTHING);
-                }
                 Newest::Expired => {
                     self.write(location, Kind::Delete, &key, &NOTHING);
                     self.state().stats.expired.add(1);
