@@ -23,7 +23,6 @@ use crate::{
     together::has_same_members,
 };
 use brickyard_routing::{Group, MapError, Prefix};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Op, PartitionId, TableId, View};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -286,7 +285,7 @@ impl Catalog {
         for (rest, view) in rests.iter().zip(resting.views) {
             let group = table.map.group(rest.partition).ok_or(Stale::Unknown)?;
             let is_of_now = rest.view == view && group.view == view;
-            if !is_of_now && !sabotage::is(Bug::MergeOutlivesViews) {
+            if !is_of_now {
                 return Err(Stale::Base {
                     named: rest.view,
                     is: group.view,
@@ -303,11 +302,7 @@ impl Catalog {
         done.map_err(|_| Stale::Unknown)?;
         let [a, b] = resting.views;
         let [left_end, right_end] = rests.map(|it| it.last.1);
-        let end = match sabotage::is(Bug::BaseOfOneHalf) {
-            true => left_end,
-            false => left_end.max(right_end),
-        };
-        let base = (a.max(b), end);
+        let base = (a.max(b), left_end.max(right_end));
         self.merges.remove(&left);
         Arc::make_mut(&mut self.formers).extend(formers);
         let merged = rests.iter().map(|rest| {
@@ -339,7 +334,6 @@ impl Catalog {
             };
             let are_still = is_still(left) && is_still(right);
             match merge.resting {
-                Some(_) if sabotage::is(Bug::MergeOutlivesViews) => true,
                 Some(resting) => are_still && resting.views == [left.view, right.view],
                 None => {
                     if are_still && left.primary == right.primary {

@@ -7,7 +7,6 @@ use crate::{
     refusal::Refusal,
 };
 use brickyard_routing::{Group, NodeId, Seat};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Incarnation, PartitionId, TableId, View};
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -104,8 +103,6 @@ impl Catalog {
         self.outcomes.remove(&id);
         if is_alone {
             self.follow_alone(id, incarnation);
-        } else if sabotage::is(Bug::RejoinsInSync) {
-            self.rejoin(id, incarnation);
         }
         Ok(Registered {
             node: id,
@@ -154,37 +151,6 @@ impl Catalog {
                 .collect();
             let set = Arc::make_mut(table).map.set_groups(changed);
             debug_assert!(set.is_ok(), "the partitions are the map's own: {set:?}");
-        }
-    }
-
-    /// What [`Bug::RejoinsInSync`] does: the new life has the places of the one before.
-    fn rejoin(&mut self, node: NodeId, incarnation: Incarnation) {
-        let anew = |seat: &Seat| {
-            let is_it = seat.member.node == node;
-            let incarnation = if is_it { incarnation } else { seat.incarnation };
-            Seat {
-                incarnation,
-                ..*seat
-            }
-        };
-        for table in self.tables.values_mut() {
-            let groups = table.partitions();
-            let named = groups.filter(|(_, it)| it.in_sync().any(|it| it.member.node == node));
-            let changed: Vec<(PartitionId, Group)> = named
-                .map(|(partition, group)| {
-                    let group = Group {
-                        view: next_view(group),
-                        lineage: group.lineage,
-                        primary: anew(&group.primary),
-                        backups: group.backups.iter().map(anew).collect(),
-                        learners: Vec::new(),
-                        change: None,
-                    };
-                    (partition, group)
-                })
-                .collect();
-            // Members that are there are members still.
-            let _ = Arc::make_mut(table).map.set_groups(changed);
         }
     }
 

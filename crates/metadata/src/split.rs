@@ -21,7 +21,6 @@ use crate::{
     sizing::Cause,
 };
 use brickyard_routing::{Group, MapError, Prefix, RoutingHash};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{PartitionId, TableId, View, limits::PARTITION_DEPTH_MAX};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -189,7 +188,7 @@ impl Catalog {
         let table = table.ok_or(Stale::Unknown)?;
         let group = table.map.group(partition).ok_or(Stale::Unknown)?;
         let is_of_now = split.view == group.view && ready.view == group.view;
-        if !is_of_now && !sabotage::is(Bug::SplitOutlivesView) {
+        if !is_of_now {
             return Err(Stale::Base {
                 named: ready.view,
                 is: group.view,
@@ -250,8 +249,7 @@ impl Catalog {
 }
 
 fn is_as_it_was(group: &Group, split: &Split) -> bool {
-    let is_undisturbed = group.view == split.view && group.change.is_none();
-    is_undisturbed || sabotage::is(Bug::SplitOutlivesView)
+    group.view == split.view && group.change.is_none()
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ use crate::{
     register::next_view,
 };
 use brickyard_routing::{Group, Seat, ViewChange};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, PartitionId, TableId, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -219,9 +218,6 @@ fn check_apart(seats: impl Iterator<Item = Seat>) -> Result<(), Stale> {
 }
 
 fn check_base(group: &Group, base: View, pending: Option<View>) -> Result<(), Stale> {
-    if sabotage::is(Bug::StaleProposalApplied) {
-        return Ok(());
-    }
     if base != group.view {
         return Err(Stale::Base {
             named: base,
@@ -281,19 +277,8 @@ fn view_change(group: &Group, proposal: &Proposal, version: u64) -> ViewChange {
         .in_sync()
         .chain(before)
         .filter(|seat| !stays.contains(seat))
-        .filter(|seat| {
-            let learns = proposal.learners.contains(seat);
-            let is_forgotten = sabotage::is(Bug::OnlyPendingFenced)
-                && group
-                    .change
-                    .as_ref()
-                    .is_some_and(|change| change.in_sync().all(|it| it != *seat));
-            let is_demoted = learns && sabotage::is(Bug::DemotedUnfenced);
-            !is_forgotten && !is_demoted
-        })
         .collect();
-    let begins_anew = matches!(proposal.ground, Ground::Lost | Ground::Forced)
-        && !sabotage::is(Bug::LostUnnoticed);
+    let begins_anew = matches!(proposal.ground, Ground::Lost | Ground::Forced);
     ViewChange {
         // PROTOCOL rule 21: also above what only a disk remembers.
         view: next_view(group).max(View(proposal.floor.0.saturating_add(1))),
