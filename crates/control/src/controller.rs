@@ -39,7 +39,6 @@ use crate::message::{
 };
 use brickyard_metadata::{Catalog, CatalogVersion, Change, Outcome, Pairs, Plan};
 use brickyard_routing::{Member, NodeId, Seat};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, PartitionId};
 use gather::Gathering;
 use heat::Heat;
@@ -299,13 +298,6 @@ impl Controller {
 
     /// A round came to nothing.
     pub fn on_quorum_lost(&mut self, token: RoundToken) {
-        if sabotage::is(Bug::LeasesWithoutQuorum) {
-            let grants = self.keeper.on_quorum(token, &self.catalog, &self.owed);
-            for (node, grant) in grants {
-                self.outputs
-                    .push_back(Output::Send(node, ToNode::Grant(grant)));
-            }
-        }
         self.keeper.on_quorum_lost(token);
     }
 

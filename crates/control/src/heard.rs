@@ -7,7 +7,6 @@
 
 use crate::message::{HeardQuery, HeardReply};
 use brickyard_types::Instant;
-use brickyard_types::sabotage::{self, Bug};
 
 /// See the module. Lost with the process: then its start counts as a sign of life.
 #[derive(Clone, Debug)]
@@ -23,12 +22,10 @@ impl Heard {
     #[must_use]
     pub fn new(now: Instant) -> Self {
         // PROTOCOL rule 22: what it heard before it restarted it has forgotten.
-        let before = if sabotage::is(Bug::VoterForgetsLeader) {
-            Instant(0)
-        } else {
-            now
-        };
-        Self { last: None, before }
+        Self {
+            last: None,
+            before: now,
+        }
     }
 
     /// The leader of `term` gave a sign of life, or is this node and begins a round.

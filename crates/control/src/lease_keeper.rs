@@ -19,7 +19,6 @@ use crate::config::Config;
 use crate::message::{BrickState, Grant, HeardReply, LeaseRequest};
 use brickyard_metadata::Catalog;
 use brickyard_routing::{Member, NodeId, Seat};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{BrickId, Incarnation, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,11 +80,7 @@ impl LeaseKeeper {
     ) -> Self {
         // A majority has elected this one and so hears no earlier leader since: that is the latest that a
         // round of one can have begun.
-        let inherited_until = if sabotage::is(Bug::LeasesForgotten) {
-            elected_at
-        } else {
-            elected_at + config.lease_and_margin()
-        };
+        let inherited_until = elected_at + config.lease_and_margin();
         Self {
             config,
             me,

@@ -17,7 +17,6 @@ use crate::config::Config;
 use crate::message::{BrickState, Grant, LeaseRequest};
 use brickyard_metadata::{Catalog, CatalogVersion};
 use brickyard_routing::NodeId;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Incarnation, Instant, UnixMillis};
 use std::time::Duration;
 
@@ -99,7 +98,7 @@ impl NodeLease {
             }
             BrickState {
                 // PROTOCOL rule 23: a lease is not kept alive over the head of a loop that hangs.
-                is_turning: now - turning.since < timeout || sabotage::is(Bug::HungLoopLeased),
+                is_turning: now - turning.since < timeout,
                 stopped: state.stopped,
                 accepted: state.accepted,
             }
@@ -120,11 +119,7 @@ impl NodeLease {
             return;
         }
         // PROTOCOL rule 22: the leader cannot know when this arrives, and reckons from when it was asked.
-        let until = if sabotage::is(Bug::LeaseFromReceipt) {
-            now + grant.lease
-        } else {
-            sent_at + grant.lease
-        };
+        let until = sent_at + grant.lease;
         self.grants.retain(|held| held.until > now);
         self.grants.push(Held {
             until,
@@ -150,7 +145,7 @@ impl NodeLease {
         let covers = |held: &&Held| {
             let is_granted = held.bricks.get(brick).is_some_and(|is_granted| *is_granted);
             // PROTOCOL rule 3: by an older map it may still be where it was removed from.
-            is_granted && (adopted >= held.version || sabotage::is(Bug::GrantBeforeAdoption))
+            is_granted && adopted >= held.version
         };
         let ends = self.grants.iter().filter(covers).map(|held| held.until);
         ends.max().unwrap_or_default()
@@ -169,7 +164,7 @@ impl NodeLease {
         let passed_unix = Duration::from_millis(unix.0.saturating_sub(then_unix.0));
         // PROTOCOL rule 22.
         let has_jumped = passed_unix > passed + passed / 100 + self.config.margin();
-        if has_jumped && !sabotage::is(Bug::ClockJumpIgnored) {
+        if has_jumped {
             self.end(now);
         }
         has_jumped

@@ -7,7 +7,6 @@ use super::load::Load;
 use crate::message::Claim;
 use brickyard_metadata::{Ground, Proposal};
 use brickyard_routing::Seat;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Durability, Op, View};
 
 /// By which the best of several logs is told: its end; whether its brick led before; of how many it does not.
@@ -85,7 +84,7 @@ impl Controller {
             // One that has nothing has all that there was before the first record of the first history.
             let is_new = claim.lineage == 0 && claim.last.1 == Op(0) && case.group.lineage == 1;
             let is_ours = claim.lineage == case.group.lineage || is_new || is_founder(&claim, case);
-            if !(claim.is_complete || sabotage::is(Bug::GapsClaimed)) || !is_ours {
+            if !claim.is_complete || !is_ours {
                 continue;
             }
             let primaries = std::cmp::Reverse(load.primaries(case.table.id, member));
@@ -93,13 +92,7 @@ impl Controller {
             let has_led = is_parked && member == case.group.primary.member;
             // PROTOCOL rule 9: the highest (view, op) among complete logs.
             let rank: Rank = (claim.last, has_led, primaries, seat);
-            best = Some(best.map_or(rank, |best| {
-                if sabotage::is(Bug::ShortestLogLeads) {
-                    best.min(rank)
-                } else {
-                    best.max(rank)
-                }
-            }));
+            best = Some(best.map_or(rank, |best| best.max(rank)));
             is_enough |= lacks_nothing(&claim, case.table.attributes.durability);
         }
         // PROTOCOL rule 9: one log is enough only if it cannot have lost its end; else all have to be seen.
@@ -148,8 +141,7 @@ fn lacks_nothing(claim: &Claim, durability: Durability) -> bool {
     match (durability, claim.durability) {
         (Durability::Memory, _) | (_, Durability::Memory) => false,
         (Durability::Fsync, Durability::Fsync) => !claim.is_end_cut,
-        (Durability::Fsync, _) if sabotage::is(Bug::DurabilityOfNow) => true,
-        _ => claim.is_tail_sure || sabotage::is(Bug::UnsureTailTrusted),
+        _ => claim.is_tail_sure,
     }
 }
 

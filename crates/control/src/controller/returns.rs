@@ -16,7 +16,6 @@ use super::load::Load;
 use crate::message::{Claim, ReturnReport};
 use brickyard_metadata::{Catalog, CatalogVersion, Proposal, Settled};
 use brickyard_routing::Seat;
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{Instant, PartitionId, TableId};
 use std::collections::BTreeMap;
 
@@ -43,8 +42,7 @@ impl Returns {
     fn add(&mut self, now: Instant, catalog: &Catalog, report: ReturnReport) {
         let table = catalog.table_by_id(report.table);
         let is_of_now = table.is_some_and(|it| it.return_since() == Some(report.since));
-        if !(is_of_now || sabotage::is(Bug::FormerReturnCounts)) || !catalog.is_current(report.seat)
-        {
+        if !is_of_now || !catalog.is_current(report.seat) {
             return;
         }
         let fresh = || Returned {
@@ -52,7 +50,7 @@ impl Returns {
             claims: BTreeMap::new(),
         };
         let returned = self.0.entry(report.table).or_insert_with(fresh);
-        if returned.since != report.since && !sabotage::is(Bug::FormerReturnCounts) {
+        if returned.since != report.since {
             *returned = fresh();
         }
         let is_parked = |claim: &Claim| table.is_some_and(|it| it.is_parked(claim.partition));
@@ -70,9 +68,7 @@ impl Returns {
     pub(super) fn forget(&mut self, catalog: &Catalog) {
         self.0.retain(|id, returned| {
             let table = catalog.table_by_id(*id);
-            let table = table.filter(|it| {
-                it.return_since() == Some(returned.since) || sabotage::is(Bug::FormerReturnCounts)
-            });
+            let table = table.filter(|it| it.return_since() == Some(returned.since));
             table.is_some_and(|table| {
                 returned.claims.retain(|partition, claims| {
                     claims.by_seat.retain(|seat, _| catalog.is_current(*seat));
@@ -95,8 +91,7 @@ impl Returns {
 
     fn claims(&self, case: &Case<'_>) -> Option<&Claims> {
         let returned = self.0.get(&case.table.id)?;
-        let is_of_now = case.table.return_since() == Some(returned.since)
-            || sabotage::is(Bug::FormerReturnCounts);
+        let is_of_now = case.table.return_since() == Some(returned.since);
         returned.claims.get(&case.partition).filter(|_| is_of_now)
     }
 }

@@ -3,7 +3,6 @@
 use super::Controller;
 use brickyard_metadata::{CatalogVersion, Node};
 use brickyard_routing::{NodeId, Seat, ViewChange};
-use brickyard_types::sabotage::{self, Bug};
 use brickyard_types::{BrickId, Instant};
 use std::collections::BTreeSet;
 
@@ -52,11 +51,9 @@ impl Controller {
         let version = change.proposed_at;
         // PROTOCOL rule 7: all whom it fences.
         let mut fenced = change.fenced.iter();
-        let is_fenced = fenced.all(|seat| self.is_fenced(*seat, version, now))
-            || sabotage::is(Bug::EffectiveUnfenced);
+        let is_fenced = fenced.all(|seat| self.is_fenced(*seat, version, now));
         // PROTOCOL rule 8: its primary has accepted it, in the life that was named.
-        let is_accepted = self.keeper.state(change.primary).accepted >= CatalogVersion(version)
-            || sabotage::is(Bug::EffectiveUnaccepted);
+        let is_accepted = self.keeper.state(change.primary).accepted >= CatalogVersion(version);
         is_fenced && is_accepted && self.catalog.is_current(change.primary)
     }
 
