@@ -34,32 +34,9 @@ const TABLE: &str = "sabotage/bugs/";
 /// The bugs, in the order of files and lines.
 fn bugs(tree: &Tree, findings: &mut Vec<Finding>) -> Vec<Bug> {
     let files = tree.ending(".txt").filter(|it| it.0.starts_with(TABLE));
-    let mut bugs: Vec<Bug> = files
+    files
         .flat_map(|(path, text)| table::parse(path, text, findings))
-        .collect();
-    switches(tree, &mut bugs);
-    bugs
-}
-
-/// Switches that are still in the code.
-fn switches(tree: &Tree, bugs: &mut [Bug]) {
-    for bug in bugs {
-        let before = format!("sabotage::is(Bug::{})", bug.name);
-        for (path, text) in tree.ending(".rs").filter(|it| it.0.starts_with("crates/")) {
-            let times = text.matches(&before).count();
-            if times > 0 {
-                bug.places.push(table::Place {
-                    file: path.to_owned(),
-                    line: bug.line,
-                    times,
-                    pieces: vec![table::Piece::Edit {
-                        before: before.clone(),
-                        after: "BUG".to_owned(),
-                    }],
-                });
-            }
-        }
-    }
+        .collect()
 }
 
 /// What is wrong with the table: a bug that does not fit the code, has no judge, or is not on the page.

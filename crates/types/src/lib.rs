@@ -8,7 +8,6 @@ mod id;
 mod layout;
 pub mod limits;
 pub mod record;
-pub mod sabotage;
 mod time;
 
 pub use attributes::{Durability, Eviction, Medium, ParseAttributeError, TableAttributes};

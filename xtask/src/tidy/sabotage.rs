@@ -5,9 +5,6 @@ use crate::{finding::Finding, sabotage, tree::Tree};
 
 const CRATE: &str = "brickyard-sabotage";
 
-/// Crates whose code still asks.
-const PENDING: &[&str] = &["/types", "/replication", "/metadata", "/control", "/brick"];
-
 pub(super) fn check(tree: &Tree, files: &[RustFile<'_>], findings: &mut Vec<Finding>) {
     findings.extend(sabotage::findings(tree));
     for file in files.iter().filter(|it| is_product(it)) {
@@ -40,9 +37,5 @@ pub(super) fn check(tree: &Tree, files: &[RustFile<'_>], findings: &mut Vec<Find
 
 fn is_product(file: &RustFile<'_>) -> bool {
     // The modules of a test are in a folder with its name.
-    let is_pending = PENDING.iter().any(|it| file.package().ends_with(it));
-    file.path.starts_with("crates/")
-        && !is_pending
-        && !file.is_test()
-        && !file.path.contains("_test/")
+    file.path.starts_with("crates/") && !file.is_test() && !file.path.contains("_test/")
 }
