@@ -263,7 +263,7 @@ impl<P> Rebuild<P> {
 
     /// The log is read.
     #[must_use]
-    pub fn finish(mut self) -> Restored<P> {
+    pub fn finish(self) -> Restored<P> {
         let last = self.sure.unwrap_or(self.last);
         let mut next = self.committed.next();
         let mut tail = VecDeque::new();
