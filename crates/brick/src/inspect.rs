@@ -115,6 +115,31 @@ impl Brick {
         }
     }
 
+    /// A key that lies in another partition than its table's map names; `None`, as it must be.
+    #[must_use]
+    pub fn misplaced(&self) -> Option<String> {
+        for state in self.core.tables.iter().flatten() {
+            for partition in state.partitions.iter().flatten() {
+                let mut misplaced = None;
+                let start = ScanPosition::START;
+                state.table.scan(partition.local, start, usize::MAX, |key, _| {
+                    let named = state.map.locate(key).partition;
+                    if named != partition.id {
+                        let key = key.escape_ascii();
+                        let (held, table) = (partition.id, &state.name);
+                        misplaced = Some(format!(
+                            "{key} of table {table} lies in partition {held}, and the map names {named}"
+                        ));
+                    }
+                });
+                if misplaced.is_some() {
+                    return misplaced;
+                }
+            }
+        }
+        None
+    }
+
     /// What is still in memory although nothing is under way; nothing, if all is well.
     #[must_use]
     pub fn leftovers(&self) -> String {

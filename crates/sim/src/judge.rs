@@ -13,6 +13,7 @@ mod expiry;
 mod holders;
 mod leases;
 mod linearizable;
+mod placed;
 mod primaries;
 mod quiesced;
 mod scans;
@@ -52,6 +53,7 @@ pub(crate) struct Judges {
     /// When the last answer came.
     done_at: Option<u64>,
     logs: quiesced::Logs,
+    placed: placed::Placed,
     /// So many nodes were told to stop that no majority of the voters was left.
     was_outvoted: bool,
 }
@@ -100,6 +102,7 @@ impl World {
             }
         }
         bounds::judge(self, node, brick);
+        placed::judge(self, node, brick);
     }
 
     /// A node has a new catalog.
@@ -230,6 +233,7 @@ impl World {
     fn judge_end(&mut self) {
         self.is_over = true;
         contents::judge(self);
+        placed::judge_end(self);
         bounds::judge_end(self);
         expiry::judge(self);
         scans::judge(self);

@@ -1,0 +1,34 @@
+//! Each key lies in the partition that the map names for it: looked at whenever a brick has adopted another map, and at the
+//! end.
+
+use crate::world::World;
+use std::collections::BTreeMap;
+
+/// By which version of the catalog each brick was looked at.
+#[derive(Debug, Default)]
+pub(super) struct Placed(BTreeMap<(usize, usize), u64>);
+
+/// A brick's turn is over.
+pub(super) fn judge(world: &mut World, node: usize, brick: usize) {
+    let process = world.machines[node].process.as_ref();
+    let Some(side) = process.and_then(|it| it.bricks.get(brick)) else {
+        return;
+    };
+    let version = side.brick.catalog_version();
+    let seen = world.judges.placed.0.insert((node, brick), version);
+    if seen == Some(version) {
+        return;
+    }
+    if let Some(what) = side.brick.misplaced() {
+        world.object(format!("on brick {brick} of node {node} {what}"));
+    }
+}
+
+pub(super) fn judge_end(world: &mut World) {
+    let machines = world.machines.iter();
+    let bricks = machines.flat_map(|it| it.process.iter().flat_map(|it| it.bricks.iter()));
+    let misplaced: Option<String> = bricks.filter_map(|side| side.brick.misplaced()).next();
+    if let Some(what) = misplaced {
+        world.object(what);
+    }
+}
