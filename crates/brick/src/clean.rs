@@ -245,6 +245,14 @@ impl Brick {
             .get(&segment)
             .is_none_or(|usage| *usage == Usage::default());
         if is_dead || !dead_only {
+            assert!(
+                self.cleaner.pass.horizons.is_empty(),
+                "a pass begins before another one is over"
+            );
+            assert!(
+                segment < before && segment != self.core.segments.active(),
+                "segment {segment} is in use"
+            );
             self.cleaner.pass = Pass {
                 is_dead,
                 ..Pass::default()
@@ -437,6 +445,10 @@ impl Brick {
     }
 
     fn remove_segment(&mut self, segment: SegmentId, raised: &[Raised]) {
+        assert!(
+            segment != self.core.segments.active(),
+            "segment {segment} is written to"
+        );
         for raised in raised {
             // It may have been split since.
             for heir in self.core.heirs(raised.partition) {

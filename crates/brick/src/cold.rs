@@ -129,6 +129,7 @@ impl Cold {
         op: Op,
         position: Position,
     ) -> Option<u64> {
+        assert!(op > Op(0), "a value that no operation wrote is wanted");
         self.parked[id].missing += 1;
         if let Some(token) = self.by_key.get(&(key, op)) {
             if let Some(reading) = self.reads.get_mut(token) {
@@ -157,10 +158,12 @@ impl Cold {
         value: Option<&[u8]>,
     ) -> Option<(Reading, Position, Vec<usize>)> {
         let mut reading = self.reads.remove(&token)?;
-        self.by_key.remove(&(reading.key, reading.op));
+        let listed = self.by_key.remove(&(reading.key, reading.op));
+        assert_eq!(listed, Some(token), "the read of {:?}", reading.key);
         let waiting = std::mem::take(&mut reading.waiting);
         for &id in &waiting {
             let parked = &mut self.parked[id];
+            assert!(parked.missing > 0, "command {id} waits for no read");
             parked.missing -= 1;
             if let Some(value) = value {
                 parked.values.push(ColdValue {
@@ -238,7 +241,10 @@ impl Cold {
 
     /// A command that may run now; [`Self::parked`] has it until [`Self::remove`].
     pub(crate) fn poll_runnable(&mut self) -> Option<usize> {
-        self.runnable.pop_front()
+        let id = self.runnable.pop_front()?;
+        let missing = self.parked.get(id).map(|parked| parked.missing);
+        assert_eq!(missing, Some(0), "command {id} may run");
+        Some(id)
     }
 
     /// Lends out a parked command.

@@ -236,6 +236,12 @@ impl Connection {
         // Nearly always the first: replies come back about in order.
         let at = self.gathers.iter().position(|(id, _)| *id == hole);
         if let Some((_, gather)) = at.and_then(|at| self.gathers.remove(at)) {
+            assert!(
+                self.outstanding >= gather.cost,
+                "{} parts of {} are done",
+                gather.cost,
+                self.outstanding
+            );
             self.outstanding -= gather.cost;
         }
     }

@@ -362,6 +362,7 @@ impl Core {
     pub(crate) fn rewind(&mut self, refused: &[Prepared]) {
         let mut lowest: BTreeMap<(u32, LocalPartition), Op> = BTreeMap::new();
         for prepared in refused {
+            assert!(prepared.op > Op(0), "ops are numbered from 1: {prepared:?}");
             let key = (prepared.key.table, prepared.key.partition);
             let op = lowest.entry(key).or_insert(prepared.op);
             *op = (*op).min(prepared.op);
@@ -450,6 +451,7 @@ pub(crate) fn apply_one(
         // A request that changed nothing.
         return;
     }
+    assert!(prepared.op > Op(0), "ops are numbered from 1: {prepared:?}");
     let key_at = prepared.key_at as usize;
     let key = &bytes[key_at..key_at + usize::from(prepared.key_len)];
     match prepared.kind {

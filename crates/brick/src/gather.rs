@@ -142,6 +142,7 @@ impl Gather {
         let bytes = if self.is_too_long { Vec::new() } else { bytes };
         let place = self.parts.get_mut(at)?;
         if place.replace(Part { bytes, gate }).is_none() {
+            assert!(self.missing > 0, "no part is missing");
             self.missing -= 1;
         }
         (self.missing == 0).then(|| self.join())

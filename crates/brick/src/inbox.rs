@@ -46,7 +46,18 @@ impl Inbox {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Member, ForwardRequest)> {
         let (from, request) = self.requests.pop_front()?;
-        self.bytes -= request.bytes() + REQUEST_BYTES;
+        let bytes = request.bytes() + REQUEST_BYTES;
+        assert!(
+            self.bytes >= bytes,
+            "a request of {bytes} bytes is taken from {}",
+            self.bytes
+        );
+        self.bytes -= bytes;
+        assert!(
+            !self.requests.is_empty() || self.bytes == 0,
+            "no request waits, but {} bytes",
+            self.bytes
+        );
         Some((from, request))
     }
 }

@@ -323,6 +323,18 @@ impl Log {
             ..Building::new(BatchId(self.building.id.0 + 1))
         };
         let built = std::mem::replace(&mut self.building, next);
+        let last = self.in_flight.back().map(|batch| batch.id);
+        assert!(
+            last.is_none_or(|last| last < built.id),
+            "batch {:?} is made behind {last:?}",
+            built.id
+        );
+        assert!(
+            built.id > self.frontier.appended && built.id > self.skipped,
+            "batch {:?} was answered before it was made: {:?}",
+            built.id,
+            self.frontier
+        );
         let bytes = Arc::new(built.bytes);
         let append = (!bytes.is_empty()).then(|| Append {
             id: built.id,
@@ -332,6 +344,11 @@ impl Log {
             frees_space: built.only_frees,
         });
         self.pending_bytes += bytes.len();
+        assert!(
+            built.fresh.is_empty() || append.is_some(),
+            "records of a log are in batch {:?}, which has no bytes",
+            built.id
+        );
         self.in_flight.push_back(Batch {
             id: built.id,
             counted: bytes.len(),

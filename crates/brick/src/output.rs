@@ -184,7 +184,12 @@ impl Output {
 
     /// Takes note that `len` of the ready bytes are gone.
     pub(crate) fn on_sent(&mut self, len: usize) {
-        self.sent = (self.sent + len).min(self.ready.len());
+        assert!(
+            len <= self.ready().len(),
+            "{len} bytes were sent of {} that were ready",
+            self.ready().len()
+        );
+        self.sent += len;
         if self.sent == self.ready.len() {
             self.ready.clear();
             self.sent = 0;
@@ -252,6 +257,11 @@ impl Output {
     #[inline]
     pub(crate) fn end(&mut self, start: usize, gate: Gate) {
         if self.held.is_empty() {
+            assert!(
+                start <= self.ready.len(),
+                "a reply begins at {start}, behind the end at {}",
+                self.ready.len()
+            );
             if !gate.is_open() {
                 let reply = self.ready.split_off(start);
                 self.push_gated(reply, gate);
@@ -270,6 +280,11 @@ impl Output {
         else {
             unreachable!("begin() made the tail");
         };
+        assert!(
+            start <= bytes.len(),
+            "a reply begins at {start}, behind the end at {}",
+            bytes.len()
+        );
         self.held_bytes += bytes.len() - start;
         if gate.is_open() {
             return;
@@ -312,6 +327,7 @@ impl Output {
                 && *id == hole
                 && filled.is_none()
             {
+                assert!(self.holes > 0, "{hole:?} is filled, and there is none");
                 self.holes -= 1;
                 self.held_bytes += reply.len();
                 *filled = Some((reply, gate));
@@ -358,6 +374,12 @@ impl Output {
                 ) => bytes,
                 _ => unreachable!("looked at above"),
             };
+            assert!(
+                self.held_bytes >= bytes.len(),
+                "{} bytes of {} that wait are let out",
+                bytes.len(),
+                self.held_bytes
+            );
             self.held_bytes -= bytes.len();
             if self.ready.is_empty() {
                 self.ready = bytes;
@@ -365,6 +387,12 @@ impl Output {
                 self.ready.extend_from_slice(&bytes);
             }
         }
+        assert!(
+            !self.held.is_empty() || (self.held_bytes, self.holes) == (0, 0),
+            "nothing waits, but {} bytes and {} holes",
+            self.held_bytes,
+            self.holes
+        );
         !self.ready().is_empty()
     }
 

@@ -108,7 +108,9 @@ impl Remotes {
         if !only_reads(&remote.request.work) {
             self.writing.leave(remote.lane);
         }
-        self.strays -= usize::from(remote.is_stray);
+        let stray = usize::from(remote.is_stray);
+        assert!(self.strays >= stray, "a stray of {} ends", self.strays);
+        self.strays -= stray;
         Some(remote)
     }
 
@@ -217,6 +219,12 @@ impl Brick {
             if is_kept {
                 self.remotes.replies.push_back((to, bytes));
             } else {
+                assert!(
+                    self.remotes.reply_bytes >= bytes.len(),
+                    "a reply of {} bytes of {}",
+                    bytes.len(),
+                    self.remotes.reply_bytes
+                );
                 self.remotes.reply_bytes -= bytes.len();
             }
         }

@@ -214,6 +214,7 @@ impl Window {
         if self.known.insert(id, known).is_none() {
             self.order.push_back(id);
         }
+        self.check();
     }
 
     /// What both know, in the order of their sequences, which are about the time.
@@ -244,9 +245,20 @@ impl Window {
 
     fn forget_oldest(&mut self) {
         if let Some(id) = self.order.pop_front() {
-            self.known.remove(&id);
+            let forgotten = self.known.remove(&id);
+            assert!(forgotten.is_some(), "{id:?} is in order, and not known");
             self.floor = self.floor.max(id.sequence);
         }
+        self.check();
+    }
+
+    /// Each id that is known is in the order once.
+    fn check(&self) {
+        assert_eq!(
+            self.known.len(),
+            self.order.len(),
+            "ids that are known, and in order"
+        );
     }
 
     fn expire(&mut self, now: UnixMillis) {
@@ -255,6 +267,12 @@ impl Window {
             self.forget_oldest();
         }
     }
+}
+
+/// A partition's ids are not among all that the brick knows any more.
+fn uncount(all: &mut usize, ids: usize) {
+    assert!(*all >= ids, "{ids} ids of a partition, {all} of all");
+    *all -= ids;
 }
 
 /// A brick's clock as sequences have it.
@@ -304,7 +322,7 @@ impl Partition {
         outcome: Option<&[u8]>,
     ) {
         let window = self.requests.get_or_insert_default();
-        *all -= window.len();
+        uncount(all, window.len());
         window.note(id, op, batch, outcome);
         window.expire(now);
         while window.len() > PARTITION_MAX
@@ -312,14 +330,20 @@ impl Partition {
         {
             window.forget_oldest();
         }
+        assert!(
+            window.len() <= PARTITION_MAX,
+            "{} ids of one partition",
+            window.len()
+        );
         *all += window.len();
     }
 
     /// Ops from this one on are gone, and with them their ids.
     pub(crate) fn cut_requests(&mut self, all: &mut usize, from: Op) {
         if let Some(window) = &mut self.requests {
-            *all -= window.len();
+            uncount(all, window.len());
             window.cut(from);
+            window.check();
             *all += window.len();
         }
     }
@@ -327,7 +351,7 @@ impl Partition {
     /// The partition's content is gone.
     pub(crate) fn drop_requests(&mut self, all: &mut usize) {
         if let Some(window) = self.requests.take() {
-            *all -= window.len();
+            uncount(all, window.len());
         }
     }
 
@@ -423,7 +447,7 @@ impl Core {
             .flat_map(|it| &mut it.partitions);
         for partition in partitions.flatten() {
             if let Some(window) = &mut partition.requests {
-                *requests_known -= window.len();
+                uncount(requests_known, window.len());
                 window.expire(now);
                 *requests_known += window.len();
             }

@@ -98,6 +98,7 @@ impl Retained {
         level: Level,
         bytes: usize,
     ) {
+        assert!(bytes > 0, "a record has a length");
         let last = self.unwritten.back();
         assert!(
             last.is_none_or(|last| last.batch <= batch),
@@ -114,6 +115,7 @@ impl Retained {
 
     /// The batch is in the log.
     pub(crate) fn on_appended(&mut self, id: BatchId, segment: SegmentId) {
+        assert!(segment.0 > 0, "segments are numbered from 1");
         while let Some(first) = self.unwritten.pop_front_if(|it| it.batch <= id) {
             let standing = Standing {
                 segment,

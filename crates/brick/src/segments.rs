@@ -111,6 +111,7 @@ impl Segments {
     }
 
     pub(crate) fn seal(&mut self, id: SegmentId, bytes: u64) {
+        assert!(id.0 > 0, "segments are numbered from 1");
         self.active = self.active.max(SegmentId(id.0 + 1));
         self.sealed.entry(id).or_default().bytes = bytes;
     }
@@ -133,7 +134,11 @@ impl Segments {
     }
 
     pub(crate) fn remove(&mut self, id: SegmentId) {
-        self.sealed.remove(&id);
+        let removed = self.sealed.remove(&id);
+        assert!(
+            removed.is_some_and(|it| !it.is_damaged && !it.is_leaving),
+            "segment {id} goes as {removed:?}"
+        );
     }
 
     /// So many bytes were written, or found, at a position.

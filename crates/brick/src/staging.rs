@@ -125,6 +125,10 @@ impl Staging {
         if let Some(before) = before {
             self.entries[before].is_superseded = true;
         }
+        assert!(
+            matches!(kind, Kind::Put | Kind::Delete),
+            "{kind:?} is no write of a key"
+        );
         let key_at = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let mut value_len = 0;
@@ -160,6 +164,11 @@ impl Staging {
 
     /// Takes back all writes but the first `len`.
     pub(crate) fn truncate(&mut self, len: usize) {
+        assert!(
+            len <= self.entries.len(),
+            "{len} of {} writes are to stay",
+            self.entries.len()
+        );
         while self.entries.len() > len
             && let Some(staged) = self.entries.pop()
         {

@@ -56,6 +56,7 @@ impl Lanes {
         if let Some(lane) = lane
             && let Some(count) = self.0.get_mut(&lane)
         {
+            assert!(*count > 0, "nothing of {lane:?} waits");
             *count -= 1;
             if *count == 0 {
                 self.0.remove(&lane);
@@ -136,7 +137,13 @@ impl Stalls {
     /// The one that has waited longest.
     fn pop(&mut self) -> Option<Stalled> {
         let stalled = self.waiting.pop_front()?;
-        self.bytes -= stalled.request.bytes() + STALLED_BYTES;
+        let bytes = stalled.request.bytes() + STALLED_BYTES;
+        assert!(
+            self.bytes >= bytes,
+            "a request of {bytes} bytes is taken from {}",
+            self.bytes
+        );
+        self.bytes -= bytes;
         Some(stalled)
     }
 

@@ -99,6 +99,7 @@ impl Waiting {
     /// Whether nothing is left.
     pub(super) fn take(&mut self, partition: PartitionId) -> bool {
         if let Some(count) = self.0.get_mut(&partition) {
+            assert!(*count > 0, "{partition:?} waits for nothing");
             *count -= 1;
             if *count == 0 {
                 self.0.remove(&partition);

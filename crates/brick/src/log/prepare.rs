@@ -36,6 +36,11 @@ impl Log {
         let len = record::encode_with(buffer, header, outcome, name, value);
         let end = record_at + len;
         let value_len: usize = value.iter().map(|piece| piece.len()).sum();
+        assert!(
+            len >= record::HEADER_BYTES + name.len() + value_len && end <= u32::MAX as usize,
+            "a record of {len} bytes at {record_at} has a key of {} and a value of {value_len}",
+            name.len()
+        );
         let prepared = Prepared {
             key,
             kind: header.kind,
@@ -72,6 +77,10 @@ impl Log {
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();
         let len = record::encode_with(buffer, header, outcome, b"", &[value]);
+        assert!(
+            record_at + len <= u32::MAX as usize,
+            "a batch of {len} bytes at {record_at}"
+        );
         let base = (record_at + len - value.len()) as u32;
         self.building.only_frees = false;
         let mut count = 0;
@@ -79,6 +88,10 @@ impl Log {
             prepared.record_at = record_at as u32;
             prepared.key_at += base;
             prepared.value_at += base;
+            assert_eq!(
+                prepared.op, header.op,
+                "what happens together has one number"
+            );
             self.push(prepared, class, writer);
             count += 1;
         }

@@ -35,14 +35,30 @@ impl Log {
             "batch {} was appended twice",
             id.0
         );
+        assert!(
+            id < self.building.id,
+            "batch {} was appended before it was made",
+            id.0
+        );
+        assert!(
+            position.segment.0 > 0,
+            "batch {} was appended nowhere",
+            id.0
+        );
         let index = self.index(id)?;
         let batch = self.in_flight.get_mut(index)?;
+        assert!(
+            batch.id == id && !batch.is_answered,
+            "batch {} was answered before: {batch:?}",
+            id.0
+        );
         batch.position = position;
         batch.is_answered = true;
         self.frontier.appended = id;
         self.written = id;
         if batch.lists.fsync.is_empty() {
-            self.pending_bytes -= std::mem::take(&mut batch.counted);
+            let counted = std::mem::take(&mut batch.counted);
+            uncount(&mut self.pending_bytes, counted);
         }
         let operations = std::mem::take(&mut batch.lists.log);
         let committed = Committed {
@@ -58,6 +74,11 @@ impl Log {
     /// Everything up to this batch is synced; returns the operations that commit by that.
     pub(crate) fn on_synced(&mut self, upto: BatchId) -> Vec<Committed> {
         let mut committed = Vec::new();
+        assert!(
+            upto < self.building.id,
+            "batch {} was synced before it was made",
+            upto.0
+        );
         let upto = upto.min(self.frontier.appended);
         let mut done = Vec::new();
         for (index, batch) in self.in_flight.iter_mut().enumerate() {
@@ -65,7 +86,13 @@ impl Log {
                 break;
             }
             if !batch.lists.fsync.is_empty() {
-                self.pending_bytes -= std::mem::take(&mut batch.counted);
+                assert!(
+                    batch.is_answered,
+                    "batch {} was synced before it was appended",
+                    batch.id.0
+                );
+                let counted = std::mem::take(&mut batch.counted);
+                uncount(&mut self.pending_bytes, counted);
                 committed.push(Committed {
                     bytes: Arc::clone(&batch.bytes),
                     position: batch.position,
@@ -75,6 +102,11 @@ impl Log {
             }
         }
         self.frontier.synced = self.frontier.synced.max(upto);
+        assert!(
+            self.frontier.synced <= self.frontier.appended,
+            "more is synced than appended: {:?}",
+            self.frontier
+        );
         for batch in &committed {
             self.forget(&batch.operations);
         }
@@ -88,6 +120,11 @@ impl Log {
     /// later ones may have been decided against it. Records that the replicator knows of stay: they are
     /// appended again when it says so.
     pub(crate) fn on_refused(&mut self, id: BatchId) -> Refused {
+        assert!(
+            id <= self.building.id,
+            "batch {} was refused before it was made",
+            id.0
+        );
         let next = Building::new(BatchId(self.building.id.0 + 1));
         let built = std::mem::replace(&mut self.building, next);
         // Replies that waited for these batches are errors by now; what is decided from here on
@@ -111,7 +148,8 @@ impl Log {
         let mut operations = Vec::new();
         let mut fresh = Vec::new();
         for batch in self.in_flight.iter_mut().filter(|batch| batch.id >= id) {
-            self.pending_bytes -= std::mem::take(&mut batch.counted);
+            let counted = std::mem::take(&mut batch.counted);
+            uncount(&mut self.pending_bytes, counted);
             batch.is_answered = true;
             operations.append(&mut batch.lists.log);
             operations.append(&mut batch.lists.fsync);
@@ -163,7 +201,9 @@ impl Log {
     #[inline]
     pub(super) fn forget_one(&mut self, key: KeyRef) {
         if let hashbrown::hash_map::Entry::Occupied(mut entry) = self.newest.entry(key) {
-            entry.get_mut().count -= 1;
+            let count = &mut entry.get_mut().count;
+            assert!(*count > 0, "{key:?} has no prepared operation");
+            *count -= 1;
             if entry.get().count == 0 {
                 entry.remove();
             }
@@ -234,4 +274,13 @@ impl Log {
         }
         given_up
     }
+}
+
+/// So many bytes do not wait for the disk any more.
+fn uncount(pending: &mut usize, bytes: usize) {
+    assert!(
+        *pending >= bytes,
+        "{bytes} bytes of a batch, and {pending} of all, wait for the disk"
+    );
+    *pending -= bytes;
 }
