@@ -14,7 +14,7 @@
 
 use crate::core::{Core, TableState};
 use crate::effect::{ControlRequest, Effect};
-use brickyard_metadata::{Change, SMALL_SHARE, SPLIT_DEPTH_MAX, Small};
+use brickyard_metadata::{Cause, Change, Divide, SMALL_SHARE, SPLIT_DEPTH_MAX, Small};
 use brickyard_routing::Group;
 use brickyard_types::{Instant, PartitionId};
 use std::collections::BTreeMap;
@@ -67,11 +67,14 @@ impl Core {
                 let bytes = state.table.partition_bytes(held.local);
                 let may = leaf.prefix.depth() < SPLIT_DEPTH_MAX && is_at_rest(group);
                 let share = share(bytes, bytes_max);
-                (may && bytes > bytes_max).then(|| (share, held.id, state.name.clone()))
+                (may && bytes > bytes_max).then_some((share, held.id, state.id))
             })
         });
         if let Some((_, partition, table)) = large.max() {
-            self.ask_for(Change::SplitGrown { table, partition });
+            self.ask_for(Change::Divide(Divide {
+                cause: Cause::Size,
+                partitions: vec![(table, partition)],
+            }));
         }
     }
 

@@ -3,11 +3,10 @@
 use crate::{
     catalog::{Catalog, Table},
     change::{Alteration, Applied, Change, Decisions, NewTable},
-    layout::{Layout, LayoutAlteration},
+    layout::Layout,
     name::{self, DEFAULT_TABLE},
     offline::Standing,
     refusal::Refusal,
-    sizing::Cause,
 };
 use brickyard_routing::{
     Candidate, Group, KeyHasher, Member, NodeId, PARTITIONS_MAX, PartitionMap, Seat, Situation,
@@ -34,16 +33,8 @@ impl Catalog {
 
     fn carry_out(&mut self, change: Change) -> Result<Applied, Refusal> {
         match change {
-            Change::CreateTable(table) => self.create(table, Layout::default()),
-            Change::CreateLaidOut { table, layout } => self.create(table, layout),
-            Change::AlterTable { name, alteration } => {
-                self.alter(&name, &alteration, &LayoutAlteration::default())
-            }
-            Change::LayOut {
-                name,
-                alteration,
-                layout,
-            } => self.alter(&name, &alteration, &layout),
+            Change::CreateTable(table) => self.create(table),
+            Change::AlterTable { name, alteration } => self.alter(&name, &alteration),
             Change::DropTable { name } => self.drop_table(&name),
             Change::Register(registration) => self.register(registration),
             Change::AlterNode { node, alteration } => self.alter_node(node, alteration),
@@ -55,9 +46,6 @@ impl Catalog {
             Change::PauseMoves(is_paused) => Ok(self.pause_moves(is_paused)),
             Change::SplitPartition { table, partition } => {
                 self.begin_split(&table, partition, None)
-            }
-            Change::SplitGrown { table, partition } => {
-                self.begin_split(&table, partition, Some(Cause::Size))
             }
             Change::MergePartitions { table, partition } => self.begin_merge(&table, partition),
             Change::Divide(divide) => Ok(self.divide(&divide)),
@@ -90,7 +78,7 @@ impl Catalog {
         self.applied(TableId(0))
     }
 
-    fn create(&mut self, new: NewTable, layout: Layout) -> Result<Applied, Refusal> {
+    fn create(&mut self, new: NewTable) -> Result<Applied, Refusal> {
         name::check(&new.name)?;
         if let Some(table) = self.tables.get(&new.name) {
             return if new.if_absent {
@@ -104,8 +92,8 @@ impl Catalog {
             return Err(Refusal::TooManyTables);
         }
         check_attributes(&new.attributes)?;
-        self.check_layout(&layout, &new.attributes)?;
-        let count = self.partition_count(new.partitions, &layout)?;
+        self.check_layout(&new.layout, &new.attributes)?;
+        let count = self.partition_count(new.partitions, &new.layout)?;
         let first = PartitionId(self.next_partition);
         let table = TableId(self.next_table);
         let next_table = self
@@ -117,14 +105,19 @@ impl Catalog {
             .0
             .checked_add(count)
             .ok_or(brickyard_routing::MapError::IdsExhausted { first, count })?;
-        let groups = self.place(&partitions, new.attributes.replicas, &layout, &new.avoid);
+        let groups = self.place(
+            &partitions,
+            new.attributes.replicas,
+            &new.layout,
+            &new.avoid,
+        );
         let hasher = KeyHasher::new(new.hasher, new.seed);
         let map = TableMap::new(table, hasher, partitions, groups)?;
         let entry = Arc::new(Table {
             id: table,
             name: new.name.clone(),
             attributes: new.attributes,
-            layout,
+            layout: new.layout,
             standing: Standing::Online,
             created: new.created,
             map,
@@ -139,22 +132,16 @@ impl Catalog {
         Ok(self.applied(table))
     }
 
-    fn alter(
-        &mut self,
-        name: &str,
-        alteration: &Alteration,
-        laid_out: &LayoutAlteration,
-    ) -> Result<Applied, Refusal> {
+    fn alter(&mut self, name: &str, alteration: &Alteration) -> Result<Applied, Refusal> {
         let table = self.tables.get(name).ok_or_else(|| unknown(name))?;
-        let has_none = *alteration == Alteration::default();
-        if has_none && *laid_out == LayoutAlteration::default() {
+        if *alteration == Alteration::default() {
             let name = name.to_owned();
             return Err(Refusal::NothingToAlter { name });
         }
         self.check_online(table)?;
         let attributes = altered(table, alteration)?;
         check_attributes(&attributes)?;
-        let layout = table.layout.altered(laid_out);
+        let layout = table.layout.altered(&alteration.layout);
         let id = table.id;
         if layout != table.layout
             || attributes.replicas != table.attributes.replicas

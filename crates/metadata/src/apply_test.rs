@@ -1,6 +1,7 @@
 use super::*;
 use crate::catalog::CatalogVersion;
 use crate::fixture::{cluster, genesis, registration};
+use crate::layout::LayoutAlteration;
 use brickyard_routing::{Hasher, NodeId};
 use brickyard_types::{BrickId, Slot, UnixMillis};
 use proptest::prelude::*;
@@ -267,6 +268,7 @@ fn alteration_to_what_is_there_already_makes_no_new_version() {
         min_in_sync: Some(1),
         maxmemory: Some(None),
         evict: Some(Eviction::None),
+        layout: LayoutAlteration::default(),
     };
     let applied = catalog.apply(alter("default", same)).unwrap();
     assert_eq!(applied.version, CatalogVersion(2));

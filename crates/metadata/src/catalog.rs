@@ -83,11 +83,9 @@ pub struct Table {
     pub name: String,
     /// Its attributes.
     pub attributes: TableAttributes,
-    /// How it is laid out. It has a place of its own where catalogs are stored.
-    #[serde(skip)]
+    /// How it is laid out.
     pub layout: Layout,
-    /// Whether it is served. So has this.
-    #[serde(skip)]
+    /// Whether it is served.
     pub standing: Standing,
     /// When it was made.
     pub created: UnixMillis,
@@ -191,6 +189,7 @@ impl Catalog {
             partitions: genesis.partitions,
             hasher: Hasher::Slot,
             seed: genesis.seed,
+            layout: Layout::default(),
             created: genesis.created,
             if_absent: false,
             avoid: Vec::new(),

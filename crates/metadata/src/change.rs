@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 pub enum Change {
     /// Make a table.
     CreateTable(NewTable),
-    /// Change a table's attributes.
+    /// Change a table's attributes or layout.
     AlterTable {
         /// Which table.
         name: String,
@@ -88,14 +88,7 @@ pub enum Change {
         /// Either of the two.
         partition: PartitionId,
     },
-    /// The same as `SplitPartition`, since the partition has grown: what shrinks again is merged by itself.
-    SplitGrown {
-        /// The table's name.
-        table: String,
-        /// Which partition.
-        partition: PartitionId,
-    },
-    /// Make two partitions of each of several: the leader decided so.
+    /// Make two partitions of each of several: the leader, or the brick that has them, decided so.
     Divide(Divide),
     /// Let hot partitions have more copies than their tables ask for, or as many as these again.
     SetExtras(Vec<Extra>),
@@ -105,22 +98,6 @@ pub enum Change {
         name: String,
         /// As many as its bricks need.
         by_bricks: bool,
-    },
-    /// Make a table that is laid out in a way of its own.
-    CreateLaidOut {
-        /// The table.
-        table: NewTable,
-        /// How it is laid out.
-        layout: Layout,
-    },
-    /// Change a table's layout, and maybe attributes.
-    LayOut {
-        /// Which table.
-        name: String,
-        /// What to change of its attributes.
-        alteration: Alteration,
-        /// What to change of its layout.
-        layout: LayoutAlteration,
     },
     /// Free a table's memory, and keep what it holds.
     TakeOffline {
@@ -245,6 +222,8 @@ pub struct NewTable {
     pub attributes: TableAttributes,
     /// How many partitions, a power of two; `None`: as many as spread evenly over the bricks.
     pub partitions: Option<u32>,
+    /// How it is laid out.
+    pub layout: Layout,
     /// How its keys become routing hashes.
     pub hasher: Hasher,
     /// Drawn at random by the proposer, so that nobody can aim keys at one partition from outside.
@@ -265,6 +244,7 @@ impl NewTable {
             name: name.into(),
             attributes: TableAttributes::default(),
             partitions: None,
+            layout: Layout::default(),
             hasher: Hasher::default(),
             seed,
             created,
@@ -274,7 +254,7 @@ impl NewTable {
     }
 }
 
-/// Which attributes to change, and to what; `None` leaves one as it is.
+/// What of a table to change, and to what; `None` leaves one as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alteration {
     /// Where values live. Fixed: asking for another value than the table has is refused.
@@ -290,6 +270,8 @@ pub struct Alteration {
     pub maxmemory: Option<Option<u64>>,
     /// What happens at the bound.
     pub evict: Option<Eviction>,
+    /// What of its layout to change.
+    pub layout: LayoutAlteration,
 }
 
 /// What of a node to change, and to what; `None` leaves it as it is.

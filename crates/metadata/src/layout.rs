@@ -20,7 +20,7 @@ use brickyard_types::{Placement, TableAttributes, limits::RING_POINTS_MAX};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, sync::Arc};
 
-/// See the module. It is stored apart from the attributes, which have been there from the first format on.
+/// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     /// By which rule it is placed.

@@ -16,18 +16,20 @@ fn set(nodes: &[u32]) -> BTreeSet<NodeId> {
 }
 
 fn create(catalog: &mut Catalog, name: &str, replicas: u8, layout: Layout) -> Result<(), String> {
-    let change = Change::CreateLaidOut {
-        table: new(name, replicas),
+    let table = NewTable {
         layout,
+        ..new(name, replicas)
     };
-    apply(catalog, change)
+    apply(catalog, Change::CreateTable(table))
 }
 
 fn lay_out(catalog: &mut Catalog, name: &str, layout: LayoutAlteration) -> Result<(), String> {
-    let change = Change::LayOut {
+    let change = Change::AlterTable {
         name: name.to_owned(),
-        alteration: Alteration::default(),
-        layout,
+        alteration: Alteration {
+            layout,
+            ..Alteration::default()
+        },
     };
     apply(catalog, change)
 }

@@ -3,6 +3,7 @@ use crate::{
     change::{Change, NewTable},
     fixture::cluster,
     proposal::{NewLearners, Proposal, Settled},
+    sizing::{Cause, Divide},
     split::SplitReady,
 };
 use brickyard_routing::{Leaf, Seat};
@@ -243,10 +244,10 @@ fn siblings_are_merged_by_themselves_only_if_the_last_split_of_theirs_was_for_si
     let table = catalog.table("t").unwrap().id;
     assert!(catalog.grown_siblings(table).is_empty());
     let parts = |catalog: &Catalog| [2, 3].map(|at| leaves(catalog)[at].partition);
-    let grown = Change::SplitGrown {
-        table: "t".to_owned(),
-        partition: halves[1],
-    };
+    let grown = Change::Divide(Divide {
+        cause: Cause::Size,
+        partitions: vec![(table, halves[1])],
+    });
     catalog.apply(grown).unwrap();
     // The intent is there already.
     let split_of = catalog.split_of(halves[1]).unwrap();

@@ -22,7 +22,7 @@ use brickyard_types::{Durability, PartitionId, View};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Whether a table is served. It is stored apart from the table, which has been there from the first format on.
+/// Whether a table is served.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Standing {
     /// As any table.
@@ -81,11 +81,11 @@ impl Table {
         }
     }
 
-    /// Whether its fields can be those of a table; for a catalog that was read.
-    pub(crate) fn can_be(&self, standing: &Standing, version: CatalogVersion) -> bool {
+    /// Whether its state can be that of a table; for a catalog that was read.
+    pub(crate) fn is_sound(&self, version: CatalogVersion) -> bool {
         let has_log = self.attributes.durability != Durability::Memory;
-        match standing {
-            Standing::Online => false,
+        match &self.standing {
+            Standing::Online => true,
             Standing::Offline => has_log,
             Standing::Returning { since, parked } => {
                 let is_its = |(partition, view): (&PartitionId, &View)| {

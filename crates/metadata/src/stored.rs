@@ -5,33 +5,24 @@
 //! Layout, little-endian:
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
-//!  8  u32     version    of the format; 6, or 1 to 5 as it was before
+//!  8  u32     version    of the format; 1
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
-//! 20  body               `postcard` of the fields of `Body`, in their order; from format 2 on, of `More`; from
-//!                         format 3 on, of `Partings`; from format 4 on, of `Joinings`; from format 5 on, of
-//!                         `Elastics` and `Layouts`; from format 6 on, of `Standings`
-//!                         and `Removals`
+//! 20  body               `postcard` of the fields of `Body`, in their order
 //! ```
 //!
 //! Invariants:
-//! - Equal catalogs have equal bytes (tables are in the order of their names).
+//! - Equal catalogs have equal bytes, and a catalog has no other bytes.
 //! - What is read is checked as if nobody had ever written it: a catalog that its own rules could
 //!   not have made is refused, whatever its checksum says.
-//!
-//! The files of `testdata` are read by every later version. Whoever changes a field of `Body`, `More`, `Partings`,
-//! `Joinings`, `Elastics`, `Layouts`, `Standings` or `Removals`, or of anything in them, raises [`FORMAT_VERSION`] and keeps reading the
-//! older ones.
 
 use crate::{
     catalog::{Catalog, CatalogVersion, ClusterId, Table},
     envelope::LastOutcome,
     heat::{EXTRA_COPIES_MAX, EXTRAS_MAX},
-    layout::Layout,
     merge::{Merge, Merged},
     name::{self, DEFAULT_TABLE},
     node::{Node, NodeKey},
-    offline::Standing,
     orders::Orders,
     refusal::Refusal,
     register::{check_registration, seats},
@@ -52,23 +43,8 @@ use thiserror::Error;
 const MAGIC: [u8; 8] = *b"BRKCATLG";
 const HEADER_BYTES: usize = 20;
 
-/// The format that [`Catalog::encode`] writes.
-pub const FORMAT_VERSION: u32 = 6;
-
-/// The format without [`More`].
-const FORMAT_WITHOUT_MORE: u32 = 1;
-
-/// The last format without [`Partings`].
-const FORMAT_WITHOUT_PARTINGS: u32 = 2;
-
-/// The last format without [`Joinings`].
-const FORMAT_WITHOUT_JOININGS: u32 = 3;
-
-/// The last format without [`Elastics`] and [`Layouts`].
-const FORMAT_WITHOUT_ELASTICS: u32 = 4;
-
-/// The last format without [`Standings`] and [`Removals`].
-const FORMAT_WITHOUT_STANDINGS: u32 = 5;
+/// The format of catalogs; no other one is read.
+pub const FORMAT_VERSION: u32 = 1;
 
 /// Why bytes are not a catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -80,11 +56,11 @@ pub enum StoredError {
         "BRKCATLG"
     )]
     Magic,
-    /// A later version of the program wrote them.
+    /// A program that writes another format wrote them.
     #[error(
-        "the catalog is in format {found}, and this version knows formats up to {FORMAT_VERSION}; use the version that wrote it, or a later one"
+        "the catalog is in format {found}, and this program reads format {FORMAT_VERSION} alone; use the program that wrote it"
     )]
-    Newer {
+    Format {
         /// Their format.
         found: u32,
     },
@@ -125,70 +101,21 @@ struct Body<'a> {
     next_partition: u32,
     next_node: u32,
     next_incarnation: u64,
-    nodes: Vec<Cow<'a, Node>>,
-    outcomes: Vec<(NodeId, Cow<'a, LastOutcome>)>,
-    tables: Vec<Cow<'a, Table>>,
-}
-
-/// What came with format 2.
-#[derive(Default, Serialize, Deserialize)]
-struct More<'a> {
-    orders: Vec<(NodeId, Cow<'a, Orders>)>,
     is_paused: bool,
-}
-
-/// What came with format 3: partitions that are being split, and those that were.
-#[derive(Default, Serialize, Deserialize)]
-struct Partings {
+    nodes: Vec<Cow<'a, Node>>,
+    orders: Vec<(NodeId, Cow<'a, Orders>)>,
+    outcomes: Vec<(NodeId, Cow<'a, LastOutcome>)>,
+    removed: Vec<(NodeKey, u64)>,
+    tables: Vec<Cow<'a, Table>>,
+    sized: Vec<TableId>,
     splits: Vec<(PartitionId, Split)>,
-    formers: Vec<(PartitionId, Former)>,
-}
-
-/// What came with format 4: partitions that are being merged, and those that were.
-#[derive(Default, Serialize, Deserialize)]
-struct Joinings {
     merges: Vec<(PartitionId, Merge)>,
+    formers: Vec<(PartitionId, Former)>,
     merged: Vec<(PartitionId, Merged)>,
     grown: Vec<PartitionId>,
-}
-
-/// What came with format 5: what the leader may change by itself. Of a table in an older format nobody knows whether its
-/// partitions were chosen: it keeps them.
-#[derive(Default, Serialize, Deserialize)]
-struct Elastics {
-    sized: Vec<TableId>,
     heated: Vec<PartitionId>,
     extras: Vec<(PartitionId, u8)>,
 }
-
-/// What came with format 5 too: how tables are laid out, by table; those that are as any other are left out.
-#[derive(Default, Serialize, Deserialize)]
-struct Layouts {
-    layouts: Vec<(TableId, Layout)>,
-}
-
-/// What came with format 6: which tables are not served, or not everywhere.
-#[derive(Default, Serialize, Deserialize)]
-struct Standings {
-    standings: Vec<(TableId, Standing)>,
-}
-
-/// What came with format 6: processes whose nodes were removed.
-#[derive(Default, Serialize, Deserialize)]
-struct Removals {
-    removed: Vec<(NodeKey, u64)>,
-}
-
-/// What follows the body.
-type Rest<'a> = (
-    More<'a>,
-    Partings,
-    Joinings,
-    Elastics,
-    Layouts,
-    Standings,
-    Removals,
-);
 
 impl Catalog {
     /// The catalog as bytes; equal catalogs give equal bytes.
@@ -197,6 +124,8 @@ impl Catalog {
     /// If the catalog takes more than 4 GiB (it cannot: tables and partitions are bounded).
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
+        let orders = self.orders.iter();
+        let outcomes = self.outcomes.iter();
         let body = Body {
             version: self.version,
             cluster: self.cluster,
@@ -204,51 +133,23 @@ impl Catalog {
             next_partition: self.next_partition,
             next_node: self.next_node,
             next_incarnation: self.next_incarnation,
-            nodes: self.nodes().map(Cow::Borrowed).collect(),
-            outcomes: self
-                .outcomes
-                .iter()
-                .map(|(node, last)| (*node, Cow::Borrowed(last)))
-                .collect(),
-            tables: self.tables().map(Cow::Borrowed).collect(),
-        };
-        let orders = self.orders.iter();
-        let more = More {
-            orders: orders
-                .map(|(node, orders)| (*node, Cow::Borrowed(orders)))
-                .collect(),
             is_paused: self.is_paused,
-        };
-        let partings = Partings {
+            nodes: self.nodes().map(Cow::Borrowed).collect(),
+            orders: orders.map(|(of, it)| (*of, Cow::Borrowed(it))).collect(),
+            outcomes: outcomes.map(|(of, it)| (*of, Cow::Borrowed(it))).collect(),
+            removed: self.removed.iter().copied().collect(),
+            tables: self.tables().map(Cow::Borrowed).collect(),
+            sized: self.sized.iter().copied().collect(),
             splits: self.splits().map(|(of, split)| (of, *split)).collect(),
-            formers: self.formers.iter().map(|(of, it)| (*of, *it)).collect(),
-        };
-        let joinings = Joinings {
             merges: self.merges().map(|(left, it)| (left, *it)).collect(),
+            formers: self.formers.iter().map(|(of, it)| (*of, *it)).collect(),
             merged: self.all_merged().map(|(of, it)| (of, *it)).collect(),
             grown: self.grown.iter().copied().collect(),
-        };
-        let elastics = Elastics {
-            sized: self.sized.iter().copied().collect(),
             heated: self.heated.iter().copied().collect(),
             extras: self.extras().collect(),
         };
-        let laid_out = self.tables().filter(|it| it.layout != Layout::default());
-        let layouts = Layouts {
-            layouts: laid_out.map(|it| (it.id, it.layout.clone())).collect(),
-        };
-        let unserved = self.tables().filter(|it| !it.is_online());
-        let standings = Standings {
-            standings: unserved.map(|it| (it.id, it.standing.clone())).collect(),
-        };
-        let removals = Removals {
-            removed: self.removed.iter().copied().collect(),
-        };
-        let all = (
-            body, more, partings, joinings, elastics, layouts, standings, removals,
-        );
         let body =
-            postcard::to_allocvec(&all).expect("a catalog has nothing that cannot be written");
+            postcard::to_allocvec(&body).expect("a catalog has nothing that cannot be written");
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(&MAGIC);
@@ -277,10 +178,10 @@ impl Catalog {
         let field = |at: usize| {
             u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
         };
-        // The version comes first: a newer format may keep its checksum elsewhere.
+        // The version comes first: another format may keep its checksum elsewhere.
         let found = field(8);
-        if !(FORMAT_WITHOUT_MORE..=FORMAT_VERSION).contains(&found) {
-            return Err(StoredError::Newer { found });
+        if found != FORMAT_VERSION {
+            return Err(StoredError::Format { found });
         }
         let expected_len = HEADER_BYTES + field(12) as usize;
         if bytes.len() != expected_len {
@@ -293,44 +194,23 @@ impl Catalog {
         if got != expected {
             return Err(StoredError::Checksum { expected, got });
         }
-        let (body, rest) = postcard::take_from_bytes::<Body<'_>>(body).map_err(unreadable)?;
-        let (more, rest) = match found {
-            FORMAT_WITHOUT_MORE => (More::default(), rest),
-            _ => postcard::take_from_bytes::<More<'_>>(rest).map_err(unreadable)?,
-        };
-        let (partings, rest) = match found {
-            ..=FORMAT_WITHOUT_PARTINGS => (Partings::default(), rest),
-            _ => postcard::take_from_bytes::<Partings>(rest).map_err(unreadable)?,
-        };
-        let (joinings, rest) = match found {
-            ..=FORMAT_WITHOUT_JOININGS => (Joinings::default(), rest),
-            _ => postcard::take_from_bytes::<Joinings>(rest).map_err(unreadable)?,
-        };
-        let ((elastics, layouts), rest) = match found {
-            ..=FORMAT_WITHOUT_ELASTICS => (<(Elastics, Layouts)>::default(), rest),
-            _ => postcard::take_from_bytes::<(Elastics, Layouts)>(rest).map_err(unreadable)?,
-        };
-        let ((standings, removals), rest) = match found {
-            ..=FORMAT_WITHOUT_STANDINGS => (<(Standings, Removals)>::default(), rest),
-            _ => postcard::take_from_bytes::<(Standings, Removals)>(rest).map_err(unreadable)?,
-        };
+        let (fields, rest) = postcard::take_from_bytes::<Body<'_>>(body).map_err(unreadable)?;
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());
             return Err(contradiction(what));
         }
-        let rest = (
-            more, partings, joinings, elastics, layouts, standings, removals,
-        );
-        body.check(rest)
+        let catalog = fields.check()?;
+        if catalog.encode() != bytes {
+            let what = "it has another order or encoding than it would be written in";
+            return Err(contradiction(what.to_owned()));
+        }
+        Ok(catalog)
     }
 }
 
 impl Body<'_> {
     /// The catalog, if its own rules could have made it.
-    fn check(
-        self,
-        (more, partings, joinings, elastics, layouts, standings, removals): Rest<'_>,
-    ) -> Result<Catalog, StoredError> {
+    fn check(self) -> Result<Catalog, StoredError> {
         let nodes = check_nodes(self.nodes, self.next_node, self.next_incarnation)?;
         let mut outcomes = BTreeMap::new();
         for (node, last) in self.outcomes {
@@ -353,6 +233,11 @@ impl Body<'_> {
             check
                 .check(&table)
                 .map_err(|what| contradiction(format!("table '{}' {what}", table.name)))?;
+            check_layout(&table, &nodes)?;
+            if !table.is_sound(self.version) {
+                let what = format!("table {} cannot be out of service so", table.id);
+                return Err(contradiction(what));
+            }
             if let Some(twin) = tables.insert(table.name.clone(), table) {
                 let what = format!("there are two tables '{}'", twin.name);
                 return Err(contradiction(what));
@@ -363,14 +248,12 @@ impl Body<'_> {
                 "there is no table '{DEFAULT_TABLE}'"
             )));
         }
-        let splits = check.check_splits(partings.splits, &tables)?;
-        let formers = check.check_formers(partings.formers, &tables)?;
-        let merges = check.check_merges(joinings.merges, &tables)?;
-        let merged = check_merged(joinings.merged, &formers, self.next_partition)?;
-        let sized = check_sized(&elastics.sized, &tables)?;
-        let extras = check_extras(&elastics.extras, &tables)?;
-        lay_out(&mut tables, layouts.layouts, &nodes)?;
-        set_standings(&mut tables, standings.standings, self.version)?;
+        let splits = check.check_splits(self.splits, &tables)?;
+        let formers = check.check_formers(self.formers, &tables)?;
+        let merges = check.check_merges(self.merges, &tables)?;
+        let merged = check_merged(self.merged, &formers, self.next_partition)?;
+        let sized = check_sized(&self.sized, &tables)?;
+        let extras = check_extras(&self.extras, &tables)?;
         Ok(Catalog {
             version: self.version,
             cluster: self.cluster,
@@ -378,60 +261,34 @@ impl Body<'_> {
             next_partition: self.next_partition,
             next_node: self.next_node,
             next_incarnation: self.next_incarnation,
-            orders: check_orders(more.orders, &nodes)?,
+            orders: check_orders(self.orders, &nodes)?,
             nodes,
             outcomes,
             tables,
-            is_paused: more.is_paused,
+            is_paused: self.is_paused,
             splits,
             formers: Arc::new(formers),
             merges,
             merged: Arc::new(merged),
-            grown: Arc::new(joinings.grown.into_iter().collect()),
+            grown: Arc::new(self.grown.into_iter().collect()),
             sized: Arc::new(sized),
-            heated: Arc::new(elastics.heated.into_iter().collect()),
+            heated: Arc::new(self.heated.into_iter().collect()),
             extras,
-            removed: check_removed(removals.removed)?,
+            removed: check_removed(self.removed)?,
         })
     }
 }
 
-/// Gives tables their layouts, if these are theirs and name nodes that there are.
-fn lay_out(
-    tables: &mut BTreeMap<String, Arc<Table>>,
-    stored: Vec<(TableId, Layout)>,
-    nodes: &BTreeMap<NodeId, Node>,
-) -> Result<(), StoredError> {
-    for (id, layout) in stored {
-        let is_known = layout.nodes.iter().all(|node| nodes.contains_key(node));
-        let mut all = tables.values_mut();
-        let table = all.find(|it| it.id == id && it.layout == Layout::default());
-        let table = table.filter(|_| is_known && layout.is_sound() && layout != Layout::default());
-        let Some(table) = table else {
-            let what = format!("table {id} cannot be laid out so");
-            return Err(contradiction(what));
-        };
-        Arc::make_mut(table).layout = layout;
+/// That a table is laid out as one can be, on nodes that there are.
+fn check_layout(table: &Table, nodes: &BTreeMap<NodeId, Node>) -> Result<(), StoredError> {
+    let layout = &table.layout;
+    let are_known = layout.nodes.iter().all(|node| nodes.contains_key(node));
+    if are_known && layout.is_sound() {
+        Ok(())
+    } else {
+        let what = format!("table {} cannot be laid out so", table.id);
+        Err(contradiction(what))
     }
-    Ok(())
-}
-
-/// Takes tables out of service that were, if they can have been.
-fn set_standings(
-    tables: &mut BTreeMap<String, Arc<Table>>,
-    stored: Vec<(TableId, Standing)>,
-    version: CatalogVersion,
-) -> Result<(), StoredError> {
-    for (id, standing) in stored {
-        let mut all = tables.values_mut();
-        let table = all.find(|it| it.id == id && it.is_online());
-        let Some(table) = table.filter(|it| it.can_be(&standing, version)) else {
-            let what = format!("table {id} cannot be out of service so");
-            return Err(contradiction(what));
-        };
-        Arc::make_mut(table).standing = standing;
-    }
-    Ok(())
 }
 
 /// Processes whose nodes were removed, if no more than are remembered.

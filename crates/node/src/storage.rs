@@ -21,12 +21,12 @@ pub enum StorageError {
     /// The control log contradicts itself.
     #[error("the control log contradicts itself: {0}; restore the data directory from a copy")]
     Contradiction(String),
-    /// A newer program wrote an entry.
+    /// Another program wrote an entry.
     #[error(
-        "entry {0} of the control log is of a kind that this version does not know: start the version \
-         that wrote it, or a newer one"
+        "entry {0} of the control log is of a kind that this program does not know: start the program \
+         that wrote it"
     )]
-    Newer(u64),
+    UnknownEntry(u64),
 }
 
 /// The data directory, for what the cluster's part keeps there. Locked by the node.
@@ -139,7 +139,7 @@ fn catalog(recovered: &Recovered) -> Result<Option<Catalog>, StorageError> {
             && !entry.data.is_empty()
     };
     for entry in recovered.entries.iter().filter(committed) {
-        let known = Entry::decode(&entry.data).ok_or(StorageError::Newer(entry.index))?;
+        let known = Entry::decode(&entry.data).ok_or(StorageError::UnknownEntry(entry.index))?;
         // A refusal was told to whoever asked, and changes nothing.
         drop(known.apply(&mut catalog));
     }
@@ -149,7 +149,8 @@ fn catalog(recovered: &Recovered) -> Result<Option<Catalog>, StorageError> {
 fn recovered(state: ControlState) -> Result<Recovered, StorageError> {
     let ControlHardState { term, vote, commit } = state.hard_state;
     let entries = state.entries.into_iter().map(|entry| {
-        let kind = EntryKind::try_from(entry.kind).map_err(|_| StorageError::Newer(entry.index))?;
+        let kind =
+            EntryKind::try_from(entry.kind).map_err(|_| StorageError::UnknownEntry(entry.index))?;
         Ok(consensus::Entry {
             index: entry.index,
             term: entry.term,

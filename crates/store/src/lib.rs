@@ -32,7 +32,6 @@ mod control_log;
 mod damage;
 pub mod data_dir;
 mod disk;
-mod envelope;
 mod error;
 mod file_name;
 #[cfg(test)]
@@ -58,7 +57,6 @@ pub use control_log::{
 pub use damage::{Damage, Part, Tainted};
 pub use data_dir::{BootNote, Create, DataDir, DataDirError, NodeId};
 pub use disk::{Access, Disk, DiskFile, Space, read_file, replace_file};
-pub use envelope::{EnvelopeError, open_envelope, seal_envelope};
 pub use error::{AppendError, Error, Poisoned, ReadError};
 pub use hint::{HintEntry, HintJob, HintRecord, read_hints};
 pub use mem_disk::{Fault, MemDisk, MemFile};
@@ -70,7 +68,7 @@ pub use segment::range::PartitionRange;
 pub use segment::scan_bytes;
 pub use sync::Syncer;
 
-/// Version of every file format of this crate; a file of a higher one is refused untouched.
+/// The format of every file of this crate; a file of another one is refused untouched.
 pub const FORMAT_VERSION: u32 = 1;
 
 #[cfg(test)]

@@ -77,21 +77,15 @@ impl Brick {
             }
             TableCommand::Create(name, options) => self.create_table(id, name, options),
             TableCommand::Alter(name, options) => {
-                let (name, alteration) = ((*name).to_owned(), alteration(options));
-                let layout = layout_alteration(options);
-                // What older versions know is said as they do.
+                let name = (*name).to_owned();
                 let change = match options.sizing {
                     Some(sizing) => Change::SizeTable {
                         name,
                         by_bricks: sizing == Sizing::Auto,
                     },
-                    None if layout == LayoutAlteration::default() => {
-                        Change::AlterTable { name, alteration }
-                    }
-                    None => Change::LayOut {
+                    None => Change::AlterTable {
                         name,
-                        alteration,
-                        layout,
+                        alteration: alteration(options),
                     },
                 };
                 self.ask_control(id, ControlRequest::Change(change), Then::Ok);
@@ -150,12 +144,8 @@ impl Brick {
         new.attributes = self.inherited_attributes();
         options.apply_to(&mut new.attributes);
         new.partitions = options.partitions;
-        let layout = Layout::default().altered(&layout_alteration(options));
-        let change = if layout == Layout::default() {
-            Change::CreateTable(new)
-        } else {
-            Change::CreateLaidOut { table: new, layout }
-        };
+        new.layout = new.layout.altered(&layout_alteration(options));
+        let change = Change::CreateTable(new);
         self.ask_control(id, ControlRequest::Change(change), Then::Ok);
     }
 
@@ -290,7 +280,7 @@ fn layout_alteration(options: &TableOptions) -> LayoutAlteration {
 }
 
 /// What `TABLE ALTER` changes; that it names no PARTITIONS was seen when it was parsed.
-const fn alteration(options: &TableOptions) -> Alteration {
+fn alteration(options: &TableOptions) -> Alteration {
     Alteration {
         medium: options.medium,
         durability: options.durability,
@@ -298,6 +288,7 @@ const fn alteration(options: &TableOptions) -> Alteration {
         min_in_sync: options.min_in_sync,
         maxmemory: options.maxmemory,
         evict: options.evict,
+        layout: layout_alteration(options),
     }
 }
 

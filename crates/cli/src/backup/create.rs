@@ -340,20 +340,16 @@ fn describe(target: &Target, table: &str) -> anyhow::Result<Described> {
         "min_in_sync",
         "maxmemory",
         "evict",
+        "placement",
+        // Nodes are another cluster's.
+        "partition_bytes",
     ];
-    // Those that say nothing are left out, so that an earlier version makes the table as well. Nodes are another cluster's.
-    let layout = [("placement", "even"), ("partition_bytes", "default")];
-    let layout = layout.into_iter().filter_map(|(name, usual)| {
-        let said = all.get(name).filter(|it| *it != usual)?;
-        Some((name.to_owned(), said.clone()))
-    });
     Ok(Described {
         id,
         partitions: usize::try_from(partitions)?,
         attributes: attributes
             .into_iter()
             .filter_map(|name| Some((name.to_owned(), all.get(name)?.clone())))
-            .chain(layout)
             .collect(),
     })
 }

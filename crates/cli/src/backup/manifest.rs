@@ -4,7 +4,7 @@ use super::part::Totals;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of manifests and parts that this program writes.
+/// The format of manifests and parts; no other one is read.
 pub(crate) const FORMAT: u32 = 1;
 
 /// A backup of a table.

@@ -129,7 +129,7 @@ impl<R: Read> PartReader<R> {
         let (format, of) = (word(8)?, word(12)?);
         ensure!(
             format == FORMAT,
-            "it has format {format}, this version reads {FORMAT}; use a newer one"
+            "it has format {format}, this program reads format {FORMAT}; use the program that wrote it"
         );
         ensure!(of == partition, "it is of partition {of}");
         Ok(Self {

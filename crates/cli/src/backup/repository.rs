@@ -52,8 +52,8 @@ impl Repository {
         let manifest: Manifest = serde_json::from_slice(&bytes)
             .with_context(|| format!("{path} is no manifest of a backup"))?;
         ensure!(
-            manifest.format <= FORMAT,
-            "{path} has format {}, this version reads up to {FORMAT}; use a newer one",
+            manifest.format == FORMAT,
+            "{path} has format {}, this program reads format {FORMAT}; use the program that wrote it",
             manifest.format
         );
         ensure!(

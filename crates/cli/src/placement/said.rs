@@ -129,10 +129,7 @@ impl Planned {
             from: fields.text("from")?,
             to: fields.text("to")?,
             bytes: fields.number("bytes")?,
-            // An earlier version knows no other one.
-            placement: fields
-                .text("placement")
-                .unwrap_or_else(|| "even".to_owned()),
+            placement: fields.text("placement")?,
         })
     }
 

@@ -293,11 +293,7 @@ fn table_report(table: &Table, look: &Look, down: &BTreeSet<u32>) -> TableReport
         durability: table.durability.clone(),
         replicas: table.replicas,
         min_in_sync: table.min_in_sync,
-        placement: match table.placement_rule.as_str() {
-            // A node of an earlier version knows no other one.
-            "" => "even".to_owned(),
-            rule => rule.to_owned(),
-        },
+        placement: table.placement_rule.clone(),
         nodes: table.nodes.clone(),
         partition_bytes: table.partition_bytes,
         partitions: Partitions {

@@ -80,9 +80,7 @@ pub(crate) struct Table {
     pub(crate) min_in_sync: u32,
     pub(crate) partitions: u64,
     pub(crate) partition_states: States,
-    #[serde(default)]
     pub(crate) placement_rule: String,
-    #[serde(default)]
     pub(crate) nodes: Vec<u32>,
     pub(crate) partition_bytes: Option<u64>,
     #[serde(default)]

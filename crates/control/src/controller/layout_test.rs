@@ -6,10 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 fn lay_out(layout: LayoutAlteration) -> Change {
-    Change::LayOut {
+    Change::AlterTable {
         name: "t".to_owned(),
-        alteration: Alteration::default(),
-        layout,
+        alteration: Alteration {
+            layout,
+            ..Alteration::default()
+        },
     }
 }
 

@@ -62,10 +62,6 @@ impl Controller {
                 new.avoid = self.absent(now);
                 Ok(Change::CreateTable(new))
             }
-            Change::CreateLaidOut { mut table, layout } => {
-                table.avoid = self.absent(now);
-                Ok(Change::CreateLaidOut { table, layout })
-            }
             Change::RemoveNode { node, force } => {
                 // What it would cost is told first, whatever else has to be done before.
                 let refusal = self.catalog.check_removal(node, force);

@@ -48,20 +48,20 @@ fn data_folder_in_use_is_refused() {
 }
 
 #[test]
-fn data_folder_of_a_newer_format_is_refused_and_left_alone() {
+fn data_folder_of_another_format_is_refused_and_left_alone() {
     let mut server = Setup::brickyard(1).start();
     server.connect().must(&["SET", "k", "v"]);
     server.stop();
     let data = server.data();
     let stamp = data.join("FORMAT");
-    let text = fs::read_to_string(&stamp).expect("the data folder has a version stamp");
-    let newer = text.replacen("format 1", "format 99", 1);
-    fs::write(&stamp, &newer).expect("the stamp can be written");
+    let text = fs::read_to_string(&stamp).expect("the data folder has a format stamp");
+    let other = text.replacen("format 1", "format 99", 1);
+    fs::write(&stamp, &other).expect("the stamp can be written");
     let folder = data.to_str().expect("a plain path");
-    assert_refused(&serve(&["--data", folder]), &["99", "newer"]);
+    assert_refused(&serve(&["--data", folder]), &["99", "format 1 alone"]);
     assert_eq!(
         fs::read_to_string(&stamp).expect("still there"),
-        newer,
+        other,
         "the folder was changed"
     );
     fs::write(&stamp, text).expect("the stamp can be written");

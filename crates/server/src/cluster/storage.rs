@@ -1,7 +1,7 @@
 //! What the data directory has of a cluster.
 
 use super::{Directory, directory_of};
-use crate::control::{CatalogError, CatalogFile};
+use crate::control::CatalogFile;
 use brickyard_metadata::Catalog;
 use brickyard_node::forming::{Kept, kept};
 use brickyard_node::storage::{self, StorageError};
@@ -14,9 +14,6 @@ pub enum ClusterError {
     /// The control log cannot be used.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The file of a version that kept the catalog alone.
-    #[error(transparent)]
-    Catalog(#[from] CatalogError),
     /// A file beside the control log cannot be read or written.
     #[error("cannot use {file}: {source}")]
     File {
@@ -33,18 +30,13 @@ pub(crate) type Stored = storage::Stored<OsDisk>;
 /// Opens what the directory has; `None` if it is of no cluster yet.
 pub(crate) fn open(directory: &DataDir) -> Result<Option<Stored>, ClusterError> {
     let own = directory_of(directory);
-    if let Some(stored) = storage::open(&own, directory.page_cache())? {
-        return Ok(Some(stored));
+    let stored = storage::open(&own, directory.page_cache())?;
+    if stored.is_none() && CatalogFile::new(directory.disk().clone()).is_there()? {
+        // The copy is written after the log: what this node promised as a voter is lost.
+        let what = "it is missing, and a copy of its catalog is there";
+        return Err(StorageError::Contradiction(what.to_owned()).into());
     }
-    // A version before this one kept the catalog alone. It had one node, which was a cluster of its own.
-    match CatalogFile::new(directory.disk().clone()).load()? {
-        Some(catalog) if catalog.nodes().len() == 1 => Ok(Some(found(&own, &catalog)?)),
-        Some(_) => {
-            let what = "it is missing, and a copy of a catalog of several nodes is there";
-            Err(StorageError::Contradiction(what.to_owned()).into())
-        }
-        None => Ok(None),
-    }
+    Ok(stored)
 }
 
 /// What it has while it is of no cluster.

@@ -16,9 +16,9 @@ pub enum ControlDamage {
         /// What is wrong.
         what: &'static str,
     },
-    /// It was written by a newer program.
-    Newer {
-        /// Its version.
+    /// It is of another format than this program knows.
+    OtherFormat {
+        /// Its format.
         found: u32,
     },
     /// It was written in another data directory.
@@ -91,7 +91,7 @@ impl ControlDamage {
     pub const fn offset(&self) -> Option<u64> {
         match self {
             Self::Damaged { offset, .. } => Some(*offset),
-            Self::Newer { .. } | Self::Foreign { .. } => None,
+            Self::OtherFormat { .. } | Self::Foreign { .. } => None,
         }
     }
 }
@@ -100,9 +100,9 @@ impl fmt::Display for ControlDamage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Damaged { offset, what } => write!(f, "damaged at offset {offset}: {what}"),
-            Self::Newer { found } => write!(
+            Self::OtherFormat { found } => write!(
                 f,
-                "of format version {found}, and this program reads up to {FORMAT_VERSION}"
+                "of format {found}, and this program reads format {FORMAT_VERSION} alone"
             ),
             Self::Foreign { found, expected } => {
                 write!(f, "of data directory {found}, expected {expected}")
@@ -141,8 +141,8 @@ impl fmt::Display for ControlLogError {
                          Do not remove this file alone. If there are no others: restore the data \
                          directory from a copy"
                     ),
-                    ControlDamage::Newer { .. } => {
-                        write!(f, "Start the newer brickyard on this directory")
+                    ControlDamage::OtherFormat { .. } => {
+                        write!(f, "Start the brickyard that wrote this directory")
                     }
                     ControlDamage::Foreign { .. } => write!(
                         f,

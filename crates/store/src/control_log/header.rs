@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0  8 bytes  magic "BRKYCTRL"
-//!  8  u32      format version, 1
+//!  8  u32      format, 1
 //! 12  u32      0
 //! 16  u64      base: bytes that were synced before the file got its name
 //! 24  u64      created, milliseconds since the Unix epoch
@@ -10,7 +10,7 @@
 //! 48 12 bytes  0
 //! 60  u32      CRC-32 of bytes 0..60
 //! ```
-//! Magic, version and the checksum at 60 keep their places in every later version.
+//! Magic, format and the checksum at 60 have these places in every file of the store.
 
 use super::error::ControlDamage;
 use crate::FORMAT_VERSION;
@@ -56,8 +56,8 @@ impl Header {
             return Err(at("its header is unreadable"));
         }
         let found = u32_at(head, 8);
-        if found > FORMAT_VERSION {
-            return Err(ControlDamage::Newer { found });
+        if found != FORMAT_VERSION {
+            return Err(ControlDamage::OtherFormat { found });
         }
         let mut id = [0; 16];
         id.copy_from_slice(&head[32..48]);

@@ -157,7 +157,7 @@ fn a_record_counts_only_where_it_was_written() {
 }
 
 #[test]
-fn other_versions_and_directories_are_refused() {
+fn other_formats_and_directories_are_refused() {
     let (_, mut bytes, _) = log(true);
     let other = DirectoryId(*b"another-another-");
     let expected = other;
@@ -167,8 +167,8 @@ fn other_versions_and_directories_are_refused() {
     bytes[8] = 2;
     let crc = crc32fast::hash(&bytes[..60]);
     bytes[60..64].copy_from_slice(&crc.to_le_bytes());
-    let newer = Err(ControlDamage::Newer { found: 2 });
-    assert_eq!(scan(&bytes, PageCache::Intact), newer);
+    let refused = Err(ControlDamage::OtherFormat { found: 2 });
+    assert_eq!(scan(&bytes, PageCache::Intact), refused);
 }
 
 #[test]

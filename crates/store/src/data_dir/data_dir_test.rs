@@ -38,7 +38,7 @@ fn somebody_elses_directory_is_left_alone() {
 }
 
 #[test]
-fn newer_format_is_refused_untouched() {
+fn other_format_is_refused_untouched() {
     let directory = tempfile::tempdir().unwrap();
     drop(open(directory.path()).unwrap());
     let file = directory.path().join(FORMAT);
@@ -48,7 +48,7 @@ fn newer_format_is_refused_untouched() {
     std::fs::write(&file, &text).unwrap();
     let error = open(directory.path()).unwrap_err().to_string();
     assert!(
-        error.contains("says format 2 and this program knows up to 1"),
+        error.contains("says format 2 and this program knows format 1 alone"),
         "{error}"
     );
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);

@@ -1,5 +1,6 @@
 //! Why a data directory cannot be used.
 
+use crate::FORMAT_VERSION;
 use std::path::PathBuf;
 use std::{fmt, io};
 
@@ -14,14 +15,12 @@ pub enum DataDirError {
         /// The process, as it wrote into the lock file.
         pid: Option<u32>,
     },
-    /// It is of a newer format.
-    NewerFormat {
+    /// It is of another format than this program knows.
+    OtherFormat {
         /// The file that says so.
         path: PathBuf,
-        /// The directory's version.
+        /// The directory's format.
         found: u32,
-        /// The newest that this program knows.
-        supported: u32,
     },
     /// A small file of it is damaged.
     Damaged {
@@ -74,14 +73,10 @@ impl fmt::Display for DataDirError {
                 }
                 write!(f, " or give this one another directory")
             }
-            Self::NewerFormat {
-                path,
-                found,
-                supported,
-            } => write!(
+            Self::OtherFormat { path, found } => write!(
                 f,
-                "{} says format {found} and this program knows up to {supported}; nothing was \
-                 changed, start the newer brickyard on this directory",
+                "{} says format {found} and this program knows format {FORMAT_VERSION} alone; nothing \
+                 was changed, start the brickyard that wrote this directory",
                 path.display()
             ),
             Self::Damaged { path, what } => write!(

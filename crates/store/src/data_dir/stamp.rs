@@ -7,7 +7,7 @@
 //! directory 9b1e...    32 hexadecimal digits
 //! crc 1a2b3c4d         CRC-32 of the lines before this one
 //! ```
-//! The first two lines keep their places in every later version.
+//! The first two lines say what the others mean, whatever the format.
 
 use super::{DataDirError, NodeId};
 use crate::FORMAT_VERSION;
@@ -28,18 +28,14 @@ pub(super) struct Stamp {
 /// Why it says nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StampError {
-    Newer(u32),
+    OtherFormat(u32),
     Damaged(&'static str),
 }
 
 impl StampError {
     pub(super) fn at(self, path: PathBuf) -> DataDirError {
         match self {
-            Self::Newer(found) => DataDirError::NewerFormat {
-                path,
-                found,
-                supported: FORMAT_VERSION,
-            },
+            Self::OtherFormat(found) => DataDirError::OtherFormat { path, found },
             Self::Damaged(what) => DataDirError::Damaged { path, what },
         }
     }
@@ -72,11 +68,11 @@ impl Stamp {
             return Err(StampError::Damaged("its first line is not ours"));
         }
         let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
-        let version: u32 = field("format")
-            .and_then(|version| version.parse().ok())
+        let format: u32 = field("format")
+            .and_then(|format| format.parse().ok())
             .ok_or(StampError::Damaged("there is no format line"))?;
-        if version > FORMAT_VERSION {
-            return Err(StampError::Newer(version));
+        if format != FORMAT_VERSION {
+            return Err(StampError::OtherFormat(format));
         }
         let node = field("node").and_then(parse_hex);
         let directory = field("directory").and_then(parse_hex);

@@ -21,8 +21,8 @@ fn reads_back_what_it_wrote() {
 
 #[test]
 fn newer_is_told_from_damaged() {
-    let newer = stamp().encode().replace("format 1", "format 2");
-    assert_eq!(Stamp::decode(&newer), Err(StampError::Newer(2)));
+    let other = stamp().encode().replace("format 1", "format 2");
+    assert_eq!(Stamp::decode(&other), Err(StampError::OtherFormat(2)));
     for (from, to) in [
         ("node 3", "node 4"),
         ("brickyard", "somebody"),

@@ -134,7 +134,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, offset: u32, record: &Record<'_>) {
 
 /// Reads the hint at the start of `bytes`: the record's offset, the record, and the rest.
 ///
-/// `None` if it does not fit or is of a kind that this version does not know. No panic on any
+/// `None` if it does not fit or is of a kind that there is not. No panic on any
 /// input: a checksum is no proof against a program that wrote nonsense.
 pub(crate) fn decode(bytes: &[u8]) -> Option<(u32, HintRecord<'_>, &[u8])> {
     let (head, mut rest) = bytes.split_first_chunk::<HINT_ENTRY_BYTES>()?;

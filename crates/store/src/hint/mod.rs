@@ -6,7 +6,7 @@
 //! ```text
 //! header, 64 bytes          entries, back to back, ascending by offset
 //!  0  8 bytes  magic "BRKYHINT"        0 u32 offset in the segment
-//!  8  u32      format version, 1       4 u32 value_len (a batch: of all its entries as stored)
+//!  8  u32      format, 1       4 u32 value_len (a batch: of all its entries as stored)
 //! 12  u32      segment                 8 u16 key_len
 //! 16  u32      records_end             10 u8 kind   11 u8 flags
 //! 20  u32      CRC-32 of the entries   12 u32 table   16 u32 partition   20 u32 view

@@ -11,8 +11,8 @@ use std::fmt;
 pub(crate) enum HintError {
     /// It ends too early or its header's checksum does not match.
     Header,
-    /// It is of another format version.
-    Newer(u32),
+    /// It is of another format.
+    OtherFormat(u32),
     /// It belongs to another segment, or to another state of this one.
     Other,
     /// Its entries' checksum does not match.
@@ -25,7 +25,7 @@ impl fmt::Display for HintError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header => write!(f, "its header is damaged"),
-            Self::Newer(version) => write!(f, "it has format version {version}"),
+            Self::OtherFormat(found) => write!(f, "it has format {found}"),
             Self::Other => write!(f, "it belongs to another segment"),
             Self::Checksum => write!(f, "its checksum does not match"),
             Self::Entry => write!(f, "its entries do not fit"),
@@ -47,7 +47,7 @@ impl<'a> Hints<'a> {
             .split_first_chunk::<SEGMENT_HEADER_BYTES>()
             .ok_or(HintError::Header)?;
         check_head(head, &HINT_MAGIC).map_err(|error| match error {
-            HeaderError::Newer { version } => HintError::Newer(version),
+            HeaderError::OtherFormat { found } => HintError::OtherFormat(found),
             HeaderError::Short | HeaderError::Unreadable => HintError::Header,
         })?;
         if entries.len() as u64 != u64_at(head, 32) || crc32fast::hash(entries) != u32_at(head, 20)

@@ -43,7 +43,7 @@ pub struct Discarded {
 /// Says what discarding the damaged ranges of `segment` would lose; `None` if nothing is damaged.
 ///
 /// # Errors
-/// [`Error::NoSegment`], [`Error::Io`], [`Error::NewerFormat`].
+/// [`Error::NoSegment`], [`Error::Io`], [`Error::OtherFormat`].
 pub fn plan_discard<D: Disk>(
     disk: &D,
     segment: SegmentId,

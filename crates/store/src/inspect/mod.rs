@@ -29,7 +29,7 @@ use brickyard_types::Position;
 /// - Time: reads every file once.
 ///
 /// # Errors
-/// [`Error::NewerFormat`] for the files of a newer program; [`Error::Io`].
+/// [`Error::OtherFormat`] for files of another format; [`Error::Io`].
 pub fn inspect<D: Disk>(
     disk: &D,
     visit: &mut dyn FnMut(SegmentReport),

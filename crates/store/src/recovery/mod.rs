@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - What is visited verified. What did not verify and is no torn tail is a [`Damage`] in the report.
-//! - Nothing is changed before every segment's version and owner were checked.
+//! - Nothing is changed before every segment's format and owner were checked.
 //! - When `open` returns, everything visited is durable and nothing that was cut can come back.
 //!
 //! # Torn tail or damage
@@ -93,7 +93,7 @@ pub struct Opened<D: Disk> {
 /// - Time: reads every segment that is not read from a hint file once; three syncs.
 ///
 /// # Errors
-/// [`Error`]: a file could not be read or written, or belongs to a newer program or to another log.
+/// [`Error`]: a file could not be read or written, or is of another format or of another log.
 /// Damaged records are no error; they are in the report.
 pub fn open<D: Disk>(
     disk: D,

@@ -2,7 +2,6 @@
 //! nothing.
 
 use super::open_segment;
-use crate::FORMAT_VERSION;
 use crate::config::Config;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::Error;
@@ -79,11 +78,10 @@ impl Planned {
             .read_full_at(&mut bytes, 0)
             .map_err(Error::io("read", describe()))?;
         let header = SegmentHeader::decode(&bytes[..got]);
-        if let Err(HeaderError::Newer { version }) = header {
-            return Err(Error::NewerFormat {
+        if let Err(HeaderError::OtherFormat { found }) = header {
+            return Err(Error::OtherFormat {
                 file: describe(),
-                found: version,
-                supported: FORMAT_VERSION,
+                found,
             });
         }
         if let Ok(header) = header {

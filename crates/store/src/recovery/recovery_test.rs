@@ -313,7 +313,7 @@ fn segments_of_another_directory_brick_or_name_are_refused_untouched() {
 }
 
 #[test]
-fn newer_format_is_refused_untouched() {
+fn other_format_is_refused_untouched() {
     let (disk, _) = Log::<MemDisk>::sealed();
     let mut content = disk.content("000002.seg").unwrap();
     content[8] = 2;
@@ -324,7 +324,7 @@ fn newer_format_is_refused_untouched() {
     let before = disk.list().unwrap();
     let error = Log::try_open(&disk, config()).err().unwrap().to_string();
     assert!(
-        error.contains("000002.seg has format version 2 and this program reads up to 1"),
+        error.contains("000002.seg has format 2 and this program reads format 1 alone"),
         "{error}"
     );
     assert_eq!(disk.list().unwrap(), before);

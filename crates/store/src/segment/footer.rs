@@ -16,7 +16,7 @@
 //!          4  u32      length of the footer without the trailer
 //!          8  u32      CRC-32 of the footer without the trailer
 //!         12  u32      segment
-//!         16  u32      format version, 1
+//!         16  u32      format, 1
 //!         20  u32      CRC-32 of bytes 0..20 of the trailer
 //!         24  8 bytes  magic "BRKYSEAL"
 //! ```

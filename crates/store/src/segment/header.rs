@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0  8 bytes  magic "BRKYSEGM"
-//!  8  u32      format version, 1
+//!  8  u32      format, 1
 //! 12  u32      segment
 //! 16  u32      brick
 //! 20  u32      0
@@ -11,8 +11,8 @@
 //! 48 12 bytes  0
 //! 60  u32      CRC-32 of bytes 0..60
 //! ```
-//! Magic, version and the checksum at 60 keep their places in every later version, so that an old
-//! program can tell "newer" from "damaged".
+//! Magic, format and the checksum at 60 have these places in every file of the store, so that "of another
+//! format" can be told from "damaged".
 
 use crate::FORMAT_VERSION;
 use crate::bytes::{put_u32, put_u64, u32_at, u64_at};
@@ -51,8 +51,8 @@ pub(crate) enum HeaderError {
     Short,
     /// Magic or checksum are wrong.
     Unreadable,
-    /// Sound, and of a version that this program does not know.
-    Newer { version: u32 },
+    /// Sound, and of a format that this program does not know.
+    OtherFormat { found: u32 },
 }
 
 impl SegmentHeader {
@@ -83,7 +83,7 @@ impl SegmentHeader {
     }
 }
 
-/// Checks magic, checksum and version of any 64-byte header of the store, in this order.
+/// Checks magic, checksum and format of any 64-byte header of the store, in this order.
 pub(crate) fn check_head(
     bytes: &[u8; SEGMENT_HEADER_BYTES],
     magic: &[u8; 8],
@@ -93,7 +93,7 @@ pub(crate) fn check_head(
     }
     match u32_at(bytes, 8) {
         FORMAT_VERSION => Ok(()),
-        version => Err(HeaderError::Newer { version }),
+        found => Err(HeaderError::OtherFormat { found }),
     }
 }
 

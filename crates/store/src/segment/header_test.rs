@@ -28,14 +28,14 @@ fn any_flipped_byte_is_found() {
 }
 
 #[test]
-fn newer_version_is_told_from_damage() {
+fn other_format_is_told_from_damage() {
     let mut bytes = header().encode();
     bytes[8] = 9;
     let crc = crc32fast::hash(&bytes[..60]);
     put_u32(&mut bytes, 60, crc);
     assert_eq!(
         SegmentHeader::decode(&bytes),
-        Err(HeaderError::Newer { version: 9 })
+        Err(HeaderError::OtherFormat { found: 9 })
     );
     assert_eq!(SegmentHeader::decode(&bytes[..63]), Err(HeaderError::Short));
 }
