@@ -4,19 +4,16 @@
 //! node that proposes it draws them once, and every node that applies it gets the same state.
 
 use crate::{
-    catalog::CatalogVersion,
-    heat::Extra,
-    layout::{Layout, LayoutAlteration},
+    extra_copies::Extra,
     merge::Rest,
-    node::{Registration, Roles},
-    proposal::{NewLearners, Proposal, Settled, Stale},
+    node::{NodeAlteration, Registration},
+    proposal::{NewLearners, Proposal, Settled},
     sizing::Divide,
     split::SplitReady,
+    table::{Alteration, NewTable},
 };
-use brickyard_routing::{Hasher, NodeId};
-use brickyard_types::{
-    Durability, Eviction, Incarnation, Medium, PartitionId, TableAttributes, TableId, UnixMillis,
-};
+use brickyard_routing::NodeId;
+use brickyard_types::PartitionId;
 use serde::{Deserialize, Serialize};
 
 /// A change of the catalog.
@@ -211,107 +208,4 @@ pub struct Recovery {
     pub partitions: Vec<PartitionId>,
     /// The operator knows what is lost. Otherwise it is told, and nothing is done.
     pub is_confirmed: bool,
-}
-
-/// A table to be made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewTable {
-    /// Its name.
-    pub name: String,
-    /// Its attributes.
-    pub attributes: TableAttributes,
-    /// How many partitions, a power of two; `None`: as many as spread evenly over the bricks.
-    pub partitions: Option<u32>,
-    /// How it is laid out.
-    pub layout: Layout,
-    /// How its keys become routing hashes.
-    pub hasher: Hasher,
-    /// Drawn at random by the proposer, so that nobody can aim keys at one partition from outside.
-    pub seed: u64,
-    /// The proposer's time.
-    pub created: UnixMillis,
-    /// A table of that name that is there already is as good: the answer is its id.
-    pub if_absent: bool,
-    /// Nodes that the proposer knows to be down: partitions go elsewhere as far as there is room.
-    pub avoid: Vec<NodeId>,
-}
-
-impl NewTable {
-    /// A table as `SELECT` or `TABLE CREATE` without options makes it.
-    #[must_use]
-    pub fn named(name: impl Into<String>, seed: u64, created: UnixMillis) -> Self {
-        Self {
-            name: name.into(),
-            attributes: TableAttributes::default(),
-            partitions: None,
-            layout: Layout::default(),
-            hasher: Hasher::default(),
-            seed,
-            created,
-            if_absent: false,
-            avoid: Vec::new(),
-        }
-    }
-}
-
-/// What of a table to change, and to what; `None` leaves one as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Alteration {
-    /// Where values live. Fixed: asking for another value than the table has is refused.
-    pub medium: Option<Medium>,
-    /// What an acknowledgement promises, for writes from now on. A table without a log cannot get
-    /// one, and the other way round.
-    pub durability: Option<Durability>,
-    /// Copies of each partition that are wanted; they come and go by and by.
-    pub replicas: Option<u8>,
-    /// Copies without which writes are refused.
-    pub min_in_sync: Option<u8>,
-    /// The memory bound in bytes; `Some(None)` takes it away.
-    pub maxmemory: Option<Option<u64>>,
-    /// What happens at the bound.
-    pub evict: Option<Eviction>,
-    /// What of its layout to change.
-    pub layout: LayoutAlteration,
-}
-
-/// What of a node to change, and to what; `None` leaves it as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeAlteration {
-    /// What each of its bricks should hold, relative to others; with 0 it is emptied.
-    pub weight: Option<u32>,
-    /// What fails together with it; `Some(None)`: nothing in particular.
-    pub zone: Option<Option<String>>,
-    /// What it is used for.
-    pub roles: Option<Roles>,
-}
-
-/// What a change did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Applied {
-    /// The catalog's version now; unchanged if nothing had to be done.
-    pub version: CatalogVersion,
-    /// The table that was made, found, changed or dropped; 0 for changes of no one table.
-    pub table: TableId,
-    /// The node that was registered.
-    pub registered: Option<Registered>,
-    /// Which decisions of a batch were not carried out; all others were.
-    pub stale: Vec<StaleAt>,
-}
-
-/// A decision that was not carried out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StaleAt {
-    /// About which partition.
-    pub partition: PartitionId,
-    /// Why not.
-    pub reason: Stale,
-}
-
-/// Who a node is from now on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registered {
-    /// Its number, for ever.
-    pub node: NodeId,
-    /// Its life that begins.
-    pub incarnation: Incarnation,
 }

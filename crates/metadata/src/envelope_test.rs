@@ -1,5 +1,5 @@
 use super::*;
-use crate::change::NewTable;
+use crate::NewTable;
 use crate::fixture::{again, cluster, registration};
 use brickyard_types::{TableId, UnixMillis};
 

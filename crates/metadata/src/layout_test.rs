@@ -1,6 +1,6 @@
 use super::*;
-use crate::change::{Alteration, Change, NewTable, NodeAlteration};
 use crate::fixture::{again, cluster, registration};
+use crate::{Alteration, Catalog, Change, NewTable, NodeAlteration};
 use brickyard_routing::Member;
 use brickyard_types::UnixMillis;
 use std::collections::BTreeMap;

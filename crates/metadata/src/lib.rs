@@ -11,20 +11,31 @@
 //!   table's drop is known to be dead.
 //! - There is always a table [`DEFAULT_TABLE`].
 //!
+//! A component has private fields and keeps its own invariants (`nodes`, `tables`, `transitions`, `formers`, `extra_copies`,
+//! `last_outcome`, `ids`). A change borrows those that it may change; `apply` hands them out. `catalog` draws who uses whom.
+//!
 //! Not here: agreeing on the order of changes (one node decides alone; a Raft log will), writing
 //! the stored form to a disk (`server`).
 
+mod applied;
 mod apply;
 mod catalog;
 mod change;
+mod definition;
 mod envelope;
+mod extra_copies;
 #[cfg(test)]
 mod fixture;
-mod heat;
+mod formers;
+mod group;
+mod ids;
+mod last_outcome;
 mod layout;
+mod lookup;
 mod merge;
 mod name;
 mod node;
+mod nodes;
 mod offline;
 mod orders;
 mod plan;
@@ -35,29 +46,37 @@ mod removed;
 mod sizing;
 mod split;
 mod stored;
+mod table;
+mod tables;
 mod together;
 mod topology;
 mod topology_reply;
+mod transitions;
+mod version;
 mod view_change;
 
-pub use catalog::{Catalog, CatalogVersion, ClusterId, Genesis, Table};
-pub use change::{
-    Alteration, Applied, Change, Decisions, NewTable, NodeAlteration, Recovery, Registered, StaleAt,
-};
-pub use envelope::{Envelope, LastOutcome, Outcome};
-pub use heat::{BrickLoad, EXTRA_COPIES_MAX, EXTRAS_MAX, Extra, PartitionLoad};
+pub use applied::{Applied, Registered, StaleAt};
+pub use catalog::{Catalog, Genesis};
+pub use change::{Change, Decisions, Recovery};
+pub use envelope::Envelope;
+pub use extra_copies::{BrickLoad, EXTRA_COPIES_MAX, EXTRAS_MAX, Extra, PartitionLoad};
+pub use formers::{Former, Merged};
+pub use last_outcome::{LastOutcome, Outcome};
 pub use layout::{Layout, LayoutAlteration};
-pub use merge::{Merge, Merged, Rest, Resting};
+pub use merge::Rest;
 pub use name::{DATABASES, DEFAULT_TABLE, database_table};
-pub use node::{Addresses, Machine, Node, NodeKey, Registration, Roles};
-pub use offline::Standing;
-pub use orders::Orders;
+pub use node::{
+    Address, Addresses, Machine, Node, NodeAlteration, NodeKey, Orders, Registration, Roles,
+};
 pub use plan::{Move, Plan};
 pub use proposal::{Ground, NewLearners, Proposal, Settled, Stale};
 pub use refusal::Refusal;
-pub use sizing::{Cause, Divide};
-pub use split::{Former, SPLIT_DEPTH_MAX, Split, SplitReady};
+pub use sizing::Divide;
+pub use split::{SPLIT_DEPTH_MAX, SplitReady};
 pub use stored::{FORMAT_VERSION, StoredError};
+pub use table::{Alteration, NewTable, Standing, Table};
 pub use together::{Pairs, SMALL_SHARE, Small};
-pub use topology::{Address, Topology, TopologyNode, TopologyRange, brick_name};
+pub use topology::{Topology, TopologyNode, TopologyRange, brick_name};
 pub use topology_reply::TopologyReplies;
+pub use transitions::{Cause, Merge, Resting, Split};
+pub use version::{CatalogVersion, ClusterId};

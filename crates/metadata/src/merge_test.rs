@@ -1,12 +1,7 @@
 use super::*;
-use crate::{
-    change::{Change, NewTable},
-    fixture::cluster,
-    proposal::{NewLearners, Proposal, Settled},
-    sizing::{Cause, Divide},
-    split::SplitReady,
-};
-use brickyard_routing::{Leaf, Seat};
+use crate::fixture::cluster;
+use crate::{Catalog, Cause, Change, Divide, NewLearners, NewTable, Proposal, Settled, SplitReady};
+use brickyard_routing::{Group, Leaf, Seat};
 use brickyard_types::UnixMillis;
 
 /// Two nodes, and a table of four partitions with two replicas, one of which was split; and the two halves of it.
@@ -280,7 +275,7 @@ fn what_was_merged_is_forgotten_with_its_table() {
         name: "t".to_owned(),
     };
     catalog.apply(drop).unwrap();
-    assert_eq!(catalog.all_merged().len(), 0);
+    assert_eq!(catalog.all_merged().count(), 0);
     assert_eq!(catalog.formers().len(), 0);
     assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
 }

@@ -36,6 +36,14 @@ pub(crate) fn check(name: &str) -> Result<(), Refusal> {
     }
 }
 
+/// That there is no table of that name.
+pub(crate) fn unknown(name: &str) -> Refusal {
+    // A name that could not be a table's is shown with care.
+    check(name).err().unwrap_or_else(|| Refusal::UnknownTable {
+        name: name.to_owned(),
+    })
+}
+
 /// The name as an error may show it, whatever a client sent.
 fn shortened(name: &str) -> String {
     const SHOWN: usize = 40;

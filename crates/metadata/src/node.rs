@@ -8,11 +8,20 @@
 //!   again.
 //! - Whatever an older incarnation asks for is refused for ever.
 
-use crate::catalog::CatalogVersion;
+use crate::{refusal::Refusal, version::CatalogVersion};
 use brickyard_routing::{Candidate, Member, NodeId, Seat};
 use brickyard_types::{BrickId, Incarnation};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+
+/// The port for peers that clients are shown of a node that has none; Redis's own convention.
+const PEER_PORT_OFFSET: u16 = 10_000;
+
+/// Longest host name, as in DNS, and longest zone, in bytes.
+const HOST_BYTES_MAX: usize = 255;
+
+/// Most bricks of a node: far more than there are cores.
+const BRICKS_MAX: u32 = 1024;
 
 /// What a node's data directory is known by, drawn when it was made: 40 hexadecimal digits.
 #[derive(
@@ -40,6 +49,21 @@ pub struct Addresses {
     pub peer_port: u16,
     /// Health, metrics and status.
     pub http_port: Option<u16>,
+}
+
+/// Where clients reach a brick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address<'a> {
+    /// The brick.
+    pub member: Member,
+    /// Host name or IP address; never empty, since clients differ in what they make of that.
+    pub host: &'a str,
+    /// The brick's port.
+    pub port: u16,
+    /// The port for other nodes; only shown.
+    pub peer_port: u16,
+    /// The port of the brick's node, which serves every key.
+    pub node_port: u16,
 }
 
 /// What a node is used for.
@@ -120,6 +144,76 @@ pub struct Registration {
     pub machine: Machine,
 }
 
+impl Registration {
+    /// What each of its bricks should hold, relative to others.
+    #[must_use]
+    pub const fn weight(&self) -> u32 {
+        if self.roles.storage { self.weight } else { 0 }
+    }
+
+    /// The registration with what an operator wants to be otherwise.
+    pub(crate) fn altered(mut self, alteration: NodeAlteration) -> Self {
+        self.weight = alteration.weight.unwrap_or(self.weight);
+        self.zone = alteration.zone.unwrap_or(self.zone);
+        self.roles = alteration.roles.unwrap_or(self.roles);
+        self
+    }
+
+    /// What any registration must be, whoever sends it.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        let Self {
+            addresses, bricks, ..
+        } = self;
+        let is_name = |text: &str| {
+            let is_short = (1..=HOST_BYTES_MAX).contains(&text.len());
+            // It stands in text protocols, between blanks and colons.
+            is_short && text.bytes().all(|byte| byte.is_ascii_graphic())
+        };
+        if !is_name(&addresses.host) {
+            return Err(Refusal::BadHost {
+                host: addresses.host.escape_debug().take(40).collect(),
+            });
+        }
+        if let Some(zone) = &self.zone
+            && !is_name(zone)
+        {
+            return Err(Refusal::BadZone {
+                zone: zone.escape_debug().take(40).collect(),
+            });
+        }
+        if *bricks > BRICKS_MAX || addresses.bricks.len() != *bricks as usize {
+            return Err(Refusal::BadBricks {
+                bricks: *bricks,
+                ports: addresses.bricks.len(),
+            });
+        }
+        if self.weight() > 0 && *bricks == 0 {
+            return Err(Refusal::NoBricks);
+        }
+        Ok(())
+    }
+}
+
+/// What of a node to change, and to what; `None` leaves it as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeAlteration {
+    /// What each of its bricks should hold, relative to others; with 0 it is emptied.
+    pub weight: Option<u32>,
+    /// What fails together with it; `Some(None)`: nothing in particular.
+    pub zone: Option<Option<String>>,
+    /// What it is used for.
+    pub roles: Option<Roles>,
+}
+
+/// What an operator said of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Orders {
+    /// What of its registration does not count, and what counts instead.
+    pub alteration: NodeAlteration,
+    /// The node whose partitions are to be this one's.
+    pub replaces: Option<NodeId>,
+}
+
 /// A node of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
@@ -161,17 +255,33 @@ impl Node {
     /// What each of its bricks should hold, relative to others.
     #[must_use]
     pub const fn weight(&self) -> u32 {
-        if self.registration.roles.storage {
-            self.registration.weight
-        } else {
-            0
-        }
+        self.registration.weight()
     }
 
     /// Whether `incarnation` is over for certain: the process that lived it is dead.
     #[must_use]
     pub fn is_proven_dead(&self, incarnation: Incarnation) -> bool {
         incarnation < self.incarnation && !self.doubtful.contains(&incarnation)
+    }
+
+    /// Where clients reach its brick of that number; `None` if it has fewer.
+    pub(crate) fn address(&self, brick: BrickId) -> Option<Address<'_>> {
+        let addresses = &self.registration.addresses;
+        let port = *addresses.bricks.get(brick.0 as usize)?;
+        let peer_port = match addresses.peer_port {
+            0 => port.wrapping_add(PEER_PORT_OFFSET),
+            port => port,
+        };
+        Some(Address {
+            member: Member {
+                node: self.id,
+                brick,
+            },
+            host: &addresses.host,
+            port,
+            peer_port,
+            node_port: addresses.port,
+        })
     }
 
     /// Its bricks as placement sees them.

@@ -13,230 +13,135 @@
 //! Not here: who may lead such a partition (`control`), what bricks free and read again (`brick`).
 
 use crate::{
-    catalog::{Catalog, CatalogVersion, Table},
-    change::Applied,
+    applied::Done,
+    nodes::Nodes,
     refusal::Refusal,
+    table::{Standing, Table},
+    tables::Tables,
+    transitions::Transitions,
+    version::CatalogVersion,
 };
 use brickyard_routing::Group;
 use brickyard_types::{Durability, PartitionId, View};
-use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-/// Whether a table is served.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Standing {
-    /// As any table.
-    #[default]
-    Online,
-    /// Not at all: its records are in the logs alone.
-    Offline,
-    /// It is to be served again, and not all of it is yet.
-    Returning {
-        /// The catalog's version that first said so; names the return among those of the table.
-        since: CatalogVersion,
-        /// The partitions that nobody serves yet, in the views in which they went offline.
-        parked: BTreeMap<PartitionId, View>,
-    },
-}
-
-impl Table {
-    /// Whether nobody serves it, nor is to.
-    #[must_use]
-    pub const fn is_offline(&self) -> bool {
-        matches!(self.standing, Standing::Offline)
+/// Frees a table's memory; with `force` also where it has fewer copies than it asks for.
+pub(crate) fn take_offline(
+    tables: &mut Tables,
+    nodes: &Nodes,
+    transitions: &Transitions,
+    name: &str,
+    force: bool,
+) -> Result<Done, Refusal> {
+    let table = tables.get(name)?;
+    let id = table.id;
+    if table.is_offline() {
+        return Ok(Done::of_table(id, false));
     }
-
-    /// Whether it is served as any table.
-    #[must_use]
-    pub const fn is_online(&self) -> bool {
-        matches!(self.standing, Standing::Online)
+    if table.attributes.durability == Durability::Memory {
+        let name = name.to_owned();
+        return Err(Refusal::OfflineWithoutLog { name });
     }
-
-    /// Which return to service is under way.
-    #[must_use]
-    pub const fn return_since(&self) -> Option<CatalogVersion> {
-        match &self.standing {
-            Standing::Returning { since, .. } => Some(*since),
-            Standing::Online | Standing::Offline => None,
-        }
+    check_still(transitions, table)?;
+    let short = short_partitions(nodes, table);
+    if short > 0 && !force {
+        return Err(Refusal::OfflineShort {
+            name: name.to_owned(),
+            short,
+            replicas: table.attributes.replicas,
+        });
     }
-
-    /// Whether nobody may serve the partition in the view in effect, whoever is named in it.
-    #[must_use]
-    pub fn is_parked(&self, partition: PartitionId) -> bool {
-        match &self.standing {
-            Standing::Online => false,
-            Standing::Offline => true,
-            Standing::Returning { parked, .. } => parked.contains_key(&partition),
-        }
-    }
-
-    /// What a table is called whose partitions are served, not served, or some of both.
-    #[must_use]
-    pub const fn standing_word(&self) -> &'static str {
-        match &self.standing {
-            Standing::Online => "online",
-            Standing::Offline => "offline",
-            Standing::Returning { .. } => "returning",
-        }
-    }
-
-    /// Whether its state can be that of a table; for a catalog that was read.
-    pub(crate) fn is_sound(&self, version: CatalogVersion) -> bool {
-        let has_log = self.attributes.durability != Durability::Memory;
-        match &self.standing {
-            Standing::Online => true,
-            Standing::Offline => has_log,
-            Standing::Returning { since, parked } => {
-                let is_its = |(partition, view): (&PartitionId, &View)| {
-                    let group = self.map.group(*partition);
-                    group.is_some_and(|group| group.view == *view)
+    tables.change(id, |table| {
+        table.standing = Standing::Offline;
+        // Copies that have not caught up are no part of what comes back.
+        let learning = table.partitions();
+        let without: Vec<(PartitionId, Group)> = learning
+            .filter(|(_, group)| !group.learners.is_empty())
+            .map(|(partition, group)| {
+                let group = Group {
+                    learners: Vec::new(),
+                    ..group.clone()
                 };
-                has_log && *since <= version && !parked.is_empty() && parked.iter().all(is_its)
-            }
-        }
+                (partition, group)
+            })
+            .collect();
+        table.set_groups(without);
+    });
+    Ok(Done::of_table(id, true))
+}
+
+/// Lets a table come back, in the state `next`.
+pub(crate) fn bring_online(
+    tables: &mut Tables,
+    name: &str,
+    next: CatalogVersion,
+) -> Result<Done, Refusal> {
+    let table = tables.get(name)?;
+    let (id, is_offline) = (table.id, table.is_offline());
+    if is_offline {
+        let parked = table.partitions();
+        let standing = Standing::Returning {
+            since: next,
+            parked: parked.map(|(it, group)| (it, group.view)).collect(),
+        };
+        tables.change(id, |table| table.standing = standing);
+    }
+    Ok(Done::of_table(id, is_offline))
+}
+
+/// That no view of a table is changing, and nothing of it is being split or merged.
+fn check_still(transitions: &Transitions, table: &Table) -> Result<(), Refusal> {
+    let is_moving = |(partition, group): &(PartitionId, &Group)| {
+        group.change.is_some() || transitions.has(*partition)
+    };
+    let mut partitions = table.partitions();
+    match partitions.find(is_moving) {
+        Some((partition, _)) => Err(Refusal::PartitionChanging {
+            partition: partition.0,
+        }),
+        None => Ok(()),
     }
 }
 
-impl Catalog {
-    /// Frees a table's memory; with `force` also where it has fewer copies than it asks for.
-    pub(crate) fn take_offline(&mut self, name: &str, force: bool) -> Result<Applied, Refusal> {
-        let table = self
-            .tables
-            .get(name)
-            .ok_or_else(|| crate::apply::unknown(name))?;
-        let id = table.id;
-        if table.is_offline() {
-            return Ok(self.applied(id));
-        }
-        if table.attributes.durability == Durability::Memory {
-            let name = name.to_owned();
-            return Err(Refusal::OfflineWithoutLog { name });
-        }
-        self.check_still(table)?;
-        let short = self.short_partitions(table);
-        if short > 0 && !force {
-            return Err(Refusal::OfflineShort {
-                name: name.to_owned(),
-                short,
-                replicas: table.attributes.replicas,
-            });
-        }
-        self.version = self.version.next();
-        if let Some(table) = self.tables.get_mut(name) {
-            let table = Arc::make_mut(table);
-            table.standing = Standing::Offline;
-            // Copies that have not caught up are no part of what comes back.
-            let learning = table
-                .map
-                .groups()
-                .iter()
-                .zip(table.map.partitions().leaves());
-            let without: Vec<(PartitionId, Group)> = learning
-                .filter(|(group, _)| !group.learners.is_empty())
-                .map(|(group, leaf)| {
-                    let group = Group {
-                        learners: Vec::new(),
-                        ..group.clone()
-                    };
-                    (leaf.partition, group)
-                })
-                .collect();
-            let set = table.map.set_groups(without);
-            debug_assert!(set.is_ok(), "the partitions are the map's own: {set:?}");
-        }
-        Ok(self.applied(id))
-    }
+/// Partitions with fewer copies in sync than their table asks for, or with one whose node has restarted since.
+fn short_partitions(nodes: &Nodes, table: &Table) -> usize {
+    let replicas = usize::from(table.attributes.replicas);
+    let is_short = |(partition, group): &(PartitionId, &Group)| {
+        let is_there = |seat: &_| table.is_parked(*partition) || nodes.is_current(*seat);
+        group.in_sync().filter(is_there).count() < replicas
+    };
+    table.partitions().filter(is_short).count()
+}
 
-    /// Lets a table come back.
-    pub(crate) fn bring_online(&mut self, name: &str) -> Result<Applied, Refusal> {
-        let table = self
-            .tables
-            .get(name)
-            .ok_or_else(|| crate::apply::unknown(name))?;
-        let id = table.id;
-        if table.is_offline() {
-            self.version = self.version.next();
-            let parked = table.partitions();
-            let standing = Standing::Returning {
-                since: self.version,
-                parked: parked.map(|(it, group)| (it, group.view)).collect(),
-            };
-            if let Some(table) = self.tables.get_mut(name) {
-                Arc::make_mut(table).standing = standing;
-            }
-        }
-        Ok(self.applied(id))
-    }
-
-    /// That a table is served: only then can it be altered, split and the like.
-    pub(crate) fn check_online(&self, table: &Table) -> Result<(), Refusal> {
-        let name = table.name.clone();
-        match table.standing {
-            Standing::Online => Ok(()),
-            Standing::Offline => Err(Refusal::TableOffline { name }),
-            Standing::Returning { .. } => Err(Refusal::TableReturning { name }),
-        }
-    }
-
-    /// That no view of a table is changing, and nothing of it is being split or merged.
-    fn check_still(&self, table: &Table) -> Result<(), Refusal> {
-        let is_moving = |(partition, group): &(PartitionId, &Group)| {
-            let is_dividing =
-                self.split_of(*partition).is_some() || self.merge_of(*partition).is_some();
-            group.change.is_some() || is_dividing
-        };
-        let mut partitions = table.partitions();
-        match partitions.find(is_moving) {
-            Some((partition, _)) => Err(Refusal::PartitionChanging {
-                partition: partition.0,
-            }),
-            None => Ok(()),
-        }
-    }
-
-    /// Partitions with fewer copies in sync than their table asks for, or with one whose node has restarted since.
-    fn short_partitions(&self, table: &Table) -> usize {
-        let replicas = usize::from(table.attributes.replicas);
-        let is_short = |(partition, group): &(PartitionId, &Group)| {
-            let is_there = |seat: &_| table.is_parked(*partition) || self.is_current(*seat);
-            group.in_sync().filter(is_there).count() < replicas
-        };
-        table.partitions().filter(is_short).count()
-    }
-
-    /// Partitions in newer views are served again; a table whose last one is so is online.
-    pub(crate) fn see_to_returns(&mut self) {
-        let is_returning = |table: &Arc<Table>| table.return_since().is_some();
-        if !self.tables.values().any(is_returning) {
-            return;
-        }
-        for table in self.tables.values_mut() {
-            let Standing::Returning { parked, .. } = &table.standing else {
-                continue;
-            };
-            let groups = &table.map;
-            let is_parked = |(partition, view): &(&PartitionId, &View)| {
-                let group = groups.group(**partition);
-                group.is_some_and(|group| group.view == **view)
-            };
-            let left = parked.iter().filter(is_parked).count();
-            if left == parked.len() {
-                continue;
-            }
-            let left: BTreeMap<PartitionId, View> = parked
-                .iter()
-                .filter(is_parked)
-                .map(|(partition, view)| (*partition, *view))
-                .collect();
-            let table = Arc::make_mut(table);
+/// Partitions in newer views are served again; a table whose last one is so is online.
+pub(crate) fn end_returns(tables: &mut Tables) {
+    tables.change_where(
+        |table| still_parked(table).is_some(),
+        |table| {
+            let left = still_parked(table).unwrap_or_default();
             match &mut table.standing {
                 standing if left.is_empty() => *standing = Standing::Online,
                 Standing::Returning { parked, .. } => *parked = left,
                 Standing::Online | Standing::Offline => {}
             }
-        }
+        },
+    );
+}
+
+/// The partitions of a returning table that nobody serves yet, if they have become fewer.
+fn still_parked(table: &Table) -> Option<BTreeMap<PartitionId, View>> {
+    let Standing::Returning { parked, .. } = &table.standing else {
+        return None;
+    };
+    let is_parked = |(partition, view): &(&PartitionId, &View)| {
+        let group = table.map.group(**partition);
+        group.is_some_and(|group| group.view == **view)
+    };
+    if parked.iter().all(|it| is_parked(&it)) {
+        return None;
     }
+    let left = parked.iter().filter(is_parked);
+    Some(left.map(|(partition, view)| (*partition, *view)).collect())
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 use super::*;
-use crate::change::{Alteration, Change, NewTable, StaleAt};
 use crate::fixture::{again, cluster, registration};
-use crate::proposal::{Ground, NewLearners, Proposal, Settled, Stale};
+use crate::{
+    Alteration, Applied, Catalog, Change, Ground, NewLearners, NewTable, Proposal, Settled, Stale,
+    StaleAt,
+};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{TableId, UnixMillis};
 

@@ -7,11 +7,14 @@
 //!
 //! Not here: the placement itself (`routing`), what siblings have to do with it (`together`), carrying it out (`control`).
 
-use crate::catalog::{Catalog, CatalogVersion, Table};
-use crate::layout::Layout;
-use crate::together::Pairs;
-use brickyard_routing::{Group, Member, NodeId, Site};
-use brickyard_types::{BrickId, PartitionId, TableId};
+use crate::{
+    catalog::Catalog,
+    table::Table,
+    together::{Pairs, targets},
+    version::CatalogVersion,
+};
+use brickyard_routing::{Group, Member, NodeId};
+use brickyard_types::{PartitionId, TableId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module.
@@ -38,19 +41,6 @@ pub struct Move {
 }
 
 impl Plan {
-    /// A plan for that state of the catalog, with nothing in it yet.
-    pub(crate) const fn of(version: CatalogVersion) -> Self {
-        Self {
-            version,
-            targets: BTreeMap::new(),
-        }
-    }
-
-    /// A partition should be there.
-    pub(crate) fn aim(&mut self, partition: PartitionId, target: Vec<Member>) {
-        self.targets.insert(partition, target);
-    }
-
     /// The members that a partition should have, the primary first.
     #[must_use]
     pub fn target(&self, partition: PartitionId) -> &[Member] {
@@ -92,6 +82,21 @@ impl Catalog {
         self.plan_together(lost, &Pairs::new())
     }
 
+    /// Where everything should be, if the nodes `lost` do not come back and these siblings are to be together.
+    ///
+    /// - Time: linear in the partitions, and in moves × bricks.
+    #[must_use]
+    pub fn plan_together(&self, lost: &BTreeSet<NodeId>, pairs: &Pairs) -> Plan {
+        let merged = self.merges().map(|(left, merge)| (merge.right, left));
+        let pairs: Pairs = pairs.iter().map(|(a, b)| (*a, *b)).chain(merged).collect();
+        let tables = self.tables();
+        let targets = tables.flat_map(|table| targets(&self.nodes, table, lost, &pairs));
+        Plan {
+            version: self.version(),
+            targets: targets.collect(),
+        }
+    }
+
     /// Copies of a table's partitions that are not where they should be.
     #[must_use]
     pub fn misplaced(&self, table: &Table, plan: &Plan) -> usize {
@@ -101,59 +106,6 @@ impl Catalog {
             moves(table.id, partition, group, plan.target(partition), extra)
         });
         moves.filter(|it| !it.is_hand_over).count()
-    }
-
-    /// The bricks that may hold partitions of a table that is laid out so, if the nodes `lost` do not come back.
-    pub(crate) fn sites(&self, lost: &BTreeSet<NodeId>, layout: &Layout) -> Vec<Site<'_>> {
-        let is_there = |node: NodeId| !lost.contains(&node) && layout.admits(node);
-        let nodes = self.nodes().filter(|node| is_there(node.id));
-        nodes
-            .flat_map(|node| {
-                node.bricks().map(|member| Site {
-                    member,
-                    weight: node.weight(),
-                    zone: node.registration.zone.as_deref(),
-                })
-            })
-            .collect()
-    }
-
-    /// Who holds a partition or will; a node that is to be replaced by another one counts as that.
-    pub(crate) fn standing(&self, group: &Group) -> Vec<Member> {
-        let change = group.change.as_deref();
-        let members: Vec<Member> = match change {
-            Some(change) => {
-                let learners = change.learners.iter().copied();
-                change
-                    .in_sync()
-                    .chain(learners)
-                    .map(|it| it.member)
-                    .collect()
-            }
-            None => group.members().map(|it| it.member).collect(),
-        };
-        let mut standing = Vec::with_capacity(members.len());
-        for member in members {
-            let member = self.stand_in(member);
-            if !standing.contains(&member) {
-                standing.push(member);
-            }
-        }
-        standing
-    }
-
-    fn stand_in(&self, member: Member) -> Member {
-        let is_leaving = self.node(member.node).is_some_and(|it| it.weight() == 0);
-        let successor = self.successor(member.node).filter(|_| is_leaving);
-        let successor = successor.and_then(|it| self.node(it));
-        let bricks = successor.map(|it| it.bricks().len() as u32);
-        match (successor, bricks) {
-            (Some(node), Some(bricks)) if bricks > 0 => Member {
-                node: node.id,
-                brick: BrickId(member.brick.0 % bricks),
-            },
-            _ => member,
-        }
     }
 }
 

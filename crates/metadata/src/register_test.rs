@@ -1,8 +1,8 @@
 use super::*;
-use crate::change::{Change, NewTable};
 use crate::fixture::{again, cluster, registration};
+use crate::{Catalog, Change, NewTable};
 use brickyard_routing::Member;
-use brickyard_types::{BrickId, TableAttributes, UnixMillis};
+use brickyard_types::{BrickId, TableAttributes, UnixMillis, View};
 
 fn register(catalog: &mut Catalog, registration: Registration) -> Registered {
     let applied = catalog.apply(Change::Register(registration)).unwrap();
@@ -110,10 +110,7 @@ fn groups_of_a_node_that_is_alone_follow_it() {
             assert_eq!(group.primary.incarnation, Incarnation(2));
         }
     }
-    assert_eq!(
-        catalog.version(),
-        crate::CatalogVersion(before.version().0 + 1)
-    );
+    assert_eq!(catalog.version(), CatalogVersion(before.version().0 + 1));
 }
 
 #[test]

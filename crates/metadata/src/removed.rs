@@ -7,32 +7,47 @@
 //!
 //! Not here: the removal itself (`orders`).
 
-use crate::{
-    catalog::Catalog,
-    node::{NodeKey, Registration},
-};
+use crate::node::{NodeKey, Registration};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// So many are remembered.
-pub(crate) const REMOVED_MAX: usize = 1_024;
+const REMOVED_MAX: usize = 1_024;
 
 /// The keys of nodes, and which of their processes, oldest first.
-pub(crate) type Removed = VecDeque<(NodeKey, u64)>;
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Removed {
+    processes: VecDeque<(NodeKey, u64)>,
+}
 
-impl Catalog {
+impl Removed {
     /// Whether it is of a process whose node was removed. The next process of that directory knows of no node that it was,
     /// and may be taken in.
-    #[must_use]
-    pub fn has_removed(&self, registration: &Registration) -> bool {
+    pub(crate) fn has(&self, registration: &Registration) -> bool {
         let process = (registration.key, registration.run);
-        self.removed.contains(&process)
+        self.processes.contains(&process)
     }
 
-    pub(crate) fn note_removed(&mut self, registration: &Registration) {
-        if self.removed.len() == REMOVED_MAX {
-            self.removed.pop_front();
+    pub(crate) fn note(&mut self, registration: &Registration) {
+        assert!(
+            self.processes.len() <= REMOVED_MAX,
+            "{} are remembered",
+            self.processes.len()
+        );
+        if self.processes.len() == REMOVED_MAX {
+            self.processes.pop_front();
         }
-        self.removed.push_back((registration.key, registration.run));
+        self.processes
+            .push_back((registration.key, registration.run));
+    }
+
+    /// What contradicts the invariant; for a catalog that was read.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self.processes.len() {
+            ..=REMOVED_MAX => Ok(()),
+            count => Err(format!("it remembers {count} nodes that were removed")),
+        }
     }
 }
 

@@ -1,8 +1,6 @@
 use super::*;
-use crate::{
-    Change,
-    fixture::{cluster, registration},
-};
+use crate::fixture::{cluster, registration};
+use crate::{Catalog, Change};
 use brickyard_routing::NodeId;
 
 #[test]
@@ -26,18 +24,18 @@ fn process_whose_node_was_removed_is_known_and_the_next_one_of_its_directory_is_
 
 #[test]
 fn only_the_newest_are_known() {
-    let mut catalog = cluster(1, 1);
+    let mut removed = Removed::default();
     let process = |run: u64| Registration {
         run,
         ..registration(9, 1)
     };
     for run in 0..=REMOVED_MAX as u64 {
-        catalog.note_removed(&process(run));
+        removed.note(&process(run));
     }
-    assert!(!catalog.has_removed(&process(0)));
-    assert!(catalog.has_removed(&process(1)));
-    assert!(catalog.has_removed(&process(REMOVED_MAX as u64)));
-    assert!(Catalog::decode(&catalog.encode()).is_ok());
-    catalog.removed.push_front(Default::default());
-    assert!(Catalog::decode(&catalog.encode()).is_err(), "none has more");
+    assert!(!removed.has(&process(0)));
+    assert!(removed.has(&process(1)));
+    assert!(removed.has(&process(REMOVED_MAX as u64)));
+    assert_eq!(removed.check(), Ok(()));
+    removed.processes.push_front(Default::default());
+    assert!(removed.check().is_err(), "none has more");
 }

@@ -11,16 +11,20 @@
 //! Not here: when partitions are split (`control`), how (`split`).
 
 use crate::{
-    catalog::{Catalog, Table},
-    change::{Applied, StaleAt},
+    applied::Done,
+    ids::Ids,
+    nodes::Nodes,
     proposal::Stale,
     refusal::Refusal,
-    split::SPLIT_DEPTH_MAX,
+    split::{SPLIT_DEPTH_MAX, begin_split},
+    table::Table,
+    tables::Tables,
+    transitions::{Cause, Transitions},
+    version::CatalogVersion,
 };
-use brickyard_routing::{Candidate, Group, default_partitions};
+use brickyard_routing::{Candidate, default_partitions};
 use brickyard_types::{PartitionId, TableId};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// How many times as many partitions weights may ask for as equal ones would: a weight that was mistyped should not cut
 /// every table into slots.
@@ -35,94 +39,54 @@ pub struct Divide {
     pub partitions: Vec<(TableId, PartitionId)>,
 }
 
-/// Why partitions are split by themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Cause {
-    /// There are too few of them for the bricks.
-    Bricks,
-    /// It has grown; what shrinks again is merged by itself.
-    Size,
-    /// It takes much of its brick's time; what cools down is merged by itself.
-    Heat,
-}
-
-impl Catalog {
-    /// Whether a table has as many partitions as its bricks need; otherwise as many as were asked for.
-    #[must_use]
-    pub fn is_sized(&self, table: TableId) -> bool {
-        self.sized.contains(&table)
-    }
-
-    /// How many bits the prefixes of a table's partitions should have at least; 0 where their number was chosen.
-    ///
-    /// - Time: linear in the bricks.
-    #[must_use]
-    pub fn depth_wanted(&self, table: TableId) -> u8 {
-        if self.is_sized(table) {
-            wanted_depth(self.candidates())
-        } else {
-            0
-        }
-    }
-
-    /// Lets a table have as many partitions as its bricks need, or as many as it has.
-    pub(crate) fn size_table(&mut self, name: &str, by_bricks: bool) -> Result<Applied, Refusal> {
-        let table = self.tables.get(name);
-        let table = table.ok_or_else(|| crate::apply::unknown(name))?;
-        self.check_online(table)?;
-        let id = table.id;
-        if self.is_sized(id) != by_bricks {
-            let sized = Arc::make_mut(&mut self.sized);
-            if by_bricks {
-                sized.insert(id);
-            } else {
-                sized.remove(&id);
-            }
-            self.version = self.version.next();
-        }
-        Ok(self.applied(id))
-    }
-
-    /// Begins splits. One that cannot begin any more does not hold up the others.
-    pub(crate) fn divide(&mut self, divide: &Divide) -> Applied {
-        let before = self.version;
-        let mut stale = Vec::new();
-        for (table, partition) in &divide.partitions {
-            let name = self.table_by_id(*table).map(|table| table.name.clone());
-            let begun = name.map(|name| self.begin_split(&name, *partition, Some(divide.cause)));
-            if !matches!(begun, Some(Ok(_))) {
-                stale.push(StaleAt {
-                    partition: *partition,
-                    reason: Stale::Unknown,
-                });
-            }
-        }
-        if self.version > before {
-            // It was one change.
-            self.version = before.next();
-            for (_, partition) in &divide.partitions {
-                if let Some(split) = self.splits.get_mut(partition)
-                    && split.begun_at > before
-                {
-                    split.begun_at = self.version;
-                }
-            }
-        }
-        Applied {
-            stale,
-            ..self.applied(TableId(0))
-        }
+/// How many bits the prefixes of a table's partitions should have at least; 0 where their number was chosen.
+///
+/// - Time: linear in the bricks.
+pub(crate) fn depth_wanted(nodes: &Nodes, table: &Table) -> u8 {
+    if table.is_sized_by_bricks {
+        wanted_depth(nodes.candidates())
+    } else {
+        0
     }
 }
 
-impl Table {
-    /// Its partitions with prefixes of fewer bits than that.
-    pub fn shallower(&self, depth: u8) -> impl Iterator<Item = (PartitionId, &Group)> {
-        let leaves = self.map.partitions().leaves().iter();
-        let all = leaves.zip(self.map.groups());
-        all.filter(move |(leaf, _)| leaf.prefix.depth() < depth)
-            .map(|(leaf, group)| (leaf.partition, group))
+/// Lets a table have as many partitions as its bricks need, or as many as it has.
+pub(crate) fn size_table(
+    tables: &mut Tables,
+    name: &str,
+    by_bricks: bool,
+) -> Result<Done, Refusal> {
+    let table = tables.get(name)?;
+    table.check_online()?;
+    let (id, has_changed) = (table.id, table.is_sized_by_bricks != by_bricks);
+    if has_changed {
+        tables.change(id, |table| table.is_sized_by_bricks = by_bricks);
     }
+    Ok(Done::of_table(id, has_changed))
+}
+
+/// Begins splits, in the state `next`. One that cannot begin any more does not hold up the others.
+pub(crate) fn divide(
+    transitions: &mut Transitions,
+    ids: &mut Ids,
+    tables: &Tables,
+    divide: &Divide,
+    next: CatalogVersion,
+) -> Done {
+    let Divide { cause, partitions } = divide;
+    let mut all = Done::default();
+    for (table, partition) in partitions {
+        let table = tables.by_id(*table).ok_or(Stale::Unknown);
+        let begun = table.and_then(|table| {
+            begin_split(transitions, ids, table, *partition, Some(*cause), next)
+                .map_err(|_| Stale::Unknown)
+        });
+        all = all.and(match begun {
+            Ok(done) => Done::changed(done.has_changed),
+            Err(stale) => Done::batch([(*partition, Err(stale))].into_iter()),
+        });
+    }
+    all
 }
 
 fn wanted_depth(mut candidates: Vec<Candidate>) -> u8 {

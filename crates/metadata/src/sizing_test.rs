@@ -1,9 +1,6 @@
 use super::*;
-use crate::catalog::CatalogVersion;
-use crate::{
-    change::{Change, NewTable, NodeAlteration},
-    fixture::{cluster, registration},
-};
+use crate::fixture::{cluster, registration};
+use crate::{Catalog, Change, NewTable, NodeAlteration};
 use brickyard_routing::NodeId;
 use brickyard_types::UnixMillis;
 
@@ -25,9 +22,13 @@ fn join(catalog: &mut Catalog, nodes: std::ops::Range<u8>) {
     }
 }
 
+fn depth(catalog: &Catalog) -> u8 {
+    catalog.depth_wanted(catalog.table("t").unwrap())
+}
+
 fn shallow(catalog: &Catalog) -> Vec<(TableId, PartitionId)> {
     let table = catalog.table("t").unwrap();
-    let depth = catalog.depth_wanted(table.id);
+    let depth = catalog.depth_wanted(table);
     let all = table.shallower(depth);
     all.map(|(partition, _)| (table.id, partition)).collect()
 }
@@ -41,22 +42,19 @@ fn size(name: &str, by_bricks: bool) -> Change {
 
 #[test]
 fn table_has_enough_partitions_when_it_is_made_and_too_few_when_nodes_have_joined() {
-    let (mut catalog, table) = with_table(2, None);
-    assert_eq!(catalog.depth_wanted(table), 9, "2 bricks: 400, so 512");
+    let (mut catalog, _) = with_table(2, None);
+    assert_eq!(depth(&catalog), 9, "2 bricks: 400, so 512");
     assert_eq!(shallow(&catalog), []);
     join(&mut catalog, 2..3);
-    assert_eq!(catalog.depth_wanted(table), 10);
+    assert_eq!(depth(&catalog), 10);
     assert_eq!(shallow(&catalog).len(), 512);
 }
 
 #[test]
 fn chosen_number_stays_until_an_operator_says_otherwise_and_back() {
-    let (mut catalog, table) = with_table(2, Some(4));
+    let (mut catalog, _) = with_table(2, Some(4));
     join(&mut catalog, 2..9);
-    assert_eq!(
-        (catalog.depth_wanted(table), shallow(&catalog).len()),
-        (0, 0)
-    );
+    assert_eq!((depth(&catalog), shallow(&catalog).len()), (0, 0));
     let before = catalog.version();
     catalog.apply(size("t", true)).unwrap();
     assert!(catalog.version() > before);
@@ -71,7 +69,7 @@ fn chosen_number_stays_until_an_operator_says_otherwise_and_back() {
 
 #[test]
 fn weights_ask_for_four_times_as_many_at_most_and_a_slot_is_the_smallest() {
-    let (mut catalog, table) = with_table(2, None);
+    let (mut catalog, _) = with_table(2, None);
     let weigh = |weight| Change::AlterNode {
         node: NodeId(1),
         alteration: NodeAlteration {
@@ -80,12 +78,12 @@ fn weights_ask_for_four_times_as_many_at_most_and_a_slot_is_the_smallest() {
         },
     };
     catalog.apply(weigh(1_000)).unwrap();
-    assert_eq!(catalog.depth_wanted(table), 11);
+    assert_eq!(depth(&catalog), 11);
     catalog.apply(weigh(0)).unwrap();
-    assert_eq!(catalog.depth_wanted(table), 8, "of one brick 256");
+    assert_eq!(depth(&catalog), 8, "of one brick 256");
     catalog.apply(weigh(1)).unwrap();
     join(&mut catalog, 2..200);
-    assert_eq!(catalog.depth_wanted(table), SPLIT_DEPTH_MAX);
+    assert_eq!(depth(&catalog), SPLIT_DEPTH_MAX);
 }
 
 #[test]
@@ -111,12 +109,11 @@ fn several_splits_are_one_change_and_those_that_cannot_begin_hold_up_none() {
 }
 
 #[test]
-fn dropped_table_is_sized_no_more_and_a_catalog_says_so_when_it_is_read() {
-    let (mut catalog, table) = with_table(2, None);
-    let name = "t".to_owned();
-    let read = Catalog::decode(&catalog.encode()).unwrap();
-    assert!(read.is_sized(table));
-    catalog.apply(Change::DropTable { name }).unwrap();
-    assert!(!catalog.is_sized(table));
-    assert!(Catalog::decode(&catalog.encode()).is_ok());
+fn how_a_table_is_sized_is_stored_with_it() {
+    for partitions in [None, Some(4)] {
+        let (catalog, table) = with_table(2, partitions);
+        let read = Catalog::decode(&catalog.encode()).unwrap();
+        let table = read.table_by_id(table).unwrap();
+        assert_eq!(table.is_sized_by_bricks, partitions.is_none());
+    }
 }

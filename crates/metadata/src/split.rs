@@ -13,34 +13,26 @@
 //!
 //! Not here: how bricks take their partitions apart (`brick`), when to split (`control`).
 
+use crate::formers::Former;
 use crate::{
-    catalog::{Catalog, CatalogVersion},
-    change::{Applied, StaleAt},
+    applied::Done,
+    formers::Formers,
+    group::is_still,
+    ids::Ids,
     proposal::Stale,
     refusal::Refusal,
-    sizing::Cause,
+    table::Table,
+    tables::Tables,
+    transitions::{Cause, Split, Transitions},
+    version::CatalogVersion,
 };
-use brickyard_routing::{Group, MapError, Prefix, RoutingHash};
-use brickyard_types::{PartitionId, TableId, View, limits::PARTITION_DEPTH_MAX};
+use brickyard_routing::Group;
+use brickyard_types::{PartitionId, TableId, View};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// The deepest partition: one slot. What is atomic over several keys asks for their slot to be in one partition, and
 /// clients that know only slots find every key by themselves.
 pub const SPLIT_DEPTH_MAX: u8 = 14;
-
-/// A split that is under way: the partition's primary takes no more writes, and says when none is pending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Split {
-    /// The table.
-    pub table: TableId,
-    /// The view that it is bound to.
-    pub view: View,
-    /// The partitions to be, the one with the lower hashes first.
-    pub halves: [PartitionId; 2],
-    /// The catalog's version that first had it; names it among the splits of the partition.
-    pub begun_at: CatalogVersion,
-}
 
 /// The primary's answer: every operation of the view has committed, and none will follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,197 +47,101 @@ pub struct SplitReady {
     pub begun_at: CatalogVersion,
 }
 
-/// A partition that was split or merged: what records of it in a log belong to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Former {
-    /// The table.
-    pub table: TableId,
-    /// How many bits its prefix had.
-    depth: u8,
-    /// The first routing hash that it held.
-    first: u64,
-    /// Its last view: who was in sync in it holds all that it ever committed.
-    pub view: View,
+/// Makes known that a partition is to be split, in the state `next`.
+pub(crate) fn begin_split(
+    transitions: &mut Transitions,
+    ids: &mut Ids,
+    table: &Table,
+    partition: PartitionId,
+    cause: Option<Cause>,
+    next: CatalogVersion,
+) -> Result<Done, Refusal> {
+    table.check_online()?;
+    let (leaf, group) = table.place_of(partition)?;
+    if leaf.prefix.depth() >= SPLIT_DEPTH_MAX {
+        return Err(Refusal::SplitTooDeep {
+            partition: partition.0,
+        });
+    }
+    if transitions.split_of(partition).is_some() {
+        // It is what was asked for.
+        return Ok(Done::of_table(table.id, false));
+    }
+    if !is_still(group) || transitions.merge_of(partition).is_some() {
+        return Err(Refusal::PartitionChanging {
+            partition: partition.0,
+        });
+    }
+    let first = ids.draw_partitions(2)?;
+    let split = Split {
+        table: table.id,
+        view: group.view,
+        halves: [first, PartitionId(first.0 + 1)],
+        begun_at: next,
+        cause,
+    };
+    transitions.begin_split(partition, split);
+    Ok(Done::of_table(table.id, true))
 }
 
-impl Former {
-    pub(crate) const fn new(table: TableId, prefix: Prefix, view: View) -> Self {
-        Self {
-            table,
-            depth: prefix.depth(),
-            first: prefix.first().0,
-            view,
-        }
-    }
-
-    /// The routing hashes that it held.
-    #[must_use]
-    pub const fn prefix(&self) -> Prefix {
-        Prefix::of(RoutingHash(self.first), self.depth)
-    }
-
-    /// Whether the fields can be those of a partition; for a catalog that was read.
-    pub(crate) const fn is_sound(&self) -> bool {
-        self.depth < PARTITION_DEPTH_MAX && self.prefix().first().0 == self.first
-    }
+/// Puts the halves into the maps.
+pub(crate) fn finish_splits(
+    tables: &mut Tables,
+    transitions: &mut Transitions,
+    formers: &mut Formers,
+    ready: &[SplitReady],
+) -> Done {
+    Done::batch(ready.iter().map(|it| {
+        let outcome = finish_split(tables, transitions, formers, it);
+        (it.partition, outcome)
+    }))
 }
 
-impl Catalog {
-    /// The split of a partition that is under way.
-    #[must_use]
-    pub fn split_of(&self, partition: PartitionId) -> Option<&Split> {
-        self.splits.get(&partition)
+fn finish_split(
+    tables: &mut Tables,
+    transitions: &mut Transitions,
+    formers: &mut Formers,
+    ready: &SplitReady,
+) -> Result<(), Stale> {
+    let partition = ready.partition;
+    let split = *transitions.split_of(partition).ok_or(Stale::Unknown)?;
+    let table = tables.by_id(split.table).ok_or(Stale::Unknown)?;
+    let group = table.map.group(partition).ok_or(Stale::Unknown)?;
+    let is_of_now = split.view == group.view && ready.view == group.view;
+    if !is_of_now {
+        return Err(Stale::Base {
+            named: ready.view,
+            is: group.view,
+        });
     }
+    if ready.table != split.table || ready.begun_at != split.begun_at {
+        return Err(Stale::Unknown);
+    }
+    if let Some(change) = &group.change {
+        return Err(Stale::Pending {
+            named: None,
+            is: Some(change.view),
+        });
+    }
+    let prefix = table.leaf_of(partition).ok_or(Stale::Unknown)?.prefix;
+    let former = Former::split(split.table, prefix, split.view, split.cause);
+    let mut done = Ok(());
+    tables.change(split.table, |table| {
+        done = table.map.split(partition, split.halves);
+    });
+    done.map_err(|_| Stale::Unknown)?;
+    transitions.end_split(partition);
+    formers.insert(partition, former);
+    Ok(())
+}
 
-    /// All splits that are under way.
-    pub fn splits(&self) -> impl ExactSizeIterator<Item = (PartitionId, &Split)> {
-        self.splits.iter().map(|(partition, it)| (*partition, it))
-    }
-
-    /// What a partition was before it was split or merged; `None` if it was neither.
-    #[must_use]
-    pub fn former(&self, partition: PartitionId) -> Option<&Former> {
-        self.formers.get(&partition)
-    }
-
-    /// All partitions that were split or merged, of all tables.
-    pub fn formers(&self) -> impl ExactSizeIterator<Item = (PartitionId, &Former)> {
-        self.formers.iter().map(|(partition, it)| (*partition, it))
-    }
-
-    /// Makes known that a partition is to be split.
-    pub(crate) fn begin_split(
-        &mut self,
-        name: &str,
-        partition: PartitionId,
-        cause: Option<Cause>,
-    ) -> Result<Applied, Refusal> {
-        let table = self
-            .tables
-            .get(name)
-            .ok_or_else(|| crate::apply::unknown(name))?;
-        let id = table.id;
-        self.check_online(table)?;
-        let (leaf, group) = table.place_of(partition)?;
-        if leaf.prefix.depth() >= SPLIT_DEPTH_MAX {
-            return Err(Refusal::SplitTooDeep {
-                partition: partition.0,
-            });
-        }
-        if self.splits.contains_key(&partition) {
-            // It is what was asked for.
-            return Ok(self.applied(id));
-        }
-        let is_merged = self.merge_of(partition).is_some();
-        if group.change.is_some() || !group.learners.is_empty() || is_merged {
-            return Err(Refusal::PartitionChanging {
-                partition: partition.0,
-            });
-        }
-        let view = group.view;
-        let first = PartitionId(self.next_partition);
-        let exhausted = MapError::IdsExhausted { first, count: 2 };
-        let next = first.0.checked_add(2).ok_or(exhausted)?;
-        self.next_partition = next;
-        self.version = self.version.next();
-        let split = Split {
-            table: id,
-            view,
-            halves: [first, PartitionId(first.0 + 1)],
-            begun_at: self.version,
-        };
-        self.splits.insert(partition, split);
-        let (has_grown, is_hot) = (cause == Some(Cause::Size), cause == Some(Cause::Heat));
-        self.note_cause(partition, has_grown, is_hot);
-        Ok(self.applied(id))
-    }
-
-    /// Puts the halves into the maps.
-    pub(crate) fn finish_splits(&mut self, ready: &[SplitReady]) -> Applied {
-        let mut stale = Vec::new();
-        let before = self.version;
-        for it in ready {
-            if let Err(reason) = self.finish_split(it) {
-                stale.push(StaleAt {
-                    partition: it.partition,
-                    reason,
-                });
-            } else if self.version == before {
-                self.version = before.next();
-            }
-        }
-        Applied {
-            stale,
-            ..self.applied(TableId(0))
-        }
-    }
-
-    fn finish_split(&mut self, ready: &SplitReady) -> Result<(), Stale> {
-        let partition = ready.partition;
-        let split = *self.splits.get(&partition).ok_or(Stale::Unknown)?;
-        let mut tables = self.tables.values_mut();
-        let table = tables.find(|table| table.id == split.table);
-        let table = table.ok_or(Stale::Unknown)?;
-        let group = table.map.group(partition).ok_or(Stale::Unknown)?;
-        let is_of_now = split.view == group.view && ready.view == group.view;
-        if !is_of_now {
-            return Err(Stale::Base {
-                named: ready.view,
-                is: group.view,
-            });
-        }
-        if ready.table != split.table || ready.begun_at != split.begun_at {
-            return Err(Stale::Unknown);
-        }
-        if let Some(change) = &group.change {
-            return Err(Stale::Pending {
-                named: None,
-                is: Some(change.view),
-            });
-        }
-        let map = table.map.partitions();
-        let leaf = map.index_of(partition).and_then(|at| map.leaves().get(at));
-        let prefix = leaf.ok_or(Stale::Unknown)?.prefix;
-        let former = Former::new(split.table, prefix, split.view);
-        let done = Arc::make_mut(table).map.split(partition, split.halves);
-        done.map_err(|_| Stale::Unknown)?;
-        self.splits.remove(&partition);
-        Arc::make_mut(&mut self.formers).insert(partition, former);
-        Ok(())
-    }
-
-    /// Ends what a change has overtaken: splits of partitions whose members change, and all that was of a table that
-    /// is gone.
-    pub(crate) fn end_overtaken_splits(&mut self) {
-        if !self.splits.is_empty() {
-            let tables = &self.tables;
-            self.splits.retain(|partition, split| {
-                let mut tables = tables.values();
-                let table = tables.find(|table| table.id == split.table);
-                let group = table.and_then(|table| table.map.group(*partition));
-                group.is_some_and(|group| is_as_it_was(group, split))
-            });
-        }
-    }
-
-    /// Forgets the former partitions of a table that was dropped.
-    pub(crate) fn forget_formers(&mut self, table: TableId) {
-        if self.formers.values().any(|former| former.table == table) {
-            Arc::make_mut(&mut self.formers).retain(|_, former| former.table != table);
-            let formers = &self.formers;
-            if self.merged.keys().any(|it| !formers.contains_key(it)) {
-                Arc::make_mut(&mut self.merged).retain(|it, _| formers.contains_key(it));
-            }
-            for marked in [&mut self.grown, &mut self.heated] {
-                if marked.iter().any(|it| !formers.contains_key(it)) {
-                    let splits = &self.splits;
-                    let is_there =
-                        |it: &PartitionId| formers.contains_key(it) || splits.contains_key(it);
-                    Arc::make_mut(marked).retain(is_there);
-                }
-            }
-        }
-    }
+/// Ends splits that a change has overtaken: of partitions whose members change, and of a table that is gone.
+pub(crate) fn end_overtaken_splits(transitions: &mut Transitions, tables: &Tables) {
+    transitions.retain_splits(|partition, split| {
+        let table = tables.by_id(split.table);
+        let group = table.and_then(|table| table.map.group(partition));
+        group.is_some_and(|group| is_as_it_was(group, split))
+    });
 }
 
 fn is_as_it_was(group: &Group, split: &Split) -> bool {

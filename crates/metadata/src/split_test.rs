@@ -1,9 +1,6 @@
 use super::*;
-use crate::{
-    change::{Change, NewTable},
-    fixture::cluster,
-    proposal::Proposal,
-};
+use crate::fixture::cluster;
+use crate::{Catalog, Change, NewTable, Proposal};
 use brickyard_types::UnixMillis;
 
 /// Two nodes, and a table of four partitions; and one of its partitions.

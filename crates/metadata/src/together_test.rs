@@ -1,10 +1,7 @@
 use super::*;
-use crate::{
-    change::{Change, NewTable},
-    fixture::cluster,
-    proposal::{Ground, NewLearners, Proposal, Settled},
-    split::SplitReady,
-};
+use crate::fixture::cluster;
+use crate::{Catalog, Change, Ground, NewLearners, NewTable, Proposal, Settled, SplitReady};
+use brickyard_routing::{Group, Seat};
 use brickyard_types::{BrickId, UnixMillis};
 
 /// Nodes with so many bricks, and a table of 16 partitions with two replicas, the first of which was split: its halves.

@@ -8,52 +8,8 @@
 //! backup for others. `CLUSTER SLOTS`, which clients route by, can say that; `CLUSTER NODES` cannot,
 //! and calls a brick a `slave` only if it is primary for none.
 
-use crate::catalog::{Catalog, ClusterId};
+use crate::{catalog::Catalog, version::ClusterId};
 use brickyard_routing::{Hasher, KeyHasher, Member, Seat, SlotRange, TableMap};
-
-/// The port for peers that clients are shown of a node that has none; Redis's own convention.
-const PEER_PORT_OFFSET: u16 = 10_000;
-
-/// Where clients reach a brick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address<'a> {
-    /// The brick.
-    pub member: Member,
-    /// Host name or IP address; never empty, since clients differ in what they make of that.
-    pub host: &'a str,
-    /// The brick's port.
-    pub port: u16,
-    /// The port for other nodes; only shown.
-    pub peer_port: u16,
-    /// The port of the brick's node, which serves every key.
-    pub node_port: u16,
-}
-
-impl Catalog {
-    /// Where clients reach a brick; `None` if it is not in the cluster.
-    #[must_use]
-    pub fn address(&self, member: Member) -> Option<Address<'_>> {
-        let addresses = &self.node(member.node)?.registration.addresses;
-        let port = *addresses.bricks.get(member.brick.0 as usize)?;
-        let peer_port = match addresses.peer_port {
-            0 => port.wrapping_add(PEER_PORT_OFFSET),
-            port => port,
-        };
-        Some(Address {
-            member,
-            host: &addresses.host,
-            port,
-            peer_port,
-            node_port: addresses.port,
-        })
-    }
-
-    /// Where clients reach each brick, by node and number.
-    pub fn addresses(&self) -> impl Iterator<Item = Address<'_>> {
-        let members = self.nodes().flat_map(crate::node::Node::bricks);
-        members.filter_map(|member| self.address(member))
-    }
-}
 
 /// A node as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! health to online.
 
 use super::*;
-use crate::topology::TopologyRange;
+use crate::TopologyRange;
 use brickyard_routing::SlotRange;
 
 fn node(id: &str, host: &str, port: u16) -> TopologyNode {

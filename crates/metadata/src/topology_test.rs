@@ -1,6 +1,6 @@
 use super::*;
-use crate::change::{Change, NewTable};
 use crate::fixture::cluster;
+use crate::{Change, NewTable};
 use brickyard_routing::NodeId;
 use brickyard_types::{BrickId, UnixMillis};
 

@@ -14,185 +14,186 @@
 //! Not here: when a view may take effect (`control`: acknowledgements and leases are no state of the catalog).
 
 use crate::{
-    catalog::{Catalog, Table},
-    change::{Applied, StaleAt},
+    applied::{Done, StaleAt},
+    group::next_view,
+    nodes::Nodes,
     proposal::{Ground, NewLearners, Proposal, Settled, Stale},
-    register::next_view,
+    table::Table,
+    tables::Tables,
+    version::CatalogVersion,
 };
 use brickyard_routing::{Group, Seat, ViewChange};
 use brickyard_types::{Durability, PartitionId, TableId, View};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-impl Catalog {
-    /// Proposes views. Nobody acts on them but those who are to stop, and the primaries, who accept.
-    pub(crate) fn propose(&mut self, proposals: &[Proposal]) -> Applied {
-        let version = self.version.next().0;
-        let decisions = proposals.iter().map(|it| (it.table, it.partition, it));
-        self.change_groups(decisions, |catalog, table, group, proposal| {
-            catalog.check_proposal(table, group, proposal)?;
-            let change = view_change(group, proposal, version);
-            Ok(Group {
-                change: Some(Box::new(change)),
-                ..group.clone()
-            })
+/// Proposes views, in the state `next`. Nobody acts on them but those who are to stop, and the primaries, who accept.
+pub(crate) fn propose(
+    tables: &mut Tables,
+    nodes: &Nodes,
+    proposals: &[Proposal],
+    next: CatalogVersion,
+) -> Done {
+    let decisions = proposals.iter().map(|it| (it.table, it.partition, it));
+    change_groups(tables, decisions, |table, group, proposal| {
+        check_proposal(nodes, table, group, proposal)?;
+        let change = view_change(group, proposal, next);
+        assert!(
+            change.view > group.view,
+            "views of a partition rise: {change:?}"
+        );
+        Ok(Group {
+            change: Some(Box::new(change)),
+            ..group.clone()
         })
-    }
+    })
+}
 
-    /// Puts proposed views into effect.
-    pub(crate) fn settle(&mut self, settled: &[Settled]) -> Applied {
-        let decisions = settled.iter().map(|it| (it.table, it.partition, it));
-        self.change_groups(decisions, |catalog, table, group, settled| {
-            if table.is_offline() {
-                return Err(Stale::Parked);
-            }
-            let change = group.change.as_deref().filter(|it| it.view == settled.view);
-            let change = change.ok_or_else(|| Stale::Pending {
-                named: Some(settled.view),
-                is: group.change.as_ref().map(|change| change.view),
-            })?;
-            // PROTOCOL rule 8: it was accepted by a life that has to be there still.
-            if !catalog.is_current(change.primary) {
-                let seat = change.primary;
-                return Err(Stale::Life { seat });
-            }
-            Ok(Group {
-                view: change.view,
-                lineage: change.lineage,
-                primary: change.primary,
-                backups: change.backups.clone(),
-                learners: change.learners.clone(),
-                change: None,
-            })
+/// Puts proposed views into effect.
+pub(crate) fn settle(tables: &mut Tables, nodes: &Nodes, settled: &[Settled]) -> Done {
+    let decisions = settled.iter().map(|it| (it.table, it.partition, it));
+    change_groups(tables, decisions, |table, group, settled| {
+        if table.is_offline() {
+            return Err(Stale::Parked);
+        }
+        let change = group.change.as_deref().filter(|it| it.view == settled.view);
+        let change = change.ok_or_else(|| Stale::Pending {
+            named: Some(settled.view),
+            is: group.change.as_ref().map(|change| change.view),
+        })?;
+        // PROTOCOL rule 8: it was accepted by a life that has to be there still.
+        if !nodes.is_current(change.primary) {
+            let seat = change.primary;
+            return Err(Stale::Life { seat });
+        }
+        check_apart(change.in_sync().chain(change.learners.iter().copied()))?;
+        Ok(Group {
+            view: change.view,
+            lineage: change.lineage,
+            primary: change.primary,
+            backups: change.backups.clone(),
+            learners: change.learners.clone(),
+            change: None,
         })
-    }
+    })
+}
 
-    /// Lets other members catch up.
-    pub(crate) fn set_learners(&mut self, learners: &[NewLearners]) -> Applied {
-        let decisions = learners.iter().map(|it| (it.table, it.partition, it));
-        self.change_groups(decisions, |catalog, table, group, new| {
-            if table.is_parked(new.partition) {
-                return Err(Stale::Parked);
-            }
-            check_base(group, new.view, None)?;
-            let learners = || new.learners.iter().copied();
-            check_apart(group.in_sync().chain(learners()))?;
-            catalog.check_present(learners())?;
-            Ok(Group {
-                learners: new.learners.clone(),
-                ..group.clone()
-            })
+/// Lets other members catch up.
+pub(crate) fn set_learners(tables: &mut Tables, nodes: &Nodes, learners: &[NewLearners]) -> Done {
+    let decisions = learners.iter().map(|it| (it.table, it.partition, it));
+    change_groups(tables, decisions, |table, group, new| {
+        if table.is_parked(new.partition) {
+            return Err(Stale::Parked);
+        }
+        check_base(group, new.view, None)?;
+        let learners = || new.learners.iter().copied();
+        check_apart(group.in_sync().chain(learners()))?;
+        check_present(nodes, learners())?;
+        Ok(Group {
+            learners: new.learners.clone(),
+            ..group.clone()
         })
-    }
+    })
+}
 
-    /// Carries out those decisions that hold, as one change.
-    fn change_groups<'a, D: 'a>(
-        &mut self,
-        decisions: impl Iterator<Item = (TableId, PartitionId, &'a D)>,
-        next: impl Fn(&Self, &Table, &Group, &D) -> Result<Group, Stale>,
-    ) -> Applied {
-        let tables: BTreeMap<TableId, Arc<Table>> = self
-            .tables
-            .values()
-            .map(|table| (table.id, Arc::clone(table)))
-            .collect();
-        let mut changed: BTreeMap<TableId, BTreeMap<PartitionId, Group>> = BTreeMap::new();
-        let mut stale = Vec::new();
-        for (id, partition, decision) in decisions {
-            let outcome = tables.get(&id).ok_or(Stale::Unknown).and_then(|table| {
-                // A second decision on a partition is on what the first made of it.
-                let earlier = changed.get(&id).and_then(|groups| groups.get(&partition));
-                let group = earlier.or_else(|| table.map.group(partition));
-                let group = group.ok_or(Stale::Unknown)?;
-                next(self, table, group, decision)
-            });
-            match outcome {
-                Ok(group) => {
-                    changed.entry(id).or_default().insert(partition, group);
-                }
-                Err(reason) => stale.push(StaleAt { partition, reason }),
+/// Carries out those decisions that hold, as one change.
+fn change_groups<'a, D: 'a>(
+    tables: &mut Tables,
+    decisions: impl Iterator<Item = (TableId, PartitionId, &'a D)>,
+    next: impl Fn(&Table, &Group, &D) -> Result<Group, Stale>,
+) -> Done {
+    let by_id = tables.shared_by_id();
+    let mut changed: BTreeMap<TableId, BTreeMap<PartitionId, Group>> = BTreeMap::new();
+    let mut stale = Vec::new();
+    for (id, partition, decision) in decisions {
+        let outcome = by_id.get(&id).ok_or(Stale::Unknown).and_then(|table| {
+            // A second decision on a partition is on what the first made of it.
+            let earlier = changed.get(&id).and_then(|groups| groups.get(&partition));
+            let group = earlier.or_else(|| table.map.group(partition));
+            let group = group.ok_or(Stale::Unknown)?;
+            next(table, group, decision)
+        });
+        match outcome {
+            Ok(group) => {
+                changed.entry(id).or_default().insert(partition, group);
             }
-        }
-        drop(tables);
-        if !changed.is_empty() {
-            self.version = self.version.next();
-        }
-        for table in self.tables.values_mut() {
-            if let Some(groups) = changed.remove(&table.id) {
-                let set = Arc::make_mut(table).map.set_groups(groups);
-                debug_assert!(set.is_ok(), "members are checked before: {set:?}");
-            }
-        }
-        Applied {
-            stale,
-            ..self.applied(TableId(0))
+            Err(reason) => stale.push(StaleAt { partition, reason }),
         }
     }
-
-    fn check_proposal(
-        &self,
-        table: &Table,
-        group: &Group,
-        proposal: &Proposal,
-    ) -> Result<(), Stale> {
-        check_parked(table, proposal)?;
-        let durability = table.attributes.durability;
-        // PROTOCOL rule 6: whoever decided for another state decided for something else.
-        check_base(group, proposal.base, proposal.pending)?;
-        let members = || proposal.in_sync().chain(proposal.learners.iter().copied());
-        check_apart(members())?;
-        self.check_present(members())?;
-        let in_sync: BTreeSet<Seat> = group.in_sync().collect();
-        match proposal.ground {
-            Ground::Members => match proposal.in_sync().find(|seat| !in_sync.contains(seat)) {
-                Some(seat) => Err(Stale::NotInSync { seat }),
-                None => Ok(()),
-            },
-            Ground::Promotion => check_promotion(group, proposal, in_sync),
-            Ground::Restart | Ground::Return => {
-                // PROTOCOL rule 36: no log is there to be read again.
-                if durability == Durability::Memory {
-                    return Err(Stale::Durability);
-                }
-                let seat = proposal.primary;
-                // Whose table was offline need not have restarted: it has read its log again all the same.
-                let has_read = |it: &Seat| match proposal.ground {
-                    Ground::Return => it.incarnation <= seat.incarnation,
-                    _ => it.incarnation < seat.incarnation,
-                };
-                let was_in_sync = in_sync
-                    .iter()
-                    .any(|it| it.member == seat.member && has_read(it));
-                if !was_in_sync || !proposal.backups.is_empty() {
-                    return Err(Stale::NotInSync { seat });
-                }
-                Ok(())
-            }
-            Ground::Lost => {
-                if durability != Durability::Memory {
-                    return Err(Stale::Durability);
-                }
-                self.check_gone(&in_sync)?;
-                check_alone(proposal)
-            }
-            Ground::Forced => check_alone(proposal),
-        }
+    // Or the maps would be copied before they are changed.
+    drop(by_id);
+    let has_changed = !changed.is_empty();
+    for (id, groups) in changed {
+        tables.change(id, |table| table.set_groups(groups));
     }
+    Done {
+        stale,
+        ..Done::changed(has_changed)
+    }
+}
 
-    /// No in-sync member can come back with what it has in memory.
-    fn check_gone(&self, in_sync: &BTreeSet<Seat>) -> Result<(), Stale> {
-        match in_sync.iter().find(|seat| self.is_current(**seat)) {
-            Some(&seat) => Err(Stale::Alive { seat }),
+fn check_proposal(
+    nodes: &Nodes,
+    table: &Table,
+    group: &Group,
+    proposal: &Proposal,
+) -> Result<(), Stale> {
+    check_parked(table, proposal)?;
+    let durability = table.attributes.durability;
+    // PROTOCOL rule 6: whoever decided for another state decided for something else.
+    check_base(group, proposal.base, proposal.pending)?;
+    let members = || proposal.in_sync().chain(proposal.learners.iter().copied());
+    check_apart(members())?;
+    check_present(nodes, members())?;
+    let in_sync: BTreeSet<Seat> = group.in_sync().collect();
+    match proposal.ground {
+        Ground::Members => match proposal.in_sync().find(|seat| !in_sync.contains(seat)) {
+            Some(seat) => Err(Stale::NotInSync { seat }),
             None => Ok(()),
+        },
+        Ground::Promotion => check_promotion(group, proposal, in_sync),
+        Ground::Restart | Ground::Return => {
+            // PROTOCOL rule 36: no log is there to be read again.
+            if durability == Durability::Memory {
+                return Err(Stale::Durability);
+            }
+            let seat = proposal.primary;
+            // Whose table was offline need not have restarted: it has read its log again all the same.
+            let has_read = |it: &Seat| match proposal.ground {
+                Ground::Return => it.incarnation <= seat.incarnation,
+                _ => it.incarnation < seat.incarnation,
+            };
+            let was_in_sync = in_sync
+                .iter()
+                .any(|it| it.member == seat.member && has_read(it));
+            if !was_in_sync || !proposal.backups.is_empty() {
+                return Err(Stale::NotInSync { seat });
+            }
+            Ok(())
         }
+        Ground::Lost => {
+            if durability != Durability::Memory {
+                return Err(Stale::Durability);
+            }
+            check_gone(nodes, &in_sync)?;
+            check_alone(proposal)
+        }
+        Ground::Forced => check_alone(proposal),
     }
+}
 
-    /// PROTOCOL rule 10: a brick that restarted is somebody else.
-    fn check_present(&self, mut seats: impl Iterator<Item = Seat>) -> Result<(), Stale> {
-        match seats.find(|seat| !self.is_current(*seat)) {
-            Some(seat) => Err(Stale::Life { seat }),
-            None => Ok(()),
-        }
+/// No in-sync member can come back with what it has in memory.
+fn check_gone(nodes: &Nodes, in_sync: &BTreeSet<Seat>) -> Result<(), Stale> {
+    match in_sync.iter().find(|seat| nodes.is_current(**seat)) {
+        Some(&seat) => Err(Stale::Alive { seat }),
+        None => Ok(()),
+    }
+}
+
+/// PROTOCOL rule 10: a brick that restarted is somebody else.
+fn check_present(nodes: &Nodes, mut seats: impl Iterator<Item = Seat>) -> Result<(), Stale> {
+    match seats.find(|seat| !nodes.is_current(*seat)) {
+        Some(seat) => Err(Stale::Life { seat }),
+        None => Ok(()),
     }
 }
 
@@ -267,7 +268,7 @@ fn check_alone(proposal: &Proposal) -> Result<(), Stale> {
     }
 }
 
-fn view_change(group: &Group, proposal: &Proposal, version: u64) -> ViewChange {
+fn view_change(group: &Group, proposal: &Proposal, version: CatalogVersion) -> ViewChange {
     let stays: BTreeSet<Seat> = proposal.in_sync().collect();
     let pending = group.change.iter();
     let before = pending.flat_map(|change| change.in_sync().chain(change.fenced.iter().copied()));
@@ -287,7 +288,7 @@ fn view_change(group: &Group, proposal: &Proposal, version: u64) -> ViewChange {
         backups: proposal.backups.clone(),
         learners: proposal.learners.clone(),
         fenced: fenced.into_iter().collect(),
-        proposed_at: version,
+        proposed_at: version.0,
     }
 }
 

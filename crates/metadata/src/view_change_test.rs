@@ -1,7 +1,6 @@
 use super::*;
-use crate::change::{Change, Decisions, NewTable};
 use crate::fixture::{again, cluster, registration};
-use crate::{Catalog, Registration};
+use crate::{Catalog, Change, Decisions, NewTable, Registration};
 use brickyard_routing::{Member, NodeId};
 use brickyard_types::{BrickId, Incarnation, TableAttributes, UnixMillis};
 

@@ -180,7 +180,8 @@ impl Brick {
         };
         let partitions = state.map.partitions().leaves().len();
         let (table_id, attributes) = (state.id, state.attributes.clone());
-        let sizing = match self.core.catalog.is_sized(table_id) {
+        let table = self.core.catalog.table_by_id(table_id);
+        let sizing = match table.is_some_and(|it| it.is_sized_by_bricks) {
             true => "auto",
             false => "fixed",
         };

@@ -54,8 +54,8 @@ impl Controller {
             return;
         }
         let tables = catalog.tables().filter(|it| it.is_online());
-        for table in tables.filter(|it| catalog.is_sized(it.id)) {
-            let depth = catalog.depth_wanted(table.id);
+        for table in tables.filter(|it| it.is_sized_by_bricks) {
+            let depth = catalog.depth_wanted(table);
             if table.shallower(depth).next().is_some() {
                 self.sizing.short.insert(table.id, depth);
             }

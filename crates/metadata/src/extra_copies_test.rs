@@ -1,12 +1,8 @@
 use super::*;
-use crate::{
-    change::{Change, NewTable},
-    fixture::cluster,
-    plan::Move,
-    sizing::{Cause, Divide},
-    split::SplitReady,
-};
+use crate::fixture::cluster;
+use crate::{Catalog, Cause, Change, Divide, Move, NewTable, SplitReady};
 use brickyard_types::UnixMillis;
+use std::collections::BTreeSet;
 
 /// Three nodes, and a table of eight partitions on two each; and its first partition.
 fn with_table() -> (Catalog, TableId, PartitionId) {

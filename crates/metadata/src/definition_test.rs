@@ -1,9 +1,8 @@
 use super::*;
-use crate::catalog::CatalogVersion;
 use crate::fixture::{cluster, genesis, registration};
-use crate::layout::LayoutAlteration;
-use brickyard_routing::{Hasher, NodeId};
-use brickyard_types::{BrickId, Slot, UnixMillis};
+use crate::{Catalog, CatalogVersion, Change, LayoutAlteration};
+use brickyard_routing::Hasher;
+use brickyard_types::{BrickId, PartitionId, Slot, TableId, UnixMillis};
 use proptest::prelude::*;
 
 fn one_node() -> Catalog {
@@ -221,7 +220,7 @@ fn more_tables_than_the_limit_are_refused() {
 #[test]
 fn partition_ids_run_out_with_a_clear_word() {
     let mut catalog = one_node();
-    catalog.next_partition = u32::MAX - 255;
+    catalog.ids = catalog.ids.after_partition(PartitionId(u32::MAX - 256));
     let refusal = refused(&mut catalog, create_with(|new| new.partitions = Some(512)));
     assert!(
         refusal.starts_with("partition ids: 512 more from"),

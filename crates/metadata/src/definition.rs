@@ -1,0 +1,237 @@
+//! Tables are made, altered and dropped.
+//!
+//! In: what a table should be. Out: a table with maps on the nodes that there are; [`Refusal`]s that say what it cannot be.
+//!
+//! Invariants:
+//! - Nothing is changed before all rules hold.
+//! - A table's log is never taken away, nor given to it later.
+//!
+//! Not here: where partitions are placed (`routing`).
+
+use crate::{
+    applied::Done,
+    formers::Formers,
+    ids::Ids,
+    layout::Layout,
+    name::{self, DEFAULT_TABLE},
+    nodes::Nodes,
+    refusal::Refusal,
+    table::{Alteration, NewTable, Standing, Table},
+    tables::Tables,
+};
+use brickyard_routing::{
+    Candidate, Group, KeyHasher, Member, NodeId, PARTITIONS_MAX, PartitionMap, Seat, Situation,
+    TableMap, default_partitions, strategy,
+};
+use brickyard_types::{Durability, Eviction, Medium, TableAttributes, limits::TABLES_MAX};
+use std::collections::BTreeSet;
+
+/// Makes a table.
+pub(crate) fn create_table(
+    tables: &mut Tables,
+    ids: &mut Ids,
+    nodes: &Nodes,
+    new: NewTable,
+) -> Result<Done, Refusal> {
+    name::check(&new.name)?;
+    if let Some(table) = tables.table(&new.name) {
+        return if new.if_absent {
+            Ok(Done::of_table(table.id, false))
+        } else {
+            Err(Refusal::NameTaken { name: new.name })
+        };
+    }
+    if tables.iter().len() >= TABLES_MAX {
+        return Err(Refusal::TooManyTables);
+    }
+    check_attributes(&new.attributes)?;
+    nodes.check_layout(&new.layout, &new.attributes)?;
+    let count = partition_count(nodes, new.partitions, &new.layout)?;
+    let mut drawn = *ids;
+    let table = drawn.draw_table()?;
+    let partitions = PartitionMap::even(count, drawn.draw_partitions(count)?)?;
+    let groups = place(nodes, &partitions, &new);
+    assert_eq!(
+        groups.len(),
+        partitions.leaves().len(),
+        "a partition has a group"
+    );
+    let hasher = KeyHasher::new(new.hasher, new.seed);
+    let map = TableMap::new(table, hasher, partitions, groups)?;
+    tables.insert(Table {
+        id: table,
+        name: new.name,
+        attributes: new.attributes,
+        layout: new.layout,
+        is_sized_by_bricks: new.partitions.is_none(),
+        standing: Standing::Online,
+        created: new.created,
+        map,
+    });
+    *ids = drawn;
+    Ok(Done::of_table(table, true))
+}
+
+/// Changes a table's attributes and layout.
+pub(crate) fn alter_table(
+    tables: &mut Tables,
+    nodes: &Nodes,
+    name: &str,
+    alteration: &Alteration,
+) -> Result<Done, Refusal> {
+    let table = tables.get(name)?;
+    if *alteration == Alteration::default() {
+        let name = name.to_owned();
+        return Err(Refusal::NothingToAlter { name });
+    }
+    table.check_online()?;
+    let attributes = altered(table, alteration)?;
+    check_attributes(&attributes)?;
+    let layout = table.layout.altered(&alteration.layout);
+    let id = table.id;
+    if layout != table.layout
+        || attributes.replicas != table.attributes.replicas
+        || attributes.min_in_sync != table.attributes.min_in_sync
+    {
+        nodes.check_layout(&layout, &attributes)?;
+    }
+    let has_changed = attributes != table.attributes || layout != table.layout;
+    if has_changed {
+        tables.change(id, |table| {
+            table.attributes = attributes;
+            table.layout = layout;
+        });
+    }
+    Ok(Done::of_table(id, has_changed))
+}
+
+/// Removes a table.
+pub(crate) fn drop_table(
+    tables: &mut Tables,
+    formers: &mut Formers,
+    name: &str,
+) -> Result<Done, Refusal> {
+    if name == DEFAULT_TABLE {
+        return Err(Refusal::DropOfDefault);
+    }
+    let table = tables.remove(name)?;
+    formers.forget(table.id);
+    Ok(Done::of_table(table.id, true))
+}
+
+/// Groups for a new table's partitions: on nodes that are up, as long as there is one.
+fn place(nodes: &Nodes, partitions: &PartitionMap, new: &NewTable) -> Vec<Group> {
+    let mut sites = nodes.sites(&BTreeSet::new(), &new.layout);
+    sites.retain(|site| site.weight > 0);
+    let is_up = |member: Member| !new.avoid.contains(&member.node);
+    if sites.iter().any(|site| is_up(site.member)) {
+        sites.retain(|site| is_up(site.member));
+    }
+    let on: BTreeSet<NodeId> = sites.iter().map(|site| site.member.node).collect();
+    let placed = strategy(new.layout.placement).begin(&Situation {
+        sites: &sites,
+        // What is missing is added when the others are back.
+        replicas: usize::from(new.attributes.replicas).min(on.len()) as u8,
+        leaves: partitions.leaves(),
+        present: &vec![Vec::new(); partitions.leaves().len()],
+    });
+    let group = |members: &Vec<Member>| {
+        let seats = members.iter().filter_map(|member| {
+            let node = nodes.node(member.node)?;
+            Some(node.seat(member.brick))
+        });
+        let mut seats: Vec<Seat> = seats.collect();
+        assert_eq!(
+            seats.len(),
+            members.len(),
+            "placement chooses among the nodes"
+        );
+        let primary = seats.remove(0);
+        Group::first(primary, seats)
+    };
+    placed.iter().map(group).collect()
+}
+
+fn partition_count(nodes: &Nodes, asked: Option<u32>, layout: &Layout) -> Result<u32, Refusal> {
+    let Some(count) = asked else {
+        let mut candidates: Vec<Candidate> = nodes.candidates();
+        candidates.retain(|it| layout.admits(it.seat.member.node));
+        return Ok(default_partitions(&candidates));
+    };
+    if !count.is_power_of_two() || count > PARTITIONS_MAX {
+        let nearest = count.clamp(1, PARTITIONS_MAX).next_power_of_two();
+        return Err(Refusal::BadPartitions { count, nearest });
+    }
+    let bricks = nodes.holders(layout).map(|node| node.bricks().len()).sum();
+    let fewest = (bricks as u32).min(PARTITIONS_MAX);
+    if count < fewest {
+        let nearest = fewest.next_power_of_two();
+        return Err(Refusal::FewPartitions {
+            count,
+            bricks,
+            nearest,
+        });
+    }
+    Ok(count)
+}
+
+/// What any table's attributes must be, new or changed.
+fn check_attributes(attributes: &TableAttributes) -> Result<(), Refusal> {
+    let on_disk = attributes.medium == Medium::Disk;
+    let evicts = attributes.evict == Eviction::Lru;
+    if on_disk && attributes.durability == Durability::Memory {
+        return Err(Refusal::DiskWithoutLog);
+    }
+    if attributes.maxmemory == Some(0) {
+        return Err(Refusal::NoMemory);
+    }
+    if evicts && on_disk {
+        return Err(Refusal::EvictionFromDisk);
+    }
+    if evicts && attributes.maxmemory.is_none() {
+        return Err(Refusal::EvictionWithoutBound);
+    }
+    Ok(())
+}
+
+/// The attributes that `table` would have, if it may have them.
+fn altered(table: &Table, alteration: &Alteration) -> Result<TableAttributes, Refusal> {
+    let mut attributes = table.attributes.clone();
+    let fixed = |attribute, current: &dyn ToString, wanted: &dyn ToString| Refusal::Fixed {
+        attribute,
+        name: table.name.clone(),
+        current: current.to_string(),
+        wanted: wanted.to_string(),
+    };
+    if let Some(wanted) = alteration.medium
+        && wanted != attributes.medium
+    {
+        return Err(fixed("MEDIUM", &attributes.medium, &wanted));
+    }
+    if let Some(wanted) = alteration.replicas {
+        attributes.replicas = wanted;
+    }
+    if let Some(wanted) = alteration.min_in_sync {
+        attributes.min_in_sync = wanted;
+    }
+    if let Some(wanted) = alteration.durability {
+        // What is in memory alone has no record to recover from; and records that a table without a
+        // log no longer overwrites would come back at a restart.
+        let has_log = |durability| durability != Durability::Memory;
+        if has_log(wanted) != has_log(attributes.durability) {
+            return Err(fixed("DURABILITY", &attributes.durability, &wanted));
+        }
+        attributes.durability = wanted;
+    }
+    if let Some(wanted) = alteration.maxmemory {
+        attributes.maxmemory = wanted;
+    }
+    if let Some(wanted) = alteration.evict {
+        attributes.evict = wanted;
+    }
+    Ok(attributes)
+}
+
+#[cfg(test)]
+#[path = "definition_test.rs"]
+mod definition_test;
