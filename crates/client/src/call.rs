@@ -11,18 +11,30 @@ use crate::{
     Error,
     command::Place,
     connection::Request,
-    endpoint::Peer,
-    lane::Use,
+    peer::Peer,
     prepared::Prepared,
     retry::{Failure, Nature, honest, pause},
-    router::Router,
+    setting::{Setting, Use},
 };
 use brickyard_wire::Value;
 use std::{
+    fmt,
     sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
+
+/// Who makes calls, and decides what follows when an attempt has failed.
+pub(crate) trait Caller: fmt::Debug + Send + Sync {
+    /// What its connections have in common.
+    fn setting(&self) -> &Setting;
+
+    /// An attempt of `call`, made at `peer`, has failed.
+    fn settle(self: Arc<Self>, call: Box<Call>, peer: Option<Arc<Peer>>, failure: Failure);
+
+    /// A call is over that took so much of the budget.
+    fn give_back(&self, cost: u32);
+}
 
 /// How a call may be routed and sent again.
 #[derive(Clone, Debug)]
@@ -55,17 +67,24 @@ pub(crate) struct Call {
     pub(crate) avoid: Option<u64>,
     /// The number of its id, once it was prepared for a server that knows ids.
     sequence: Option<u64>,
-    started: Instant,
-    deadline: Instant,
-    patience: Instant,
-    /// When it goes elsewhere if it has not left.
-    unsent_until: Instant,
-    router: Arc<Router>,
+    times: Times,
+    caller: Arc<dyn Caller>,
     reply: Option<oneshot::Sender<Result<Value, Error>>>,
     /// What it took of the budget.
     cost: Option<u32>,
     /// Who was asked last, counted as load there until the attempt is over.
     peer: Option<Arc<Peer>>,
+}
+
+/// When a call began, and how long it waits for what.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    started: Instant,
+    deadline: Instant,
+    /// When the attempt at hand is over, answered or not.
+    patience: Instant,
+    /// When it goes elsewhere if it has not left.
+    unsent_until: Instant,
 }
 
 /// Calls that wait. They are passed from list to list several times, each time as one pointer.
@@ -75,7 +94,7 @@ impl Call {
     pub(crate) fn new(
         prepared: Prepared,
         route: Route,
-        router: Arc<Router>,
+        caller: Arc<dyn Caller>,
         cost: Option<u32>,
         (started, deadline): (Instant, Instant),
     ) -> (Box<Self>, oneshot::Receiver<Result<Value, Error>>) {
@@ -90,11 +109,13 @@ impl Call {
             silences: 0,
             avoid: None,
             sequence: None,
-            started,
-            deadline,
-            patience: deadline,
-            unsent_until: deadline,
-            router,
+            times: Times {
+                started,
+                deadline,
+                patience: deadline,
+                unsent_until: deadline,
+            },
+            caller,
             reply: Some(reply),
             cost,
             peer: None,
@@ -112,12 +133,14 @@ impl Call {
     }
 
     pub(crate) const fn deadline(&self) -> Instant {
-        self.deadline
+        self.times.deadline
     }
 
     /// How long it may take as a whole.
     pub(crate) fn allowance(&self) -> Duration {
-        self.deadline.saturating_duration_since(self.started)
+        self.times
+            .deadline
+            .saturating_duration_since(self.times.started)
     }
 
     /// What it is, as to sending it again.
@@ -142,7 +165,7 @@ impl Call {
             let was_named = self.sequence.take().is_some();
             return !(was_named && self.has_left);
         }
-        let ids = &self.router.setting.ids;
+        let ids = &self.caller.setting().ids;
         let sequence = *self.sequence.get_or_insert_with(|| ids.next());
         self.prepared.put_id(ids.client, sequence, self.has_left);
         true
@@ -150,7 +173,7 @@ impl Call {
 
     /// The id was refused for being too low, and the command not executed: the next attempt has another.
     pub(crate) fn rename(&mut self, floor: u64) {
-        self.router.setting.ids.raise(floor);
+        self.caller.setting().ids.raise(floor);
         self.sequence = None;
     }
 
@@ -166,21 +189,21 @@ impl Call {
     pub(crate) fn on_handed_to(&mut self, peer: &Arc<Peer>, purpose: Option<Use>, now: Instant) {
         peer.add_load();
         self.peer = Some(Arc::clone(peer));
-        let setting = &self.router.setting;
+        let setting = self.caller.setting();
         let gets_id = peer.has_ids() && self.prepared.is_nameable();
-        let half = self.deadline.saturating_duration_since(now) / 2;
+        let half = self.times.deadline.saturating_duration_since(now) / 2;
         let is_fixed = matches!(self.route, Route::Fixed);
         let hedge_after = peer.hedge_after(setting) * (1 << self.silences.min(10));
         let hedge_after = hedge_after.min(setting.silence_limit);
-        self.patience = if purpose == Some(Use::Reads) && !is_fixed {
+        self.times.patience = if purpose == Some(Use::Reads) && !is_fixed {
             now + half.min(hedge_after)
         } else if self.is_read() || gets_id {
             now + half.min(setting.silence_limit)
         } else {
-            self.deadline
+            self.times.deadline
         };
-        self.unsent_until = if is_fixed {
-            self.deadline
+        self.times.unsent_until = if is_fixed {
+            self.times.deadline
         } else {
             now + half.min(hedge_after * 2)
         };
@@ -188,12 +211,12 @@ impl Call {
 
     /// When it goes elsewhere, if there is no connection for it by then.
     pub(crate) const fn unsent_until(&self) -> Instant {
-        self.unsent_until
+        self.times.unsent_until
     }
 
     /// The attempt at `peer` came to nothing: what that says of the peer, and whom to ask next.
     pub(crate) fn note_failure(&mut self, failure: &Failure, peer: &Peer, now: Instant) {
-        let setting = &self.router.setting;
+        let setting = self.caller.setting();
         let is_hedged = self.is_read() && setting.greeting.reads_from_backups;
         match failure {
             Failure::Silent if is_hedged => {
@@ -234,8 +257,8 @@ impl Call {
     /// The attempt has failed.
     pub(crate) fn on_failure(mut self: Box<Self>, failure: Failure) {
         let peer = self.take_back();
-        let router = Arc::clone(&self.router);
-        router.settle(self, peer, failure);
+        let caller = Arc::clone(&self.caller);
+        caller.settle(self, peer, failure);
     }
 
     /// Tells the outcome.
@@ -249,7 +272,7 @@ impl Call {
 
     fn give_back(&mut self) {
         if let Some(cost) = self.cost.take() {
-            self.router.client.budget.give_back(cost);
+            self.caller.give_back(cost);
         }
     }
 }
@@ -274,10 +297,10 @@ impl Request for Box<Call> {
     }
 
     fn deadline(&self) -> Instant {
-        self.deadline
+        self.times.deadline
     }
 
     fn patience(&self) -> Instant {
-        self.patience
+        self.times.patience
     }
 }

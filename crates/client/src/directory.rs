@@ -5,9 +5,10 @@
 //! Invariant: rather one that is slow than none, and rather one that passes calls on than one that is silent.
 
 use crate::{
-    endpoint::{Endpoint, Kind, Peer},
+    endpoint::Endpoint,
     lard::{Candidate, Lard},
     map::SlotMap,
+    peer::{Kind, Peer},
 };
 use brickyard_types::Slot;
 use std::{sync::Arc, time::Instant};

@@ -31,7 +31,7 @@
 //! - **Reads from replicas**, if wanted ([`ReadPolicy`]), with the caches of all replicas adding up ([`Lard`]).
 //!
 //! Reading order: `client`, `table`, `pending` (what a program sees); `call`, `router`, `map`, `lard`, `retry`,
-//! `refresh` (where a call goes and what follows when that fails); `endpoint`, `lane` (sockets and tasks);
+//! `refresh` (where a call goes and what follows when that fails); `peer`, `endpoint`, `setting`, `lane` (sockets and tasks);
 //! `connection` (the protocol, without IO).
 //!
 //! Invariants:
@@ -57,6 +57,7 @@ mod lane;
 mod lard;
 mod map;
 mod options;
+mod peer;
 mod pending;
 mod pipeline;
 mod prepared;
@@ -67,6 +68,7 @@ pub mod retry;
 mod router;
 mod scan;
 mod set;
+mod setting;
 mod table;
 
 pub use brickyard_wire::Value;

@@ -14,6 +14,7 @@ use crate::{
     map::{SlotMap, host_of},
     prepared::Prepared,
     router::Router,
+    setting::MapWatcher,
 };
 use brickyard_wire::Value;
 use std::{
@@ -33,6 +34,14 @@ const ANSWER_LIMIT: Duration = Duration::from_millis(500);
 
 /// After so long the next address is asked beside it.
 const NEXT_AFTER: Duration = Duration::from_millis(100);
+
+impl MapWatcher for Router {
+    fn on_map_changed(self: Arc<Self>, at: &str) {
+        // A question that is under way may have been answered before.
+        self.is_outdated.store(true, Ordering::Release);
+        self.refresh_soon(Some(at.to_owned()));
+    }
+}
 
 impl Router {
     /// Refreshes the map soon, unless that is under way. `hint` is an address that should know.
@@ -57,13 +66,6 @@ impl Router {
                 }
             }
         });
-    }
-
-    /// A server says that its map has changed, and it has the newer one.
-    pub(crate) fn on_map_changed(self: &Arc<Self>, address: &str) {
-        // A question that is under way may have been answered before.
-        self.is_outdated.store(true, Ordering::Release);
-        self.refresh_soon(Some(address.to_owned()));
     }
 
     /// Asks one address after the other for the map, until one gives a map that is no older than the one that is

@@ -13,18 +13,19 @@
 use crate::{
     Error,
     budget::Budget,
-    call::{Call, Route},
+    call::{Call, Caller, Route},
     command::{Place, Shape},
     connection::Greeting,
     directory::Directory,
-    endpoint::{Endpoint, Kind, Peer},
+    endpoint::Endpoint,
     ids::Ids,
-    lane::Setting,
     map::{SlotMap, host_of},
     options::{Options, ReadPolicy},
+    peer::{Kind, Peer},
     prepared::Prepared,
     random::Random,
     retry::{Again, Failure, Verdict, judge, pause},
+    setting::Setting,
 };
 use brickyard_types::Slot;
 use brickyard_wire::{Value, ids_up_to};
@@ -63,7 +64,7 @@ impl Router {
         let options = &client.options;
         let random = Random::new();
         let setting = Arc::new(Setting {
-            router: Weak::clone(router),
+            owner: Weak::<Self>::clone(router),
             ids: Ids::new(&random),
             greeting: Greeting {
                 user: options.user.clone(),
@@ -105,7 +106,8 @@ impl Router {
         times: (Instant, Instant),
     ) -> oneshot::Receiver<Result<Value, Error>> {
         let route = Route::Free { redirect: None };
-        let (call, receiver) = Call::new(prepared, route, Arc::clone(self), Some(cost), times);
+        let (call, receiver) =
+            Call::new(prepared, route, Arc::<Self>::clone(self), Some(cost), times);
         self.dispatch(call, times.0);
         receiver
     }
@@ -117,7 +119,13 @@ impl Router {
         prepared: Prepared,
         times: (Instant, Instant),
     ) -> oneshot::Receiver<Result<Value, Error>> {
-        let (call, receiver) = Call::new(prepared, Route::Fixed, Arc::clone(self), None, times);
+        let (call, receiver) = Call::new(
+            prepared,
+            Route::Fixed,
+            Arc::<Self>::clone(self),
+            None,
+            times,
+        );
         if let Err((call, failure)) = endpoint.push(call, 0, times.0) {
             call.on_failure(failure);
         }
@@ -210,74 +218,6 @@ impl Router {
         let ping = Prepared::new(shape, 0, &["PING"]);
         // What it says is of no interest.
         drop(self.ask(endpoint, ping, (now, now + self.setting.silence_limit)));
-    }
-
-    /// An attempt of `call`, made at `peer`, has failed.
-    pub(crate) fn settle(
-        self: &Arc<Self>,
-        mut call: Box<Call>,
-        peer: Option<Arc<Peer>>,
-        failure: Failure,
-    ) {
-        let now = Instant::now();
-        if let Some(peer) = &peer {
-            call.note_failure(&failure, peer, now);
-        }
-        let nature = call.nature();
-        call.has_left |= failure.is_open(nature);
-        if let Failure::Reply(line) = &failure
-            && let Some(floor) = ids_up_to(line).filter(|_| !call.has_left)
-        {
-            call.rename(floor);
-        }
-        let verdict = judge(failure, nature, call.attempt, call.allowance());
-        let (again, otherwise) = match verdict {
-            Verdict::Fail(error) => {
-                let error = call.honest(error);
-                return call.finish(Err(error));
-            }
-            // It is no longer true that it was never sent.
-            Verdict::Again { again, .. } if call.has_left && call.is_read() => {
-                let after = call.allowance();
-                (again, Error::Timeout { after })
-            }
-            Verdict::Again { again, otherwise } => (again, call.honest(otherwise)),
-        };
-        if matches!(call.route, Route::Fixed) {
-            return call.finish(Err(otherwise));
-        }
-        match again {
-            Again::At { slot, host, port } if now < call.deadline() => {
-                let asked = peer.map_or_else(String::new, |it| host_of(&it.address).to_owned());
-                let address = Again::address(&host, port, &asked);
-                // A replica that does not serve a read may be none any more.
-                if self.repair(slot, &address) || call.is_read() {
-                    self.refresh_soon(Some(address.clone()));
-                }
-                call.route = Route::Free {
-                    redirect: Some(address),
-                };
-                call.attempt += 1;
-                self.dispatch(call, now);
-            }
-            Again::At { .. } => call.finish(Err(otherwise)),
-            Again::AfterPause { is_map_old } => {
-                if is_map_old {
-                    self.refresh_soon(None);
-                }
-                call.pauses += 1;
-                let pause = pause(call.pauses, &self.setting.random);
-                if now + pause >= call.deadline() {
-                    return call.finish(Err(otherwise));
-                }
-                call.attempt += 1;
-                let router = Arc::clone(self);
-                self.setting.runtime.spawn(async move {
-                    sleep(pause).await;
-                    router.dispatch(call, Instant::now());
-                });
-            }
-        }
     }
 
     /// Whom to ask for the map, best first: `hint`, then node ports, then bricks, those that answer before
@@ -378,6 +318,78 @@ impl Router {
         self.directory
             .write()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Caller for Router {
+    fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    fn give_back(&self, cost: u32) {
+        self.client.budget.give_back(cost);
+    }
+
+    fn settle(self: Arc<Self>, mut call: Box<Call>, peer: Option<Arc<Peer>>, failure: Failure) {
+        let now = Instant::now();
+        if let Some(peer) = &peer {
+            call.note_failure(&failure, peer, now);
+        }
+        let nature = call.nature();
+        call.has_left |= failure.is_open(nature);
+        if let Failure::Reply(line) = &failure
+            && let Some(floor) = ids_up_to(line).filter(|_| !call.has_left)
+        {
+            call.rename(floor);
+        }
+        let verdict = judge(failure, nature, call.attempt, call.allowance());
+        let (again, otherwise) = match verdict {
+            Verdict::Fail(error) => {
+                let error = call.honest(error);
+                return call.finish(Err(error));
+            }
+            // It is no longer true that it was never sent.
+            Verdict::Again { again, .. } if call.has_left && call.is_read() => {
+                let after = call.allowance();
+                (again, Error::Timeout { after })
+            }
+            Verdict::Again { again, otherwise } => (again, call.honest(otherwise)),
+        };
+        if matches!(call.route, Route::Fixed) {
+            return call.finish(Err(otherwise));
+        }
+        match again {
+            Again::At { slot, host, port } if now < call.deadline() => {
+                let asked = peer.map_or_else(String::new, |it| host_of(&it.address).to_owned());
+                let address = Again::address(&host, port, &asked);
+                // A replica that does not serve a read may be none any more.
+                if self.repair(slot, &address) || call.is_read() {
+                    self.refresh_soon(Some(address.clone()));
+                }
+                call.route = Route::Free {
+                    redirect: Some(address),
+                };
+                call.attempt += 1;
+                self.dispatch(call, now);
+            }
+            Again::At { .. } => call.finish(Err(otherwise)),
+            Again::AfterPause { is_map_old } => {
+                if is_map_old {
+                    self.refresh_soon(None);
+                }
+                call.pauses += 1;
+                let pause = pause(call.pauses, &self.setting.random);
+                if now + pause >= call.deadline() {
+                    return call.finish(Err(otherwise));
+                }
+                call.attempt += 1;
+                let router = Arc::clone(&self);
+                self.setting.runtime.spawn(async move {
+                    sleep(pause).await;
+                    router.dispatch(call, Instant::now());
+                });
+            }
+        }
     }
 }
 

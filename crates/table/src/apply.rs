@@ -12,6 +12,7 @@ use crate::expiry::Entry;
 use crate::full::Full;
 use crate::hash::KeyHash;
 use crate::record::{self, Expiry, Header, State};
+use crate::segments::Replaced;
 use crate::table::{LocalPartition, Records, Table, Value};
 use brickyard_types::{Op, Position, SegmentId, UnixMillis, record::encoded_len};
 
@@ -57,15 +58,6 @@ impl Applied {
             Self::Inserted | Self::Stale => None,
         }
     }
-}
-
-/// A record of the log that is no longer live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Replaced {
-    /// The segment that it is in; 0 if in none.
-    pub segment: SegmentId,
-    /// Its length there in bytes; of [`Table::poll_replaced`], the sum over several.
-    pub log_len: usize,
 }
 
 /// What a write wants the record of a key to be.
@@ -295,17 +287,17 @@ impl Table {
         share.bytes += log_len(header) as u64;
         if header.state() == State::Tombstone {
             share.tombstones += 1;
-            self.tombstones += 1;
+            self.sums.tombstones += 1;
         } else {
             share.keys += 1;
-            self.keys += 1;
+            self.sums.keys += 1;
         }
         if let Some(expiry) = change.expiry {
             let at = u128::from(expiry.at().0);
             share.expiring += 1;
             share.expires_at_sum += at;
-            self.expiring += 1;
-            self.expires_at_sum += at;
+            self.sums.expiring += 1;
+            self.sums.expires_at_sum += at;
         }
         self.segments.add(header.segment(), log_len(header));
     }
@@ -321,17 +313,17 @@ impl Table {
         share.bytes -= log_len(header) as u64;
         if header.state() == State::Tombstone {
             share.tombstones -= 1;
-            self.tombstones -= 1;
+            self.sums.tombstones -= 1;
         } else {
             share.keys -= 1;
-            self.keys -= 1;
+            self.sums.keys -= 1;
         }
         if header.has_expiry() {
             let at = u128::from(record::expiry(self.arena.at(reference)).at().0);
             share.expiring -= 1;
             share.expires_at_sum -= at;
-            self.expiring -= 1;
-            self.expires_at_sum -= at;
+            self.sums.expiring -= 1;
+            self.sums.expires_at_sum -= at;
         }
         self.lose(header)
     }

@@ -61,10 +61,10 @@ impl Table {
             expires_at_sum += counts.3;
         }
         let sums = (
-            self.keys,
-            self.tombstones,
-            self.expiring,
-            self.expires_at_sum,
+            self.sums.keys,
+            self.sums.tombstones,
+            self.sums.expiring,
+            self.sums.expires_at_sum,
         );
         assert_eq!(sums, (keys, tombstones, expiring, expires_at_sum));
         assert!(referred.is_subset(&in_arena), "a reference to no record");

@@ -7,11 +7,11 @@
 //! log loses. Until that is done nothing is moved in the arena, since a buried index would not
 //! learn of it.
 
-use crate::apply::Replaced;
 use crate::arena::{Arena, RecordRef};
 use crate::hash::KeyHash;
 use crate::pool::Pool;
 use crate::record::{self, Header, State};
+use crate::segments::Replaced;
 use crate::table::{LocalPartition, Partition, Table};
 use brickyard_types::Op;
 
@@ -88,10 +88,10 @@ impl Table {
     }
 
     fn bury(&mut self, share: Partition) {
-        self.keys -= share.keys as usize;
-        self.tombstones -= share.tombstones as usize;
-        self.expiring -= share.expiring as usize;
-        self.expires_at_sum -= share.expires_at_sum;
+        self.sums.keys -= share.keys as usize;
+        self.sums.tombstones -= share.tombstones as usize;
+        self.sums.expiring -= share.expiring as usize;
+        self.sums.expires_at_sum -= share.expires_at_sum;
         if share.index.entries() > 0 {
             self.buried.push(share.index);
         }
@@ -120,7 +120,7 @@ impl Table {
 
     /// Gives the memory of a table without records back, if it is worth while.
     pub(crate) fn release_if_empty(&mut self) {
-        let records = self.keys + self.tombstones;
+        let records = self.sums.keys + self.sums.tombstones;
         let is_busy = !self.buried.is_empty() || self.has_leftovers();
         if records > 0 || is_busy || self.memory_used() < RELEASED_BYTES_MIN {
             return;

@@ -11,6 +11,7 @@
 
 use crate::arena::{CHUNK_BYTES, RecordRef, SHARED_RECORD_BYTES_MAX, Walk, Walker};
 use crate::hash::KeyHash;
+use crate::leftovers::Leftovers;
 use crate::record::{Header, Occupant};
 use crate::table::{LocalPartition, Table};
 
@@ -34,6 +35,21 @@ const FREED_PER_WALKED: usize = 4;
 const SWEPT_PER_WRITE: usize = 16;
 
 impl Table {
+    /// Ends the table: what it kept is given back by [`Leftovers::free`], little by little, where
+    /// dropping it would do so at once.
+    #[must_use]
+    pub fn into_leftovers(self) -> Leftovers {
+        let mut leftovers = self.leftovers;
+        leftovers.take(self.arena, self.pool, self.timers);
+        leftovers
+    }
+
+    /// Whether [`Self::compact`] has memory to give back.
+    #[must_use]
+    pub const fn has_leftovers(&self) -> bool {
+        !self.leftovers.is_empty()
+    }
+
     /// What every write does for the table besides: its share of the work that would otherwise pile
     /// up.
     #[inline]
@@ -44,10 +60,10 @@ impl Table {
             // A record with a chunk of its own leaves no dead space where others are.
             self.compact(written.min(SHARED_RECORD_BYTES_MAX) * WALKED_PER_WRITTEN);
         }
-        if self.timers.wants_sweep(self.expiring) {
+        if self.timers.wants_sweep(self.sums.expiring) {
             self.sweep_timers(SWEPT_PER_WRITE);
         }
-        if self.keys == 0 {
+        if self.sums.keys == 0 {
             self.release_if_empty();
         }
     }

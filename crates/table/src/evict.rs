@@ -42,7 +42,7 @@ impl Table {
     ) -> usize {
         let mut freed = 0;
         // No more than there are, so that none is reported twice at once.
-        for _ in 0..records_max.min(self.keys + self.tombstones) {
+        for _ in 0..records_max.min(self.sums.keys + self.sums.tombstones) {
             let Some((reference, header)) = self.next_under_hand() else {
                 break;
             };

@@ -8,7 +8,6 @@ use crate::arena::Arena;
 use crate::block::Block;
 use crate::expiry::{Bucket, Timers};
 use crate::pool::Pool;
-use crate::table::Table;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -51,23 +50,6 @@ impl Leftovers {
         self.blocks.extend(arena.into_blocks());
         self.blocks.extend(pool.into_blocks());
         self.timers.extend(timers.into_buckets());
-    }
-}
-
-impl Table {
-    /// Ends the table: what it kept is given back by [`Leftovers::free`], little by little, where
-    /// dropping it would do so at once.
-    #[must_use]
-    pub fn into_leftovers(self) -> Leftovers {
-        let mut leftovers = self.leftovers;
-        leftovers.take(self.arena, self.pool, self.timers);
-        leftovers
-    }
-
-    /// Whether [`Self::compact`] has memory to give back.
-    #[must_use]
-    pub const fn has_leftovers(&self) -> bool {
-        !self.leftovers.is_empty()
     }
 }
 

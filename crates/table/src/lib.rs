@@ -53,7 +53,7 @@ mod snapshot;
 mod split;
 mod table;
 
-pub use apply::{Applied, Put, Replaced};
+pub use apply::{Applied, Put};
 pub use digest::Digest;
 pub use due::Expired;
 pub use evict::Victim;
@@ -61,5 +61,6 @@ pub use full::Full;
 pub use hash::{KeyHash, key_hash};
 pub use leftovers::Leftovers;
 pub use scan::ScanPosition;
+pub use segments::Replaced;
 pub use snapshot::{SnapshotId, Spoilt};
 pub use table::{Config, Found, LocalPartition, Table, Value};

@@ -36,13 +36,13 @@ impl Table {
     /// How many keys the table has on this brick.
     #[must_use]
     pub const fn len_total(&self) -> usize {
-        self.keys
+        self.sums.keys
     }
 
     /// How many tombstones there are.
     #[must_use]
     pub const fn tombstones(&self) -> usize {
-        self.tombstones
+        self.sums.tombstones
     }
 
     /// How many keys of a partition have an expiry.
@@ -54,13 +54,17 @@ impl Table {
     /// How many keys of the table have an expiry.
     #[must_use]
     pub const fn expires_count_total(&self) -> usize {
-        self.expiring
+        self.sums.expiring
     }
 
     /// The mean time to live at `now` of the keys that have an expiry, in milliseconds.
     #[must_use]
     pub fn average_ttl_ms(&self, now: UnixMillis) -> u64 {
-        let Some(average) = self.expires_at_sum.checked_div(self.expiring as u128) else {
+        let Some(average) = self
+            .sums
+            .expires_at_sum
+            .checked_div(self.sums.expiring as u128)
+        else {
             return 0;
         };
         u64::try_from(average)

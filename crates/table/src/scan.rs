@@ -72,7 +72,7 @@ impl Table {
     #[must_use]
     pub fn random(&self, random: u64) -> Option<(LocalPartition, &[u8], Found<'_>)> {
         let mut random = random;
-        let mut nth = draw(&mut random).checked_rem(self.keys as u64)?;
+        let mut nth = draw(&mut random).checked_rem(self.sums.keys as u64)?;
         let keys = |number: usize| u64::from(self.partitions[number].keys);
         let number = (0..self.partitions.len()).find(|&number| {
             let is_here = nth < keys(number);

@@ -20,6 +20,15 @@ struct Segment {
     log_bytes: u64,
 }
 
+/// A record of the log that is no longer live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The segment that it is in; 0 if in none.
+    pub segment: SegmentId,
+    /// Its length there in bytes; of [`poll_replaced`](crate::Table::poll_replaced), the sum over several.
+    pub log_len: usize,
+}
+
 /// Numbers and live bytes by segment.
 #[derive(Debug)]
 pub(crate) struct Segments {

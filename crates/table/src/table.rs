@@ -9,7 +9,6 @@
 //! (`measure`), scans (`scan`), compaction (`compact`), clearing (`clear`), eviction (`evict`),
 //! expiry (`due`), snapshots (`snapshot`); each is another `impl Table`.
 
-use crate::apply::Replaced;
 use crate::arena::{Arena, RecordRef};
 use crate::expiry::Timers;
 use crate::hash::{KeyHash, KeyHasher};
@@ -17,7 +16,7 @@ use crate::index::{Hashes, Index, Place};
 use crate::leftovers::Leftovers;
 use crate::pool::Pool;
 use crate::record::{self, Header, Layout, State};
-use crate::segments::Segments;
+use crate::segments::{Replaced, Segments};
 use crate::snapshot::Snapshots;
 use brickyard_types::{Medium, Op, Position, UnixMillis};
 
@@ -135,7 +134,13 @@ pub struct Table {
     /// What was counted out of them and not polled yet.
     pub(crate) replaced: Vec<Replaced>,
     pub(crate) snapshots: Snapshots,
-    /// Sums over all partitions.
+    pub(crate) sums: Sums,
+}
+
+/// Sums over all partitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    /// Records other than tombstones.
     pub(crate) keys: usize,
     pub(crate) tombstones: usize,
     pub(crate) expiring: usize,
@@ -179,10 +184,7 @@ impl Table {
             replaced: Vec::new(),
             leftovers: Leftovers::default(),
             snapshots: Snapshots::default(),
-            keys: 0,
-            tombstones: 0,
-            expiring: 0,
-            expires_at_sum: 0,
+            sums: Sums::default(),
         }
     }
 

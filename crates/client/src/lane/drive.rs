@@ -5,12 +5,13 @@
 //! Invariant: whatever ends the task, each call that it had is told what became of it: written wholly and not
 //! answered is *lost*, anything less was *not sent*.
 
-use super::{Shared, Use};
+use super::Shared;
 use crate::{
     call::{Call, Calls},
     connection::{Answer, Connection, Expired, GreetingStep, Incoming, Request},
-    endpoint::Kind,
+    peer::Kind,
     retry::{self, Failure},
+    setting::Use,
 };
 use brickyard_wire::Value;
 use std::{
@@ -396,8 +397,8 @@ impl Drive<'_> {
     fn on_push(&self, message: &Value) {
         let Value::Push(words) = message else { return };
         let is_map = words.first().and_then(Value::bytes) == Some(b"cluster-map");
-        if is_map && let Some(router) = self.shared.setting.router.upgrade() {
-            router.on_map_changed(&self.shared.peer.address);
+        if is_map && let Some(owner) = self.shared.setting.owner.upgrade() {
+            owner.on_map_changed(&self.shared.peer.address);
         }
     }
 
