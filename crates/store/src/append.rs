@@ -125,6 +125,18 @@ impl<D: Disk> Appender<D> {
         };
         let space = disk.space().unwrap_or(unknown);
         let segment_bytes = effective_segment_bytes(&config, space);
+        assert!(active.id.0 > 0, "0 stands for no segment");
+        assert!(
+            !active.is_ended,
+            "segment {} takes no more records",
+            active.id
+        );
+        assert!(
+            active.len as usize >= SEGMENT_HEADER_BYTES,
+            "segment {} begins with its header and ends at {}",
+            active.id,
+            active.len
+        );
         Self {
             // An empty log has nothing worth a mark.
             marked: if active.is_first_use() {
@@ -171,6 +183,10 @@ impl<D: Disk> Appender<D> {
             return Err(AppendError::TooLarge { bytes, max });
         }
         self.parse(batch);
+        assert!(
+            !self.batch.is_empty(),
+            "a batch of {bytes} bytes has a record"
+        );
         self.space.admit(&self.disk, bytes, purpose)?;
         let has_records = self.active.len as usize > SEGMENT_HEADER_BYTES;
         let full_len = u64::from(self.active.len) + bytes + 2 * MARK_BYTES as u64;
@@ -178,16 +194,20 @@ impl<D: Disk> Appender<D> {
             self.start_next(bytes)?;
         }
         self.mark_synced()?;
-        let offset = self.active.len;
+        let start = self.end();
         self.write(batch)?;
         for (header, len) in self.batch.drain(..) {
             self.active.ranges.add(&header, len);
         }
-        let segment = self.active.id;
-        Ok(Appended {
-            start: Position { segment, offset },
-            end: self.end(),
-        })
+        let end = self.end();
+        // What the loop, the syncer and the reader go by.
+        assert_eq!(start.segment, end.segment, "a batch is in one segment");
+        assert_eq!(
+            u64::from(end.offset - start.offset),
+            bytes,
+            "a batch from {start} to {end}"
+        );
+        Ok(Appended { start, end })
     }
 
     /// Where the next batch would start.
@@ -233,6 +253,12 @@ impl<D: Disk> Appender<D> {
     /// As [`Self::append`].
     pub fn mark_synced(&mut self) -> Result<(), AppendError> {
         let synced = self.shared.synced();
+        // What was synced was written before.
+        assert!(
+            synced <= self.end(),
+            "synced through {synced}, the log ends at {}",
+            self.end()
+        );
         if synced <= self.marked || self.active.is_ended {
             return Ok(());
         }
@@ -250,6 +276,16 @@ impl<D: Disk> Appender<D> {
     /// Writes `bytes` at the end of the active segment, or takes back what was written of them.
     fn write(&mut self, bytes: &[u8]) -> Result<(), AppendError> {
         let offset = u64::from(self.active.len);
+        assert!(
+            !self.active.is_ended,
+            "a write behind the end of segment {}",
+            self.active.id
+        );
+        assert!(
+            offset + bytes.len() as u64 <= u64::from(SEGMENT_BYTES_MAX),
+            "a write of {} bytes at {offset} fits into a segment",
+            bytes.len()
+        );
         let Err(error) = self.active.file.write_all_at(bytes, offset) else {
             self.active.len += bytes.len() as u32;
             return Ok(());
@@ -279,6 +315,8 @@ impl<D: Disk> Appender<D> {
         match create_segment(&self.disk, &self.config, id) {
             Ok(active) => {
                 let full = std::mem::replace(&mut self.active, active);
+                assert!(full.id < id, "segment {id} follows segment {}", full.id);
+                assert!(full.is_ended, "segment {} has its end mark", full.id);
                 self.rolled.push_back(Rolled {
                     full: Full {
                         id: full.id,
@@ -343,6 +381,7 @@ pub(crate) fn create_segment<D: Disk>(
         }
         other => other?,
     };
+    assert!(id.0 > 0, "0 stands for no segment");
     let header = SegmentHeader {
         segment: id,
         brick: config.brick,

@@ -114,6 +114,11 @@ pub trait DiskFile: Send + Sync + 'static {
                 Err(error) => return Err(error),
             }
         }
+        assert!(
+            done <= buffer.len(),
+            "{done} bytes were read into {}",
+            buffer.len()
+        );
         Ok(done)
     }
 
@@ -132,6 +137,7 @@ pub trait DiskFile: Send + Sync + 'static {
                 Err(error) => return Err(error),
             }
         }
+        assert_eq!(done, bytes.len(), "no more is written than was asked for");
         Ok(())
     }
 }
@@ -162,6 +168,10 @@ pub struct Space {
 /// Whatever the disk says; the old content is then still in place (a failed directory sync may
 /// leave either).
 pub fn replace_file<D: Disk>(disk: &D, name: &str, bytes: &[u8]) -> io::Result<()> {
+    assert!(
+        !name.is_empty() && !name.ends_with(".tmp"),
+        "'{name}' names a file of its own"
+    );
     let temporary = format!("{name}.tmp");
     match disk.remove(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

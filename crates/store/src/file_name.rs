@@ -25,14 +25,17 @@ pub(crate) fn segment(id: SegmentId) -> String {
 }
 
 pub(crate) fn hint(id: SegmentId) -> String {
+    assert!(id.0 > 0, "0 stands for no segment");
     format!("{:06}.{HINT}", id.0)
 }
 
 pub(crate) fn cut(id: SegmentId) -> String {
+    assert!(id.0 > 0, "0 stands for no segment");
     format!("{:06}.cut", id.0)
 }
 
 pub(crate) fn damaged(id: SegmentId) -> String {
+    assert!(id.0 > 0, "0 stands for no segment");
     format!("{:06}.damaged", id.0)
 }
 

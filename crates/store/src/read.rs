@@ -169,6 +169,11 @@ impl<D: Disk> Reader<D> {
             return Err(mismatch);
         }
         let (len, value_len) = (record.len, record.value.len());
+        assert!(
+            value_len <= len && len <= buffer.len(),
+            "{value_len} of {len} of {} bytes",
+            buffer.len()
+        );
         match header.kind {
             Kind::Put if record.key == request.key => Ok(ReadValue {
                 value: len - value_len..len,
@@ -262,7 +267,9 @@ impl<D: Disk> Reader<D> {
                 Found::Synced(_) | Found::End { .. } | Found::Footer { .. } => {}
             }
             if chunk.bytes.len() >= bytes_max {
-                chunk.next = Some(scanner.offset());
+                let next = scanner.offset();
+                assert!(next > from, "a chunk from {from} goes on at {next}");
+                chunk.next = Some(next);
                 break;
             }
         }
@@ -286,6 +293,12 @@ impl<D: Disk> Reader<D> {
                 (segment, file)
             }
         };
+        assert!(
+            self.files.len() < self.files_max,
+            "{} files are open, and {} may be",
+            self.files.len() + 1,
+            self.files_max
+        );
         Ok(&self.files.push_mut(file).1)
     }
 }

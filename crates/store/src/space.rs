@@ -35,6 +35,10 @@ pub(crate) fn effective_segment_bytes(config: &Config, space: Space) -> u64 {
     let configured = u64::from(config.segment_bytes.min(SEGMENT_BYTES_MAX));
     let smallest = configured.min(SEGMENT_BYTES_FLOOR);
     let fitting = (space.total / 32).clamp(smallest, configured);
+    assert!(
+        fitting <= u64::from(SEGMENT_BYTES_MAX),
+        "a segment of {fitting} bytes"
+    );
     fitting.max((SEGMENT_HEADER_BYTES + HEADER_BYTES + TRAILER_BYTES) as u64)
 }
 
@@ -60,6 +64,7 @@ impl SpaceGuard {
         bytes: u64,
         purpose: Purpose,
     ) -> Result<(), AppendError> {
+        assert!(bytes > 0, "room is asked for something");
         if bytes <= self.budget {
             self.budget -= bytes;
             return Ok(());
@@ -87,6 +92,11 @@ impl SpaceGuard {
         }
         // Others use the disk too: never spend more than a quarter of what is spare unseen.
         self.budget = ((spare - bytes) / 4).min(SPACE_CHECK_BYTES);
+        assert!(
+            self.budget <= spare - bytes,
+            "{} of {spare} spare bytes",
+            self.budget
+        );
         Ok(())
     }
 

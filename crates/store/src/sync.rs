@@ -49,6 +49,13 @@ impl<D: Disk> Syncer<D> {
     }
 
     pub(crate) fn add_full(&mut self, full: Full<D::File>) {
+        let last = self.full.back().map(|last| last.id);
+        assert!(
+            last < Some(full.id) && full.id < self.active.0,
+            "segment {} is sealed after {last:?} and before {}",
+            full.id,
+            self.active.0
+        );
         self.full.push_back(full);
     }
 
@@ -64,6 +71,12 @@ impl<D: Disk> Syncer<D> {
         assert_eq!(
             rolled.full.id, self.active.0,
             "a rolled segment was lost on the way"
+        );
+        assert!(
+            rolled.next.0 > rolled.full.id,
+            "segment {} follows segment {}",
+            rolled.next.0,
+            rolled.full.id
         );
         self.full.push_back(rolled.full);
         self.active = rolled.next;
@@ -95,6 +108,16 @@ impl<D: Disk> Syncer<D> {
         let synced = self.active.1.sync_data();
         self.check("sync", &file_name::segment(self.active.0), synced)?;
         self.shared.set_synced(through);
+        assert!(
+            self.synced() >= through,
+            "synced through {through}, not {}",
+            self.synced()
+        );
+        assert_eq!(
+            self.synced_full,
+            self.full.len(),
+            "what is before the active segment is synced first"
+        );
         self.seal_full()
     }
 
@@ -132,6 +155,11 @@ impl<D: Disk> Syncer<D> {
             let is_open =
                 segment == self.active.0 || self.full.iter().any(|full| full.id == segment);
             assert!(!is_open, "segment {segment} is deleted before it is sealed");
+            assert!(
+                segment < self.active.0 && segment.0 > 0,
+                "segment {segment} is deleted, and {} is the active one",
+                self.active.0
+            );
             self.hints.retain(|job| job.segment() != segment);
             for name in [file_name::hint(segment), file_name::segment(segment)] {
                 let removed = match self.disk.remove(&name) {
@@ -158,6 +186,12 @@ impl<D: Disk> Syncer<D> {
 
     /// Writes the footers of full segments whose records are synced.
     fn seal_full(&mut self) -> Result<(), Poisoned> {
+        assert!(
+            self.synced_full <= self.full.len(),
+            "{} of {} full segments are synced",
+            self.synced_full,
+            self.full.len()
+        );
         while self.synced_full > 0 {
             let Some(full) = self.full.front() else {
                 break;

@@ -151,7 +151,7 @@ fn full_disk_refuses_and_nothing_of_it_comes_back() {
         disk.inject(Fault::Full {
             capacity: log.byte_len() + room,
         });
-        let more = [entry(12, 4), entry(13, 4), entry(14, 4), entry(30 * 6, 4)];
+        let more: Vec<_> = (12..24).map(|index| entry(index, 4)).collect();
         let refused = log.append(Some(hard_state(4, 11)), &more);
         assert!(matches!(refused, Err(ControlLogError::Full { .. })));
         let refused = log.replace(&state);

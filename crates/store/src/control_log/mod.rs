@@ -98,6 +98,12 @@ impl<D: Disk> ControlLog<D> {
         };
         let scan = scan_control_log(&bytes, directory, page_cache)
             .map_err(|damage| ControlLogError::of(damage, name.clone()))?;
+        assert!(
+            scan.len <= bytes.len() as u64,
+            "{} of {} bytes are sound",
+            scan.len,
+            bytes.len()
+        );
         let (sound, torn) = bytes.split_at(scan.len as usize);
         let cut_bytes = torn.len() as u64;
         let log = match write_anew(&disk, directory, &scan.state) {
@@ -199,6 +205,12 @@ impl<D: Disk> ControlLog<D> {
         if let Err(error) = self.sync_data() {
             return Err(self.poison("sync", error));
         }
+        assert!(
+            self.synced <= self.len,
+            "synced through {} of {}",
+            self.synced,
+            self.len
+        );
         self.synced = self.len;
         Ok(())
     }
@@ -249,6 +261,11 @@ impl<D: Disk> ControlLog<D> {
             number: self.number,
             synced: self.synced,
         })?;
+        assert!(
+            bytes.len() >= record::HEAD_BYTES,
+            "a record of {} bytes",
+            bytes.len()
+        );
         if let Err(error) = self.file.write_all_at(&bytes, self.len) {
             return Err(self.undo(bytes.len() as u64, error));
         }
@@ -385,6 +402,11 @@ fn encode(
         &state.entries,
         place,
     )?);
+    assert_eq!(
+        record::Head::at(&bytes, header::HEADER_BYTES as u64).map(|head| head.number),
+        Some(0),
+        "the first record of a file is read as it was written"
+    );
     let header = Header {
         base: bytes.len() as u64,
         created,

@@ -68,6 +68,12 @@ pub(super) fn append(
             bytes.extend_from_slice(&field.to_le_bytes());
         }
     }
+    assert!(
+        entries
+            .windows(2)
+            .all(|pair| pair[0].index + 1 == pair[1].index),
+        "entries follow one another"
+    );
     for entry in entries {
         bytes.extend_from_slice(&entry.index.to_le_bytes());
         bytes.extend_from_slice(&entry.term.to_le_bytes());
@@ -107,6 +113,12 @@ fn seal(
     flags: u8,
     place: Appending,
 ) -> Result<Vec<u8>, ControlLogError> {
+    assert!(
+        place.synced <= place.offset,
+        "synced through {}, and a record at {}",
+        place.synced,
+        place.offset
+    );
     let (head, body) = bytes.split_at_mut(HEAD_BYTES);
     put_u32(head, 4, crc32fast::hash(body));
     put_u32(head, 8, length(body.len())?);

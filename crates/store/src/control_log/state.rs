@@ -75,6 +75,12 @@ impl ControlState {
         // At most the length.
         self.entries.truncate(kept as usize);
         self.entries.extend(entries);
+        let last = self.entries.last().map(|last| last.index);
+        assert_eq!(
+            last,
+            Some(base + self.entries.len() as u64),
+            "entries follow the snapshot"
+        );
         true
     }
 }

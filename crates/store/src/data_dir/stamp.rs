@@ -59,7 +59,9 @@ impl Stamp {
         let Self { node, directory } = self;
         let lines =
             format!("{TITLE}\nformat {FORMAT_VERSION}\nnode {node}\ndirectory {directory}\n");
-        format!("{lines}crc {:08x}\n", crc32fast::hash(lines.as_bytes()))
+        let text = format!("{lines}crc {:08x}\n", crc32fast::hash(lines.as_bytes()));
+        assert_eq!(text.lines().count(), 5, "a stamp has five lines: {text}");
+        text
     }
 
     pub(super) fn decode(text: &str) -> Result<Self, StampError> {

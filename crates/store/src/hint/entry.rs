@@ -85,6 +85,16 @@ const fn is_control(kind: Kind) -> bool {
 /// Appends a record's hint to `out`.
 pub(crate) fn encode(out: &mut Vec<u8>, offset: u32, record: &Record<'_>) {
     let header = &record.header;
+    assert!(
+        u16::try_from(record.key.len()).is_ok(),
+        "a key of {} bytes",
+        record.key.len()
+    );
+    assert!(
+        u32::try_from(record.value.len()).is_ok(),
+        "a value of {} bytes",
+        record.value.len()
+    );
     out.extend_from_slice(&offset.to_le_bytes());
     out.extend_from_slice(&(record.value.len() as u32).to_le_bytes());
     out.extend_from_slice(&(record.key.len() as u16).to_le_bytes());
@@ -107,6 +117,11 @@ pub(crate) fn encode(out: &mut Vec<u8>, offset: u32, record: &Record<'_>) {
     }
     if let Some(outcome) = record.outcome {
         // A record has no longer one.
+        assert!(
+            u8::try_from(outcome.len()).is_ok(),
+            "an outcome of {} bytes",
+            outcome.len()
+        );
         out.push(outcome.len() as u8);
         out.extend_from_slice(outcome);
     }

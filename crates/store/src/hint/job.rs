@@ -26,6 +26,11 @@ impl<D: Disk> HintJob<D> {
         records_end: u32,
         ranges: Vec<PartitionRange>,
     ) -> Self {
+        assert!(segment.0 > 0, "0 stands for no segment");
+        assert!(
+            records_end as usize >= SEGMENT_HEADER_BYTES,
+            "segment {segment} ends at {records_end}, within its header"
+        );
         Self {
             disk,
             segment,

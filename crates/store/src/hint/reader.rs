@@ -76,8 +76,16 @@ impl<'a> Hints<'a> {
         // One pass over the lengths, so that the visit below cannot stop half-way.
         let mut rest = hints.entries;
         let mut count = 0;
+        let mut last = None;
         while !rest.is_empty() {
-            (_, _, rest) = entry::decode(rest).ok_or(HintError::Entry)?;
+            let (offset, _, after) = entry::decode(rest).ok_or(HintError::Entry)?;
+            assert!(after.len() < rest.len(), "an entry has bytes");
+            // As the writer asserts.
+            if last >= Some(offset) || offset >= records_end {
+                return Err(HintError::Entry);
+            }
+            last = Some(offset);
+            rest = after;
             count += 1;
         }
         if count == hints.count {

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::file_name;
 use crate::recovery::Plan;
 use crate::segment::footer;
-use crate::segment::header::SegmentHeader;
-use crate::segment::mark::Mark;
+use crate::segment::header::{SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::segment::mark::{MARK_BYTES, Mark};
 use brickyard_types::SegmentId;
 use std::fmt;
 use std::io;
@@ -107,6 +107,11 @@ impl<D: Disk> DiscardPlan<D> {
             bytes.extend_from_slice(raw);
         })?;
         bytes.extend_from_slice(&Mark::End(segment).encode());
+        assert!(
+            bytes.len() >= SEGMENT_HEADER_BYTES + MARK_BYTES,
+            "segment {segment} of {} bytes",
+            bytes.len()
+        );
         let sealed = footer::encode(segment, bytes.len() as u32, false, &report.ranges);
         bytes.extend_from_slice(&sealed);
 

@@ -37,12 +37,13 @@ pub use report::{Cut, RecoveryReport, SegmentSummary};
 
 use crate::append::{Active, Appender, Full, create_segment};
 use crate::config::{Config, PageCache};
-use crate::damage::Damage;
+use crate::damage::{Damage, Part};
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::Error;
 use crate::file_name;
 use crate::hint::{HintJob, HintRecord};
 use crate::read::Reader;
+use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::mark::Mark;
 use crate::shared::Shared;
 use crate::sync::Syncer;
@@ -120,6 +121,11 @@ pub fn open<D: Disk>(
     let mut active: Option<Active<D::File>> = None;
     let mut hints: Vec<HintJob<D>> = Vec::new();
     for (index, planned) in plan.segments.iter().enumerate() {
+        assert!(
+            active.is_none(),
+            "segment {} comes after the one that takes records",
+            planned.id
+        );
         let later = &plan.segments[index + 1..];
         match visitor.segment(planned, later, &mut report)? {
             Ending::Sealed { without_hint } => {
@@ -177,6 +183,10 @@ pub fn open<D: Disk>(
         segment: active.id,
         offset: active.len,
     };
+    assert!(
+        end.offset as usize >= SEGMENT_HEADER_BYTES,
+        "the log ends at {end}, within a header"
+    );
     report.end = end;
     report.finish();
 
@@ -214,6 +224,10 @@ fn end_segment<D: Disk>(
     unsealed: Unsealed<D::File>,
 ) -> Result<Full<D::File>, Error> {
     let mut records_end = unsealed.end;
+    assert!(
+        records_end as usize >= SEGMENT_HEADER_BYTES || unsealed.ranges.is_empty(),
+        "segment {id} ends at {records_end} and has records"
+    );
     if !unsealed.is_ended {
         let mark = Mark::End(id).encode();
         unsealed
@@ -279,6 +293,13 @@ pub(crate) fn push_damage(damages: &mut Vec<Damage>, damage: Damage) {
         last.len += damage.len;
         return;
     }
+    let last = damages.last().map(|last| (last.segment, last.offset));
+    assert!(
+        last <= Some((damage.segment, damage.offset)) || damage.part != Part::Record,
+        "damage at {} of segment {} after {last:?}",
+        damage.offset,
+        damage.segment
+    );
     damages.push(damage);
 }
 

@@ -45,6 +45,10 @@ impl Plan {
         for id in &ids {
             segments.push(Planned::read(disk, *id, config)?);
         }
+        assert!(
+            segments.windows(2).all(|pair| pair[0].id < pair[1].id),
+            "segments are in the order of their ids"
+        );
         let mut is_sealed = false;
         for planned in segments.iter_mut().rev() {
             is_sealed |= matches!(planned.footer, FooterState::Sound(_));

@@ -42,6 +42,7 @@ fn rewrite_from<D: Disk>(disk: &D, planned: &Planned, start: u64) -> Result<(), 
         let written = file.write_all_at(&bytes[..got], at);
         written.map_err(failed("write to"))?;
         at += got as u64;
+        assert!(at <= len, "written again up to {at} of {len} bytes");
     }
     Ok(())
 }

@@ -61,6 +61,12 @@ impl<D: Disk> Visitor<'_, D> {
     ) -> Result<(), Error> {
         self.leave_word_of_cut()?;
         let start = u64::from(at.offset);
+        assert!(start <= file_len, "a cut at {at} of {file_len} bytes");
+        assert!(report.torn.is_none(), "the log ends where it was cut first");
+        assert!(
+            later.iter().all(|planned| planned.id > at.segment),
+            "what is put out of the way comes after {at}"
+        );
         let mut records = self.count_records(at.segment, file, start, file_len)?;
         if records > 0 {
             let mut bytes = vec![0; (file_len - start) as usize];

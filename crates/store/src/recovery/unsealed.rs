@@ -114,6 +114,10 @@ impl<D: Disk> Visitor<'_, D> {
             }
         }
         if let Some(at) = cut {
+            assert!(
+                u64::from(at.offset) <= file_len,
+                "a cut at {at} of {file_len} bytes"
+            );
             self.cut(&file, at, file_len, later, report)?;
             end = u64::from(at.offset);
         } else if end < file_len {
@@ -125,6 +129,18 @@ impl<D: Disk> Visitor<'_, D> {
                 .and_then(|()| file.sync_data())
                 .map_err(Error::io("cut the torn tail of", self.describe(id)))?;
         }
+        assert!(
+            end <= file_len,
+            "segment {id} ends at {end} of {file_len} bytes"
+        );
+        assert!(
+            !(is_open && is_ended),
+            "segment {id} has an end mark and takes records"
+        );
+        assert!(
+            !(is_open && is_damaged && later.is_empty()),
+            "segment {id} is damaged and takes records"
+        );
         Ok(Ending::Unsealed(Unsealed {
             file,
             end: end as u32,
@@ -145,6 +161,7 @@ impl<D: Disk> Visitor<'_, D> {
         file_len: u64,
         report: &mut RecoveryReport,
     ) -> Result<(), Error> {
+        assert!(start < file_len, "a footer from {start} to {file_len}");
         let mut bytes = vec![0; (file_len - start) as usize];
         file.read_full_at(&mut bytes, start)
             .map_err(|source| self.read_error(id, source))?;

@@ -68,7 +68,16 @@ pub(crate) fn encode(
     was_damaged: bool,
     ranges: &[PartitionRange],
 ) -> Vec<u8> {
+    assert!(segment.0 > 0, "0 stands for no segment");
+    assert!(
+        is_sound(records_end, ranges),
+        "the ranges of segment {segment}, which ends at {records_end}, contradict one another: {ranges:?}"
+    );
     let len = HEAD_BYTES + ranges.len() * RANGE_BYTES;
+    assert!(
+        u32::try_from(records_end as usize + len + TRAILER_BYTES).is_ok(),
+        "the footer of segment {segment} fits behind {records_end}"
+    );
     let mut bytes = vec![0; len + TRAILER_BYTES];
     let (footer, trailer) = bytes.split_at_mut(len);
     let (head, body) = footer.split_at_mut(HEAD_BYTES);
@@ -103,7 +112,26 @@ pub(crate) fn encode(
     let crc = crc32fast::hash(&trailer[..20]);
     put_u32(trailer, 20, crc);
     trailer[24..].copy_from_slice(&TRAILER_MAGIC);
+    assert!(
+        is_whole(&bytes),
+        "a footer that was interrupted is told from this one"
+    );
     bytes
+}
+
+/// What is true of every footer: its writer asserts it, and its reader believes no other.
+///
+/// Ranges ascend by partition. Each has a record, and its records lie between the header and the end.
+fn is_sound(records_end: u32, ranges: &[PartitionRange]) -> bool {
+    let room = u64::from(records_end).saturating_sub(SEGMENT_HEADER_BYTES as u64);
+    let bytes = ranges
+        .iter()
+        .try_fold(0_u64, |sum, it| sum.checked_add(it.bytes));
+    let are_in_order = ranges
+        .windows(2)
+        .all(|pair| pair[0].partition < pair[1].partition);
+    let fits = bytes.is_some_and(|bytes| bytes <= room);
+    fits && are_in_order && ranges.iter().all(PartitionRange::is_sound)
 }
 
 /// Whether `bytes`, which follow a segment's records and are no sound footer, were written as a whole:
@@ -170,11 +198,19 @@ fn decode(bytes: &[u8], segment: SegmentId, records_end: u32) -> Option<Footer> 
         records: u64_at(bytes, 32),
         bytes: u64_at(bytes, 40),
     });
+    let ranges: Vec<PartitionRange> = ranges.collect();
+    let records = u64_at(bytes, 16);
+    let sum = ranges
+        .iter()
+        .try_fold(0_u64, |sum, it| sum.checked_add(it.records));
+    if sum != Some(records) || !is_sound(records_end, &ranges) {
+        return None;
+    }
     Some(Footer {
         records_end,
-        records: u64_at(bytes, 16),
+        records,
         was_damaged: u32_at(bytes, 24) & FLAG_DAMAGED != 0,
-        ranges: ranges.collect(),
+        ranges,
     })
 }
 

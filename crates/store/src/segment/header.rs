@@ -57,6 +57,7 @@ pub(crate) enum HeaderError {
 
 impl SegmentHeader {
     pub(crate) fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
+        assert!(self.segment.0 > 0, "0 stands for no segment");
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
         put_u32(&mut bytes, 8, FORMAT_VERSION);
@@ -66,6 +67,11 @@ impl SegmentHeader {
         bytes[32..48].copy_from_slice(&self.directory.0);
         let crc = crc32fast::hash(&bytes[..CRC_AT]);
         put_u32(&mut bytes, CRC_AT, crc);
+        assert_eq!(
+            Self::decode(&bytes),
+            Ok(*self),
+            "a header is read as it was written"
+        );
         bytes
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Kept for the active segment while it is written, stored in the footer when it is sealed.
 
-use brickyard_types::record::{Header, Kind};
+use brickyard_types::record::{HEADER_BYTES, Header, Kind};
 use brickyard_types::{Op, PartitionId, TableId, View};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -43,7 +43,18 @@ impl PartitionRange {
         }
     }
 
+    /// Whether some records can have been counted so.
+    pub(crate) fn is_sound(&self) -> bool {
+        let bytes_min = self.records.checked_mul(HEADER_BYTES as u64);
+        let has_bytes = bytes_min.is_some_and(|least| least <= self.bytes);
+        self.records > 0 && self.op_min <= self.op_max && has_bytes
+    }
+
     fn add(&mut self, header: &Header, len: usize) {
+        assert_eq!(
+            self.partition, header.partition,
+            "a record of another partition"
+        );
         self.view_max = self.view_max.max(header.view);
         self.op_min = self.op_min.min(header.op);
         self.op_max = self.op_max.max(header.op);
@@ -70,6 +81,10 @@ pub(crate) struct RangeTable {
 impl RangeTable {
     #[inline]
     pub(crate) fn add(&mut self, header: &Header, len: usize) {
+        assert!(
+            len >= HEADER_BYTES,
+            "a record of {len} bytes is shorter than its header"
+        );
         self.ranges
             .entry(header.partition)
             .and_modify(|range| range.add(header, len))
@@ -89,6 +104,10 @@ impl RangeTable {
     pub(crate) fn sorted(&self) -> Vec<PartitionRange> {
         let mut ranges: Vec<_> = self.ranges.values().copied().collect();
         ranges.sort_by_key(|range| range.partition);
+        assert!(
+            ranges.iter().all(PartitionRange::is_sound),
+            "records were counted: {ranges:?}"
+        );
         ranges
     }
 }

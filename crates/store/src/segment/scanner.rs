@@ -148,6 +148,12 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                 len,
             } => {
                 self.offset += len as u64;
+                assert!(
+                    self.offset <= self.end,
+                    "a record ends at {} of {}",
+                    self.offset,
+                    self.end
+                );
                 let at = (start - self.buffer_start) as usize;
                 let bytes = &self.buffer[at..at + len];
                 let (rest, value) = bytes.split_at(len - value_len);
@@ -170,6 +176,12 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             }
             Verdict::Mark(Mark::Synced(position)) => {
                 self.offset += MARK_BYTES as u64;
+                assert!(
+                    self.offset <= self.end,
+                    "a mark ends at {} of {}",
+                    self.offset,
+                    self.end
+                );
                 Ok(Some(Found::Synced(position)))
             }
             Verdict::Mark(Mark::End(_)) => {
@@ -188,6 +200,12 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                     None => self.search(start + 1)?,
                 };
                 self.offset = next.unwrap_or(self.end);
+                assert!(
+                    start <= self.offset && self.offset <= self.end,
+                    "from {start} on to {} of {}",
+                    self.offset,
+                    self.end
+                );
                 let unreadable = Unreadable {
                     offset,
                     len: (self.offset - start) as u32,
@@ -298,6 +316,11 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             self.filled
         };
         let kept = self.filled - skip;
+        assert!(
+            offset <= self.end,
+            "nothing is asked for at {offset} behind {}",
+            self.end
+        );
         let remaining = self.end - offset;
         if kept >= need || kept as u64 >= remaining {
             return Ok(kept);
@@ -314,6 +337,14 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             .file
             .read_full_at(&mut self.buffer[kept..want], offset + kept as u64)?;
         self.filled = kept + got;
+        assert!(
+            self.filled <= self.buffer.len(),
+            "{kept} and {got} bytes fit into the buffer"
+        );
+        assert!(
+            self.filled as u64 <= remaining,
+            "nothing is read behind the end"
+        );
         if self.filled < want {
             // The file became shorter since its length was asked: the records end here.
             self.end = offset + self.filled as u64;
