@@ -27,7 +27,7 @@ use crate::staging::Staging;
 use crate::stats::{Stats, TableStats};
 use crate::view::PendingClear;
 use crate::watch::Absences;
-use brickyard_metadata::{Catalog, CatalogVersion, Layout, Standing, TopologyReplies};
+use brickyard_metadata::{Catalog, CatalogVersion, Layout, TableStatus, TopologyReplies};
 use brickyard_replication::{Role, Status};
 use brickyard_routing::{Location, Member, Prefix, TableMap};
 use brickyard_table::{Leftovers, LocalPartition, Put, Table, Value};
@@ -103,7 +103,7 @@ pub(crate) struct TableState {
     pub(crate) name: String,
     pub(crate) attributes: TableAttributes,
     pub(crate) layout: Layout,
-    pub(crate) standing: Standing,
+    pub(crate) standing: TableStatus,
     /// Whether it is in memory.
     pub(crate) shelf: Shelf,
     /// The last return to service that it was read for.

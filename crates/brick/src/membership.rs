@@ -65,10 +65,10 @@ impl Core {
             && state.map.groups() == table.map.groups()
             && state.attributes.durability == table.attributes.durability
             && state.attributes.min_in_sync == table.attributes.min_in_sync
-            && state.standing == table.standing;
+            && state.standing == table.status;
         state.attributes = table.attributes.clone();
         state.layout = table.layout.clone();
-        state.standing = table.standing.clone();
+        state.standing = table.status.clone();
         state.memory_max = memory_max(&state.attributes, bricks);
         state.table.set_evicts(evicts(&state.attributes));
         if is_same {
@@ -154,7 +154,7 @@ impl Core {
             learning: Vec::new(),
             attributes: table.attributes.clone(),
             layout: table.layout.clone(),
-            standing: table.standing.clone(),
+            standing: table.status.clone(),
             shelf,
             returned: table.return_since().unwrap_or_default(),
             partitions: map.groups().iter().map(|_| None).collect(),

@@ -28,7 +28,7 @@ use crate::core::{Core, Partition, TableState};
 use crate::effect::{ControlRequest, Effect};
 use crate::output::Gate;
 use brickyard_command::ErrorReply;
-use brickyard_metadata::{CatalogVersion, Standing};
+use brickyard_metadata::{CatalogVersion, TableStatus};
 use brickyard_replication::Status;
 use brickyard_routing::{Group, Seat};
 use brickyard_table::{Leftovers, Table};
@@ -98,23 +98,23 @@ impl TableState {
 
     #[inline]
     pub(crate) const fn is_offline(&self) -> bool {
-        matches!(self.standing, Standing::Offline)
+        matches!(self.standing, TableStatus::Offline)
     }
 
     /// Whether nobody may serve the partition in the view in effect.
     pub(crate) fn is_parked(&self, partition: PartitionId) -> bool {
         match &self.standing {
-            Standing::Online => false,
-            Standing::Offline => true,
-            Standing::Returning { parked, .. } => parked.contains_key(&partition),
+            TableStatus::Online => false,
+            TableStatus::Offline => true,
+            TableStatus::Returning { parked, .. } => parked.contains_key(&partition),
         }
     }
 
     /// Which return to service is under way; 0: none.
     pub(crate) const fn return_since(&self) -> CatalogVersion {
         match &self.standing {
-            Standing::Returning { since, .. } => *since,
-            Standing::Online | Standing::Offline => CatalogVersion(0),
+            TableStatus::Returning { since, .. } => *since,
+            TableStatus::Online | TableStatus::Offline => CatalogVersion(0),
         }
     }
 }

@@ -82,7 +82,7 @@ struct Times {
     started: Instant,
     deadline: Instant,
     /// When the attempt at hand is over, answered or not.
-    patience: Instant,
+    attempt_deadline: Instant,
     /// When it goes elsewhere if it has not left.
     unsent_until: Instant,
 }
@@ -112,7 +112,7 @@ impl Call {
             times: Times {
                 started,
                 deadline,
-                patience: deadline,
+                attempt_deadline: deadline,
                 unsent_until: deadline,
             },
             caller,
@@ -195,7 +195,7 @@ impl Call {
         let is_fixed = matches!(self.route, Route::Fixed);
         let hedge_after = peer.hedge_after(setting) * (1 << self.silences.min(10));
         let hedge_after = hedge_after.min(setting.silence_limit);
-        self.times.patience = if purpose == Some(Use::Reads) && !is_fixed {
+        self.times.attempt_deadline = if purpose == Some(Use::Reads) && !is_fixed {
             now + half.min(hedge_after)
         } else if self.is_read() || gets_id {
             now + half.min(setting.silence_limit)
@@ -300,7 +300,7 @@ impl Request for Box<Call> {
         self.times.deadline
     }
 
-    fn patience(&self) -> Instant {
-        self.times.patience
+    fn attempt_deadline(&self) -> Instant {
+        self.times.attempt_deadline
     }
 }

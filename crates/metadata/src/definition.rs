@@ -16,7 +16,7 @@ use crate::{
     name::{self, DEFAULT_TABLE},
     nodes::Nodes,
     refusal::Refusal,
-    table::{Alteration, NewTable, Standing, Table},
+    table::{Alteration, NewTable, Table, TableStatus},
     tables::Tables,
 };
 use brickyard_routing::{
@@ -64,7 +64,7 @@ pub(crate) fn create_table(
         attributes: new.attributes,
         layout: new.layout,
         is_sized_by_bricks: new.partitions.is_none(),
-        standing: Standing::Online,
+        status: TableStatus::Online,
         created: new.created,
         map,
     });

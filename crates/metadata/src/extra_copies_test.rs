@@ -39,7 +39,7 @@ fn finish_split(catalog: &mut Catalog, partition: PartitionId) {
 
 fn divide(table: TableId, partition: PartitionId) -> Change {
     Change::Divide(Divide {
-        cause: Cause::Heat,
+        cause: Cause::Load,
         partitions: vec![(table, partition)],
     })
 }
@@ -113,10 +113,10 @@ fn halves_of_a_hot_partition_are_siblings_that_may_be_merged_again() {
     let t = catalog.table("t").unwrap();
     let leaves = t.map.partitions().leaves();
     let halves = [leaves[0].partition, leaves[1].partition];
-    assert_eq!(catalog.heated_siblings(table), [halves]);
+    assert_eq!(catalog.hot_siblings(table), [halves]);
     assert!(catalog.grown_siblings(table).is_empty());
     let read = Catalog::decode(&catalog.encode()).unwrap();
-    assert_eq!(read.heated_siblings(table), [halves]);
+    assert_eq!(read.hot_siblings(table), [halves]);
     catalog
         .apply(Change::SizeTable {
             name: "t".to_owned(),
@@ -124,7 +124,7 @@ fn halves_of_a_hot_partition_are_siblings_that_may_be_merged_again() {
         })
         .unwrap();
     assert!(
-        catalog.heated_siblings(table).is_empty(),
+        catalog.hot_siblings(table).is_empty(),
         "its bricks need them"
     );
 }

@@ -206,8 +206,8 @@ impl Catalog {
 
     /// Siblings of a table, the left one first, that came from a partition that was split because it was hot.
     #[must_use]
-    pub fn heated_siblings(&self, table: TableId) -> Vec<[PartitionId; 2]> {
-        let was_hot = |it: &Former| it.cause() == Some(Cause::Heat);
+    pub fn hot_siblings(&self, table: TableId) -> Vec<[PartitionId; 2]> {
+        let was_hot = |it: &Former| it.cause() == Some(Cause::Load);
         self.among_siblings().that_came_from(table, was_hot)
     }
 

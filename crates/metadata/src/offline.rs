@@ -1,6 +1,6 @@
 //! Tables go offline and come back: nobody serves them meanwhile, and what they hold is in the logs of their members.
 //!
-//! In: an operator's wish. Out: the table's [`Standing`], which every brick acts by; [`Refusal`]s that say what would have to
+//! In: an operator's wish. Out: the table's [`TableStatus`], which every brick acts by; [`Refusal`]s that say what would have to
 //! be otherwise.
 //!
 //! Invariants:
@@ -16,7 +16,7 @@ use crate::{
     applied::Done,
     nodes::Nodes,
     refusal::Refusal,
-    table::{Standing, Table},
+    table::{Table, TableStatus},
     tables::Tables,
     transitions::Transitions,
     version::CatalogVersion,
@@ -52,7 +52,7 @@ pub(crate) fn take_offline(
         });
     }
     tables.change(id, |table| {
-        table.standing = Standing::Offline;
+        table.status = TableStatus::Offline;
         // Copies that have not caught up are no part of what comes back.
         let learning = table.partitions();
         let without: Vec<(PartitionId, Group)> = learning
@@ -80,11 +80,11 @@ pub(crate) fn bring_online(
     let (id, is_offline) = (table.id, table.is_offline());
     if is_offline {
         let parked = table.partitions();
-        let standing = Standing::Returning {
+        let status = TableStatus::Returning {
             since: next,
             parked: parked.map(|(it, group)| (it, group.view)).collect(),
         };
-        tables.change(id, |table| table.standing = standing);
+        tables.change(id, |table| table.status = status);
     }
     Ok(Done::of_table(id, is_offline))
 }
@@ -119,10 +119,10 @@ pub(crate) fn end_returns(tables: &mut Tables) {
         |table| still_parked(table).is_some(),
         |table| {
             let left = still_parked(table).unwrap_or_default();
-            match &mut table.standing {
-                standing if left.is_empty() => *standing = Standing::Online,
-                Standing::Returning { parked, .. } => *parked = left,
-                Standing::Online | Standing::Offline => {}
+            match &mut table.status {
+                status if left.is_empty() => *status = TableStatus::Online,
+                TableStatus::Returning { parked, .. } => *parked = left,
+                TableStatus::Online | TableStatus::Offline => {}
             }
         },
     );
@@ -130,7 +130,7 @@ pub(crate) fn end_returns(tables: &mut Tables) {
 
 /// The partitions of a returning table that nobody serves yet, if they have become fewer.
 fn still_parked(table: &Table) -> Option<BTreeMap<PartitionId, View>> {
-    let Standing::Returning { parked, .. } = &table.standing else {
+    let TableStatus::Returning { parked, .. } = &table.status else {
         return None;
     };
     let is_parked = |(partition, view): &(&PartitionId, &View)| {

@@ -5,12 +5,12 @@
 //! Whoever has the catalog comes to the same plan, so it is stored nowhere: a new leader goes on with it, and any
 //! brick can show it before anything moves.
 //!
-//! Not here: the placement itself (`routing`), what siblings have to do with it (`together`), carrying it out (`control`).
+//! Not here: the placement itself (`routing`), what siblings have to do with it (`colocate`), carrying it out (`control`).
 
 use crate::{
     catalog::Catalog,
+    colocate::{Pairs, targets},
     table::Table,
-    together::{Pairs, targets},
     version::CatalogVersion,
 };
 use brickyard_routing::{Group, Member, NodeId};
@@ -79,14 +79,14 @@ impl Catalog {
     /// - Time: linear in the partitions, and in moves × bricks.
     #[must_use]
     pub fn plan(&self, lost: &BTreeSet<NodeId>) -> Plan {
-        self.plan_together(lost, &Pairs::new())
+        self.plan_colocated(lost, &Pairs::new())
     }
 
     /// Where everything should be, if the nodes `lost` do not come back and these siblings are to be together.
     ///
     /// - Time: linear in the partitions, and in moves × bricks.
     #[must_use]
-    pub fn plan_together(&self, lost: &BTreeSet<NodeId>, pairs: &Pairs) -> Plan {
+    pub fn plan_colocated(&self, lost: &BTreeSet<NodeId>, pairs: &Pairs) -> Plan {
         let merged = self.merges().map(|(left, merge)| (merge.right, left));
         let pairs: Pairs = pairs.iter().map(|(a, b)| (*a, *b)).chain(merged).collect();
         let tables = self.tables();

@@ -3,7 +3,7 @@ use crate::fixture::{again, genesis, registration};
 use crate::{
     Alteration, CatalogVersion, Cause, Change, ClusterId, Divide, EXTRA_COPIES_MAX, Envelope,
     Extra, LastOutcome, LayoutAlteration, Merge, Merged, NewTable, Node, NodeAlteration, NodeKey,
-    Orders, Proposal, Rest, Split, SplitReady, Standing, Table,
+    Orders, Proposal, Rest, Split, SplitReady, Table, TableStatus,
 };
 use brickyard_routing::{Hasher, NodeId, Seat};
 use brickyard_types::{
@@ -59,7 +59,7 @@ fn resize(catalog: &mut Catalog) {
     let (hot, lent) = (leaves[20].partition, leaves[21].partition);
     let changes = [
         Change::Divide(Divide {
-            cause: Cause::Heat,
+            cause: Cause::Load,
             partitions: vec![(id, hot)],
         }),
         Change::SetExtras(vec![Extra {
@@ -253,9 +253,9 @@ fn lose_a_member(catalog: &mut Catalog) {
 }
 
 /// A table that comes back, with so many partitions in views that they never had.
-fn returning(since: u64, parked: u32) -> Standing {
+fn returning(since: u64, parked: u32) -> TableStatus {
     let parked = (1..=parked).map(|it| (PartitionId(it), View(77)));
-    Standing::Returning {
+    TableStatus::Returning {
         since: CatalogVersion(since),
         parked: parked.collect(),
     }
@@ -541,16 +541,16 @@ fn catalogs_that_no_rule_makes_are_refused() {
             changed(|it| {
                 let table = &mut it.tables[0];
                 table.attributes.durability = Durability::Memory;
-                table.standing = Standing::Offline;
+                table.status = TableStatus::Offline;
             }),
             "cannot be out of service so",
         ),
         (
-            changed(|it| it.tables[0].standing = returning(u64::MAX, 2)),
+            changed(|it| it.tables[0].status = returning(u64::MAX, 2)),
             "cannot be out of service so",
         ),
         (
-            changed(|it| it.tables[0].standing = returning(1, 0)),
+            changed(|it| it.tables[0].status = returning(1, 0)),
             "cannot be out of service so",
         ),
     ];

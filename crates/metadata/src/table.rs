@@ -31,7 +31,7 @@ pub struct Table {
     /// Whether it has as many partitions as its bricks need; otherwise as many as were asked for.
     pub is_sized_by_bricks: bool,
     /// Whether it is served.
-    pub standing: Standing,
+    pub status: TableStatus,
     /// When it was made.
     pub created: UnixMillis,
     /// Where its keys are.
@@ -40,7 +40,7 @@ pub struct Table {
 
 /// Whether a table is served.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Standing {
+pub enum TableStatus {
     /// As any table.
     #[default]
     Online,
@@ -116,61 +116,61 @@ impl Table {
     /// Whether nobody serves it, nor is to.
     #[must_use]
     pub const fn is_offline(&self) -> bool {
-        matches!(self.standing, Standing::Offline)
+        matches!(self.status, TableStatus::Offline)
     }
 
     /// Whether it is served as any table.
     #[must_use]
     pub const fn is_online(&self) -> bool {
-        matches!(self.standing, Standing::Online)
+        matches!(self.status, TableStatus::Online)
     }
 
     /// That it is served: only then can it be altered, split and the like.
     pub(crate) fn check_online(&self) -> Result<(), Refusal> {
         let name = self.name.clone();
-        match self.standing {
-            Standing::Online => Ok(()),
-            Standing::Offline => Err(Refusal::TableOffline { name }),
-            Standing::Returning { .. } => Err(Refusal::TableReturning { name }),
+        match self.status {
+            TableStatus::Online => Ok(()),
+            TableStatus::Offline => Err(Refusal::TableOffline { name }),
+            TableStatus::Returning { .. } => Err(Refusal::TableReturning { name }),
         }
     }
 
     /// Which return to service is under way.
     #[must_use]
     pub const fn return_since(&self) -> Option<CatalogVersion> {
-        match &self.standing {
-            Standing::Returning { since, .. } => Some(*since),
-            Standing::Online | Standing::Offline => None,
+        match &self.status {
+            TableStatus::Returning { since, .. } => Some(*since),
+            TableStatus::Online | TableStatus::Offline => None,
         }
     }
 
     /// Whether nobody may serve the partition in the view in effect, whoever is named in it.
     #[must_use]
     pub fn is_parked(&self, partition: PartitionId) -> bool {
-        match &self.standing {
-            Standing::Online => false,
-            Standing::Offline => true,
-            Standing::Returning { parked, .. } => parked.contains_key(&partition),
+        match &self.status {
+            TableStatus::Online => false,
+            TableStatus::Offline => true,
+            TableStatus::Returning { parked, .. } => parked.contains_key(&partition),
         }
     }
 
     /// What a table is called whose partitions are served, not served, or some of both.
     #[must_use]
-    pub const fn standing_word(&self) -> &'static str {
-        match &self.standing {
-            Standing::Online => "online",
-            Standing::Offline => "offline",
-            Standing::Returning { .. } => "returning",
+    pub const fn status_word(&self) -> &'static str {
+        match &self.status {
+            TableStatus::Online => "online",
+            TableStatus::Offline => "offline",
+            TableStatus::Returning { .. } => "returning",
         }
     }
 
     /// Whether it can be served so; for a catalog that was read.
     pub(crate) fn is_sound(&self, version: CatalogVersion) -> bool {
         let has_log = self.attributes.durability != Durability::Memory;
-        match &self.standing {
-            Standing::Online => true,
-            Standing::Offline => has_log,
-            Standing::Returning { since, parked } => {
+        match &self.status {
+            TableStatus::Online => true,
+            TableStatus::Offline => has_log,
+            TableStatus::Returning { since, parked } => {
                 let is_its = |(partition, view): (&PartitionId, &View)| {
                     let group = self.map.group(*partition);
                     group.is_some_and(|group| group.view == *view)

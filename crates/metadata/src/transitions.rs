@@ -23,7 +23,7 @@ pub enum Cause {
     /// It has grown; what shrinks again is merged by itself.
     Size,
     /// It takes much of its brick's time; what cools down is merged by itself.
-    Heat,
+    Load,
 }
 
 /// A split that is under way: the partition's primary takes no more writes, and says when none is pending.

@@ -14,7 +14,7 @@
 //! [`Syncer`]: crate::Syncer
 
 use crate::config::{Config, SEGMENT_BYTES_MAX};
-use crate::disk::{Disk, DiskFile, Space, leave_word_of_failed_sync};
+use crate::disk::{Disk, DiskFile, Space, note_failed_sync};
 use crate::error::{AppendError, Poisoned};
 use crate::file_name;
 use crate::segment::header::{SEGMENT_HEADER_BYTES, SegmentHeader};
@@ -297,7 +297,7 @@ impl<D: Disk> Appender<D> {
         // and with it those records of the batch that were written whole.
         let undone = self.active.file.set_len(offset).and_then(|()| {
             let synced = self.active.file.sync_data();
-            synced.inspect_err(|_| leave_word_of_failed_sync(&self.disk, file_name::UNSURE))
+            synced.inspect_err(|_| note_failed_sync(&self.disk, file_name::UNSURE))
         });
         match undone {
             Ok(()) => Err(self.space.full(&self.disk, bytes.len() as u64)),

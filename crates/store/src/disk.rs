@@ -192,7 +192,7 @@ pub fn replace_file<D: Disk>(disk: &D, name: &str, bytes: &[u8]) -> io::Result<(
 
 /// Leaves word for the next start that a sync has failed, so that the page cache is no witness of what the disk has. If
 /// even this fails there is nothing more that could be done.
-pub(crate) fn leave_word_of_failed_sync<D: Disk>(disk: &D, name: &str) {
+pub(crate) fn note_failed_sync<D: Disk>(disk: &D, name: &str) {
     let _ = disk
         .create(name)
         .and_then(|file| file.sync_data())

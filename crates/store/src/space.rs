@@ -45,7 +45,7 @@ pub(crate) fn effective_segment_bytes(config: &Config, space: Space) -> u64 {
 /// Keeps the reserve free without asking the operating system at every append.
 pub(crate) struct SpaceGuard {
     pub(crate) reserve: u64,
-    /// Bytes that may be appended before the next look.
+    /// Bytes that may be appended before the free space is checked again.
     pub(crate) budget: u64,
 }
 
@@ -69,11 +69,16 @@ impl SpaceGuard {
             self.budget -= bytes;
             return Ok(());
         }
-        self.look(disk, bytes, purpose)
+        self.check_free(disk, bytes, purpose)
     }
 
     #[cold]
-    fn look<D: Disk>(&mut self, disk: &D, bytes: u64, purpose: Purpose) -> Result<(), AppendError> {
+    fn check_free<D: Disk>(
+        &mut self,
+        disk: &D,
+        bytes: u64,
+        purpose: Purpose,
+    ) -> Result<(), AppendError> {
         self.budget = 0;
         // If the operating system does not know, the write itself will find out.
         let Ok(Space { free, .. }) = disk.space() else {

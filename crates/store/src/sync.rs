@@ -11,7 +11,7 @@
 //! Not here: writing records (`append.rs`).
 
 use crate::append::{Full, Rolled};
-use crate::disk::{Disk, DiskFile, leave_word_of_failed_sync};
+use crate::disk::{Disk, DiskFile, note_failed_sync};
 use crate::error::Poisoned;
 use crate::file_name;
 use crate::hint::HintJob;
@@ -229,7 +229,7 @@ impl<D: Disk> Syncer<D> {
         result: io::Result<()>,
     ) -> Result<(), Poisoned> {
         result.map_err(|error| {
-            leave_word_of_failed_sync(&self.disk, file_name::UNSURE);
+            note_failed_sync(&self.disk, file_name::UNSURE);
             self.shared.poison(Poisoned {
                 doing,
                 file: self.disk.describe(name),

@@ -152,7 +152,7 @@ impl Table {
             .remove(&mut self.pool, hash, place);
         let size = self.layout.size(header);
         self.arena.free(reference, size);
-        self.tend(size);
+        self.maintain(size);
         Some(replaced)
     }
 
@@ -261,7 +261,7 @@ impl Table {
         if wants_timer && let Some(expiry) = change.expiry {
             self.timers.arm(Entry::new(partition.0, hash), expiry.at());
         }
-        self.tend(size);
+        self.maintain(size);
         Ok(applied)
     }
 

@@ -68,7 +68,7 @@ impl Table {
         );
         assert_eq!(sums, (keys, tombstones, expiring, expires_at_sum));
         assert!(referred.is_subset(&in_arena), "a reference to no record");
-        if self.buried.is_empty() {
+        if self.removed_indexes.is_empty() {
             assert_eq!(
                 referred.len(),
                 in_arena.len(),
@@ -115,7 +115,7 @@ impl Table {
         }
         assert_eq!((self.arena.used(), self.arena.live()), (used, live));
         assert_eq!(self.arena.dead(), used - live);
-        if self.buried.is_empty() {
+        if self.removed_indexes.is_empty() {
             let bound = live + live / 4 + 4 * CHUNK_BYTES;
             assert!(
                 self.arena.memory() <= bound,

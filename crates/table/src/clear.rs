@@ -2,9 +2,9 @@
 //!
 //! In:  [`Table::clear`], [`Table::drop_partition`]. Out: [`Replaced`] sums, polled.
 //!
-//! A partition's index is set aside (*buried*), so that its keys are gone with one step; its
+//! A partition's index is set aside (*removed*), so that its keys are gone with one step; its
 //! records are then visited a few with each write, to mark their space dead and to add up what the
-//! log loses. Until that is done nothing is moved in the arena, since a buried index would not
+//! log loses. Until that is done nothing is moved in the arena, since a removed index would not
 //! learn of it.
 
 use crate::arena::{Arena, RecordRef};
@@ -93,23 +93,23 @@ impl Table {
         self.sums.expiring -= share.expiring as usize;
         self.sums.expires_at_sum -= share.expires_at_sum;
         if share.index.entries() > 0 {
-            self.buried.push(share.index);
+            self.removed_indexes.push(share.index);
         }
     }
 
-    /// Counts about `references` of buried indexes out.
+    /// Counts about `references` of removed indexes out.
     pub(crate) fn count_out(&mut self, references: usize) {
         let mut counted = 0;
         let mut bucket = Vec::new();
         while counted < references
-            && let Some(mut index) = self.buried.pop()
+            && let Some(mut index) = self.removed_indexes.pop()
         {
             let is_more = index.take_bucket(&mut self.pool, |reference| {
                 self.arena.prefetch_header(reference);
                 bucket.push(reference);
             });
             if is_more {
-                self.buried.push(index);
+                self.removed_indexes.push(index);
             }
             counted += bucket.len() + 1;
             for reference in bucket.drain(..) {
@@ -121,7 +121,7 @@ impl Table {
     /// Gives the memory of a table without records back, if it is worth while.
     pub(crate) fn release_if_empty(&mut self) {
         let records = self.sums.keys + self.sums.tombstones;
-        let is_busy = !self.buried.is_empty() || self.has_leftovers();
+        let is_busy = !self.removed_indexes.is_empty() || self.has_leftovers();
         if records > 0 || is_busy || self.memory_used() < RELEASED_BYTES_MIN {
             return;
         }

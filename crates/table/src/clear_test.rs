@@ -56,7 +56,7 @@ fn cleared_keys_are_gone_at_once_and_counted_out_later() {
         (0, 3000)
     );
     table.check();
-    // New keys live beside the buried ones.
+    // New keys live beside the removed ones.
     for op in 3002..3100 {
         assert_eq!(
             put(&mut table, first, &format!("{:05}", op - 3000), op),

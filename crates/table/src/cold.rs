@@ -45,7 +45,7 @@ impl Table {
         let bytes = self.arena.at_mut(target);
         record::write_header(bytes, header);
         bytes[value_at..value_at + value.len()].copy_from_slice(value);
-        self.tend(size);
+        self.maintain(size);
         Ok(true)
     }
 

@@ -25,8 +25,8 @@ const WALKED_PER_WRITTEN: usize = 9;
 /// Records whose buckets are asked for before the first of them is moved.
 const RECORDS_AHEAD: usize = 8;
 
-/// References of buried indexes that are counted out with each write.
-const BURIED_PER_WRITE: usize = 32;
+/// References of removed indexes that are counted out with each write.
+const REMOVED_PER_WRITE: usize = 32;
 
 /// Bytes of leftovers that are given back in the time that a byte of records is walked in.
 const FREED_PER_WALKED: usize = 4;
@@ -53,9 +53,9 @@ impl Table {
     /// What every write does for the table besides: its share of the work that would otherwise pile
     /// up.
     #[inline]
-    pub(crate) fn tend(&mut self, written: usize) {
-        if !self.buried.is_empty() {
-            self.count_out(BURIED_PER_WRITE);
+    pub(crate) fn maintain(&mut self, written: usize) {
+        if !self.removed_indexes.is_empty() {
+            self.count_out(REMOVED_PER_WRITE);
         } else if self.wants_compaction() {
             // A record with a chunk of its own leaves no dead space where others are.
             self.compact(written.min(SHARED_RECORD_BYTES_MAX) * WALKED_PER_WRITTEN);
@@ -75,11 +75,13 @@ impl Table {
         if self.leftovers.free(budget_bytes * FREED_PER_WALKED) {
             return true;
         }
-        if !self.buried.is_empty() {
+        if !self.removed_indexes.is_empty() {
             // Their records cannot be moved, since no index says where they are.
             self.count_out(budget_bytes.div_ceil(256));
             self.release_if_empty();
-            return self.has_leftovers() || !self.buried.is_empty() || self.wants_compaction();
+            return self.has_leftovers()
+                || !self.removed_indexes.is_empty()
+                || self.wants_compaction();
         }
         let mut walked = 0;
         while walked < budget_bytes {
@@ -98,7 +100,7 @@ impl Table {
     #[cfg(test)]
     pub(crate) fn compact_anyway(&mut self, budget_bytes: usize) {
         let mut walked = 0;
-        while walked < budget_bytes && self.buried.is_empty() {
+        while walked < budget_bytes && self.removed_indexes.is_empty() {
             let under_way = self.arena.walk(Walker::Compaction);
             let Some(walk) = under_way.or_else(|| self.arena.begin_compaction()) else {
                 return;

@@ -77,7 +77,7 @@ impl Table {
                 });
             }
         }
-        self.tend(freed);
+        self.maintain(freed);
         freed
     }
 

@@ -128,7 +128,7 @@ pub struct Table {
     pub(crate) free_partitions: Vec<LocalPartition>,
     /// Indexes of partitions that were cleared or dropped, whose records are still being counted
     /// out.
-    pub(crate) buried: Vec<Index>,
+    pub(crate) removed_indexes: Vec<Index>,
     /// Memory that the table has no use for and has not given back yet.
     pub(crate) leftovers: Leftovers,
     /// What was counted out of them and not polled yet.
@@ -180,7 +180,7 @@ impl Table {
             timers: Timers::new(),
             partitions: Vec::new(),
             free_partitions: Vec::new(),
-            buried: Vec::new(),
+            removed_indexes: Vec::new(),
             replaced: Vec::new(),
             leftovers: Leftovers::default(),
             snapshots: Snapshots::default(),

@@ -340,7 +340,7 @@ impl Model {
         while let Some(lost) = self.table.poll_replaced() {
             self.lose(Some(lost));
         }
-        if self.table.buried.is_empty() {
+        if self.table.removed_indexes.is_empty() {
             self.segments.retain(|_, bytes| *bytes > 0);
             assert!(
                 self.table

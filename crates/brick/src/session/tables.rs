@@ -8,7 +8,7 @@ use crate::users::Rights;
 use brickyard_command::request::{Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_metadata::{
-    Alteration, Change, Layout, LayoutAlteration, NewTable, Recovery, Standing,
+    Alteration, Change, Layout, LayoutAlteration, NewTable, Recovery, TableStatus,
 };
 use brickyard_routing::NodeId;
 use brickyard_types::{PartitionId, TableAttributes};
@@ -190,9 +190,9 @@ impl Brick {
         let extra: u64 = extra.sum();
         let layout = state.layout.clone();
         let standing = match &state.standing {
-            Standing::Online => "online",
-            Standing::Offline => "offline",
-            Standing::Returning { .. } => "returning",
+            TableStatus::Online => "online",
+            TableStatus::Offline => "offline",
+            TableStatus::Returning { .. } => "returning",
         };
         // Other bricks' figures are as of their last second.
         self.publish();

@@ -1,7 +1,7 @@
 use super::*;
 use std::time::Duration;
 
-/// A request with its bytes, its deadline and its patience.
+/// A request with its bytes, its deadline and the end of its attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Plain(Vec<u8>, Instant, Instant);
 
@@ -12,7 +12,7 @@ impl Request for Plain {
     fn deadline(&self) -> Instant {
         self.1
     }
-    fn patience(&self) -> Instant {
+    fn attempt_deadline(&self) -> Instant {
         self.2
     }
 }
@@ -36,7 +36,7 @@ impl Fixture {
         self.now + Duration::from_millis(ms)
     }
 
-    /// A write: nobody sends it elsewhere, so its patience ends with its deadline.
+    /// A write: nobody sends it elsewhere, so its attempt ends with its deadline.
     fn plain(&self, bytes: &str, deadline_ms: u64) -> Plain {
         Plain(bytes.into(), self.at(deadline_ms), self.at(deadline_ms))
     }

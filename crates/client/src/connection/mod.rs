@@ -40,7 +40,7 @@ pub(crate) trait Request {
     /// When nobody waits for it any more.
     fn deadline(&self) -> Instant;
     /// When it may be sent elsewhere, if this connection has been silent since it left.
-    fn patience(&self) -> Instant;
+    fn attempt_deadline(&self) -> Instant;
 }
 
 /// The state of one connection.
@@ -102,7 +102,7 @@ pub(crate) enum Expired<R> {
         /// Nothing has come for long: the connection is probably dead.
         is_silent: bool,
     },
-    /// Its patience is over and nothing has come for long.
+    /// Its attempt is over and nothing has come for long.
     Silent {
         request: R,
         /// The other side owes nothing that comes before it: it is what keeps it silent, unless that is dead.
@@ -147,7 +147,7 @@ impl<R: Request> Connection<R> {
 
     /// Queues a request.
     pub(crate) fn submit(&mut self, request: R) {
-        self.look_at(request.patience().min(request.deadline()));
+        self.look_at(request.attempt_deadline().min(request.deadline()));
         self.waiting.push_back(request);
     }
 
@@ -277,17 +277,17 @@ impl<R: Request> Connection<R> {
             }
             return leaving;
         };
-        let patience = request.patience().max(silent_at);
+        let attempt_deadline = request.attempt_deadline().max(silent_at);
         let deadline = request.deadline();
         if now >= deadline {
             if !is_silent {
                 self.look_at(silent_at);
             }
             expired.push(Expired::Late { request, is_silent });
-        } else if now >= patience && is_silent {
+        } else if now >= attempt_deadline && is_silent {
             expired.push(Expired::Silent { request, is_first });
         } else {
-            self.look_at(patience.min(deadline));
+            self.look_at(attempt_deadline.min(deadline));
             leaving.request = Some(request);
         }
         leaving
@@ -319,12 +319,12 @@ impl<R: Request> Connection<R> {
     }
 }
 
-/// When a request that waits at `now` is to be looked at: it may leave at any time, and then its patience
+/// When a request that waits at `now` is to be looked at: it may leave at any time, and then its attempt_deadline
 /// counts.
 fn waiting_time<R: Request>(request: &R, now: Instant) -> Instant {
-    let (patience, deadline) = (request.patience(), request.deadline());
-    if patience > now {
-        patience.min(deadline)
+    let (attempt_deadline, deadline) = (request.attempt_deadline(), request.deadline());
+    if attempt_deadline > now {
+        attempt_deadline.min(deadline)
     } else {
         deadline
     }

@@ -52,10 +52,10 @@ impl Request for Item {
         }
     }
 
-    fn patience(&self) -> Instant {
+    fn attempt_deadline(&self) -> Instant {
         match self {
             Self::Greeting(_, _, deadline) => *deadline,
-            Self::Call(call) => call.patience(),
+            Self::Call(call) => call.attempt_deadline(),
         }
     }
 }
@@ -199,7 +199,7 @@ impl Item {
     }
 }
 
-/// Waits for `work`, and meanwhile lets calls in the inbox go whose patience or deadline passes.
+/// Waits for `work`, and meanwhile lets calls in the inbox go whose attempt or deadline passes.
 async fn watched<T>(shared: &Shared, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     loop {

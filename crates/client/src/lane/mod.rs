@@ -142,7 +142,7 @@ impl Shared {
         }
     }
 
-    /// Takes out the calls whose patience or deadline is over, while there is no connection for them.
+    /// Takes out the calls whose attempt or deadline is over, while there is no connection for them.
     fn expire_inbox(&self, now: Instant) {
         let gone: Calls = {
             let mut inbox = self.inbox();

@@ -192,7 +192,7 @@ fn siblings_that_shrank_apart_come_together_and_become_one_and_nothing_else_move
 
 #[test]
 fn halves_that_are_hot_no_more_come_together_and_become_one() {
-    let (mut world, siblings) = world_of(Cause::Heat);
+    let (mut world, siblings) = world_of(Cause::Load);
     // By size they are none of the two that may be one.
     tell(&mut world, siblings, [1, 1], secs(200));
     assert!(!are_together(&world, siblings));

@@ -290,7 +290,7 @@ impl Controller {
         let is_useful = !hot.load.is_narrow && hot.depth < SPLIT_DEPTH_MAX;
         is_useful.then(|| {
             Change::Divide(Divide {
-                cause: Cause::Heat,
+                cause: Cause::Load,
                 partitions: vec![(hot.table.id, hot.partition)],
             })
         })
@@ -400,7 +400,7 @@ impl Controller {
     fn cool_halves(&self, catalog: &Catalog) -> Vec<Spare> {
         let tables = catalog.tables().filter(|it| it.is_online());
         let halves = tables.flat_map(|table| {
-            let siblings = catalog.heated_siblings(table.id);
+            let siblings = catalog.hot_siblings(table.id);
             siblings.into_iter().map(move |siblings| (table, siblings))
         });
         let cool = halves.filter_map(|(table, [left, right])| {

@@ -147,12 +147,12 @@ fn partition_that_takes_a_whole_brick_is_split_if_its_load_is_of_many_slots() {
     run(&mut world, &[Told(0, 900, vec![takes(hot, 880)])], secs(12));
     let table = world.catalog.table("t").unwrap().id;
     let expected = Change::Divide(Divide {
-        cause: Cause::Heat,
+        cause: Cause::Load,
         partitions: vec![(table, hot)],
     });
     assert_eq!(remedies(&world, before), [&expected]);
     answer_split(&mut world, hot);
-    let halves = world.catalog.heated_siblings(table);
+    let halves = world.catalog.hot_siblings(table);
     assert_eq!(halves.len(), 1);
     // One half is handed over, and when both are cool they are one again.
     let [left, right] = halves[0];

@@ -44,7 +44,7 @@ impl Controller {
 
     fn plan_anew(&mut self, catalog: &Catalog) {
         self.together = self.gathering.pairs();
-        self.plan = catalog.plan_together(&self.lost, &self.together);
+        self.plan = catalog.plan_colocated(&self.lost, &self.together);
     }
 
     /// Whether a brick should hold a partition.

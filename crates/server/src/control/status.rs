@@ -142,7 +142,7 @@ fn table_json(shared: &Shared, table: &Table) -> Value {
     json!({
         "name": table.name,
         "id": table.id.0,
-        "standing": table.standing_word(),
+        "standing": table.status_word(),
         "medium": table.attributes.medium.word(),
         "durability": table.attributes.durability.word(),
         "replicas": table.attributes.replicas,

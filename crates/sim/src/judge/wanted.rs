@@ -19,7 +19,7 @@ pub(super) fn missing(world: &World) -> Option<String> {
     for table in catalog.tables() {
         let holders = catalog.holders(&table.layout).count();
         if !table.is_online() {
-            let standing = table.standing_word();
+            let standing = table.status_word();
             return Some(format!("table {} is {standing}", table.name));
         }
         for (partition, group) in table.partitions() {

@@ -32,7 +32,7 @@ pub use scan::{ControlScan, scan_control_log};
 pub use state::{ControlEntry, ControlHardState, ControlSnapshot, ControlState};
 
 use crate::config::PageCache;
-use crate::disk::{Access, Disk, DiskFile, leave_word_of_failed_sync, read_file};
+use crate::disk::{Access, Disk, DiskFile, note_failed_sync, read_file};
 use crate::error::Poisoned;
 use crate::segment::header::DirectoryId;
 use header::Header;
@@ -286,7 +286,7 @@ impl<D: Disk> ControlLog<D> {
 
     fn sync_data(&self) -> io::Result<()> {
         let synced = self.file.sync_data();
-        synced.inspect_err(|_| leave_word_of_failed_sync(&self.disk, UNSURE))
+        synced.inspect_err(|_| note_failed_sync(&self.disk, UNSURE))
     }
 
     fn check(&self) -> Result<(), ControlLogError> {

@@ -59,7 +59,7 @@ impl<D: Disk> Visitor<'_, D> {
         later: &[Planned],
         report: &mut RecoveryReport,
     ) -> Result<(), Error> {
-        self.leave_word_of_cut()?;
+        self.note_cut()?;
         let start = u64::from(at.offset);
         assert!(start <= file_len, "a cut at {at} of {file_len} bytes");
         assert!(report.torn.is_none(), "the log ends where it was cut first");
@@ -102,7 +102,7 @@ impl<D: Disk> Visitor<'_, D> {
     /// A record that was synced, and the last one when a bit of it turned over, looks like one that a power cut has
     /// torn: whoever goes on from this log has to know that its end was cut. (Where the page cache has lived a record
     /// ends early only if it was never written.)
-    fn leave_word_of_cut(&self) -> Result<(), Error> {
+    fn note_cut(&self) -> Result<(), Error> {
         if self.page_cache == PageCache::Intact {
             return Ok(());
         }

@@ -57,7 +57,7 @@ pub(crate) struct Unreadable {
 }
 
 /// What stands at an offset, without the bytes.
-enum Verdict {
+enum Stretch {
     Record {
         header: Header,
         key_len: usize,
@@ -140,8 +140,8 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
         }
         let start = self.offset;
         let offset = start as u32;
-        match self.judge(start)? {
-            Verdict::Record {
+        match self.classify(start)? {
+            Stretch::Record {
                 header,
                 key_len,
                 value_len,
@@ -174,7 +174,7 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                     raw: bytes,
                 }))
             }
-            Verdict::Mark(Mark::Synced(position)) => {
+            Stretch::Mark(Mark::Synced(position)) => {
                 self.offset += MARK_BYTES as u64;
                 assert!(
                     self.offset <= self.end,
@@ -184,17 +184,17 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                 );
                 Ok(Some(Found::Synced(position)))
             }
-            Verdict::Mark(Mark::End(_)) => {
+            Stretch::Mark(Mark::End(_)) => {
                 self.offset = self.end;
                 Ok(Some(Found::End {
                     records_end: offset + MARK_BYTES as u32,
                 }))
             }
-            Verdict::Footer => {
+            Stretch::Footer => {
                 self.offset = self.end;
                 Ok(Some(Found::Footer { offset }))
             }
-            Verdict::Bad { cause, len, known } => {
+            Stretch::Bad { cause, len, known } => {
                 let next = match len {
                     Some(len) => Some(start + len).filter(|next| *next <= self.end),
                     None => self.search(start + 1)?,
@@ -222,7 +222,7 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
     }
 
     /// What stands at `offset`; leaves all of it in the buffer if it is a record.
-    fn judge(&mut self, offset: u64) -> io::Result<Verdict> {
+    fn classify(&mut self, offset: u64) -> io::Result<Stretch> {
         let mut need = HEADER_BYTES;
         loop {
             let available = self.fill(offset, need)?;
@@ -230,7 +230,7 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             let bytes = &self.buffer[at..at + available];
             let cause = match record::decode(bytes) {
                 Ok(record) => {
-                    return Ok(Verdict::Record {
+                    return Ok(Stretch::Record {
                         header: record.header,
                         key_len: record.key.len(),
                         value_len: record.value.len(),
@@ -247,10 +247,10 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                 Err(cause) => cause,
             };
             if let Some(mark) = Mark::decode(bytes) {
-                return Ok(Verdict::Mark(mark));
+                return Ok(Stretch::Mark(mark));
             }
             if !self.is_sealed && bytes.starts_with(&FOOTER_MAGIC) {
-                return Ok(Verdict::Footer);
+                return Ok(Stretch::Footer);
             }
             let is_header_sound = match cause {
                 DecodeError::Short { need } => need > HEADER_BYTES,
@@ -264,7 +264,7 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             } else {
                 (None, None)
             };
-            return Ok(Verdict::Bad { cause, len, known });
+            return Ok(Stretch::Bad { cause, len, known });
         }
     }
 
@@ -289,12 +289,12 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                 continue;
             };
             offset += skip;
-            match self.judge(offset)? {
-                Verdict::Record { header, .. } if self.may_have(header.partition) => {
+            match self.classify(offset)? {
+                Stretch::Record { header, .. } if self.may_have(header.partition) => {
                     return Ok(Some(offset));
                 }
-                Verdict::Mark(_) | Verdict::Footer => return Ok(Some(offset)),
-                Verdict::Record { .. } | Verdict::Bad { .. } => offset += 1,
+                Stretch::Mark(_) | Stretch::Footer => return Ok(Some(offset)),
+                Stretch::Record { .. } | Stretch::Bad { .. } => offset += 1,
             }
         }
         Ok(None)

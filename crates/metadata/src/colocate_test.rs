@@ -101,7 +101,7 @@ fn exchange(catalog: &mut Catalog, partition: PartitionId, out: Member, come: Me
 /// Takes the steps that a plan asks for, one copy at a time, and counts them.
 fn carry_out(catalog: &mut Catalog, partition: PartitionId, pairs: &Pairs) -> usize {
     for step in 0..8 {
-        let plan = catalog.plan_together(&BTreeSet::new(), pairs);
+        let plan = catalog.plan_colocated(&BTreeSet::new(), pairs);
         let target = set(plan.target(partition));
         let present = members(catalog, partition);
         let is_apart = |it: &&Member| present.iter().all(|other| other.node != it.node);
@@ -133,7 +133,7 @@ fn right_one_goes_where_the_left_one_should_be_and_nothing_else_moves() {
     let plan = catalog.plan(&BTreeSet::new());
     assert_eq!(set(plan.target(right)), set(&there));
     let pairs = Pairs::from([(right, left)]);
-    let plan = catalog.plan_together(&BTreeSet::new(), &pairs);
+    let plan = catalog.plan_colocated(&BTreeSet::new(), &pairs);
     assert_eq!(set(plan.target(right)), here);
     for leaf in leaves(&catalog).iter().filter(|it| it.partition != right) {
         let stays = members(&catalog, leaf.partition);
@@ -155,7 +155,7 @@ fn pair_that_is_none_changes_nothing() {
         (right, PartitionId(99)),
     ] {
         let pairs = Pairs::from([pair]);
-        assert_eq!(catalog.plan_together(&BTreeSet::new(), &pairs), plan);
+        assert_eq!(catalog.plan_colocated(&BTreeSet::new(), &pairs), plan);
     }
 }
 
@@ -193,7 +193,7 @@ fn copies_stay_where_there_is_no_way_round() {
     );
     let present = members(&catalog, right);
     let pairs = Pairs::from([(right, left)]);
-    let plan = catalog.plan_together(&BTreeSet::from([NodeId(free)]), &pairs);
+    let plan = catalog.plan_colocated(&BTreeSet::from([NodeId(free)]), &pairs);
     assert_eq!(set(plan.target(right)), present);
     assert_ne!(set(plan.target(left)), present);
 }
@@ -208,6 +208,6 @@ fn siblings_whose_merge_has_begun_count_as_one() {
     catalog.apply(change).unwrap();
     let pairs = Pairs::from([(right, left)]);
     let plan = catalog.plan(&BTreeSet::new());
-    assert_eq!(plan, catalog.plan_together(&BTreeSet::new(), &pairs));
+    assert_eq!(plan, catalog.plan_colocated(&BTreeSet::new(), &pairs));
     assert_eq!(set(plan.target(left)), set(plan.target(right)));
 }

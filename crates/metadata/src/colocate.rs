@@ -83,5 +83,5 @@ pub(crate) fn targets(
 }
 
 #[cfg(test)]
-#[path = "together_test.rs"]
-mod together_test;
+#[path = "colocate_test.rs"]
+mod colocate_test;
