@@ -245,7 +245,7 @@ impl Core {
                 ..
             } = self.catch_ups.unlogged[at];
             let may_copy = self.catch_ups.pace.has_room();
-            if !may_copy || !self.replicas.replicator().has_room(link) {
+            if !may_copy || !self.replicas.has_room(link) {
                 at += 1;
                 continue;
             }
@@ -253,9 +253,7 @@ impl Core {
             let next = self.scan_partition(partition, scan, &mut records);
             for raw in &records {
                 self.catch_ups.pace.spend(raw.len());
-                self.replicas
-                    .replicator_mut()
-                    .catch_up_records(link, partition, raw);
+                self.replicas.catch_up_record(link, partition, raw);
             }
             match next {
                 Some(next) => {
@@ -279,16 +277,15 @@ impl Core {
         }) = self.catch_ups.windows.get(at)
         {
             let (partition, link) = (*partition, *link);
-            if !self.replicas.replicator().has_room(link) {
+            if !self.replicas.has_room(link) {
                 at += 1;
                 continue;
             }
             let records = self.window_records(partition);
-            let replicator = self.replicas.replicator_mut();
             for raw in &records {
-                replicator.catch_up_records(link, partition, raw);
+                self.replicas.catch_up_record(link, partition, raw);
             }
-            replicator.catch_up_done(link, partition);
+            self.replicate(|replicator| replicator.catch_up_done(link, partition));
             self.catch_ups.windows.remove(at);
         }
     }
@@ -440,8 +437,7 @@ impl Core {
     /// Whether every link that the walk serves has room.
     fn may_copy(&self, learners: usize) -> bool {
         let mut links = self.catch_ups.logged[..learners].iter().map(|it| it.link);
-        self.catch_ups.pace.has_room()
-            && links.all(|link| self.replicas.replicator().has_room(link))
+        self.catch_ups.pace.has_room() && links.all(|link| self.replicas.has_room(link))
     }
 
     /// Whether a record of that partition may be for somebody whom the walk serves.
@@ -474,9 +470,7 @@ impl Core {
         for raw in &out {
             for link in &links {
                 self.catch_ups.pace.spend(raw.len());
-                self.replicas
-                    .replicator_mut()
-                    .catch_up_records(*link, header.partition, raw);
+                self.replicas.catch_up_record(*link, header.partition, raw);
             }
         }
         !out.is_empty()

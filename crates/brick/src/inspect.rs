@@ -186,7 +186,7 @@ impl Brick {
                     partition.op,
                     partition.committed,
                     replicator.last(partition.id),
-                    replicator.pending_iter(partition.id).count()
+                    replicator.pending(partition.id).count()
                 );
             }
         }

@@ -63,12 +63,13 @@ impl Core {
         }
         for half in halves {
             self.replicas.unplace(half);
+            self.log.drop_pending(half);
         }
         self.join_contents(table, leaves, whole, &base, is_replicated)
     }
 
     fn join_replicas(&mut self, table: TableId, ends: &[Half; 2], whole: PartitionId, base: &Base) {
-        self.replicate(|replicator, core| replicator.merge(core, table, ends, whole, base));
+        self.replicate(|replicator| replicator.merge(table, ends, whole, base));
     }
 
     fn join_contents(

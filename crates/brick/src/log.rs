@@ -32,7 +32,7 @@ use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::Kind;
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use hashbrown::HashMap;
-use held::Held;
+use held::{AllPending, Held};
 use slab::Slab;
 use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -139,6 +139,8 @@ pub(crate) struct Log {
     in_flight: VecDeque<Batch>,
     newest: HashMap<KeyRef, Newest, BuildHasherDefault<KeyRefHasher>>,
     held: Slab<Held>,
+    /// Those that the replicator knows of.
+    pending: AllPending,
     frontier: Frontier,
     pending_bytes: usize,
     /// Bytes of records of replicated partitions that have neither committed nor been cut.
@@ -160,6 +162,7 @@ impl Log {
             in_flight: VecDeque::new(),
             newest: HashMap::default(),
             held: Slab::new(),
+            pending: AllPending::default(),
             frontier: Frontier::default(),
             pending_bytes: 0,
             held_bytes: 0,

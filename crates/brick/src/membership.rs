@@ -11,7 +11,6 @@
 use crate::core::{Core, Partition, TableState};
 use crate::effect::BatchId;
 use crate::heat::Heat;
-use crate::log::HeldId;
 use crate::offline::Shelf;
 use crate::output::Gate;
 use crate::parting::has_other_leaves;
@@ -280,7 +279,7 @@ impl Core {
             partition.is_replicated = true;
             let restored = whole(partition.view, partition.op);
             partition.committed = partition.op;
-            self.restore(id, restored);
+            self.restore(id, &restored);
             self.adopt_replica(table, id, group);
             if self.table(table).is_some_and(TableState::is_logged) {
                 self.claim_first(id);
@@ -358,7 +357,7 @@ fn is_shared(group: &Group) -> bool {
 }
 
 /// What the replicator is told of a partition whose only replica this was: all of it has committed.
-fn whole(view: View, op: Op) -> Restored<HeldId> {
+fn whole(view: View, op: Op) -> Restored {
     let last = if op == Op(0) {
         (View(0), op)
     } else {

@@ -104,7 +104,7 @@ impl Core {
                 .and_then(|it| it.partitions[leaf].as_ref());
             if held.is_some_and(|held| held.is_replicated) {
                 let rest = rest.map(|(view, begun_at)| (*view, begun_at.0));
-                self.replicate(|replicator, core| replicator.set_split(core, partition, rest));
+                self.replicate(|replicator| replicator.set_split(partition, rest));
             } else if rest.is_some() {
                 self.partings.alone.insert(partition);
             }
@@ -176,10 +176,10 @@ impl Core {
                 }
                 Fate::Split(leaf, whole, ids) => {
                     let view = catalog.former(whole).map(|former| former.view);
-                    self.replicate(|replicator, core| {
-                        replicator.split(core, id, whole, view.unwrap_or_default(), &ids);
-                    });
+                    let view = view.unwrap_or_default();
+                    self.replicate(|replicator| replicator.split(id, whole, view, &ids));
                     self.replicas.unplace(whole);
+                    self.log.drop_pending(whole);
                     anew.extend(self.part(table, leaf, map, &ids));
                 }
                 // What came after it was never here: it is copied from others.

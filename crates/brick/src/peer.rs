@@ -58,9 +58,9 @@ impl Brick {
         if direction == Direction::Outgoing {
             self.remotes.hearing.hear(peer, self.core.now);
         }
-        self.core.replicate(|replicator, core| {
-            replicator.on_link(core, link, peer, direction, connection);
-        });
+        self.core.replicas.engine.outbox.open(link, direction);
+        self.core
+            .replicate(|replicator| replicator.on_link(link, peer, direction, connection));
         self.core.replicas.wake();
     }
 
@@ -101,8 +101,8 @@ impl Brick {
             return;
         };
         self.peers.numbers.try_remove(link.0 as usize);
-        self.core
-            .replicate(|replicator, core| replicator.on_closed(core, link));
+        self.core.replicas.engine.outbox.close(link);
+        self.core.replicate(|replicator| replicator.on_closed(link));
         self.tell_lost();
         if peer.direction == Direction::Outgoing {
             self.on_remote_lost(peer.seat);
@@ -139,9 +139,7 @@ impl Brick {
                 Ok(Some(len)) if input.len() - at >= len => {
                     let frame = &input[at..at + len];
                     at += len;
-                    let taken = self
-                        .core
-                        .replicate(|replicator, core| replicator.on_frame(core, link, frame));
+                    let taken = self.core.on_replica_frame(link, frame);
                     broken = taken.err().map(|error| error.to_string());
                 }
                 Ok(_) => break,
@@ -162,18 +160,18 @@ impl Brick {
 
     /// A stream with bytes to send.
     pub fn poll_peer_output(&mut self) -> Option<LinkId> {
-        self.core.replicas.replicator_mut().poll_output()
+        self.core.replicas.engine.outbox.poll()
     }
 
     /// What is to be sent on a stream.
     #[must_use]
     pub fn peer_output(&self, link: LinkId) -> &[u8] {
-        self.core.replicas.replicator().output(link)
+        self.core.replicas.engine.outbox.bytes(link)
     }
 
     /// `len` bytes of it were sent.
     pub fn on_peer_sent(&mut self, link: LinkId, len: usize) {
-        self.core.replicas.replicator_mut().on_sent(link, len);
+        self.core.replicas.engine.outbox.on_sent(link, len);
     }
 
     /// What this brick acknowledges to the control plane: the catalog's version up to which every removal is
@@ -188,8 +186,8 @@ impl Brick {
     /// A tick's worth of work on replicas.
     pub(crate) fn tick_replicas(&mut self) {
         let now = self.core.now;
-        self.core
-            .replicate(|replicator, core| replicator.tick(core, now));
+        self.core.replicate(|replicator| replicator.tick(now));
+        self.core.replicas.engine.outbox.tick(now);
         self.tell_lost();
         self.tend_catch_ups();
         self.give_up_writes();
@@ -215,7 +213,7 @@ impl Core {
         }
         self.replicas.incarnation = incarnation;
         let me = self.seat();
-        self.replicas.replicator_mut().set_me(me);
+        self.replicate(|replicator| replicator.set_me(me));
     }
 
     pub(crate) fn tell_claims(&mut self, token: u64) {

@@ -13,9 +13,8 @@ mod join;
 use crate::core::Core;
 use crate::effect::{HintItem, Recovered};
 use crate::heirs::is_split_from;
-use crate::log::HeldId;
 use crate::retained::Mark;
-use brickyard_replication::{Base, Entry, Host, LogMark, Rebuild, Restored};
+use brickyard_replication::{Base, LogMark, Rebuild, Restored, TailEntry};
 use brickyard_routing::Prefix;
 use brickyard_types::record::{self, Header, Kind, Record, flag};
 use brickyard_types::{Durability, Incarnation, Op, PartitionId, Position, TableId};
@@ -120,7 +119,7 @@ impl Core {
             self.open_formers.insert(header.partition, Vec::new());
         }
         let mut committed = Vec::new();
-        let mut apply = |entry: Entry<Kept>| committed.push(entry.payload);
+        let mut apply = |entry: TailEntry<Kept>| committed.push(entry.payload);
         self.rebuilds
             .entry(header.partition)
             .or_default()
@@ -321,28 +320,27 @@ impl Core {
             let upto = self.merged_upto(partition);
             if let Some(upto) = upto.filter(|_| base == Base::default()) {
                 let op = committed.max(upto);
-                self.restore(partition, join::nothing(op));
+                self.restore(partition, &join::nothing(op));
                 continue;
             }
-            let mut kept: VecDeque<Entry<HeldId>> = VecDeque::new();
+            let mut kept: VecDeque<TailEntry<()>> = VecDeque::new();
             let mut is_whole = true;
             for entry in tail.into_iter().filter(|_| !is_torn) {
-                let held = match &entry.payload.body {
+                let is_back = match &entry.payload.body {
                     Body::Record(raw) => self.put_back_pending(raw, entry.payload.position),
-                    Body::Hint { .. } => None,
+                    Body::Hint { .. } => false,
                 };
-                let Some(payload) = held else {
+                if !is_back {
                     // What cannot be sent to others cannot be claimed either.
                     is_whole = false;
                     break;
-                };
-                kept.push_back(Entry {
+                }
+                kept.push_back(TailEntry {
                     view: entry.view,
                     op: entry.op,
                     // What recovery has read it has synced.
                     mark: LogMark::NONE,
-                    turn: entry.turn,
-                    payload,
+                    payload: (),
                 });
             }
             let last = match kept.back() {
@@ -370,7 +368,7 @@ impl Core {
                 horizon,
                 history,
             };
-            self.restore(partition, restored);
+            self.restore(partition, &restored);
         }
         // Not before: each record of a tail is put back as a batch of its own.
         for whole in wholes {
@@ -383,12 +381,11 @@ impl Core {
     }
 
     /// Gives the replicator what the log says of a partition.
-    pub(crate) fn restore(&mut self, partition: PartitionId, restored: Restored<HeldId>) {
+    pub(crate) fn restore<P>(&mut self, partition: PartitionId, restored: &Restored<P>) {
         let table = self.place_of(partition).ok();
         let table = table.and_then(|(table, _)| self.table(table).map(|it| it.id));
-        self.replicas
-            .replicator_mut()
-            .restore(table.unwrap_or(TableId(0)), partition, restored);
+        let table = table.unwrap_or(TableId(0));
+        self.replicate(|replicator| replicator.restore(table, partition, restored));
     }
 
     /// Where the records are that may have to be sent to others, and of which only a hint is known.
@@ -422,11 +419,12 @@ impl Core {
     }
 
     /// Takes a record of a tail back into the batches that wait for their outcome.
-    fn put_back_pending(&mut self, raw: &[u8], position: Position) -> Option<HeldId> {
-        let record = record::decode(raw).ok()?;
-        let (_, held) = self.append(&record, raw).ok()?;
-        self.log.put_back(position, self.now);
-        Some(held)
+    fn put_back_pending(&mut self, raw: &[u8], position: Position) -> bool {
+        let is_back = record::decode(raw).is_ok_and(|it| self.take_found(&it, raw).is_ok());
+        if is_back {
+            self.log.put_back(position, self.now);
+        }
+        is_back
     }
 
     pub(crate) fn is_replicated(&self, partition: PartitionId) -> bool {
@@ -458,7 +456,7 @@ impl Core {
     pub(crate) fn claim_first(&mut self, partition: PartitionId) {
         let mark = LogMark(self.log.building_id().0);
         if self.append_own_base(partition) {
-            self.replicas.replicator_mut().based_in(partition, mark);
+            self.replicas.based_in(partition, mark);
         }
     }
 
@@ -489,9 +487,7 @@ impl Core {
         if let Some(horizon) = horizon
             && self.is_replicated(partition)
         {
-            self.replicas
-                .replicator_mut()
-                .raise_horizon(partition, horizon);
+            self.raise_horizon(partition, horizon);
         }
     }
 

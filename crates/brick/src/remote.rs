@@ -215,7 +215,7 @@ impl Brick {
             // knows that nobody knows.
             let link = self.peers.from(to);
             let is_kept =
-                link.is_some_and(|link| !self.core.replicas.replicator_mut().message(link, &bytes));
+                link.is_some_and(|link| !self.core.replicas.engine.outbox.message(link, &bytes));
             if is_kept {
                 self.remotes.replies.push_back((to, bytes));
             } else {
@@ -283,7 +283,7 @@ impl Brick {
                 self.on_part(token, error_line(&error), Gate::OPEN);
                 continue;
             }
-            if self.core.replicas.replicator_mut().message(link, &bytes) {
+            if self.core.replicas.engine.outbox.message(link, &bytes) {
                 remote.sent = Some(seat);
                 remote.since = self.core.now;
             } else {

@@ -11,16 +11,19 @@
 //!
 //! Not here: streams and messages between bricks (`peer`), who waits for what (`stall`).
 
-mod host;
+mod carry;
 
 use crate::core::Core;
 use crate::effect::{BatchId, Effect};
 use crate::log::HeldId;
 use crate::output::Lost;
-use brickyard_replication::{Config, LogMark, Replicator, Request};
+use brickyard_replication::{
+    Config, Demand, FrameError, LinkId, LogMark, Outbox, Ready, Replicator, Request,
+};
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{Incarnation, Instant, Op, PartitionId};
 use hashbrown::HashMap;
+use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
@@ -43,11 +46,21 @@ pub(crate) struct Placing {
     pub(crate) moves: u32,
 }
 
+/// The replicator, and where what it says goes.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    replicator: Replicator,
+    pub(crate) outbox: Outbox,
+    /// Buffers for what it says.
+    ready: Ready,
+    /// What it wants of the world outside, to be seen to at the end of the turn.
+    requests: VecDeque<Request>,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Replicas {
-    /// Taken out while it works, since it calls back.
-    replicator: Option<Box<Replicator<HeldId>>>,
+    pub(crate) engine: Engine,
     pub(crate) incarnation: Incarnation,
     places: HashMap<PartitionId, (u32, u32), BuildHasherDefault<PartitionHasher>>,
     /// Until when this brick may serve; and a grant that counts once its catalog is adopted.
@@ -81,7 +94,12 @@ impl Replicas {
             ..Config::new(me)
         };
         Self {
-            replicator: Some(Box::new(Replicator::new(config))),
+            engine: Engine {
+                outbox: Outbox::new(&config),
+                replicator: Replicator::new(config),
+                ready: Ready::default(),
+                requests: VecDeque::new(),
+            },
             incarnation: me.incarnation,
             places: HashMap::default(),
             lease: Instant(0),
@@ -117,16 +135,32 @@ impl Replicas {
     }
 
     /// The replicator, for questions.
-    pub(crate) fn replicator(&self) -> &Replicator<HeldId> {
-        self.replicator
-            .as_deref()
-            .expect("the replicator asks no questions of itself")
+    pub(crate) const fn replicator(&self) -> &Replicator {
+        &self.engine.replicator
     }
 
-    pub(crate) fn replicator_mut(&mut self) -> &mut Replicator<HeldId> {
-        self.replicator
-            .as_deref_mut()
-            .expect("the replicator asks no questions of itself")
+    /// Hands a copied record over to a learner; whether there is room for another. False also when the catch-up is no
+    /// longer wanted.
+    pub(crate) fn catch_up_record(
+        &mut self,
+        link: LinkId,
+        partition: PartitionId,
+        raw: &[u8],
+    ) -> bool {
+        let Engine {
+            replicator, outbox, ..
+        } = &mut self.engine;
+        replicator.wants_copies(link, partition) && outbox.copy(link, partition, raw)
+    }
+
+    /// Whether copies may be handed over for this link.
+    pub(crate) fn has_room(&self, link: LinkId) -> bool {
+        self.engine.outbox.has_room(link)
+    }
+
+    /// What is claimed of a partition rests on a base record in this batch.
+    pub(crate) fn based_in(&mut self, partition: PartitionId, mark: LogMark) {
+        self.engine.replicator.based_in(partition, mark);
     }
 
     /// A lease was granted, for those who have adopted that version of the catalog (PROTOCOL rule 3). One until
@@ -157,9 +191,7 @@ impl Replicas {
             self.was_leased |= is_leased;
             self.unleased_since = (!is_leased).then_some(now);
             self.is_woken |= is_leased;
-            if let Some(replicator) = self.replicator.as_deref_mut() {
-                replicator.lease(is_leased);
-            }
+            self.engine.replicator.lease(is_leased);
         }
     }
 }
@@ -173,19 +205,26 @@ impl Core {
         }
     }
 
-    /// Lets the replicator work on this brick.
-    pub(crate) fn replicate<R>(
-        &mut self,
-        work: impl FnOnce(&mut Replicator<HeldId>, &mut Self) -> R,
-    ) -> R {
-        let mut replicator = self
-            .replicas
-            .replicator
-            .take()
-            .expect("the replicator does not call itself");
-        let result = work(&mut replicator, self);
-        self.replicas.replicator = Some(replicator);
+    /// Lets something happen to the replicator, and carries out what follows.
+    pub(crate) fn replicate<R>(&mut self, input: impl FnOnce(&mut Replicator) -> R) -> R {
+        self.replicate_frame(&[], input)
+    }
+
+    fn replicate_frame<R>(&mut self, frame: &[u8], input: impl FnOnce(&mut Replicator) -> R) -> R {
+        let replicator = &mut self.replicas.engine.replicator;
+        replicator.on_batch(LogMark(self.log.building_id().0));
+        let result = input(replicator);
+        self.carry_out(frame);
         result
+    }
+
+    /// A whole frame has come on a stream between bricks.
+    pub(crate) fn on_replica_frame(
+        &mut self,
+        link: LinkId,
+        frame: &[u8],
+    ) -> Result<(), FrameError> {
+        self.replicate_frame(frame, |replicator| replicator.on_frame(link, frame))
     }
 
     pub(crate) fn adopt_replica(&mut self, table: usize, partition: PartitionId, group: &Group) {
@@ -195,19 +234,23 @@ impl Core {
         let (id, durability) = (state.id, state.attributes.durability);
         let min_in_sync = state.attributes.min_in_sync;
         self.doubt_former(partition, group.lineage);
-        self.replicate(|replicator, core| {
-            replicator.adopt(core, id, partition, durability, min_in_sync, group);
-        });
+        let demand = Demand {
+            table: id,
+            durability,
+            min_in_sync,
+        };
+        self.replicate(|replicator| replicator.adopt(partition, demand, group));
         self.refresh(partition);
     }
 
     pub(crate) fn forget_replica(&mut self, partition: PartitionId) {
-        self.replicate(|replicator, core| replicator.forget(core, partition));
+        self.replicate(|replicator| replicator.forget(partition));
         self.replicas.places.remove(&partition);
+        self.log.drop_pending(partition);
     }
 
     pub(crate) fn end_adoption(&mut self, version: u64) {
-        self.replicas.replicator_mut().adopted(version);
+        self.replicate(|replicator| replicator.adopted(version));
         if self.catalog.nodes().count() > 1 && self.replicas.lease == LEASE_FOR_EVER {
             // There is somebody else now: only grants that end count from here on.
             self.replicas.lease = self.now + LEASE_GRACE;
@@ -258,29 +301,32 @@ impl Core {
     /// A record of a replicated partition without a log: the replicator hears of it at once.
     pub(crate) fn hand_over(&mut self, partition: PartitionId, held: Option<HeldId>) {
         if let Some(held) = held {
-            self.replicas
-                .replicator_mut()
-                .prepared(partition, LogMark::NONE, held);
+            self.tell_prepared(partition, LogMark::NONE, held);
         }
     }
 
     /// A batch is in the own log: the replicator hears of what was prepared in it.
     pub(crate) fn replicas_appended(&mut self, id: BatchId) {
         let fresh = self.log.take_fresh(id);
-        self.replicate(|replicator, core| {
-            for (partition, held) in fresh {
-                replicator.prepared(partition, LogMark(id.0), held);
-            }
-            replicator.on_appended(core, LogMark(id.0));
-        });
+        for (partition, held) in fresh {
+            self.tell_prepared(partition, LogMark(id.0), held);
+        }
+        self.replicate(|replicator| replicator.on_appended(LogMark(id.0)));
+    }
+
+    #[inline]
+    fn tell_prepared(&mut self, partition: PartitionId, mark: LogMark, held: HeldId) {
+        let replicator = &mut self.replicas.engine.replicator;
+        let op = replicator.on_prepared(partition, mark);
+        self.log.add_pending(partition, op, held);
     }
 
     pub(crate) fn replicas_synced(&mut self, upto: BatchId) {
-        self.replicate(|replicator, core| replicator.on_synced(core, LogMark(upto.0)));
+        self.replicate(|replicator| replicator.on_synced(LogMark(upto.0)));
     }
 
     pub(crate) fn replicas_refused(&mut self, from: BatchId) {
-        self.replicate(|replicator, core| replicator.on_refused(core, LogMark(from.0)));
+        self.replicate(|replicator| replicator.on_refused(LogMark(from.0)));
     }
 
     /// The sync that the replicator asked for is done.
@@ -300,12 +346,17 @@ impl Core {
     /// Ends a turn: frames are made, wishes become effects.
     pub(crate) fn flush_replicas(&mut self) {
         for (partition, op) in std::mem::take(&mut self.replicas.cleared) {
-            self.replicas.replicator_mut().raise_horizon(partition, op);
+            self.raise_horizon(partition, op);
         }
-        self.replicate(|replicator, core| replicator.flush(core));
-        while let Some(request) = self.replicas.replicator_mut().poll_request() {
+        self.replicate(Replicator::flush);
+        while let Some(request) = self.replicas.engine.requests.pop_front() {
             self.carry(request);
         }
+    }
+
+    /// Tombstones of the partition up to `op` are not here.
+    pub(crate) fn raise_horizon(&mut self, partition: PartitionId, op: Op) {
+        self.replicate(|replicator| replicator.raise_horizon(partition, op));
     }
 
     fn carry(&mut self, request: Request) {
@@ -313,6 +364,7 @@ impl Core {
         let effect = match request {
             Request::Dial(seat) => Effect::Dial(seat),
             Request::SyncLog => {
+                self.replicas.engine.replicator.on_sync_asked();
                 // What was appended before is covered by a checkpoint; what is being built syncs itself.
                 let upto = BatchId(self.log.building_id().0 - 1);
                 if self.log.sync_building() {

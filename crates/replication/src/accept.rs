@@ -4,7 +4,7 @@
 //! names this brick as its primary, the log was synced since (PROTOCOL rule 8: an accepted view's primary
 //! must not lose, in a power cut, what made it the choice).
 
-use crate::{LogMark, Replicator, Request};
+use crate::LogMark;
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
@@ -22,12 +22,12 @@ struct Waiting {
     version: u64,
     /// What has to be synced; `None`: nothing of its own, it only keeps the order.
     mark: Option<LogMark>,
-    /// The host has the request: a sync from now on covers what recovery found as well.
+    /// The owner has asked for it: a sync from now on covers what recovery found as well.
     is_asked: bool,
 }
 
 impl Acknowledgements {
-    /// The host polled `SyncLog`.
+    /// The owner has asked for a sync.
     pub(crate) fn on_asked(&mut self) {
         for waiting in &mut self.waiting {
             waiting.is_asked = true;
@@ -45,50 +45,39 @@ impl Acknowledgements {
         }
     }
 
-    /// Entries that the log had refused are in it now, in this batch: they belong to what is accepted.
+    /// Entries that the log had refused are in it now, in this batch: they belong to what is accepted. Whether a sync is
+    /// wanted for that.
     pub(crate) fn raise(&mut self, newest: LogMark) -> bool {
         for waiting in &mut self.waiting {
             if let Some(mark) = &mut waiting.mark {
+                assert!(*mark <= newest, "{mark} is newer than {newest}");
                 *mark = newest;
                 waiting.is_asked = false;
             }
         }
         !self.waiting.is_empty()
     }
-}
 
-impl<P> Replicator<P> {
-    /// All `adopt` and `forget` calls of this version of the catalog are done.
-    pub fn adopted(&mut self, version: u64) {
-        let newest = self.own.newest;
-        let acknowledgements = &mut self.acknowledgements;
-        acknowledgements.stopped = acknowledgements.stopped.max(version);
-        let is_fresh = std::mem::take(&mut acknowledgements.has_fresh);
-        if !is_fresh && acknowledgements.waiting.is_empty() {
-            acknowledgements.accepted = acknowledgements.accepted.max(version);
-            return;
+    /// The whole of a version of the catalog was adopted, while `newest` was the newest batch. Whether a sync is wanted.
+    pub(crate) fn on_adopted(&mut self, version: u64, newest: LogMark) -> bool {
+        self.stopped = self.stopped.max(version);
+        let is_fresh = std::mem::take(&mut self.has_fresh);
+        if !is_fresh && self.waiting.is_empty() {
+            self.accepted = self.accepted.max(version);
+            return false;
         }
-        acknowledgements.waiting.push_back(Waiting {
+        self.waiting.push_back(Waiting {
             version,
             // PROTOCOL rule 8: the log is synced before the view is said to be accepted.
             mark: is_fresh.then_some(newest),
             is_asked: false,
         });
-        if is_fresh {
-            self.requests.push_back(Request::SyncLog);
-        }
-    }
-
-    /// Every removal up to this version of the catalog is obeyed. To be told the control plane only after
-    /// the replies of the batch before it have left.
-    #[must_use]
-    pub const fn stopped(&self) -> u64 {
-        self.acknowledgements.stopped
-    }
-
-    /// As [`Self::stopped`], and for each view that names this brick as its primary the log was synced since.
-    #[must_use]
-    pub const fn accepted(&self) -> u64 {
-        self.acknowledgements.accepted
+        assert!(
+            self.accepted <= self.stopped,
+            "accepted {} of {}",
+            self.accepted,
+            self.stopped
+        );
+        is_fresh
     }
 }

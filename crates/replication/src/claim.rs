@@ -2,7 +2,7 @@
 //!
 //! In:  values of `ViewStart` and `Base` records. Out: their fields, and back.
 
-use crate::Run;
+use crate::history::Run;
 use brickyard_types::{Op, View};
 
 /// The replica holds everything up to (view, op) of a lineage (PROTOCOL rule 15). The default is the

@@ -3,15 +3,18 @@
 mod cluster;
 mod host;
 mod plane;
+pub(crate) mod trace;
 
 pub(crate) use cluster::Cluster;
 pub(crate) use host::FakeHost;
 pub(crate) use plane::Plane;
 
-use crate::Replicator;
+use crate::frame::FrameError;
+use crate::{Demand, Direction, LinkId, LogMark, Outbox, Ready, Replicator, Request, Restored};
 use brickyard_routing::{Group, Member, NodeId, Seat, ViewChange};
 use brickyard_types::record::{Header, Kind, encode};
-use brickyard_types::{BrickId, Incarnation, Op, PartitionId, TableId, View};
+use brickyard_types::{BrickId, Incarnation, Instant, Op, PartitionId, TableId, View};
+use std::collections::VecDeque;
 
 pub(crate) const TABLE: TableId = TableId(1);
 pub(crate) const P: PartitionId = PartitionId(7);
@@ -21,7 +24,10 @@ pub(crate) const Q: PartitionId = PartitionId(8);
 #[derive(Debug)]
 pub(crate) struct Brick {
     pub(crate) host: FakeHost,
-    pub(crate) core: Replicator<Vec<u8>>,
+    pub(crate) core: Replicator,
+    pub(crate) outbox: Outbox,
+    pub(crate) requests: VecDeque<Request>,
+    ready: Ready,
 }
 
 /// The brick with this number, in a life.
@@ -85,18 +91,116 @@ pub(crate) fn header(kind: Kind, partition: PartitionId, view: u32, op: u64, kno
 
 impl Brick {
     pub(crate) fn new(seat: Seat) -> Self {
-        let mut core = Replicator::new(crate::Config::new(seat));
+        let config = crate::Config::new(seat);
+        let mut core = Replicator::new(config.clone());
         core.lease(true);
         Self {
             host: FakeHost::default(),
             core,
+            outbox: Outbox::new(&config),
+            requests: VecDeque::new(),
+            ready: Ready::default(),
         }
     }
 
+    /// Lets something happen to the replicator, and carries out what follows.
+    pub(crate) fn with<R>(&mut self, input: impl FnOnce(&mut Replicator) -> R) -> R {
+        self.with_frame(&[], input)
+    }
+
+    fn with_frame<R>(&mut self, frame: &[u8], input: impl FnOnce(&mut Replicator) -> R) -> R {
+        self.core.on_batch(self.host.batch);
+        let result = input(&mut self.core);
+        self.carry_out(frame);
+        result
+    }
+
+    fn carry_out(&mut self, frame: &[u8]) {
+        loop {
+            while self.core.take_ready(&mut self.ready) {
+                let Self {
+                    host,
+                    core,
+                    outbox,
+                    requests,
+                    ready,
+                } = self;
+                let me = core.config.me.member.node.0;
+                for action in &ready.actions {
+                    if let Some(line) = trace::action(action, frame) {
+                        trace::note(|| format!("brick {me}: {line}"));
+                    }
+                }
+                let rejected = host.carry_out(ready, frame, outbox, requests);
+                let is_batch_empty = host.is_batch_empty();
+                for (partition, op, reason) in rejected {
+                    core.on_rejected(partition, op, reason, is_batch_empty);
+                }
+            }
+            let Some(link) = self.outbox.poll_stuck() else {
+                return;
+            };
+            self.core.on_stuck(link);
+        }
+    }
+
+    pub(crate) fn on_frame(&mut self, link: LinkId, frame: &[u8]) -> Result<(), FrameError> {
+        self.with_frame(frame, |core| core.on_frame(link, frame))
+    }
+
+    pub(crate) fn on_link(
+        &mut self,
+        link: LinkId,
+        peer: Seat,
+        direction: Direction,
+        connection: u64,
+    ) {
+        self.outbox.open(link, direction);
+        self.with(|core| core.on_link(link, peer, direction, connection));
+    }
+
+    pub(crate) fn on_closed(&mut self, link: LinkId) {
+        self.outbox.close(link);
+        self.with(|core| core.on_closed(link));
+    }
+
+    /// The next request, which is seen to.
+    pub(crate) fn poll_request(&mut self) -> Option<Request> {
+        let request = self.requests.pop_front()?;
+        if request == Request::SyncLog {
+            self.core.on_sync_asked();
+        }
+        Some(request)
+    }
+
+    pub(crate) fn on_refused(&mut self, from: LogMark) {
+        self.with(|core| core.on_refused(from));
+    }
+
+    pub(crate) fn on_appended(&mut self, upto: LogMark) {
+        self.with(|core| core.on_appended(upto));
+    }
+
+    pub(crate) fn tick(&mut self, now: Instant) {
+        self.with(|core| core.tick(now));
+        self.outbox.tick(now);
+    }
+
+    pub(crate) fn restore(&mut self, partition: PartitionId, restored: &Restored<Vec<u8>>) {
+        for found in &restored.tail {
+            let header = header(Kind::Put, partition, found.view.0, found.op.0, 0);
+            self.host.hold(&header, &found.payload);
+        }
+        self.with(|core| core.restore(TABLE, partition, restored));
+    }
+
     pub(crate) fn adopt(&mut self, partition: PartitionId, group: &Group) {
-        let durability = self.host.durability;
-        self.core
-            .adopt(&mut self.host, TABLE, partition, durability, 1, group);
+        let demand = Demand {
+            table: TABLE,
+            durability: self.host.durability,
+            min_in_sync: 1,
+        };
+        self.with(|core| core.adopt(partition, demand, group));
     }
 
     /// Prepares a put; none if this brick may not.
@@ -107,17 +211,33 @@ impl Brick {
             op: next.op,
             ..header(Kind::Put, partition, 0, 0, next.committed.0)
         };
-        let mut raw = Vec::new();
-        encode(&mut raw, &header, key.as_bytes(), &[value.as_bytes()]);
-        let mark = self.host.put_log(&raw);
-        self.core.prepared(partition, mark, raw);
+        self.prepare(&header, key.as_bytes(), value.as_bytes());
         Some(next.op)
+    }
+
+    /// Prepares a record.
+    pub(crate) fn prepare(&mut self, header: &Header, key: &[u8], value: &[u8]) {
+        let mut raw = Vec::new();
+        encode(&mut raw, header, key, &[value]);
+        let mark = self.host.put_log(&raw);
+        self.host.hold(header, &raw);
+        self.note(|| format!("prepared op {}, in batch {mark}", header.op));
+        self.core.on_prepared(header.partition, mark);
+    }
+
+    /// A copied record is handed over, if the learner wants it.
+    pub(crate) fn copy(&mut self, link: LinkId, partition: PartitionId, raw: &[u8]) -> bool {
+        self.core.wants_copies(link, partition) && self.outbox.copy(link, partition, raw)
+    }
+
+    pub(crate) fn catch_up_done(&mut self, link: LinkId, partition: PartitionId) {
+        self.with(|core| core.catch_up_done(link, partition));
     }
 
     /// The log has everything so far.
     pub(crate) fn append(&mut self) {
-        let upto = self.host.end_batch();
-        self.core.on_appended(&mut self.host, upto);
+        let upto = self.end_batch("appended");
+        self.on_appended(upto);
     }
 
     /// Whatever may commit does, whether anything has happened to it or not.
@@ -129,8 +249,22 @@ impl Brick {
 
     /// The log has, and has synced, everything so far.
     pub(crate) fn sync(&mut self) {
+        let upto = self.end_batch("appended and synced");
+        self.with(|core| core.on_synced(upto));
+    }
+
+    fn end_batch(&mut self, what: &str) -> LogMark {
+        let is_empty = self.host.is_batch_empty();
         let upto = self.host.end_batch();
-        self.core.on_synced(&mut self.host, upto);
+        if !is_empty {
+            self.note(|| format!("batch {upto} is {what}"));
+        }
+        upto
+    }
+
+    fn note(&self, line: impl FnOnce() -> String) {
+        let me = self.core.config.me.member.node.0;
+        trace::note(|| format!("brick {me}: {}", line()));
     }
 
     pub(crate) fn get(&self, partition: PartitionId, key: &str) -> Option<String> {

@@ -1,101 +1,185 @@
 //! This brick as a backup: a view's beginning, its records, the primary's commit positions.
 //!
 //! Everything here comes from a peer. What may come and is not wanted is refused; what no correct peer sends
-//! is an error, and the host closes the link. Nothing panics, and nothing committed is cut.
+//! is an error, and the owner closes the link. Nothing panics, and nothing committed is cut.
 
+use crate::claim::ViewStart;
 use crate::frame::{Begin, Commits, FrameError, Reason, Refuse};
+use crate::links::Links;
+use crate::own_log::OwnLog;
 use crate::partition::Partition;
-use crate::view::own_header;
-use crate::{Entry, Host, LinkId, Replicator, Request, Role, Turn, ViewStart};
+use crate::ready::{Action, Ready, Received};
+use crate::slots::Slots;
+use crate::work::Work;
+use crate::{Entry, LinkId, Role, Turn};
+use brickyard_routing::Seat;
 use brickyard_types::record::{self, Kind, Record, flag};
 use brickyard_types::{Op, PartitionId, View};
 
-const fn broken<T>(what: &'static str) -> Result<T, FrameError> {
+pub(crate) const fn broken<T>(what: &'static str) -> Result<T, FrameError> {
     Err(FrameError::Protocol { what })
 }
 
-impl<P> Replicator<P> {
+/// One partition that this brick follows, and what its records may change besides it.
+pub(crate) struct Follower<'a> {
+    pub(crate) it: &'a mut Partition,
+    pub(crate) links: &'a mut Links,
+    pub(crate) own: &'a mut OwnLog,
+    pub(crate) work: &'a mut Work,
+    pub(crate) ready: &'a mut Ready,
+}
+
+/// What comes in on one stream, of any partitions.
+pub(crate) struct Inflow<'a> {
+    pub(crate) link: LinkId,
+    pub(crate) partitions: &'a mut Slots,
+    pub(crate) links: &'a mut Links,
+    pub(crate) own: &'a mut OwnLog,
+    pub(crate) work: &'a mut Work,
+    pub(crate) ready: &'a mut Ready,
+}
+
+impl Inflow<'_> {
+    #[inline]
+    pub(crate) fn follower(&mut self, slot: u32) -> Option<Follower<'_>> {
+        Some(Follower {
+            it: self.partitions.get_mut(slot)?,
+            links: self.links,
+            own: self.own,
+            work: self.work,
+            ready: self.ready,
+        })
+    }
+
+    pub(crate) fn find(&mut self, partition: PartitionId) -> Option<Follower<'_>> {
+        let slot = self.partitions.find(partition)?;
+        self.follower(slot)
+    }
+
     /// The primary begins a view here, or begins it again.
-    pub(crate) fn on_begin<H: Host<Payload = P>>(
-        &mut self,
-        host: &mut H,
-        link: LinkId,
-        begin: &Begin,
-    ) -> Result<(), FrameError> {
-        let mut refuse = Refuse {
-            partition: begin.partition,
-            view: begin.view,
-            op: begin.first.1.next(),
-            reason: Reason::NewView,
-        };
-        let Some(peer) = self.link(link).map(|it| it.peer) else {
+    pub(crate) fn on_begin(&mut self, begin: &Begin) -> Result<(), FrameError> {
+        let link = self.link;
+        let Some(peer) = self.links.get(link).map(|it| it.peer) else {
             return Ok(());
         };
-        let slot = self.partitions.find(begin.partition);
-        let found = slot.and_then(|slot| Some((slot, self.partitions.get_mut(slot)?)));
-        let Some((slot, it)) = found else {
-            // PROTOCOL rule 11: only the map makes a brick a member. It may be on its way.
-            self.refuse(link, refuse);
+        match self.find(begin.partition) {
+            Some(mut follower) => follower.on_begin(link, peer, begin),
+            None => {
+                // PROTOCOL rule 11: only the map makes a brick a member. It may be on its way.
+                let refuse = refusal(begin, Reason::NewView);
+                self.links.refuse(link, refuse, self.ready);
+                Ok(())
+            }
+        }
+    }
+
+    /// Prepared records, of any partitions that began on this stream; `bytes` are the end of the frame.
+    pub(crate) fn on_records(&mut self, frame: &[u8], bytes: &[u8]) -> Result<(), FrameError> {
+        let link = self.link;
+        let mut at = frame.len() - bytes.len();
+        let mut found: Option<(PartitionId, u32)> = None;
+        while at < frame.len() {
+            let Ok(record) = record::decode(&frame[at..]) else {
+                return broken("a damaged record");
+            };
+            let received = Received::new(&record, at);
+            at += record.len;
+            let partition = record.header.partition;
+            let slot = match found {
+                Some((last, slot)) if last == partition => Some(slot),
+                _ => self.partitions.find(partition),
+            };
+            let Some(slot) = slot else {
+                self.pass_over(partition)?;
+                continue;
+            };
+            found = Some((partition, slot));
+            if let Some(mut follower) = self.follower(slot) {
+                follower.on_record(link, &record, received)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A record of a partition that is not known here.
+    fn pass_over(&self, partition: PartitionId) -> Result<(), FrameError> {
+        if self.links.is_refused(self.link, partition) {
             return Ok(());
-        };
+        }
+        broken("a record of a partition that did not begin")
+    }
+
+    /// A turn of the sender is complete.
+    pub(crate) fn on_turn(&mut self, turn: Turn, commits: Commits<'_>) -> Result<(), FrameError> {
+        for (partition, op) in commits.iter() {
+            let link = self.link;
+            // PROTOCOL rule 2: positions of another stream are dropped.
+            let follower = self.find(partition);
+            if let Some(Follower { it, work, .. }) =
+                follower.filter(|it| it.it.follow.stream == Some(link))
+                && op > it.follow.known_commit
+            {
+                it.follow.known_commit = op;
+                work.make_ready(it);
+            }
+        }
+        if turn != Turn(0)
+            && let Some(link) = self.links.get_mut(self.link)
+        {
+            if turn <= link.receiver.received {
+                return broken("a turn that is not newer than the last");
+            }
+            link.receiver.on_turn(turn);
+        }
+        Ok(())
+    }
+}
+
+impl Follower<'_> {
+    fn on_begin(&mut self, link: LinkId, peer: Seat, begin: &Begin) -> Result<(), FrameError> {
+        let it = &mut *self.it;
         if let Err(reason) = may_begin(it, peer, begin) {
-            refuse.reason = reason;
             if [it.follow.stream, it.follow.claimed].contains(&Some(link)) {
                 // What follows belongs to the view that is refused.
                 it.follow.detach(it.log.committed);
             }
-            self.refuse(link, refuse);
+            self.links.refuse(link, refusal(begin, reason), self.ready);
             return Ok(());
         }
         if it.table != begin.table {
             return broken("a partition of another table");
         }
+        // What the primary asserts when it sends: a view that was not left for a newer one here.
+        assert!(it.place.is_current(), "{:?} was left", it.place);
         it.follow.detach(it.log.committed);
-        self.append_again(host, slot);
-        let Some(it) = self.partitions.get_mut(slot) else {
-            return Ok(());
-        };
+        self.own.append_again(it, self.work, self.ready);
         if begin.is_learner {
             it.follow.claimed = Some(link);
-            self.claim(link, slot);
+            self.claim(link);
             return Ok(());
         }
         match agreement(it, begin) {
-            Ok(op) => self.follow(host, link, slot, begin, op),
+            Ok(op) => self.follow(link, begin, op),
             Err((reason, what)) => {
                 it.follow.begun = View(0);
-                let partition = it.id;
-                refuse.reason = reason;
-                self.refuse(link, refuse);
+                self.links.refuse(link, refusal(begin, reason), self.ready);
                 let what = format!("{what} (view {}, from {peer})", begin.view);
-                self.requests.push_back(Request::Report { partition, what });
-                self.tell(host, slot);
+                self.ready.report(it.id, what);
+                it.tell(self.ready);
             }
         }
         Ok(())
     }
 
     /// The logs agree up to `op`: what is above it here goes, and the stream is followed.
-    fn follow<H: Host<Payload = P>>(
-        &mut self,
-        host: &mut H,
-        link: LinkId,
-        slot: u32,
-        begin: &Begin,
-        op: Op,
-    ) {
-        let Some(it) = self.partitions.get_mut(slot) else {
-            return;
-        };
+    fn follow(&mut self, link: LinkId, begin: &Begin, op: Op) {
+        let Self { it, own, ready, .. } = self;
         if it.log.lineage == 0 {
             it.log.lineage = begin.lineage;
         }
         if op < it.log.last.1 || it.log.owes_cut {
-            put_cut(host, it, op);
-            let mut gone = it.log.cut(op);
-            if !gone.is_empty() {
-                host.cut(it.id, &mut gone.drain(..).rev());
-            }
+            own.put_cut(it, op, ready);
+            it.cut(op, ready);
         }
         it.follow.stream = Some(link);
         it.follow.begun = begin.view;
@@ -103,73 +187,44 @@ impl<P> Replicator<P> {
         it.follow.is_short = it.log.last.1 < begin.last;
         // Both logs agree up to the cut, so what the primary committed of it is committed.
         it.follow.known_commit = begin.first.1;
-        self.step_in(link, slot);
-        self.make_ready(slot);
-        self.tell(host, slot);
+        self.step_in(link);
+        self.work.make_ready(self.it);
+        self.it.tell(self.ready);
     }
 
     /// The partition is in step on this stream: its votes cover it, as far as its log goes.
-    pub(crate) fn step_in(&mut self, link: LinkId, slot: u32) {
-        let Some(it) = self.partitions.get(slot) else {
-            return;
-        };
-        let (partition, mark) = (it.id, it.log.mark);
-        self.own.newest = self.own.newest.max(mark);
-        if let Some(link) = self.link_mut(link) {
-            link.receiver.refused.remove(&partition);
+    pub(crate) fn step_in(&mut self, link: LinkId) {
+        let mark = self.it.log.mark;
+        self.own.note(mark);
+        if let Some(link) = self.links.get_mut(link) {
+            link.receiver.refused.remove(&self.it.id);
             // PROTOCOL rule 28: the cut is in the log before the first vote of the view. So is everything
             // that is held from before and will not be sent to the log again.
             link.receiver.mark = link.receiver.mark.max(mark);
         }
     }
 
-    /// Prepared records, of any partitions that began on this stream.
-    pub(crate) fn on_records<H: Host<Payload = P>>(
-        &mut self,
-        host: &mut H,
-        link: LinkId,
-        mut bytes: &[u8],
-    ) -> Result<(), FrameError> {
-        let mut found: Option<(PartitionId, u32)> = None;
-        while !bytes.is_empty() {
-            let Ok(record) = record::decode(bytes) else {
-                return broken("a damaged record");
-            };
-            let (raw, rest) = bytes.split_at(record.len);
-            bytes = rest;
-            let partition = record.header.partition;
-            let slot = match found {
-                Some((last, slot)) if last == partition => Some(slot),
-                _ => self.partitions.find(partition),
-            };
-            if let Some(slot) = slot {
-                found = Some((partition, slot));
-            }
-            self.on_record(host, link, slot, &record, raw)?;
-        }
-        Ok(())
+    /// This brick takes no more of the partition's records on its stream, if it has one.
+    pub(crate) fn leave(&mut self, reason: Reason) {
+        leave(self.it, reason, self.links, self.ready);
     }
 
-    fn on_record<H: Host<Payload = P>>(
+    #[inline]
+    fn on_record(
         &mut self,
-        host: &mut H,
         link: LinkId,
-        slot: Option<u32>,
         record: &Record<'_>,
-        raw: &[u8],
+        received: Received,
     ) -> Result<(), FrameError> {
-        let found = slot.and_then(|slot| Some((slot, self.partitions.get_mut(slot)?)));
-        let Some((slot, it)) = found.filter(|(_, it)| it.follow.stream == Some(link)) else {
+        let it = &mut *self.it;
+        if it.follow.stream != Some(link) {
             // PROTOCOL rule 1: its refusal went ahead, and holds for all of them until it begins again.
-            let link = self.link(link);
-            let is_refused =
-                link.is_some_and(|it| it.receiver.refused.contains_key(&record.header.partition));
-            return if is_refused {
+            return if self.links.is_refused(link, it.id) {
                 Ok(())
             } else {
                 broken("a record of a partition that did not begin")
             };
-        };
+        }
         let header = &record.header;
         let is_streamed = matches!(
             header.kind,
@@ -185,81 +240,91 @@ impl<P> Replicator<P> {
             Fit::Held => return Ok(()),
             Fit::Next => {}
             Fit::Gap => {
-                self.leave(slot, Reason::Gap);
-                self.tell(host, slot);
+                self.leave(Reason::Gap);
+                self.it.tell(self.ready);
                 return Ok(());
             }
         }
-        let (mark, payload) = match host.append(record, raw) {
-            Ok(appended) => appended,
-            Err(what) => {
-                let partition = it.id;
-                self.requests.push_back(Request::Report { partition, what });
-                self.leave(slot, Reason::Log);
-                self.tell(host, slot);
-                return Ok(());
-            }
-        };
+        // What the primary asserts when it sends.
+        assert!(it.place.is_current(), "{:?} was left", it.place);
+        assert!(
+            !it.log.has_refused(),
+            "the own log misses what is before it"
+        );
+        let mark = self.own.mark(it.durability);
         it.log.push(Entry {
             view: header.view,
             op: header.op,
             mark,
             turn: Turn(0),
-            payload,
         });
-        let has_reached = it.follow.is_short && header.op >= it.follow.reach;
-        if has_reached {
+        self.ready.push(Action::Append {
+            record: received,
+            mark,
+        });
+        if it.follow.is_short && header.op >= it.follow.reach {
             it.follow.is_short = false;
+            it.tell(self.ready);
         }
         if header.op <= it.follow.known_commit {
-            self.make_ready(slot);
+            self.work.make_ready(it);
         }
-        if has_reached {
-            self.tell(host, slot);
-        }
-        self.own.newest = self.own.newest.max(mark);
-        if let Some(link) = self.link_mut(link) {
+        self.own.note(mark);
+        if let Some(link) = self.links.get_mut(link) {
             link.receiver.mark = link.receiver.mark.max(mark);
         }
         Ok(())
     }
 
-    /// A turn of the sender is complete.
-    pub(crate) fn on_turn(
-        &mut self,
-        link: LinkId,
-        turn: Turn,
-        commits: Commits<'_>,
-    ) -> Result<(), FrameError> {
-        for (partition, op) in commits.iter() {
-            let slot = self.partitions.find(partition);
-            let found = slot.and_then(|slot| Some((slot, self.partitions.get_mut(slot)?)));
-            // PROTOCOL rule 2: positions of another stream are dropped.
-            if let Some((slot, it)) = found.filter(|(_, it)| it.follow.stream == Some(link))
-                && op > it.follow.known_commit
-            {
-                it.follow.known_commit = op;
-                self.make_ready(slot);
+    /// The owner could not take the records from `op` on, of the last frame; `is_batch_empty`: nor anything else of
+    /// what would have gone into the open batch.
+    pub(crate) fn on_rejected(&mut self, op: Option<Op>, is_batch_empty: bool) {
+        let stream = self.it.follow.stream;
+        if let Some(op) = op {
+            assert!(op > self.it.log.committed, "{op} was taken before");
+            self.it.log.cut(Op(op.0 - 1));
+        }
+        if is_batch_empty {
+            let before = self.own.take_back(self.it);
+            if let Some(link) = stream.and_then(|link| self.links.get_mut(link)) {
+                link.receiver.mark = link.receiver.mark.min(before);
             }
         }
-        if turn != Turn(0)
-            && let Some(link) = self.link_mut(link)
-        {
-            if turn <= link.receiver.received {
-                return broken("a turn that is not newer than the last");
-            }
-            link.receiver.on_turn(turn);
-        }
-        Ok(())
+        self.leave(Reason::Log);
+        self.it.tell(self.ready);
+    }
+}
+
+/// This brick takes no more of a partition's records on its stream, if it has one.
+pub(crate) fn leave(it: &mut Partition, reason: Reason, links: &mut Links, ready: &mut Ready) {
+    let streams = [it.follow.stream, it.follow.claimed];
+    let refuse = Refuse {
+        partition: it.id,
+        view: it.place.view,
+        op: it.log.last.1.next(),
+        reason,
+    };
+    it.follow.detach(it.log.committed);
+    if !matches!(reason, Reason::OldView) {
+        // Out of step for another reason than a newer view: reads wait for the next beginning.
+        it.follow.begun = View(0);
+    }
+    for link in streams.into_iter().flatten() {
+        links.refuse(link, refuse, ready);
+    }
+}
+
+fn refusal(begin: &Begin, reason: Reason) -> Refuse {
+    Refuse {
+        partition: begin.partition,
+        view: begin.view,
+        op: begin.first.1.next(),
+        reason,
     }
 }
 
 /// Whether this sender may begin this view here.
-fn may_begin<P>(
-    it: &Partition<P>,
-    peer: brickyard_routing::Seat,
-    begin: &Begin,
-) -> Result<(), Reason> {
+fn may_begin(it: &Partition, peer: Seat, begin: &Begin) -> Result<(), Reason> {
     // PROTOCOL rule 11: a view below one that was acknowledged is refused as long as this incarnation lives.
     if begin.view < it.place.acknowledged() {
         return Err(Reason::OldView);
@@ -281,7 +346,7 @@ fn may_begin<P>(
 
 /// The last op up to which this log and the primary's agree. That is at or above both commit positions, or
 /// something is wrong that no cut puts right.
-fn agreement<P>(it: &Partition<P>, begin: &Begin) -> Result<Op, (Reason, &'static str)> {
+fn agreement(it: &Partition, begin: &Begin) -> Result<Op, (Reason, &'static str)> {
     let log = &it.log;
     if log.partial.is_some() || (log.lineage != 0 && log.lineage != begin.lineage) {
         return Err((Reason::Behind, "an in-sync member has not caught up"));
@@ -318,7 +383,7 @@ enum Fit {
     Gap,
 }
 
-fn place_of<P>(it: &Partition<P>, record: &Record<'_>) -> Fit {
+fn place_of(it: &Partition, record: &Record<'_>) -> Fit {
     let (view, op) = (record.header.view, record.header.op);
     let last = it.log.last;
     if op <= last.1 {
@@ -339,18 +404,4 @@ fn place_of<P>(it: &Partition<P>, record: &Record<'_>) -> Fit {
         }
     }
     Fit::Next
-}
-
-/// Writes into the own log that the ops above `op` are cut (PROTOCOL rule 28).
-pub(crate) fn put_cut<P, H: Host<Payload = P>>(host: &mut H, it: &mut Partition<P>, op: Op) {
-    put_cut_above(host, it, op.max(it.log.committed));
-}
-
-/// The same, also below the commit position: where an unfinished catch-up goes back to.
-pub(crate) fn put_cut_above<P, H: Host<Payload = P>>(host: &mut H, it: &mut Partition<P>, op: Op) {
-    let header = own_header(Kind::Cut, it, op, it.log.committed);
-    let (mark, _) = host.append_own(&header, &[]);
-    it.log.cut_mark = mark;
-    it.log.owes_cut = false;
-    it.log.note(mark);
 }

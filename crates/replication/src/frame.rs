@@ -32,13 +32,13 @@ use std::fmt;
 pub const HEAD_BYTES: usize = 9;
 
 /// Longest record that can be replicated, in bytes: a value and a key of the greatest size, and room for
-/// the rest. A host refuses writes whose record would be longer.
+/// the rest. An owner refuses writes whose record would be longer.
 pub const RECORD_BYTES_MAX: usize = 64 * 1024 * 1024 + 128 * 1024;
 
 /// Longest frame, head included.
 pub const FRAME_BYTES_MAX: usize = RECORD_BYTES_MAX + 1024;
 
-/// Why bytes from a peer are not a frame that may be there; the host closes the link.
+/// Why bytes from a peer are not a frame that may be there; the owner closes the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameError {
     /// The length is 0, or past [`FRAME_BYTES_MAX`].

@@ -26,7 +26,7 @@ number!(
     LogMark(u64)
 );
 number!(
-    /// A connected stream, of either direction; drawn by the host as an index into a dense array and used
+    /// A connected stream, of either direction; drawn by the owner as an index into a dense array and used
     /// again only after [`Replicator::on_closed`](crate::Replicator::on_closed).
     LinkId(u32)
 );

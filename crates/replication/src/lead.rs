@@ -1,97 +1,160 @@
-//! This brick as a primary: its records, and the votes for them.
+//! This brick as a primary: its records, and what members say of them.
 
-use crate::frame::FrameError;
-use crate::link::Voted;
-use crate::{Entry, LinkId, LogMark, Replicator, Turn};
-use brickyard_types::{Op, PartitionId};
+use crate::follow::broken;
+use crate::frame::{FrameError, Reason, Refuse};
+use crate::link::{Link, Voted};
+use crate::member::{Copy, Phase};
+use crate::partition::Partition;
+use crate::ready::{Ready, Request};
+use crate::slots::Slots;
+use crate::work::Work;
+use crate::{Config, Entry, LinkId, LogMark, Turn};
+use brickyard_routing::Seat;
+use brickyard_types::{Instant, View};
 
-impl<P> Replicator<P> {
-    /// The record that [`Self::next`] described is in the log batch `mark` ([`LogMark::NONE`]: durability
-    /// `memory`).
-    ///
-    /// # Panics
-    /// If there is no such partition (a caller bug: `next` was not asked).
-    #[inline]
-    pub fn prepared(&mut self, partition: PartitionId, mark: LogMark, payload: P) {
-        let slot = self.partitions.find(partition);
-        let found = slot.and_then(|slot| Some((slot, self.partitions.get_mut(slot)?)));
-        #[expect(clippy::expect_used, reason = "see Panics")]
-        let (slot, it) = found.expect("a partition that `next` was asked for");
-        self.own.newest = self.own.newest.max(mark);
-        it.log.push(Entry {
-            view: it.place.view,
-            op: it.log.last.1.next(),
-            mark,
-            turn: Turn::NEVER,
-            payload,
-        });
-        it.lead.unsent += 1;
-        if !std::mem::replace(&mut it.lead.is_dirty, true) {
-            self.work.dirty.push(slot);
-        }
-        if !std::mem::replace(&mut it.lead.is_busy, true) {
-            self.work.busy.push(slot);
-        }
+/// One partition that this brick leads, and what its members' words may change besides it.
+pub(crate) struct Leader<'a> {
+    pub(crate) it: &'a mut Partition,
+    pub(crate) work: &'a mut Work,
+    pub(crate) ready: &'a mut Ready,
+}
+
+/// The record that the partition's primary prepared is in the log batch `mark`.
+#[inline]
+pub(crate) fn on_prepared(it: &mut Partition, work: &mut Work, mark: LogMark) {
+    it.log.push(Entry {
+        view: it.place.view,
+        op: it.log.last.1.next(),
+        mark,
+        turn: Turn::NEVER,
+    });
+    it.lead.unsent += 1;
+    assert!(
+        it.lead.unsent <= it.log.pending.len(),
+        "unsent and not held"
+    );
+    work.make_dirty(it);
+    work.make_busy(it);
+}
+
+/// A peer voted for what this brick sent it: the partitions that waited for that may have something to commit.
+pub(crate) fn on_vote(
+    link: &mut Link,
+    vote: Voted,
+    partitions: &mut Slots,
+    work: &mut Work,
+) -> Result<(), FrameError> {
+    let sender = &mut link.sender;
+    if !vote.is_ordered() || vote.received > sender.sent {
+        return broken("a vote for what was not sent");
     }
-
-    /// Takes back records from `from` on that were not flushed yet, and returns them, oldest first. What was
-    /// flushed stays: peers may have it.
-    pub fn rewind(&mut self, partition: PartitionId, from: Op) -> Vec<Entry<P>> {
-        let slot = self.partitions.find(partition);
-        let Some(it) = slot.and_then(|slot| self.partitions.get_mut(slot)) else {
-            return Vec::new();
-        };
-        let sent = it.log.last.1.0 - it.lead.unsent as u64;
-        let kept = Op(from.0.saturating_sub(1).max(sent)).max(it.log.committed);
-        let gone = it.log.cut(kept);
-        it.lead.unsent -= gone.len().min(it.lead.unsent);
-        gone.into()
-    }
-
-    pub(crate) fn make_dirty(&mut self, slot: u32) {
-        if let Some(it) = self.partitions.get_mut(slot)
-            && !std::mem::replace(&mut it.lead.is_dirty, true)
-        {
-            self.work.dirty.push(slot);
-        }
-    }
-
-    pub(crate) fn make_busy(&mut self, slot: u32) {
-        if let Some(it) = self.partitions.get_mut(slot)
-            && !std::mem::replace(&mut it.lead.is_busy, true)
-        {
-            self.work.busy.push(slot);
-        }
-    }
-
-    /// A peer voted for what this brick sent it.
-    pub(crate) fn on_vote(&mut self, link: LinkId, vote: Voted) -> Result<(), FrameError> {
-        let Some(Some(link)) = self.links.get_mut(link.0 as usize) else {
-            return Ok(());
-        };
-        let sender = &mut link.sender;
-        let is_ordered = vote.synced <= vote.appended && vote.appended <= vote.received;
-        if !is_ordered || vote.received > sender.sent {
-            let what = "a vote for what was not sent";
-            return Err(FrameError::Protocol { what });
-        }
-        let voted = &mut sender.voted;
-        voted.received = voted.received.max(vote.received);
-        voted.appended = voted.appended.max(vote.appended);
-        voted.synced = voted.synced.max(vote.synced);
-        let reached = [voted.received, voted.appended, voted.synced];
-        for (waiting, reached) in sender.waiting.iter_mut().zip(reached) {
-            while waiting.front().is_some_and(|(turn, _)| *turn <= reached) {
-                let Some((_, slot)) = waiting.pop_front() else {
-                    break;
-                };
-                if let Some(it) = self.partitions.get_mut(slot)
-                    && !std::mem::replace(&mut it.lead.is_ready, true)
-                {
-                    self.work.ready.push(slot);
-                }
+    let voted = &mut sender.voted;
+    voted.received = voted.received.max(vote.received);
+    voted.appended = voted.appended.max(vote.appended);
+    voted.synced = voted.synced.max(vote.synced);
+    // What the backup asserts before it votes.
+    assert!(voted.is_ordered(), "votes out of order: {voted:?}");
+    let reached = [voted.received, voted.appended, voted.synced];
+    for (waiting, reached) in sender.waiting.iter_mut().zip(reached) {
+        while let Some((_, slot)) = waiting.pop_front_if(|(turn, _)| *turn <= reached) {
+            if let Some(it) = partitions.get_mut(slot) {
+                work.make_ready(it);
             }
         }
-        Ok(())
+    }
+    Ok(())
+}
+
+impl Leader<'_> {
+    /// A member does not hold what it was sent.
+    pub(crate) fn on_refuse(
+        &mut self,
+        link: LinkId,
+        refuse: &Refuse,
+        now: Instant,
+        config: &Config,
+    ) {
+        // A refusal of an older view says nothing about this one.
+        if refuse.view != self.it.place.view {
+            return;
+        }
+        let Some(seat) = self.it.member_on(link).map(|member| member.seat) else {
+            return;
+        };
+        // PROTOCOL rule 1: no vote of it counts for this partition until it is in step again.
+        self.fall_out(seat, Phase::Refused);
+        let again = match refuse.reason {
+            Reason::Gap | Reason::Log => config.retry,
+            // It will ask itself (`Join`), or only another view or a catch-up helps.
+            _ => config.repeat,
+        };
+        self.work.refused.push((now + again, self.it.slot, seat));
+    }
+
+    /// A member that had refused knows the view now.
+    pub(crate) fn on_join(&mut self, link: LinkId, view: View) {
+        if view != self.it.place.view {
+            return;
+        }
+        let member = self.it.member_on(link);
+        if let Some(member) = member.filter(|it| it.phase == Phase::Refused) {
+            member.phase = Phase::Due;
+            let seat = member.seat;
+            self.work.forget_refusal(self.it.slot, seat);
+            self.work.make_due(self.it);
+        }
+    }
+
+    /// A member's stream broke, or it refused.
+    pub(crate) fn fall_out(&mut self, seat: Seat, phase: Phase) {
+        assert!(
+            !matches!(phase, Phase::Streaming { .. }),
+            "it is out of step"
+        );
+        let Self { it, work, ready } = self;
+        let partition = it.id;
+        let mut members = it.lead.members.iter_mut();
+        let Some(member) = members.find(|it| it.seat == seat) else {
+            return;
+        };
+        if matches!(member.copy, Copy::Running(_)) {
+            ready.request(Request::StopCatchUp {
+                partition,
+                learner: seat,
+            });
+        }
+        let was_required = member.is_required;
+        member.fall_out(phase);
+        let is_freed = was_required && !member.is_required;
+        assert!(
+            !is_freed || member.is_learner,
+            "a backup's vote is required"
+        );
+        work.forget_refusal(it.slot, seat);
+        if is_freed {
+            work.forget_promotion(it.slot, seat);
+            // What waited for it alone can commit.
+            work.make_ready(it);
+        }
+    }
+
+    /// The stream to a member is gone.
+    pub(crate) fn lose(&mut self, link: LinkId) {
+        let mut members = self.it.lead.members.iter_mut();
+        if let Some(member) = members.find(|it| it.link == Some(link)) {
+            member.link = None;
+            let seat = member.seat;
+            self.fall_out(seat, Phase::Unlinked);
+        }
+    }
+
+    /// There is a stream to a brick: if it is a member, it begins there.
+    pub(crate) fn attach(&mut self, link: LinkId, peer: Seat) {
+        let mut members = self.it.lead.members.iter_mut();
+        if let Some(member) = members.find(|it| it.seat == peer) {
+            member.link = Some(link);
+            member.phase = Phase::Due;
+            self.work.make_due(self.it);
+        }
     }
 }

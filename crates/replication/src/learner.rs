@@ -1,48 +1,86 @@
 //! This brick as a learner: its claim, the copies, and the base record that ends them.
 
-use crate::commit::commit;
-use crate::follow::{put_cut, put_cut_above};
+use crate::claim::Base;
+use crate::follow::{Follower, Inflow, broken};
 use crate::frame::{CopyStart, Frame, FrameError, Reason};
-use crate::partition::Partition;
-use crate::view::own_header;
-use crate::{Base, History, Host, LinkId, Replicator, Request, Role};
+use crate::history::History;
+use crate::ready::{Action, Received};
+use crate::{LinkId, Role};
 use brickyard_types::record::{self, Kind};
 use brickyard_types::{Op, PartitionId, View};
 
-const fn broken<T>(what: &'static str) -> Result<T, FrameError> {
-    Err(FrameError::Protocol { what })
-}
-
-impl<P> Replicator<P> {
-    /// Answers a primary's question.
-    pub(crate) fn claim(&mut self, link: LinkId, slot: u32) {
-        let Some(it) = self.partitions.get(slot) else {
-            return;
-        };
-        let claim = Frame::Claim {
-            partition: it.id,
-            view: it.place.view,
-            claim: it.log.claim(),
-        };
-        let partition = it.id;
-        self.put_frame(link, &claim);
-        if let Some(link) = self.link_mut(link) {
-            link.receiver.refused.remove(&partition);
+impl Inflow<'_> {
+    /// The primary says where the log is cut and what the stream follows.
+    pub(crate) fn on_copy_start(&mut self, start: &CopyStart) -> Result<(), FrameError> {
+        let link = self.link;
+        let found = self.find(start.partition);
+        match found.filter(|follower| follower.it.follow.claimed == Some(link)) {
+            Some(mut follower) => follower.on_copy_start(link, start),
+            None => self.pass_over_copy(start.partition),
         }
     }
 
-    /// The primary says where the log is cut and what the stream follows.
-    pub(crate) fn on_copy_start<H: Host<Payload = P>>(
+    /// Copied records; `bytes` are the end of the frame.
+    pub(crate) fn on_copy(
         &mut self,
-        host: &mut H,
-        link: LinkId,
-        start: &CopyStart,
+        partition: PartitionId,
+        frame: &[u8],
+        bytes: &[u8],
     ) -> Result<(), FrameError> {
-        let slot = self.partitions.find(start.partition);
-        let found = slot.and_then(|slot| Some((slot, self.partitions.get_mut(slot)?)));
-        let Some((slot, it)) = found.filter(|(_, it)| it.follow.claimed == Some(link)) else {
-            return self.pass_over(link, start.partition);
+        let link = self.link;
+        let found = self.find(partition);
+        let found = found.filter(|it| it.it.follow.stream == Some(link));
+        match found.filter(|follower| follower.it.follow.copying.is_some()) {
+            Some(mut follower) => follower.on_copy(frame, frame.len() - bytes.len()),
+            None => self.pass_over_copy(partition),
+        }
+    }
+
+    /// All copies are here: with them, everything up to `at` is.
+    pub(crate) fn on_copy_end(
+        &mut self,
+        partition: PartitionId,
+        view: View,
+        at: (View, Op),
+    ) -> Result<(), FrameError> {
+        let link = self.link;
+        let found = self.find(partition);
+        match found.filter(|follower| follower.it.follow.stream == Some(link)) {
+            Some(mut follower) => follower.on_copy_end(link, view, at),
+            None => self.pass_over_copy(partition),
+        }
+    }
+
+    /// What was sent before the sender knew that the partition had been refused.
+    fn pass_over_copy(&self, partition: PartitionId) -> Result<(), FrameError> {
+        if self.links.is_refused(self.link, partition) {
+            Ok(())
+        } else {
+            broken("a part of a copy that did not begin")
+        }
+    }
+}
+
+impl Follower<'_> {
+    /// Answers a primary's question.
+    pub(crate) fn claim(&mut self, link: LinkId) {
+        assert_eq!(self.it.place.role, Role::Learner, "only a learner is asked");
+        let claim = self.it.log.claim();
+        // What the primary checks when the claim arrives.
+        assert!(claim.committed <= claim.last.1 || !claim.is_complete);
+        let claim = Frame::Claim {
+            partition: self.it.id,
+            view: self.it.place.view,
+            claim,
         };
+        self.links.send(link, &claim, self.ready);
+        if let Some(link) = self.links.get_mut(link) {
+            link.receiver.refused.remove(&self.it.id);
+        }
+    }
+
+    fn on_copy_start(&mut self, link: LinkId, start: &CopyStart) -> Result<(), FrameError> {
+        let it = &mut *self.it;
         if it.place.role != Role::Learner || it.place.view != start.view {
             return broken("a copy that was not asked for");
         }
@@ -51,87 +89,105 @@ impl<P> Replicator<P> {
             return broken("a copy that does not know its own end");
         }
         if start.is_full {
-            let mut gone = it.log.cut(it.log.committed);
-            host.cut(it.id, &mut gone.drain(..).rev());
+            it.cut(it.log.committed, self.ready);
             // PROTOCOL rule 14: a full copy replaces what there is, and its op is the horizon.
-            host.clear(it.id, start.first.1);
+            let (partition, at) = (it.id, start.first.1);
+            self.ready.push(Action::Clear { partition, at });
             it.log.horizon = start.first.1;
             it.log.owes_base = false;
             it.log.claim_nothing();
             it.log.jump(start.first, runs);
-            put_cut(host, it, start.first.1);
+            self.own.put_cut(it, start.first.1, self.ready);
             it.log.settled_mark = it.log.mark;
-        } else if !catch_up(host, it, start, runs) {
+        } else if !self.catch_up(start, runs) {
             // It answers an earlier claim: the primary took this learner off its list and on again meanwhile, and
             // more has been copied since. It is asked anew.
-            self.leave(slot, Reason::Gap);
+            self.leave(Reason::Gap);
             return Ok(());
         }
+        let it = &mut *self.it;
         it.log.lineage = it.place.lineage;
         it.follow.claimed = None;
         it.follow.stream = Some(link);
         it.follow.known_commit = start.first.1.max(it.log.committed);
         it.follow.copying = Some(start.first);
-        self.step_in(link, slot);
-        self.make_ready(slot);
+        self.step_in(link);
+        self.work.make_ready(self.it);
         Ok(())
     }
 
-    /// Copied records.
-    pub(crate) fn on_copy<H: Host<Payload = P>>(
-        &mut self,
-        host: &mut H,
-        link: LinkId,
-        partition: PartitionId,
-        mut bytes: &[u8],
-    ) -> Result<(), FrameError> {
-        let slot = self.partitions.find(partition);
-        let found = slot.and_then(|slot| Some((slot, self.partitions.get_mut(slot)?)));
-        let found = found.filter(|(_, it)| it.follow.stream == Some(link));
-        let Some((slot, it)) = found.filter(|(_, it)| it.follow.copying.is_some()) else {
-            return self.pass_over(link, partition);
-        };
-        while !bytes.is_empty() {
-            let Ok(record) = record::decode(bytes) else {
+    /// A catch-up by difference begins: the log is cut, and goes on behind what the copies will bring. False if
+    /// that would cut what is known to be committed.
+    fn catch_up(&mut self, start: &CopyStart, runs: History) -> bool {
+        let Self { it, own, ready, .. } = self;
+        let known = it.log.committed;
+        let unfinished = it.log.partial.as_ref().map(|claim| claim.last);
+        if let Some(claimed) = unfinished.filter(|claimed| claimed.1 < known) {
+            // An earlier catch-up has not finished. What it left out may lie anywhere up to the commit position
+            // of its primary, and this primary may know less to be committed: the stream begins there anew, and
+            // brings again what is here already.
+            if start.cut > claimed.1 {
+                return false;
+            }
+            it.cut(known, ready);
+            it.log.become_partial(start.cut);
+            // Where the claim ends now, if that is further.
+            let claimed = it.log.partial.as_ref().map(|claim| claim.last);
+            let first = claimed
+                .filter(|claimed| claimed.1 > start.first.1)
+                .unwrap_or(start.first);
+            own.put_cut_above(it, known.min(first.1), ready);
+            it.log.jump(first, runs);
+            it.log.settled_mark = it.log.mark;
+            return true;
+        }
+        let held = it.log.view_at(start.cut);
+        // PROTOCOL rule 28: never below what is known to be committed.
+        if start.cut < known || held.is_none() || held != runs.view_at(start.cut) {
+            return false;
+        }
+        own.put_cut(it, start.cut, ready);
+        it.cut(start.cut, ready);
+        if start.cut < start.first.1 {
+            // All that is left agrees with the primary's log and lies below its commit position.
+            let count = it.log.pending.len();
+            it.commit(count, ready);
+            // PROTOCOL rule 15: what lies between is missing until the copies are here.
+            it.log.become_partial(start.cut);
+            it.log.jump(start.first, runs);
+            it.log.settled_mark = it.log.mark;
+        }
+        true
+    }
+
+    fn on_copy(&mut self, frame: &[u8], mut at: usize) -> Result<(), FrameError> {
+        let it = &mut *self.it;
+        self.own.begin_copies(it.log.settled_mark);
+        let mark = self.own.mark(it.durability);
+        while at < frame.len() {
+            let Ok(record) = record::decode(&frame[at..]) else {
                 return broken("a damaged copy");
             };
-            let (raw, rest) = bytes.split_at(record.len);
-            bytes = rest;
+            let received = Received::new(&record, at);
+            at += record.len;
             let header = &record.header;
             let is_copied = matches!(header.kind, Kind::Put | Kind::Delete | Kind::Batch);
-            if !is_copied || header.partition != partition || header.table != it.table {
+            if !is_copied || header.partition != it.id || header.table != it.table {
                 return broken("a copy that is not one of the partition");
             }
-            match host.copy(partition, &record, raw) {
-                Ok(mark) => {
-                    it.log.note(mark);
-                    it.log.settled_mark = it.log.settled_mark.max(mark);
-                }
-                Err(what) => {
-                    self.requests.push_back(Request::Report { partition, what });
-                    self.leave(slot, Reason::Log);
-                    return Ok(());
-                }
-            }
+            self.ready.push(Action::Copy {
+                record: received,
+                mark,
+            });
+            it.log.note(mark);
+            it.log.settled_mark = it.log.settled_mark.max(mark);
         }
-        self.own.newest = self.own.newest.max(it.log.mark);
+        self.own.note(it.log.mark);
         Ok(())
     }
 
-    /// All copies are here: with them, everything up to `at` is.
-    pub(crate) fn on_copy_end<H: Host<Payload = P>>(
-        &mut self,
-        host: &mut H,
-        link: LinkId,
-        partition: PartitionId,
-        view: View,
-        at: (View, Op),
-    ) -> Result<(), FrameError> {
-        let slot = self.partitions.find(partition);
-        let found = slot.and_then(|slot| self.partitions.get_mut(slot));
-        let Some(it) = found.filter(|it| it.follow.stream == Some(link)) else {
-            return self.pass_over(link, partition);
-        };
+    fn on_copy_end(&mut self, link: LinkId, view: View, at: (View, Op)) -> Result<(), FrameError> {
+        let it = &mut *self.it;
         if it.follow.copying != Some(at) || it.place.view != view {
             return broken("the end of another copy");
         }
@@ -147,82 +203,19 @@ impl<P> Replicator<P> {
             };
             let mut value = Vec::new();
             base.encode(&mut value);
-            let mut header = own_header(Kind::Base, it, at.1, it.log.committed);
+            let mut header = it.header(Kind::Base, at.1, it.log.committed);
             header.view = at.0;
-            let (mark, _) = host.append_own(&header, &value);
-            it.log.note(mark);
+            let mark = self.own.put(it, header, &value, self.ready);
             // Should the log refuse it, nothing can be claimed.
             it.log.settled_mark = it.log.settled_mark.max(mark);
         }
         let mark = it.log.mark;
-        let durability = it.durability;
-        self.own.newest = self.own.newest.max(mark);
-        if let Some(link) = self.link_mut(link) {
-            let done = (mark, partition, view, durability);
+        self.own.note(mark);
+        if let Some(link) = self.links.get_mut(link) {
+            let done = (mark, it.id, view, it.durability);
             link.receiver.done.push_back(done);
             link.receiver.mark = link.receiver.mark.max(mark);
         }
         Ok(())
     }
-
-    /// What was sent before the sender knew that the partition had been refused.
-    fn pass_over(&self, link: LinkId, partition: PartitionId) -> Result<(), FrameError> {
-        let link = self.link(link);
-        let is_refused = link.is_some_and(|it| it.receiver.refused.contains_key(&partition));
-        if is_refused {
-            Ok(())
-        } else {
-            broken("a part of a copy that did not begin")
-        }
-    }
-}
-
-/// A catch-up by difference begins: the log is cut, and goes on behind what the copies will bring. False if
-/// that would cut what is known to be committed.
-fn catch_up<P, H: Host<Payload = P>>(
-    host: &mut H,
-    it: &mut Partition<P>,
-    start: &CopyStart,
-    runs: History,
-) -> bool {
-    let known = it.log.committed;
-    let unfinished = it.log.partial.as_ref().map(|claim| claim.last);
-    if let Some(claimed) = unfinished.filter(|claimed| claimed.1 < known) {
-        // An earlier catch-up has not finished. What it left out may lie anywhere up to the commit position
-        // of its primary, and this primary may know less to be committed: the stream begins there anew, and
-        // brings again what is here already.
-        if start.cut > claimed.1 {
-            return false;
-        }
-        let mut gone = it.log.cut(known);
-        host.cut(it.id, &mut gone.drain(..).rev());
-        it.log.become_partial(start.cut);
-        // Where the claim ends now, if that is further.
-        let claimed = it.log.partial.as_ref().map(|claim| claim.last);
-        let first = claimed
-            .filter(|claimed| claimed.1 > start.first.1)
-            .unwrap_or(start.first);
-        put_cut_above(host, it, known.min(first.1));
-        it.log.jump(first, runs);
-        it.log.settled_mark = it.log.mark;
-        return true;
-    }
-    let held = it.log.view_at(start.cut);
-    // PROTOCOL rule 28: never below what is known to be committed.
-    if start.cut < known || held.is_none() || held != runs.view_at(start.cut) {
-        return false;
-    }
-    put_cut(host, it, start.cut);
-    let mut gone = it.log.cut(start.cut);
-    host.cut(it.id, &mut gone.drain(..).rev());
-    if start.cut < start.first.1 {
-        // All that is left agrees with the primary's log and lies below its commit position.
-        let count = it.log.pending.len();
-        commit(host, it, count);
-        // PROTOCOL rule 15: what lies between is missing until the copies are here.
-        it.log.become_partial(start.cut);
-        it.log.jump(start.first, runs);
-        it.log.settled_mark = it.log.mark;
-    }
-    true
 }

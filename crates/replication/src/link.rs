@@ -1,12 +1,13 @@
-//! One stream to or from another brick: its bytes out, and how far it was voted for.
+//! One stream to or from another brick: how far what went out was voted for, and what came in.
 //!
 //! A stream is named by (sender seat, receiver seat, connection number); all that is known of it dies with
 //! it (PROTOCOL rule 2).
+//!
+//! Not here: bytes to be sent (`outbox`), which streams there are (`links`).
 
-use crate::frame::Writer;
 use crate::{Direction, LinkId, LogMark, Turn};
 use brickyard_routing::Seat;
-use brickyard_types::{Durability, Instant, PartitionId, View};
+use brickyard_types::{Durability, Instant, Op, PartitionId, View};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Partitions of which one link may be told that they are refused; a peer that makes up more is cut off.
@@ -19,25 +20,11 @@ pub(crate) struct Link {
     pub(crate) direction: Direction,
     /// Another stream took its place: what still comes on it is dropped, nothing more is sent.
     pub(crate) is_stale: bool,
-    pub(crate) output: Output,
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     /// Something was received since the last tick.
     pub(crate) is_heard: bool,
     pub(crate) heard_at: Option<Instant>,
-    pub(crate) told_at: Option<Instant>,
-}
-
-/// Bytes to be sent.
-#[derive(Debug, Default)]
-pub(crate) struct Output {
-    pub(crate) bytes: Vec<u8>,
-    /// How many of them are sent.
-    pub(crate) sent: usize,
-    /// The host was not told of it yet.
-    pub(crate) is_queued: bool,
-    /// Something was written since the last tick.
-    pub(crate) is_told: bool,
 }
 
 /// How far a stream's receiver holds it, each level as durably as its name says.
@@ -48,6 +35,13 @@ pub(crate) struct Voted {
     pub(crate) synced: Turn,
 }
 
+impl Voted {
+    /// What is synced is appended, and what is appended was received.
+    pub(crate) fn is_ordered(self) -> bool {
+        self.synced <= self.appended && self.appended <= self.received
+    }
+}
+
 /// The sender's side: this brick is the primary of what goes out.
 #[derive(Debug, Default)]
 pub(crate) struct Sender {
@@ -56,12 +50,10 @@ pub(crate) struct Sender {
     pub(crate) voted: Voted,
     /// Which partitions wait for the vote of which turn, by [`level`].
     pub(crate) waiting: [VecDeque<(Turn, u32)>; 3],
-    /// The frame of records that is being written.
-    pub(crate) records: Option<Writer>,
     /// There is something to vote for in this turn.
     pub(crate) needs_vote: bool,
     /// Commit positions for the end of this turn.
-    pub(crate) commits: Vec<(PartitionId, brickyard_types::Op)>,
+    pub(crate) commits: Vec<(PartitionId, Op)>,
     pub(crate) is_touched: bool,
 }
 
@@ -89,12 +81,10 @@ impl Link {
             peer,
             direction,
             is_stale: false,
-            output: Output::default(),
             sender: Sender::default(),
             receiver: Receiver::default(),
             is_heard: true,
             heard_at: None,
-            told_at: None,
         }
     }
 }
@@ -118,29 +108,10 @@ impl Voted {
     }
 }
 
-impl Output {
-    pub(crate) fn unsent(&self) -> usize {
-        self.bytes.len() - self.sent
-    }
-
-    pub(crate) fn on_sent(&mut self, n: usize) {
-        /// A buffer that has grown past this is given back once it is empty.
-        const KEPT: usize = 1 << 20;
-        self.sent = (self.sent + n).min(self.bytes.len());
-        if self.sent == self.bytes.len() {
-            self.sent = 0;
-            self.bytes.clear();
-            self.bytes.shrink_to(KEPT);
-        } else if self.sent > KEPT && self.sent > self.bytes.len() / 2 {
-            self.bytes.drain(..self.sent);
-            self.sent = 0;
-        }
-    }
-}
-
 impl Receiver {
     /// A turn was received whole: it is voted for once `mark` is in the log.
     pub(crate) fn on_turn(&mut self, turn: Turn) {
+        assert!(turn > self.received, "turn {turn} after {}", self.received);
         self.received = turn;
         let is_open = self.appended < self.unvoted.len();
         match self.unvoted.back_mut() {
@@ -173,6 +144,9 @@ impl Receiver {
             self.unvoted.pop_front();
             self.appended -= 1;
         }
+        // What the primary checks when the vote arrives.
+        assert!(vote.is_ordered(), "a vote out of order: {vote:?}");
+        assert!(vote.synced >= self.told.synced && vote.appended >= self.told.appended);
         vote
     }
 }

@@ -32,15 +32,3 @@ fn a_turn_that_comes_after_its_batch_was_appended_is_its_own() {
     let vote = receiver.vote(LogMark(5), LogMark(0));
     assert_eq!(vote.appended, Turn(2));
 }
-
-#[test]
-fn sent_bytes_leave_the_buffer() {
-    let mut output = Output::default();
-    output.bytes.extend_from_slice(b"hello");
-    output.on_sent(2);
-    assert_eq!(&output.bytes[output.sent..], b"llo");
-    assert_eq!(output.unsent(), 3);
-    output.on_sent(99);
-    assert_eq!(output.unsent(), 0);
-    assert!(output.bytes.is_empty());
-}

@@ -10,8 +10,8 @@ use brickyard_types::{Op, View};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
-pub(crate) struct Log<P> {
-    pub(crate) pending: VecDeque<Entry<P>>,
+pub(crate) struct Log {
+    pub(crate) pending: VecDeque<Entry>,
     pub(crate) committed: Op,
     pub(crate) last: (View, Op),
     pub(crate) history: History,
@@ -38,7 +38,7 @@ pub(crate) struct Log<P> {
     pub(crate) owes_base: bool,
 }
 
-impl<P> Log<P> {
+impl Log {
     pub(crate) fn new() -> Self {
         Self {
             pending: VecDeque::new(),
@@ -59,11 +59,26 @@ impl<P> Log<P> {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, entry: Entry<P>) {
+    pub(crate) fn push(&mut self, entry: Entry) {
+        assert!(
+            entry.op == self.last.1.next(),
+            "op {} after {}",
+            entry.op,
+            self.last.1
+        );
         self.history.push(entry.view, entry.op);
         self.last = (entry.view, entry.op);
         self.note(entry.mark);
         self.pending.push_back(entry);
+    }
+
+    /// The owner did not take the entries from `op` on, nor anything else that would have gone into batch `open`.
+    pub(crate) fn take_back(&mut self, open: LogMark, settled: LogMark) {
+        let pending = self.pending.iter().map(|entry| entry.mark);
+        self.settled_mark = self.settled_mark.min(settled);
+        let others = [self.settled_mark, self.cut_mark, self.base_mark];
+        self.mark = pending.chain(others).max().unwrap_or_default();
+        assert!(self.mark < open || self.mark == LogMark::NEVER);
     }
 
     #[inline]
@@ -72,7 +87,7 @@ impl<P> Log<P> {
     }
 
     #[inline]
-    pub(crate) fn entry(&self, op: Op) -> Option<&Entry<P>> {
+    pub(crate) fn entry(&self, op: Op) -> Option<&Entry> {
         let at = op.0.checked_sub(self.pending.front()?.op.0)?;
         self.pending.get(usize::try_from(at).ok()?)
     }
@@ -91,23 +106,38 @@ impl<P> Log<P> {
         }
     }
 
-    /// Takes the entries above `op` out and forgets them; `op` is not below the commit position.
-    pub(crate) fn cut(&mut self, op: Op) -> VecDeque<Entry<P>> {
+    /// The first `count` entries are committed: the commit position that this makes.
+    pub(crate) fn commit(&mut self, count: usize) -> Op {
+        let before = self.committed;
+        self.pending.drain(..count);
+        self.committed = Op(before.0 + count as u64);
+        assert!(
+            self.committed <= self.last.1,
+            "committed {} of {}",
+            self.committed,
+            self.last.1
+        );
+        self.committed
+    }
+
+    /// Forgets the entries above `op`, which is not below the commit position: how many there were.
+    pub(crate) fn cut(&mut self, op: Op) -> usize {
         assert!(
             op >= self.committed,
             "cut at {op} below commit {}",
             self.committed
         );
         if op >= self.last.1 {
-            return VecDeque::new();
+            return 0;
         }
         let view = self.view_at(op).unwrap_or_default();
         let kept = (op.0 - self.committed.0) as usize;
-        let gone = self.pending.split_off(kept.min(self.pending.len()));
+        let before = self.pending.len();
+        self.pending.truncate(kept);
         self.history.cut(op);
         self.last = (view, op);
         self.restored = self.restored.min(op);
-        gone
+        before - self.pending.len()
     }
 
     /// The log of a half of the partition: the same, to the last committed op.
@@ -170,7 +200,7 @@ impl<P> Log<P> {
 
     /// The log goes on behind `first`, which is committed; nothing is pending.
     pub(crate) fn jump(&mut self, first: (View, Op), runs: History) {
-        self.pending.clear();
+        assert!(self.pending.is_empty(), "jumped over what is pending");
         self.committed = first.1;
         self.last = first;
         self.history = runs;

@@ -46,7 +46,7 @@ pub(crate) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copy {
     None,
-    /// The host hands over records above the op, or all of them.
+    /// The owner hands over records above the op, or all of them.
     Running(Option<Op>),
     /// All were sent.
     Ended,

@@ -10,9 +10,11 @@
 //!
 //! Not here: coming to rest (`split`), which records are the whole's (`brick`), when to merge (`metadata`, `control`).
 
+use crate::claim::Base;
+use crate::history::History;
 use crate::log::Log;
-use crate::{Base, History, Host, Replicator};
-use brickyard_types::{Op, PartitionId, TableId, View};
+use crate::partition::Partition;
+use brickyard_types::{Op, PartitionId, View};
 
 /// One of two siblings, as the catalog has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,48 +29,61 @@ pub struct Half {
     pub is_alone: bool,
 }
 
-impl<P> Replicator<P> {
-    /// The catalog has `whole` in the place of `halves`. Returns whether it begins here with all that both had; else
-    /// it claims nothing, and is filled by a full copy. [`Self::adopt`] of the whole follows.
-    pub fn merge<H: Host<Payload = P>>(
-        &mut self,
-        host: &mut H,
-        table: TableId,
-        halves: &[Half; 2],
-        whole: PartitionId,
-        base: &Base,
-    ) -> bool {
-        let mut log = Log::new();
-        let (mut stopped, mut accepted) = (View(0), View(0));
-        let mut holds_both = true;
-        for half in halves {
-            let slot = self.partitions.find(half.partition);
-            let Some(it) = slot.and_then(|slot| self.partitions.get_mut(slot)) else {
-                holds_both &= half.is_alone;
-                continue;
-            };
-            let was_in_sync = Self::end_at_rest(host, it, half.view);
-            holds_both &= half.is_alone || was_in_sync && it.log.last == half.last;
-            stopped = stopped.max(it.place.stopped);
-            accepted = accepted.max(it.place.accepted);
-            log.note(it.log.mark);
-            log.settled_mark = log.settled_mark.max(it.log.settled_mark);
-            log.cut_mark = log.cut_mark.max(it.log.cut_mark);
-            self.forget(host, half.partition);
+/// The log of a whole while it is put together, and what was acknowledged of its halves.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    log: Log,
+    stopped: View,
+    accepted: View,
+    holds_both: bool,
+}
+
+impl Whole {
+    pub(crate) fn new() -> Self {
+        Self {
+            log: Log::new(),
+            stopped: View(0),
+            accepted: View(0),
+            holds_both: true,
         }
+    }
+
+    /// The replicator knows nothing of this half.
+    pub(crate) fn add_unknown(&mut self, half: &Half) {
+        self.holds_both &= half.is_alone;
+    }
+
+    /// A half that has ended here; whether it was in sync in the view in which it did.
+    pub(crate) fn add(&mut self, half: &Half, it: &Partition, was_in_sync: bool) {
+        assert_eq!(it.id, half.partition, "another half");
+        self.holds_both &= half.is_alone || was_in_sync && it.log.last == half.last;
+        self.stopped = self.stopped.max(it.place.stopped);
+        self.accepted = self.accepted.max(it.place.accepted);
+        let log = &mut self.log;
+        log.note(it.log.mark);
+        log.settled_mark = log.settled_mark.max(it.log.settled_mark);
+        log.cut_mark = log.cut_mark.max(it.log.cut_mark);
+    }
+
+    /// The whole begins: whether with all that both had. Else it claims nothing.
+    pub(crate) fn begin(self, base: &Base, it: &mut Partition) -> bool {
+        let Self {
+            mut log,
+            stopped,
+            accepted,
+            holds_both,
+        } = self;
         log.lineage = base.lineage;
         log.horizon = base.op;
         log.jump((base.view, base.op), History::new(&base.runs));
         if !holds_both {
             log.claim_nothing();
         }
-        let slot = self.partitions.find_or_add(whole, table);
-        if let Some(it) = self.partitions.get_mut(slot) {
-            it.log = log;
-            // PROTOCOL rule 11: what was acknowledged of either binds the whole as well.
-            it.place.stopped = it.place.stopped.max(stopped);
-            it.place.accepted = it.place.accepted.max(accepted);
-        }
+        assert!(it.log.pending.is_empty(), "a whole that was there before");
+        it.log = log;
+        // PROTOCOL rule 11: what was acknowledged of either binds the whole as well.
+        it.place.stopped = it.place.stopped.max(stopped);
+        it.place.accepted = it.place.accepted.max(accepted);
         holds_both
     }
 }

@@ -1,146 +1,277 @@
-//! The progress of this brick's own log, and its refusals.
+//! This brick's own log: how far it is, what waits for it, what it refused, and the control records of this room in it.
+//!
+//! In:  the owner's word on batches (open, appended, synced, refused). Out: records to be appended, partitions that may
+//!      commit something.
+//!
+//! Invariants:
+//! - What is appended goes into the batch that is open, so that its mark is known at once.
+//! - A mark is answered for: its batch has something in it, and is appended or refused.
 
-use crate::follow::put_cut;
-use crate::frame::Reason;
+use crate::accept::Acknowledgements;
+use crate::claim::Base;
 use crate::partition::Partition;
-use crate::{Host, LogMark, Replicator, Role};
-use brickyard_types::Op;
+use crate::ready::{Action, Ready, Request};
+use crate::work::Work;
+use crate::{LogMark, Role};
+use brickyard_types::record::{Header, Kind};
+use brickyard_types::{Durability, Op};
+use std::collections::VecDeque;
 
-impl<P> Replicator<P> {
-    /// The own log has everything up to this batch.
-    pub fn on_appended<H: Host<Payload = P>>(&mut self, host: &mut H, upto: LogMark) {
-        self.own.appended = self.own.appended.max(upto);
-        self.own.answered = self.own.answered.max(upto);
-        while let Some(&(mark, slot)) = self.own.until_appended.front() {
-            if mark > self.own.appended {
-                break;
-            }
-            self.own.until_appended.pop_front();
-            self.make_ready(slot);
+/// How far the own log is.
+#[derive(Debug, Default)]
+pub(crate) struct OwnLog {
+    /// The batch that records go into.
+    pub(crate) open: LogMark,
+    pub(crate) appended: LogMark,
+    pub(crate) synced: LogMark,
+    /// Of this batch and all before it is known whether they were appended or refused.
+    pub(crate) answered: LogMark,
+    /// The newest batch that anything of this room is in.
+    pub(crate) newest: LogMark,
+    /// Partitions that wait for a batch to be appended, and to be synced.
+    until_appended: VecDeque<(LogMark, u32)>,
+    until_synced: VecDeque<(LogMark, u32)>,
+    pub(crate) acknowledgements: Acknowledgements,
+    /// How it was when the last frame came, for records that the owner does not take.
+    before: Before,
+}
+
+/// Marks that a frame may have raised.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    newest: LogMark,
+    /// Of the stream that the frame came on.
+    stream: LogMark,
+    /// Of the partition that it copies.
+    settled: LogMark,
+}
+
+impl OwnLog {
+    /// The mark of what is appended now.
+    #[inline]
+    pub(crate) fn mark(&self, durability: Durability) -> LogMark {
+        if durability == Durability::Memory {
+            return LogMark::NONE;
         }
-        self.settle(host);
+        assert!(self.open > self.appended, "batch {} is closed", self.open);
+        self.open
     }
 
-    /// The own log is synced up to this batch.
-    pub fn on_synced<H: Host<Payload = P>>(&mut self, host: &mut H, upto: LogMark) {
-        self.own.synced = self.own.synced.max(upto);
-        while let Some(&(mark, slot)) = self.own.until_synced.front() {
-            if mark > self.own.synced {
-                break;
-            }
-            self.own.until_synced.pop_front();
-            self.make_ready(slot);
-        }
-        // What is synced is appended.
-        self.on_appended(host, upto);
-        if !self.has_gaps() {
-            self.acknowledgements.on_synced(upto);
-        }
+    #[inline]
+    pub(crate) fn note(&mut self, mark: LogMark) {
+        self.newest = self.newest.max(mark);
     }
 
-    /// Whether the log misses what a primary has prepared: then it has not accepted.
-    fn has_gaps(&self) -> bool {
-        let slots = self.work.retrying.iter();
-        let mut retrying = slots.filter_map(|slot| self.partitions.get(*slot));
-        retrying.any(|it| it.place.role == Role::Primary)
-    }
-
-    /// The own log refused this batch and all later ones so far (a full disk). To be called before
-    /// `on_appended` of a newer one; records of the current turn may be taken back with [`Self::rewind`]
-    /// before.
-    ///
-    /// What peers sent is forgotten ([`Host::cut`]) and asked for again. What this brick prepared stays
-    /// pending, since peers may hold it: it is appended again from `tick` on, until when the partition takes
-    /// no writes. Their clients are to be told `UNKNOWNRESULT`. What a part was given of a partition that was
-    /// split stays as well, and is appended again with its base: nobody else may have it.
-    pub fn on_refused<H: Host<Payload = P>>(&mut self, host: &mut H, from: LogMark) {
-        for slot in 0..self.partitions.count() {
-            let Some(it) = self.partitions.get_mut(slot) else {
-                continue;
-            };
-            if it.log.mark < from {
-                continue;
-            }
-            if it.log.mark != LogMark::NEVER {
-                self.own.answered = self.own.answered.max(it.log.mark);
-            }
-            if it.log.base_mark >= from {
-                it.log.owes_base = true;
-                it.log.base_mark = LogMark::NONE;
-            }
-            if it.place.role == Role::Primary {
-                mark_refused(it, from);
-                if it.log.cut_mark >= from {
-                    it.log.owes_cut = true;
-                    it.log.cut_mark = LogMark::NONE;
-                }
-            } else {
-                forget_refused(host, it, from);
-                self.leave(slot, Reason::Log);
-            }
-            self.retry(slot);
-            self.tell(host, slot);
-        }
-    }
-
-    /// What the log refused is appended again after a while.
-    fn retry(&mut self, slot: u32) {
-        let Some(it) = self.partitions.get_mut(slot) else {
-            return;
+    /// A frame comes that may bring records.
+    #[inline]
+    pub(crate) fn begin_frame(&mut self, stream: LogMark) {
+        self.before = Before {
+            newest: self.newest,
+            stream,
+            settled: LogMark::NEVER,
         };
-        if (it.log.has_refused() || it.log.owes_base) && it.retrying.is_none() {
-            it.retrying = Some(self.now);
-            self.work.retrying.push(slot);
+    }
+
+    /// It copies a partition of which something applied is in this batch.
+    pub(crate) fn begin_copies(&mut self, settled: LogMark) {
+        self.before.settled = settled;
+    }
+
+    /// Nothing of the frame went into the open batch: the stream's mark from before it.
+    pub(crate) fn take_back(&mut self, it: &mut Partition) -> LogMark {
+        assert!(self.before.newest <= self.newest, "the newest mark fell");
+        self.newest = self.before.newest;
+        it.log.take_back(self.open, self.before.settled);
+        self.before.stream
+    }
+
+    /// Looks at the partition again when this batch is appended.
+    #[inline]
+    pub(crate) fn await_append(&mut self, mark: LogMark, slot: u32) {
+        self.until_appended.push_back((mark, slot));
+    }
+
+    /// Looks at the partition again when this batch is in the log as durably as asked; false if it is.
+    #[inline]
+    pub(crate) fn await_own(&mut self, mark: LogMark, durability: Durability, slot: u32) -> bool {
+        let (reached, waiting) = match durability {
+            Durability::Fsync => (self.synced, &mut self.until_synced),
+            Durability::Memory | Durability::Log => (self.appended, &mut self.until_appended),
+        };
+        if mark <= reached {
+            return false;
+        }
+        if mark != LogMark::NEVER {
+            waiting.push_back((mark, slot));
+        }
+        true
+    }
+
+    /// Looks at the partition again at both.
+    pub(crate) fn await_both(&mut self, mark: LogMark, slot: u32) {
+        self.until_appended.push_back((mark, slot));
+        self.until_synced.push_back((mark, slot));
+    }
+
+    /// How far the log is for entries of this durability.
+    #[inline]
+    pub(crate) fn reached(&self, durability: Durability) -> LogMark {
+        match durability {
+            Durability::Fsync => self.synced,
+            Durability::Memory | Durability::Log => self.appended,
+        }
+    }
+
+    /// Everything up to this batch is appended: the partitions that waited for it.
+    pub(crate) fn on_appended(&mut self, upto: LogMark) -> Option<u32> {
+        assert!(upto != LogMark::NEVER, "no batch has this mark");
+        self.appended = self.appended.max(upto);
+        self.answered = self.answered.max(upto);
+        pop_reached(&mut self.until_appended, self.appended)
+    }
+
+    /// The same of what is synced.
+    pub(crate) fn on_synced(&mut self, upto: LogMark) -> Option<u32> {
+        assert!(upto != LogMark::NEVER, "no batch has this mark");
+        self.synced = self.synced.max(upto);
+        pop_reached(&mut self.until_synced, self.synced)
+    }
+
+    /// Puts a control record into the log.
+    pub(crate) fn put(
+        &mut self,
+        it: &mut Partition,
+        header: Header,
+        value: &[u8],
+        ready: &mut Ready,
+    ) -> LogMark {
+        assert_eq!(header.partition, it.id, "a record of another partition");
+        assert!(header.committed.is_some(), "it may be cut");
+        let mark = self.mark(it.durability);
+        let value = ready.keep(value);
+        ready.push(Action::AppendOwn {
+            header,
+            value,
+            is_entry: header.kind == Kind::ViewStart,
+            mark,
+        });
+        self.note(mark);
+        it.log.note(mark);
+        mark
+    }
+
+    /// Writes into the log that the ops above `op` are cut (PROTOCOL rule 28).
+    pub(crate) fn put_cut(&mut self, it: &mut Partition, op: Op, ready: &mut Ready) {
+        self.put_cut_above(it, op.max(it.log.committed), ready);
+    }
+
+    /// The same, also below the commit position: where an unfinished catch-up goes back to.
+    pub(crate) fn put_cut_above(&mut self, it: &mut Partition, op: Op, ready: &mut Ready) {
+        it.log.owes_cut = false;
+        let header = it.header(Kind::Cut, op, it.log.committed);
+        it.log.cut_mark = self.put(it, header, &[], ready);
+    }
+
+    /// Writes what may be claimed of a partition that came from others. In one batch with what is pending since then: a log
+    /// that had the one without the other would claim too little, or nothing.
+    fn put_base(&mut self, it: &mut Partition, ready: &mut Ready) {
+        it.log.owes_base = false;
+        if let Some((header, value)) = base(it) {
+            it.log.base_mark = self.put(it, header, &value, ready);
         }
     }
 
     /// Appends again what the log refused, if it did.
-    pub(crate) fn append_again<H: Host<Payload = P>>(&mut self, host: &mut H, slot: u32) {
-        let Some(it) = self.partitions.get_mut(slot) else {
-            return;
-        };
-        if it.retrying.take().is_none() {
+    pub(crate) fn append_again(&mut self, it: &mut Partition, work: &mut Work, ready: &mut Ready) {
+        if it.retrying.is_none() {
             return;
         }
-        self.work.retrying.retain(|it| *it != slot);
+        work.end_retry(it);
         if it.log.owes_base {
-            put_base(host, it);
+            self.put_base(it, ready);
         }
         let refused = it.log.pending.iter().find(|it| it.mark == LogMark::NEVER);
         if let Some(op) = refused.map(|entry| Op(entry.op.0 - 1)) {
             if it.log.owes_cut {
-                put_cut(host, it, op);
+                self.put_cut(it, op, ready);
             }
+            let mark = self.mark(it.durability);
+            let partition = it.id;
             let entries = it.log.pending.iter_mut();
             for entry in entries.filter(|entry| entry.mark == LogMark::NEVER) {
-                entry.mark = host.append_again(&entry.payload);
-                it.log.mark = entry.mark;
+                assert!(entry.op > op, "{} is in the log", entry.op);
+                entry.mark = mark;
+                let op = entry.op;
+                ready.push(Action::AppendAgain {
+                    partition,
+                    op,
+                    mark,
+                });
             }
+            it.log.mark = mark;
         }
+        assert!(!it.log.has_refused(), "appended again in part");
         let mark = it.log.mark;
-        self.own.newest = self.own.newest.max(mark);
-        self.own.until_appended.push_back((mark, slot));
-        self.own.until_synced.push_back((mark, slot));
-        if self.acknowledgements.raise(self.own.newest) {
-            self.requests.push_back(crate::Request::SyncLog);
+        self.note(mark);
+        self.await_both(mark, it.slot);
+        if self.acknowledgements.raise(self.newest) {
+            ready.request(Request::SyncLog);
         }
-        self.make_ready(slot);
+        work.make_ready(it);
+    }
+
+    /// The log refused this batch and all later ones: what of the partition was in them. The caller sees to a
+    /// follower's stream.
+    pub(crate) fn on_refused(&mut self, it: &mut Partition, from: LogMark, ready: &mut Ready) {
+        assert!(it.log.mark >= from, "nothing of it was refused");
+        if it.log.mark != LogMark::NEVER {
+            self.answered = self.answered.max(it.log.mark);
+        }
+        if it.log.base_mark >= from {
+            it.log.owes_base = true;
+            it.log.base_mark = LogMark::NONE;
+        }
+        if it.place.role == Role::Primary {
+            mark_refused(it, from);
+            if it.log.cut_mark >= from {
+                it.log.owes_cut = true;
+                it.log.cut_mark = LogMark::NONE;
+            }
+        } else {
+            forget_refused(it, from, ready);
+        }
     }
 }
 
-/// Writes what may be claimed of a partition that came from others. In one batch with what is pending since then: a log
-/// that had the one without the other would claim too little, or nothing.
-fn put_base<P, H: Host<Payload = P>>(host: &mut H, it: &mut Partition<P>) {
-    it.log.owes_base = false;
-    if let Some((header, value)) = it.base() {
-        let (mark, _) = host.append_own(&header, &value);
-        it.log.base_mark = mark;
-        it.log.note(mark);
+fn pop_reached(waiting: &mut VecDeque<(LogMark, u32)>, reached: LogMark) -> Option<u32> {
+    let (_, slot) = waiting.pop_front_if(|(mark, _)| *mark <= reached)?;
+    Some(slot)
+}
+
+/// The record of a base at the commit position: header and value. `None`: a catch-up has not finished.
+pub(crate) fn base(it: &Partition) -> Option<(Header, Vec<u8>)> {
+    let log = &it.log;
+    if log.partial.is_some() {
+        return None;
     }
+    let op = log.committed;
+    let view = log.view_at(op)?;
+    let mut value = Vec::new();
+    let runs = log.history.runs().iter().copied();
+    let base = Base {
+        lineage: log.lineage,
+        view,
+        op,
+        runs: runs.filter(|run| run.first <= op).collect(),
+    };
+    base.encode(&mut value);
+    let mut header = it.header(Kind::Base, op, op);
+    header.view = view;
+    Some((header, value))
 }
 
 /// The log does not have these entries.
-fn mark_refused<P>(it: &mut Partition<P>, from: LogMark) {
+fn mark_refused(it: &mut Partition, from: LogMark) {
     let entries = it.log.pending.iter_mut().rev();
     for entry in entries.take_while(|entry| entry.mark >= from) {
         entry.mark = LogMark::NEVER;
@@ -148,19 +279,14 @@ fn mark_refused<P>(it: &mut Partition<P>, from: LogMark) {
 }
 
 /// A follower takes back what its own log does not have.
-fn forget_refused<P, H: Host<Payload = P>>(host: &mut H, it: &mut Partition<P>, from: LogMark) {
-    let kept = it
-        .log
-        .pending
-        .iter()
-        .take_while(|it| it.mark < from)
-        .count();
+fn forget_refused(it: &mut Partition, from: LogMark, ready: &mut Ready) {
+    let pending = it.log.pending.iter();
+    let kept = pending.take_while(|entry| entry.mark < from).count();
     let kept = Op(it.log.committed.0 + kept as u64);
     // No stream brings again what was found at the start. The log has it still, but in the name of the partition that
     // was split: what a claim without it would lead to is that what may have committed is lost.
     let op = kept.max(it.log.restored.min(it.log.last.1));
-    let mut gone = it.log.cut(op);
-    host.cut(it.id, &mut gone.drain(..).rev());
+    it.cut(op, ready);
     mark_refused(it, from);
     if it.log.cut_mark >= from {
         it.log.owes_cut = true;

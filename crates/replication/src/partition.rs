@@ -1,24 +1,27 @@
 //! One partition on this brick: its place in the map, its log, and what it does as primary or as follower.
 
 use crate::log::Log;
-use crate::member::{Member, Phase};
-use crate::split::Parting;
+use crate::member::{Copy, Member, Phase};
+use crate::ready::{Action, Ready};
 use crate::{LinkId, Role, Status};
 use brickyard_routing::Seat;
+use brickyard_types::record::{Header, Kind};
 use brickyard_types::{Durability, Instant, Op, PartitionId, TableId, View};
 
 #[derive(Debug)]
-pub(crate) struct Partition<P> {
+pub(crate) struct Partition {
+    /// Its place among the partitions.
+    pub(crate) slot: u32,
     pub(crate) id: PartitionId,
     pub(crate) table: TableId,
     pub(crate) durability: Durability,
     pub(crate) place: Place,
-    pub(crate) log: Log<P>,
+    pub(crate) log: Log,
     pub(crate) lead: Lead,
     pub(crate) follow: Follow,
     /// Something that the own log refused waits to be appended again, since this instant.
     pub(crate) retrying: Option<Instant>,
-    /// What the host was told last.
+    /// What the owner was told last.
     pub(crate) told: Status,
 }
 
@@ -42,6 +45,15 @@ pub(crate) struct Place {
     pub(crate) is_handing_over: bool,
     /// It is to be split: its primary comes to rest.
     pub(crate) parting: Option<Parting>,
+}
+
+/// A split that a primary was told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parting {
+    /// The view that it is bound to.
+    pub(crate) view: View,
+    /// Names it among the splits of the partition.
+    pub(crate) begun_at: u64,
 }
 
 /// What only a primary has.
@@ -79,6 +91,16 @@ pub(crate) struct Follow {
     pub(crate) copying: Option<(View, Op)>,
 }
 
+impl Follow {
+    /// The stream is gone: nothing more comes from it, commit positions included.
+    pub(crate) fn detach(&mut self, committed: Op) {
+        self.stream = None;
+        self.claimed = None;
+        self.copying = None;
+        self.known_commit = committed;
+    }
+}
+
 impl Place {
     /// The highest view that was acknowledged in any way (PROTOCOL rule 11).
     pub(crate) fn acknowledged(&self) -> View {
@@ -91,9 +113,10 @@ impl Place {
     }
 }
 
-impl<P> Partition<P> {
-    pub(crate) fn new(id: PartitionId, table: TableId) -> Self {
+impl Partition {
+    pub(crate) fn new(slot: u32, id: PartitionId, table: TableId) -> Self {
         Self {
+            slot,
             id,
             table,
             durability: Durability::Fsync,
@@ -138,6 +161,63 @@ impl<P> Partition<P> {
             serves_reads,
             accepts_writes,
         }
+    }
+
+    /// The first `count` pending entries are committed.
+    pub(crate) fn commit(&mut self, count: usize, ready: &mut Ready) {
+        let pending = self.log.pending.len();
+        assert!(count <= pending, "{count} of {pending} commit");
+        if count == 0 {
+            return;
+        }
+        let upto = self.log.commit(count);
+        self.lead.unsent = self.lead.unsent.min(pending - count);
+        let partition = self.id;
+        ready.push(Action::Commit { partition, upto });
+    }
+
+    /// The entries above `above` will never commit here; it is not below the commit position.
+    pub(crate) fn cut(&mut self, above: Op, ready: &mut Ready) {
+        if self.log.cut(above) > 0 {
+            let partition = self.id;
+            ready.push(Action::Cut { partition, above });
+        }
+    }
+
+    /// Tells the owner if the status is another than before.
+    pub(crate) fn tell(&mut self, ready: &mut Ready) {
+        let status = self.status();
+        assert!(
+            !status.accepts_writes || status.role == Role::Primary,
+            "{:?} takes writes",
+            status.role
+        );
+        if std::mem::replace(&mut self.told, status) != status {
+            let partition = self.id;
+            ready.push(Action::Changed { partition, status });
+        }
+    }
+
+    /// The header of a control record.
+    pub(crate) const fn header(&self, kind: Kind, op: Op, committed: Op) -> Header {
+        Header {
+            kind,
+            flags: 0,
+            table: self.table,
+            partition: self.id,
+            view: self.place.view,
+            op,
+            expires_at: None,
+            request: None,
+            origin: None,
+            committed: Some(committed),
+        }
+    }
+
+    /// Whether a learner is being sent copies on this stream.
+    pub(crate) fn is_copying_on(&self, link: LinkId) -> bool {
+        let mut members = self.lead.members.iter();
+        members.any(|it| it.link == Some(link) && matches!(it.copy, Copy::Running(_)))
     }
 
     /// The member that is reached by this link and waits for nothing else.

@@ -11,7 +11,10 @@
 //!
 //! Not here: what the records do to the table, and which of two records of a key is newer (`brick`).
 
-use crate::{Base, Entry, History, LogMark, Restored, Run, Turn, ViewStart};
+use crate::LogMark;
+use crate::claim::{Base, ViewStart};
+use crate::history::{History, Run};
+use crate::restored::{Restored, TailEntry};
 use brickyard_types::record::{Header, Kind, flag};
 use brickyard_types::{Op, View};
 use std::collections::VecDeque;
@@ -30,7 +33,7 @@ pub struct Rebuild<P> {
     committed: Op,
     /// The highest op of what was moved or copied.
     moved: Op,
-    tail: VecDeque<Entry<P>>,
+    tail: VecDeque<TailEntry<P>>,
     history: History,
     lineage: u32,
     horizon: Op,
@@ -67,13 +70,12 @@ impl<P> Rebuild<P> {
         value: &[u8],
         mark: LogMark,
         payload: P,
-        apply: &mut dyn FnMut(Entry<P>),
+        apply: &mut dyn FnMut(TailEntry<P>),
     ) {
-        let entry = Entry {
+        let entry = TailEntry {
             view: header.view,
             op: header.op,
             mark,
-            turn: Turn(0),
             payload,
         };
         if header.flags & flag::MOVED != 0 {
@@ -114,7 +116,7 @@ impl<P> Rebuild<P> {
         }
     }
 
-    fn on_entry(&mut self, entry: Entry<P>, apply: &mut dyn FnMut(Entry<P>)) {
+    fn on_entry(&mut self, entry: TailEntry<P>, apply: &mut dyn FnMut(TailEntry<P>)) {
         if entry.op != self.last.1.next() {
             self.jump(entry.op);
         }
@@ -148,7 +150,7 @@ impl<P> Rebuild<P> {
         }
     }
 
-    fn commit(&mut self, op: Op, apply: &mut dyn FnMut(Entry<P>)) {
+    fn commit(&mut self, op: Op, apply: &mut dyn FnMut(TailEntry<P>)) {
         self.committed = self.committed.max(op);
         while let Some(entry) = self.tail.pop_front() {
             if entry.op > self.committed {
@@ -159,7 +161,7 @@ impl<P> Rebuild<P> {
         }
     }
 
-    fn on_cut(&mut self, header: &Header, apply: &mut dyn FnMut(Entry<P>)) {
+    fn on_cut(&mut self, header: &Header, apply: &mut dyn FnMut(TailEntry<P>)) {
         let op = header.op;
         self.commit(header.committed.unwrap_or_default(), apply);
         while self.tail.back().is_some_and(|it| it.op > op) {
@@ -194,7 +196,7 @@ impl<P> Rebuild<P> {
         }
     }
 
-    fn on_base(&mut self, header: &Header, value: &[u8], apply: &mut dyn FnMut(Entry<P>)) {
+    fn on_base(&mut self, header: &Header, value: &[u8], apply: &mut dyn FnMut(TailEntry<P>)) {
         let Some(base) = Base::decode(header.view, header.op, value) else {
             self.on_damage();
             return;
@@ -244,7 +246,7 @@ impl<P> Rebuild<P> {
 
     /// The partition was split or merged here: everything up to `upto` has committed, and what is left of the tail counts
     /// for nothing.
-    pub fn end_at(&mut self, upto: Op, apply: &mut dyn FnMut(Entry<P>)) {
+    pub fn end_at(&mut self, upto: Op, apply: &mut dyn FnMut(TailEntry<P>)) {
         self.commit(upto, apply);
         self.tail.clear();
         if self.committed < self.last.1 {
@@ -256,8 +258,8 @@ impl<P> Rebuild<P> {
         }
     }
 
-    /// The records that are not known to be committed, for a host that has not read them whole.
-    pub fn tail_mut(&mut self) -> impl Iterator<Item = &mut Entry<P>> {
+    /// The records that are not known to be committed, for a reader that has not read them whole.
+    pub fn tail_mut(&mut self) -> impl Iterator<Item = &mut TailEntry<P>> {
         self.tail.iter_mut()
     }
 

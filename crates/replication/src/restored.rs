@@ -1,12 +1,28 @@
 //! What a brick's log says of a partition after a restart.
 
-use crate::{Base, Entry, Run};
+use crate::claim::Base;
+use crate::history::{History, Run};
+use crate::log::Log;
+use crate::{Entry, LogMark, Turn};
 use brickyard_types::{Op, View};
 use std::collections::VecDeque;
 
+/// A record that recovery found and that is not known to be committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TailEntry<P> {
+    /// The view in which it was prepared.
+    pub view: View,
+    /// Its number.
+    pub op: Op,
+    /// The batch of the own log that has it.
+    pub mark: LogMark,
+    /// What the reader of the log attached.
+    pub payload: P,
+}
+
 /// What recovery found; a restart cuts nothing by itself (PROTOCOL rule 9).
 #[derive(Clone, Debug)]
-pub struct Restored<P> {
+pub struct Restored<P = ()> {
     /// The history that the records belong to; 0: unknown, taken from the map.
     pub lineage: u32,
     /// The base record: everything up to it is here. Default: the partition's beginning.
@@ -16,9 +32,9 @@ pub struct Restored<P> {
     pub committed: Op,
     /// The last record of the run of consecutive ops that begins at `base`.
     pub last: (View, Op),
-    /// The entries above `committed` up to `last`, in order; `turn` is ignored. Their marks must be ones
+    /// The entries above `committed` up to `last`, in order. Their marks must be ones
     /// that [`on_appended`](crate::Replicator::on_appended) was or will be told of, or 0 if recovery synced the log.
-    pub tail: VecDeque<Entry<P>>,
+    pub tail: VecDeque<TailEntry<P>>,
     /// Nothing is missing between `base` and `last`: no damage, no unsure tail, no unfinished catch-up.
     pub is_complete: bool,
     /// Every tombstone above this op is here (PROTOCOL rule 14).
@@ -39,5 +55,56 @@ impl<P> Default for Restored<P> {
             horizon: Op(0),
             history: Vec::new(),
         }
+    }
+}
+
+impl Log {
+    /// What recovery found.
+    pub(crate) fn restore<P>(restored: &Restored<P>) -> Self {
+        let mut log = Self::new();
+        let claims_less = restored.committed > restored.last.1;
+        let end = restored.last.1.max(restored.committed);
+        log.history = History::new(&restored.history);
+        log.lineage = restored.lineage;
+        log.horizon = restored.horizon;
+        log.committed = restored.committed;
+        let view = if claims_less {
+            log.history.view_at(end).unwrap_or(restored.last.0)
+        } else {
+            restored.last.0
+        };
+        log.last = (view, end);
+        // Without a history at least the end is known.
+        if log.history.runs().is_empty() && end > Op(0) {
+            let tail = restored.tail.iter().map(|entry| (entry.view, entry.op));
+            for (view, op) in tail.chain([log.last]) {
+                log.history.push(view, op);
+            }
+        }
+        if !restored.is_complete || claims_less {
+            log.become_partial(restored.last.1);
+            if let Some(claim) = &mut log.partial {
+                claim.last = restored.last;
+            }
+        }
+        if !claims_less {
+            let mut op = restored.committed;
+            for found in &restored.tail {
+                op = op.next();
+                assert_eq!(found.op, op, "the tail has gaps");
+                log.note(found.mark);
+                log.pending.push_back(Entry {
+                    view: found.view,
+                    op,
+                    mark: found.mark,
+                    turn: Turn(0),
+                });
+            }
+            assert_eq!(op, end, "the tail does not reach the end");
+            log.restored = op;
+        }
+        // The log may have records above what is known here, from before the restart.
+        log.owes_cut = true;
+        log
     }
 }

@@ -2,6 +2,7 @@
 
 mod commit_test;
 mod copy_test;
+mod golden_test;
 mod hostile_test;
 mod merge_test;
 mod restart_test;

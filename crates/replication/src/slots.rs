@@ -6,9 +6,9 @@ use hashbrown::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// All partitions that this brick knows.
-#[derive(Debug)]
-pub(crate) struct Slots<P> {
-    slots: Vec<Option<Partition<P>>>,
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    slots: Vec<Option<Partition>>,
     free: Vec<u32>,
     index: HashMap<PartitionId, u32, BuildHasherDefault<IdHasher>>,
     /// What was acknowledged of partitions that are gone: it binds as long as the incarnation lives
@@ -16,55 +16,61 @@ pub(crate) struct Slots<P> {
     gone: HashMap<PartitionId, (View, View), BuildHasherDefault<IdHasher>>,
 }
 
-impl<P> Slots<P> {
-    pub(crate) fn new() -> Self {
-        Self {
-            slots: Vec::new(),
-            free: Vec::new(),
-            index: HashMap::default(),
-            gone: HashMap::default(),
-        }
-    }
-
+impl Slots {
     #[inline]
     pub(crate) fn find(&self, id: PartitionId) -> Option<u32> {
         self.index.get(&id).copied()
     }
 
     #[inline]
-    pub(crate) fn get(&self, slot: u32) -> Option<&Partition<P>> {
+    pub(crate) fn get(&self, slot: u32) -> Option<&Partition> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut Partition<P>> {
+    pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut Partition> {
         self.slots.get_mut(slot as usize)?.as_mut()
     }
 
-    pub(crate) fn by_id(&self, id: PartitionId) -> Option<&Partition<P>> {
+    pub(crate) fn by_id(&self, id: PartitionId) -> Option<&Partition> {
         self.get(self.find(id)?)
     }
 
-    pub(crate) fn find_or_add(&mut self, id: PartitionId, table: TableId) -> u32 {
+    /// The partition of that id.
+    #[inline]
+    pub(crate) fn by_id_mut(&mut self, id: PartitionId) -> Option<&mut Partition> {
+        self.get_mut(self.find(id)?)
+    }
+
+    /// The partition of that id, made if there is none.
+    pub(crate) fn obtain(&mut self, id: PartitionId, table: TableId) -> &mut Partition {
+        let slot = self.find_or_add(id, table);
+        let partition = self.slots[slot as usize].as_mut();
+        partition.expect("a slot that was just filled")
+    }
+
+    fn find_or_add(&mut self, id: PartitionId, table: TableId) -> u32 {
         if let Some(slot) = self.find(id) {
             return slot;
-        }
-        let mut partition = Partition::new(id, table);
-        if let Some((stopped, accepted)) = self.gone.get(&id) {
-            partition.place.stopped = *stopped;
-            partition.place.accepted = *accepted;
         }
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             (self.slots.len() - 1) as u32
         });
+        assert!(self.slots[slot as usize].is_none(), "slot {slot} is in use");
+        let mut partition = Partition::new(slot, id, table);
+        if let Some((stopped, accepted)) = self.gone.get(&id) {
+            partition.place.stopped = *stopped;
+            partition.place.accepted = *accepted;
+        }
         self.slots[slot as usize] = Some(partition);
         self.index.insert(id, slot);
         slot
     }
 
-    pub(crate) fn remove(&mut self, slot: u32) -> Option<Partition<P>> {
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<Partition> {
         let partition = self.slots.get_mut(slot as usize)?.take()?;
+        assert_eq!(partition.slot, slot, "a partition in another's place");
         self.index.remove(&partition.id);
         // PROTOCOL rule 11: kept past the partition itself.
         let place = &partition.place;
@@ -74,14 +80,13 @@ impl<P> Slots<P> {
         Some(partition)
     }
 
-    /// All partitions, for what happens rarely.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Partition<P>)> {
-        let slots = self.slots.iter().zip(0..);
-        slots.filter_map(|(partition, slot)| Some((slot, partition.as_ref()?)))
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Partition> {
+        self.slots.iter_mut().flatten()
     }
 
-    pub(crate) fn count(&self) -> u32 {
-        self.slots.len() as u32
+    /// All partitions, for what happens rarely.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Partition> {
+        self.slots.iter().flatten()
     }
 }
 

@@ -6,13 +6,19 @@
 //! voted for all that was sent by then ──► Promote ──► a newer view
 //! ```
 
-use crate::flush::linked;
-use crate::frame::{CopyStart, Frame, Writer, byte};
+use crate::LinkId;
+use crate::claim::Claim;
+use crate::flush::Beginning;
+use crate::frame::{CopyStart, Frame};
+use crate::lead::Leader;
 use crate::link::level;
+use crate::links::Links;
 use crate::member::{Copy, Phase, Promotion};
 use crate::partition::Partition;
-use crate::{Claim, Host, LinkId, Replicator, Request, Turn};
-use brickyard_types::{Durability, Op, PartitionId, View};
+use crate::ready::{Ready, Request};
+use crate::slots::Slots;
+use crate::work::Work;
+use brickyard_types::{Durability, Instant, Op, View};
 
 /// What a learner gets beside the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,44 +29,90 @@ pub(crate) enum Plan {
     Above(Op),
 }
 
-impl<P> Replicator<P> {
+impl Leader<'_> {
     /// A learner says what it holds.
-    pub(crate) fn on_claim(
-        &mut self,
-        link: LinkId,
-        partition: PartitionId,
-        view: View,
-        claim: Claim,
-    ) {
-        let Some(slot) = self.partitions.find(partition) else {
-            return;
-        };
-        let Some(it) = self.partitions.get_mut(slot) else {
-            return;
-        };
-        if view != it.place.view {
+    pub(crate) fn on_claim(&mut self, link: LinkId, view: View, claim: Claim) {
+        if view != self.it.place.view {
             return;
         }
-        let member = it.member_on(link);
+        let member = self.it.member_on(link);
         if let Some(member) = member.filter(|it| it.is_learner && it.phase == Phase::Claiming) {
             member.phase = Phase::Claimed(Box::new(claim));
-            self.make_due(slot);
+            self.work.make_due(self.it);
         }
     }
 
-    /// The learner's stream begins: after what is committed now, so that it misses nothing that is pending
-    /// (PROTOCOL rule 12).
-    pub(crate) fn begin_learner<H: Host<Payload = P>>(
-        &mut self,
-        host: &H,
-        slot: u32,
-        at: usize,
-        turn: Turn,
-    ) {
-        let Some(it) = self.partitions.get_mut(slot) else {
+    /// Everything that `CatchUp` asked for was handed over.
+    pub(crate) fn catch_up_done(&mut self, link: LinkId, links: &Links) {
+        let (partition, view) = (self.it.id, self.it.place.view);
+        let member = self.it.member_on(link);
+        let Some(member) = member.filter(|it| matches!(it.copy, Copy::Running(_))) else {
             return;
         };
-        let Phase::Claimed(claim) = &it.lead.members[at].phase else {
+        assert!(member.is_learner, "copies for one that is in sync");
+        member.copy = Copy::Ended;
+        let at = member.copied_to;
+        let end = Frame::CopyEnd {
+            partition,
+            view,
+            at,
+        };
+        links.send(link, &end, self.ready);
+    }
+
+    /// Tombstones up to `op` were dropped: a catch-up that might miss one of them begins anew.
+    pub(crate) fn raise_horizon(&mut self, op: Op) {
+        self.it.log.horizon = self.it.log.horizon.max(op);
+        let members = self.it.lead.members.iter();
+        let missing: Vec<_> = members
+            .filter(|it| matches!(it.copy, Copy::Running(Some(after)) if after < op))
+            .map(|member| member.seat)
+            .collect();
+        for seat in missing {
+            self.fall_out(seat, Phase::Due);
+            self.work.make_due(self.it);
+        }
+    }
+
+    /// The learner has all copies in its log. From here on its vote is required for whatever has not
+    /// committed (PROTOCOL rule 4).
+    pub(crate) fn on_copy_done(&mut self, link: LinkId, view: View, links: &mut Links) {
+        let sent = links.get(link).map(|it| it.sender.sent).unwrap_or_default();
+        let it = &mut *self.it;
+        if view != it.place.view {
+            return;
+        }
+        let (slot, level) = (it.slot, level(it.durability));
+        let Some(member) = it.member_on(link) else {
+            return;
+        };
+        let is_streaming = matches!(member.phase, Phase::Streaming { .. });
+        if !is_streaming || member.copy != Copy::Ended {
+            return;
+        }
+        member.copy = Copy::Done;
+        member.is_required = true;
+        if member.promotion == Promotion::None {
+            // What is not committed by now needs its vote; what is was sent by now.
+            member.promotion = Promotion::WaitsFor(sent);
+        }
+        let of = (slot, member.seat);
+        if !self.work.promotions.contains(&of) {
+            self.work.promotions.push(of);
+        }
+        if let Some(link) = links.get_mut(link) {
+            link.sender.waiting[level].push_back((sent, slot));
+        }
+        self.work.make_ready(it);
+    }
+}
+
+impl Beginning<'_> {
+    /// The learner's stream begins: after what is committed now, so that it misses nothing that is pending
+    /// (PROTOCOL rule 12).
+    pub(crate) fn begin_learner(&mut self) {
+        let it = &mut *self.it;
+        let Phase::Claimed(claim) = &it.lead.members[self.at].phase else {
             return;
         };
         let plan = plan(it, claim);
@@ -77,180 +129,86 @@ impl<P> Replicator<P> {
             first,
             runs: it.log.history.runs().to_vec(),
         };
-        let end = Frame::CopyEnd {
-            partition: it.id,
-            view: it.place.view,
-            at: first,
-        };
-        let partition = it.id;
-        let member = &mut it.lead.members[at];
+        // What the learner checks when the frame arrives.
+        assert!(start.cut <= it.log.last.1, "cut at what is not held");
+        let (partition, view) = (it.id, it.place.view);
+        let member = &mut it.lead.members[self.at];
         let learner = member.seat;
         member.copied_to = first;
         let after = match plan {
             Plan::Full => None,
             Plan::Above(op) => Some(op.min(committed)),
         };
-        let Some(link) = linked(&mut self.links, member) else {
+        let Some(link) = self.links.of(member).map(|link| link.id) else {
             return;
         };
-        let id = link.id;
-        link.put(&Frame::CopyStart(start));
+        self.ready.frame(link, &Frame::CopyStart(start));
         if after == Some(committed) {
             member.copy = Copy::Ended;
-            link.put(&end);
+            let at = first;
+            let end = Frame::CopyEnd {
+                partition,
+                view,
+                at,
+            };
+            self.ready.frame(link, &end);
         } else {
             member.copy = Copy::Running(after);
             // It may have held everything once, and have been no learner since: what was asked then is asked
             // again when it does. Its vote stays required meanwhile (PROTOCOL rule 4).
             member.promotion = Promotion::None;
-            self.requests.push_back(Request::CatchUp {
+            self.ready.request(Request::CatchUp {
                 partition,
                 learner,
-                link: id,
+                link,
                 after,
             });
         }
-        self.send_pending(host, slot, at, turn);
+        self.send_pending();
     }
+}
 
-    /// A copied record for the learner on `link`; returns whether there is room for another. False when the
-    /// link is full (go on when [`Self::has_room`]) and when the catch-up is no longer wanted.
-    pub fn catch_up_records(&mut self, link: LinkId, partition: PartitionId, raw: &[u8]) -> bool {
-        let slot = self.partitions.find(partition);
-        let Some(it) = slot.and_then(|slot| self.partitions.get_mut(slot)) else {
-            return false;
+/// Asks for the promotion of learners that hold everything.
+pub(crate) fn promote(
+    partitions: &mut Slots,
+    links: &Links,
+    work: &Work,
+    now: Instant,
+    ready: &mut Ready,
+) {
+    for &(slot, seat) in &work.promotions {
+        let it = partitions.get_mut(slot);
+        let Some(it) = it.filter(|it| it.leads()) else {
+            continue;
         };
-        let member = it.member_on(link);
-        if !member.is_some_and(|it| matches!(it.copy, Copy::Running(_))) {
-            return false;
-        }
-        let Some(it) = self.link_mut(link).filter(|it| !it.is_stale) else {
-            return false;
+        let (partition, view, durability) = (it.id, it.place.view, it.durability);
+        let Some(member) = it.lead.members.iter_mut().find(|it| it.seat == seat) else {
+            continue;
         };
-        let out = &mut it.output.bytes;
-        let writer = Writer::begin(out, byte::COPY);
-        out.extend_from_slice(&partition.0.to_le_bytes());
-        out.extend_from_slice(raw);
-        writer.end(out);
-        self.queue_output(link);
-        self.has_room(link)
-    }
-
-    /// Everything that `CatchUp` asked for was handed over.
-    pub fn catch_up_done(&mut self, link: LinkId, partition: PartitionId) {
-        let slot = self.partitions.find(partition);
-        let Some(it) = slot.and_then(|slot| self.partitions.get_mut(slot)) else {
-            return;
+        let Promotion::WaitsFor(turn) = member.promotion else {
+            continue;
         };
-        let view = it.place.view;
-        let member = it.member_on(link);
-        let Some(member) = member.filter(|it| matches!(it.copy, Copy::Running(_))) else {
-            return;
-        };
-        member.copy = Copy::Ended;
-        let at = member.copied_to;
-        let end = Frame::CopyEnd {
-            partition,
-            view,
-            at,
-        };
-        self.put_frame(link, &end);
-    }
-
-    /// The host dropped tombstones up to `op`: every one above is here (PROTOCOL rule 14). A catch-up that
-    /// might miss one of them begins anew.
-    pub fn raise_horizon(&mut self, partition: PartitionId, op: Op) {
-        let Some(slot) = self.partitions.find(partition) else {
-            return;
-        };
-        let Some(it) = self.partitions.get_mut(slot) else {
-            return;
-        };
-        it.log.horizon = it.log.horizon.max(op);
-        let members = it.lead.members.iter();
-        let missing: Vec<_> = members
-            .filter(|it| matches!(it.copy, Copy::Running(Some(after)) if after < op))
-            .map(|member| member.seat)
-            .collect();
-        for seat in missing {
-            self.fall_out(slot, seat, Phase::Due);
-            self.make_due(slot);
-        }
-    }
-
-    /// The learner has all copies in its log. From here on its vote is required for whatever has not
-    /// committed (PROTOCOL rule 4).
-    pub(crate) fn on_copy_done(&mut self, link: LinkId, partition: PartitionId, view: View) {
-        let Some(slot) = self.partitions.find(partition) else {
-            return;
-        };
-        let sent = self.link(link).map(|it| it.sender.sent).unwrap_or_default();
-        let Some(it) = self.partitions.get_mut(slot) else {
-            return;
-        };
-        if view != it.place.view {
-            return;
-        }
-        let level = level(it.durability);
-        let Some(member) = it.member_on(link) else {
-            return;
-        };
-        let is_streaming = matches!(member.phase, Phase::Streaming { .. });
-        if !is_streaming || member.copy != Copy::Ended {
-            return;
-        }
-        member.copy = Copy::Done;
-        member.is_required = true;
-        if member.promotion == Promotion::None {
-            // What is not committed by now needs its vote; what is was sent by now.
-            member.promotion = Promotion::WaitsFor(sent);
-        }
-        let seat = member.seat;
-        if !self.work.promotions.contains(&(slot, seat)) {
-            self.work.promotions.push((slot, seat));
-        }
-        if let Some(link) = self.link_mut(link) {
-            link.sender.waiting[level].push_back((sent, slot));
-        }
-        self.make_ready(slot);
-    }
-
-    /// Asks for the promotion of learners that hold everything.
-    pub(crate) fn promote(&mut self) {
-        for at in 0..self.work.promotions.len() {
-            let (slot, seat) = self.work.promotions[at];
-            let Some(it) = self.partitions.get_mut(slot) else {
-                continue;
-            };
-            if !it.leads() {
-                continue;
-            }
-            let (partition, view, durability) = (it.id, it.place.view, it.durability);
-            let Some(member) = it.lead.members.iter_mut().find(|it| it.seat == seat) else {
-                continue;
-            };
-            let Promotion::WaitsFor(turn) = member.promotion else {
-                continue;
-            };
-            let link = member.link.and_then(|id| self.links.get(id.0 as usize));
-            let voted = link.and_then(Option::as_ref);
-            let voted = voted.map(|link| link.sender.voted.at(durability));
-            let holds_all = voted.is_some_and(|voted| voted >= turn);
-            if holds_all {
-                member.promotion = Promotion::Asked(self.now);
-                member.was_asked = true;
-                self.requests.push_back(Request::Promote {
-                    partition,
-                    view,
-                    learner: seat,
-                });
-            }
+        assert!(
+            member.is_learner && member.is_required,
+            "{seat} is promoted and its vote does not count"
+        );
+        let link = member.link.and_then(|id| links.get(id));
+        let voted = link.map(|link| link.sender.voted.at(durability));
+        let holds_all = voted.is_some_and(|voted| voted >= turn);
+        if holds_all {
+            member.promotion = Promotion::Asked(now);
+            member.was_asked = true;
+            ready.request(Request::Promote {
+                partition,
+                view,
+                learner: seat,
+            });
         }
     }
 }
 
 /// What a learner with this claim lacks.
-pub(crate) fn plan<P>(it: &Partition<P>, claim: &Claim) -> Plan {
+pub(crate) fn plan(it: &Partition, claim: &Claim) -> Plan {
     let log = &it.log;
     let agreed = if claim.last.1 == Op(0) {
         // It never had anything; one that claims nothing although it has something is filled anew.

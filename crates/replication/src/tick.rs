@@ -1,45 +1,45 @@
-//! What time brings: repeated requests, retries, evictions, pings, silence.
+//! What time brings: repeated requests, retries, evictions, silence.
 
-use crate::frame::Frame;
 use crate::link::Link;
+use crate::links::Links;
 use crate::member::{Member, Phase, Promotion};
+use crate::own_log::OwnLog;
 use crate::partition::Partition;
-use crate::{Direction, Host, Replicator, Request, Turn};
+use crate::ready::{Ready, Request};
+use crate::slots::Slots;
+use crate::work::Work;
+use crate::{Config, Turn};
 use brickyard_types::{Durability, Instant};
-use std::time::Duration;
 
-/// How soon a stream that is not there is asked for again. Who dials makes pauses of its own: here it is only said that
-/// the stream is wanted still, and writes wait for it.
-const DIAL_AGAIN: Duration = Duration::from_millis(100);
+/// What time looks at, and what it may change.
+pub(crate) struct Tick<'a> {
+    pub(crate) now: Instant,
+    pub(crate) config: &'a Config,
+    pub(crate) partitions: &'a mut Slots,
+    pub(crate) links: &'a Links,
+    pub(crate) own: &'a mut OwnLog,
+    pub(crate) work: &'a mut Work,
+    pub(crate) ready: &'a mut Ready,
+}
 
-impl<P> Replicator<P> {
-    /// Time passes; to be called every 50 to 100 ms.
-    pub fn tick<H: Host<Payload = P>>(&mut self, host: &mut H, now: Instant) {
-        let is_first = self.now == Instant(0);
-        self.now = now;
-        self.retry_appends(host);
+impl Tick<'_> {
+    pub(crate) fn tick(&mut self) {
+        self.retry_appends();
         self.begin_refused();
         self.look_for_stalls();
         self.repeat_promotions();
-        if !is_first {
-            self.dial();
-        }
-        self.watch_links();
-        self.settle(host);
     }
 
-    fn retry_appends<H: Host<Payload = P>>(&mut self, host: &mut H) {
-        let now = self.now;
-        let retry = self.config.retry;
+    fn retry_appends(&mut self) {
+        let (now, retry) = (self.now, self.config.retry);
         let mut at = 0;
         while let Some(&slot) = self.work.retrying.get(at) {
-            let it = self.partitions.get(slot);
-            let since = it.and_then(|it| it.retrying);
-            match since {
-                Some(since) if now - since < retry => at += 1,
-                Some(_) => {
-                    self.append_again(host, slot);
-                    self.tell(host, slot);
+            let it = self.partitions.get_mut(slot);
+            match it.and_then(|it| Some((it.retrying?, it))) {
+                Some((since, _)) if now - since < retry => at += 1,
+                Some((_, it)) => {
+                    self.own.append_again(it, self.work, self.ready);
+                    it.tell(self.ready);
                 }
                 None => {
                     self.work.retrying.swap_remove(at);
@@ -49,20 +49,21 @@ impl<P> Replicator<P> {
     }
 
     fn begin_refused(&mut self) {
-        let now = self.now;
         let mut at = 0;
         while let Some(&(when, slot, seat)) = self.work.refused.get(at) {
-            if when > now {
+            if when > self.now {
                 at += 1;
                 continue;
             }
             self.work.refused.swap_remove(at);
-            let it = self.partitions.get_mut(slot);
-            let members = it.map(|it| it.lead.members.iter_mut());
-            let member = members.and_then(|mut all| all.find(|it| it.seat == seat));
+            let Some(it) = self.partitions.get_mut(slot) else {
+                continue;
+            };
+            let mut members = it.lead.members.iter_mut();
+            let member = members.find(|it| it.seat == seat);
             if let Some(member) = member.filter(|it| it.phase == Phase::Refused) {
                 member.phase = Phase::Due;
-                self.make_due(slot);
+                self.work.make_due(it);
             }
         }
     }
@@ -72,27 +73,29 @@ impl<P> Replicator<P> {
         let mut at = 0;
         while let Some(&slot) = self.work.busy.get(at) {
             let it = self.partitions.get_mut(slot);
-            let Some(it) = it.filter(|it| it.leads() && !it.log.pending.is_empty()) else {
-                if let Some(it) = self.partitions.get_mut(slot) {
-                    it.lead.is_busy = false;
-                    for member in &mut it.lead.members {
-                        member.stalled = None;
-                    }
+            match it {
+                Some(it) if it.leads() && !it.log.pending.is_empty() => {
+                    at += 1;
+                    find_stalls(it, self.links, self.now, self.config, self.ready);
                 }
-                self.work.busy.swap_remove(at);
-                continue;
-            };
-            at += 1;
-            let stalls = stalls(it, &self.links, self.now, &self.config);
-            self.requests.extend(stalls);
+                it => {
+                    if let Some(it) = it {
+                        it.lead.is_busy = false;
+                        for member in &mut it.lead.members {
+                            member.stalled = None;
+                        }
+                    }
+                    self.work.busy.swap_remove(at);
+                }
+            }
         }
     }
 
     fn repeat_promotions(&mut self) {
-        for at in 0..self.work.promotions.len() {
-            let (slot, seat) = self.work.promotions[at];
-            let (now, repeat) = (self.now, self.config.repeat);
-            let Some(it) = self.partitions.get_mut(slot).filter(|it| it.leads()) else {
+        let (now, repeat) = (self.now, self.config.repeat);
+        for &(slot, seat) in &self.work.promotions {
+            let it = self.partitions.get_mut(slot);
+            let Some(it) = it.filter(|it| it.leads()) else {
                 continue;
             };
             let (partition, view) = (it.id, it.place.view);
@@ -103,7 +106,7 @@ impl<P> Replicator<P> {
                 && now - *asked >= repeat
             {
                 *asked = now;
-                self.requests.push_back(Request::Promote {
+                self.ready.request(Request::Promote {
                     partition,
                     view,
                     learner: seat,
@@ -111,69 +114,30 @@ impl<P> Replicator<P> {
             }
         }
     }
-
-    fn dial(&mut self) {
-        for (seat, peer) in &mut self.peers {
-            let is_wanted = peer.wanted > 0 && peer.outgoing.is_none();
-            let is_early = peer.dialed_at.is_some_and(|at| self.now - at < DIAL_AGAIN);
-            if is_wanted && !is_early {
-                peer.dialed_at = Some(self.now);
-                self.requests.push_back(Request::Dial(*seat));
-            }
-        }
-    }
-
-    fn watch_links(&mut self) {
-        let now = self.now;
-        for at in 0..self.links.len() {
-            let Some(link) = self.links[at].as_mut().filter(|it| !it.is_stale) else {
-                continue;
-            };
-            if std::mem::take(&mut link.is_heard) || link.heard_at.is_none() {
-                link.heard_at = Some(now);
-            }
-            if std::mem::take(&mut link.output.is_told) || link.told_at.is_none() {
-                link.told_at = Some(now);
-            }
-            let id = link.id;
-            let is_silent = link
-                .heard_at
-                .is_some_and(|heard| now - heard >= self.config.silence_max);
-            let is_quiet = link
-                .told_at
-                .is_some_and(|told| now - told >= self.config.ping);
-            if is_silent {
-                link.is_stale = true;
-                let reason = "nothing was heard on it";
-                self.requests.push_back(Request::Close { link: id, reason });
-            } else if is_quiet && link.direction == Direction::Outgoing {
-                self.put_frame(id, &Frame::Ping);
-            }
-        }
-    }
 }
 
-/// The members of a partition to be evicted.
-fn stalls<P>(
-    it: &mut Partition<P>,
-    links: &[Option<Link>],
+/// Asks that members are evicted which have held something up for too long.
+fn find_stalls(
+    it: &mut Partition,
+    links: &Links,
     now: Instant,
-    config: &crate::Config,
-) -> Vec<Request> {
-    let mut evicted = Vec::new();
-    let Some(front) = it.log.pending.front().map(|entry| (entry.op, entry.turn)) else {
-        return evicted;
+    config: &Config,
+    ready: &mut Ready,
+) {
+    let Some((op, turn)) = it.log.pending.front().map(|entry| (entry.op, entry.turn)) else {
+        return;
     };
     for member in it.lead.members.iter_mut().filter(|it| it.is_required) {
-        let (vote, is_covered) = vote_of(member, links, it.durability, front.1);
+        let link = member.link.and_then(|id| links.get(id));
+        let (vote, is_covered) = vote_of(member, link, it.durability, turn);
         if is_covered {
             member.stalled = None;
             continue;
         }
         match member.stalled {
-            Some((op, voted, since)) if (op, voted) == (front.0, vote) => {
+            Some((held, voted, since)) if (held, voted) == (op, vote) => {
                 if now - since >= config.eviction_timeout {
-                    evicted.push(Request::Evict {
+                    ready.request(Request::Evict {
                         partition: it.id,
                         view: it.place.view,
                         backup: member.seat,
@@ -181,24 +145,22 @@ fn stalls<P>(
                     // Said again after a while.
                     let back = config.eviction_timeout.saturating_sub(config.repeat);
                     let since = Instant(now.0.saturating_sub(back.as_nanos() as u64));
-                    member.stalled = Some((op, voted, since));
+                    member.stalled = Some((op, vote, since));
                 }
             }
-            _ => member.stalled = Some((front.0, vote, now)),
+            _ => member.stalled = Some((op, vote, now)),
         }
     }
-    evicted
 }
 
 /// How far a member voted, and whether that covers an entry of this turn.
 fn vote_of(
     member: &Member,
-    links: &[Option<Link>],
+    link: Option<&Link>,
     durability: Durability,
     turn: Turn,
 ) -> (Turn, bool) {
-    let link = member.link.and_then(|id| links.get(id.0 as usize));
-    let Some(link) = link.and_then(Option::as_ref) else {
+    let Some(link) = link else {
         return (Turn(0), false);
     };
     let voted = link.sender.voted.at(durability);

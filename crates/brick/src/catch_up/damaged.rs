@@ -41,9 +41,8 @@ impl Core {
     /// A walk for this learner met damage in these segments.
     pub(super) fn end_damaged_walk(&mut self, wanted: Wanted, segments: &BTreeSet<SegmentId>) {
         if wanted.after.is_some() {
-            let replicator = self.replicas.replicator_mut();
-            let committed = replicator.committed(wanted.partition);
-            replicator.raise_horizon(wanted.partition, committed);
+            let committed = self.replicas.replicator().committed(wanted.partition);
+            self.raise_horizon(wanted.partition, committed);
             return;
         }
         self.catch_ups.unlogged.push(Wanted {

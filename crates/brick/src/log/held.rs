@@ -1,14 +1,16 @@
 //! Records of replicated partitions, from when they are put into a batch until they commit or are cut.
 //!
-//! The replicator keeps a [`HeldId`] for each; the bytes stay in their batch. A record that was prepared
-//! here is handed over when the own log has it, so that a refused batch is taken back before anybody else
-//! could have heard of it; one that came from a peer is known from the start.
+//! The replicator knows each by its partition and op ([`Pending`] finds it by those); the bytes stay in their batch. A
+//! record that was prepared here is handed over when the own log has it, so that a refused batch is taken back before
+//! anybody else could have heard of it; one that came from a peer is known from the start.
 
 use super::{Batch, Building, Class, Commits, KeyRef, KeyRefHasher, Log, Newest, Prepared, Writer};
 use crate::effect::BatchId;
+use crate::replica::PartitionHasher;
 use brickyard_types::record::{self, Header, Kind, Record};
 use brickyard_types::{Instant, Op, PartitionId, Position};
 use hashbrown::HashMap;
+use std::collections::VecDeque;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
@@ -16,10 +18,11 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct HeldId(u32);
 
-impl HeldId {
-    /// None: for records that nobody asks for again.
-    pub(crate) const NONE: Self = Self(u32::MAX);
-}
+/// A partition's records that the replicator knows of, with their ops, which are consecutive.
+pub(crate) type Pending = VecDeque<(Op, HeldId)>;
+
+/// The same of all partitions.
+pub(super) type AllPending = HashMap<PartitionId, Pending, BuildHasherDefault<PartitionHasher>>;
 
 /// Where it is.
 #[derive(Clone, Copy, Debug)]
@@ -190,6 +193,11 @@ impl Log {
         has_bytes
     }
 
+    /// Whether anything goes to the log with the batch that is being built.
+    pub(crate) fn has_bytes(&self) -> bool {
+        !self.building.bytes.is_empty()
+    }
+
     /// Records that were prepared here and are in the log now, in order: the replicator is to hear of them.
     pub(crate) fn take_fresh(&mut self, id: BatchId) -> Vec<(PartitionId, HeldId)> {
         let index = self.index(id);
@@ -201,6 +209,60 @@ impl Log {
             .into_iter()
             .map(|id| (self.held[id.0 as usize].partition, id))
             .collect()
+    }
+
+    /// The replicator knows of the record: it comes after those that it knows of.
+    #[inline]
+    pub(crate) fn add_pending(&mut self, partition: PartitionId, op: Op, id: HeldId) {
+        let pending = self.pending.entry(partition).or_default();
+        let follows = pending.back().is_none_or(|(last, _)| last.next() == op);
+        assert!(follows, "{partition} op {op}: {pending:?}");
+        pending.push_back((op, id));
+    }
+
+    /// The partition's records that the replicator knows of, to be given back with [`Self::put_pending`].
+    pub(crate) fn take_pending(&mut self, partition: PartitionId) -> Pending {
+        let pending = self.pending.get_mut(&partition);
+        pending.map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Those that are left of them.
+    pub(crate) fn put_pending(&mut self, partition: PartitionId, pending: Pending) {
+        self.pending.insert(partition, pending);
+    }
+
+    /// Nothing of the partition is pending, nor will be.
+    pub(crate) fn drop_pending(&mut self, partition: PartitionId) {
+        let gone = self.pending.remove(&partition);
+        assert!(
+            gone.is_none_or(|it| it.is_empty()),
+            "{partition} has pending records"
+        );
+    }
+
+    /// `count` of the partition's records, from op `first` on.
+    pub(crate) fn pending_from(
+        &self,
+        partition: PartitionId,
+        first: Op,
+        count: usize,
+    ) -> impl Iterator<Item = HeldId> + '_ {
+        let pending = self.pending.get(&partition);
+        let front = pending.and_then(|it| it.front()).map_or(first, |it| it.0);
+        assert!(front <= first, "{partition} op {first} has committed");
+        let from = (first.0 - front.0) as usize;
+        let len = pending.map_or(0, VecDeque::len);
+        assert!(from + count <= len, "{count} from {from} on of {len}");
+        let pending = pending
+            .into_iter()
+            .flat_map(move |it| it.range(from..from + count));
+        pending.map(|(_, id)| *id)
+    }
+
+    /// The record of this op.
+    pub(crate) fn pending_at(&self, partition: PartitionId, op: Op) -> HeldId {
+        let mut found = self.pending_from(partition, op, 1);
+        found.next().expect("as many as were asked for")
     }
 
     /// The record's bytes.

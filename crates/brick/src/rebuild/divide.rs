@@ -11,8 +11,7 @@
 use super::{Body, Kept};
 use crate::core::Core;
 use crate::heirs::is_split_from;
-use crate::log::HeldId;
-use brickyard_replication::{Base, Entry, Host, LogMark, Rebuild, Restored, Turn};
+use brickyard_replication::{Base, LogMark, Rebuild, Restored, TailEntry};
 use brickyard_types::record::{self, Header, Kind, Record};
 use brickyard_types::{Op, PartitionId, View};
 use std::collections::VecDeque;
@@ -102,17 +101,16 @@ impl Core {
         let is_complete = whole.is_complete && is_whole && !is_torn;
         let mark = LogMark(self.log.building_id().0);
         let is_based = is_complete && self.append_base(heir, whole);
-        let mut entries: VecDeque<Entry<HeldId>> = VecDeque::new();
+        let mut entries: VecDeque<TailEntry<()>> = VecDeque::new();
         for (view, op, raw) in tail.iter().filter(|_| !is_torn) {
-            let Some((mark, payload)) = self.append_part(heir, raw) else {
+            let Some(mark) = self.append_part(heir, raw) else {
                 break;
             };
-            entries.push_back(Entry {
+            entries.push_back(TailEntry {
                 view: *view,
                 op: *op,
                 mark,
-                turn: Turn(0),
-                payload,
+                payload: (),
             });
         }
         let is_whole = is_whole && entries.len() == whole.tail.len();
@@ -143,9 +141,9 @@ impl Core {
             horizon,
             history: whole.history.clone(),
         };
-        self.restore(heir, restored);
+        self.restore(heir, &restored);
         if is_based {
-            self.replicas.replicator_mut().based_in(heir, mark);
+            self.replicas.based_in(heir, mark);
         }
     }
 
@@ -190,11 +188,11 @@ impl Core {
     }
 
     /// Takes a record of the whole's tail into the part's.
-    fn append_part(&mut self, heir: PartitionId, raw: &[u8]) -> Option<(LogMark, HeldId)> {
+    fn append_part(&mut self, heir: PartitionId, raw: &[u8]) -> Option<LogMark> {
         let record = record::decode(raw).ok()?;
         let raw = self.part_of_record(heir, &record);
         let record = record::decode(&raw).ok()?;
-        self.append(&record, &raw).ok()
+        self.take_found(&record, &raw).ok()
     }
 
     /// The record as it is one of a part: what it does to others' keys is left out.

@@ -125,7 +125,7 @@ impl Core {
             }
             None => nothing(op),
         };
-        self.restore(id, restored);
+        self.restore(id, &restored);
         self.claim_first(id);
     }
 
@@ -199,7 +199,7 @@ impl Core {
 }
 
 /// Nothing is claimed, and what is written from here on is above what is there.
-pub(super) fn nothing<P>(op: Op) -> Restored<P> {
+pub(super) fn nothing(op: Op) -> Restored {
     Restored {
         committed: op,
         is_complete: false,

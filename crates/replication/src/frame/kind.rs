@@ -28,7 +28,7 @@ pub(crate) mod byte {
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// Not the replicator's: handed to the host.
+    /// Not the replicator's: handed to the owner.
     Message(&'a [u8]),
     /// A partition's stream begins.
     Begin(Begin),

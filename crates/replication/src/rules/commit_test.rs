@@ -89,7 +89,7 @@ fn rule_1_a_vote_covers_no_partition_that_was_refused() {
     cluster.brick(0).look_again();
     assert_eq!(cluster.brick(0).committed(Q), 2, "the stream goes on");
     assert_eq!(cluster.brick(0).committed(P), 1, "what was refused is not");
-    assert!(cluster.brick(0).core.pending(P, Op(2)).is_some());
+    assert_eq!(cluster.brick(0).core.pending(P).next().unwrap().op, Op(2));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn rule_1_records_that_the_log_refused_are_not_voted_for() {
     // The batch with the record is refused, and the next one is not.
     let brick = cluster.brick(1);
     let refused = brick.host.end_batch();
-    brick.core.on_refused(&mut brick.host, refused);
+    brick.on_refused(refused);
     assert_eq!(brick.host.cut, [(P, View(1), Op(2))]);
     cluster.is_log_held[1] = false;
     cluster.brick(0).put(Q, "q", "v").unwrap();
@@ -147,7 +147,7 @@ fn what_the_primarys_own_log_refused_stays_pending_and_is_appended_again() {
     let brick = cluster.brick(0);
     let refused = brick.host.end_batch();
     brick.host.log.retain(|(mark, _)| *mark < refused);
-    brick.core.on_refused(&mut brick.host, refused);
+    brick.on_refused(refused);
     assert!(!brick.core.status(P).accepts_writes);
     cluster.is_log_held[0] = false;
     cluster.run();
@@ -157,22 +157,6 @@ fn what_the_primarys_own_log_refused_stays_pending_and_is_appended_again() {
     assert_eq!(cluster.brick(0).committed(P), 2);
     assert!(cluster.brick(0).core.status(P).accepts_writes);
     assert_eq!(cluster.brick(0).host.kinds(P).len(), 2);
-}
-
-#[test]
-fn records_that_were_not_flushed_can_be_taken_back() {
-    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
-    cluster.brick(0).put(P, "sent", "v").unwrap();
-    cluster.flush(0);
-    cluster.brick(0).put(P, "a", "v").unwrap();
-    cluster.brick(0).put(P, "b", "v").unwrap();
-    let gone = cluster.brick(0).core.rewind(P, Op(2));
-    let ops: Vec<u64> = gone.iter().map(|entry| entry.op.0).collect();
-    assert_eq!(ops, [3, 4], "what was flushed stays");
-    assert_eq!(cluster.brick(0).put(P, "c", "v"), Some(Op(3)));
-    cluster.run();
-    assert_eq!(cluster.brick(1).get(P, "c").as_deref(), Some("v"));
-    assert_eq!(cluster.brick(1).get(P, "a"), None);
 }
 
 #[test]
@@ -232,6 +216,6 @@ fn a_vote_for_what_was_not_sent_closes_the_link() {
     };
     vote.encode(&mut bytes);
     let brick = cluster.brick(0);
-    let result = brick.core.on_frame(&mut brick.host, link, &bytes);
+    let result = brick.on_frame(link, &bytes);
     assert!(result.is_err());
 }

@@ -32,7 +32,7 @@ fn copy_all(cluster: &mut Cluster) {
     for request in asked {
         if let Request::CatchUp { link, after, .. } = request {
             cluster.copy(0, P, link, after, usize::MAX);
-            cluster.brick(0).core.catch_up_done(link, P);
+            cluster.brick(0).catch_up_done(link, P);
         }
     }
     cluster.run();
@@ -101,7 +101,7 @@ fn rule_4_a_promotion_is_asked_for_when_the_learner_holds_everything() {
         panic!("{asked:?}");
     };
     cluster.copy(0, P, link, after, usize::MAX);
-    cluster.brick(0).core.catch_up_done(link, P);
+    cluster.brick(0).catch_up_done(link, P);
     cluster.run();
     assert_eq!(cluster.asked(0), [promotion(1)]);
     // A learner whose log has the copies and not the stream's newest records holds not everything.
@@ -117,7 +117,7 @@ fn copy_all_but_votes(cluster: &mut Cluster) {
         panic!("{asked:?}");
     };
     cluster.copy(0, P, link, after, usize::MAX);
-    cluster.brick(0).core.catch_up_done(link, P);
+    cluster.brick(0).catch_up_done(link, P);
     // A record goes along that the learner's log does not have for now.
     cluster.brick(0).put(P, "late", "v").unwrap();
     cluster.wires[0].is_held = true;
@@ -142,7 +142,7 @@ fn rule_4_learner_that_dropped_what_it_held_is_asked_for_when_it_has_it_again() 
     assert_eq!(cluster.asked(0), [promotion(1)]);
     // For a while the map does not name it, so that it drops all; the view stays the same.
     let learner = cluster.brick(1);
-    learner.core.forget(&mut learner.host, P);
+    learner.with(|core| core.forget(P));
     cluster.adopt(P, &group(1, 0, &[], &[]));
     cluster.adopt(P, &group(1, 0, &[], &[1]));
     cluster.run();
@@ -159,7 +159,7 @@ fn rule_4_learner_that_dropped_what_it_held_is_asked_for_when_it_has_it_again() 
     });
     let (link, after) = copies.next_back().unwrap();
     cluster.copy(0, P, link, after, usize::MAX);
-    cluster.brick(0).core.catch_up_done(link, P);
+    cluster.brick(0).catch_up_done(link, P);
     cluster.run();
     assert_eq!(cluster.asked(0), [promotion(1)]);
 }
@@ -242,7 +242,7 @@ fn behind(horizon: u64) -> Cluster {
     // The deletion of `goes` has come and gone: its tombstone was dropped.
     let brick = cluster.brick(0);
     brick.host.tables.get_mut(&P).unwrap().remove(&b"goes"[..]);
-    brick.core.raise_horizon(P, Op(horizon));
+    brick.with(|core| core.raise_horizon(P, Op(horizon)));
     cluster.requests.clear();
     cluster.adopt(P, &group(2, 0, &[], &[1]));
     cluster.run();
@@ -277,7 +277,7 @@ fn rule_14_a_horizon_that_rises_during_a_catch_up_begins_it_anew() {
     cluster
         .requests
         .retain(|(_, it)| !matches!(it, Request::CatchUp { after: None, .. }));
-    cluster.brick(0).core.raise_horizon(P, Op(3));
+    cluster.brick(0).with(|core| core.raise_horizon(P, Op(3)));
     cluster.run();
     let asked = cluster.asked(0);
     assert!(
@@ -425,8 +425,7 @@ fn an_old_claim_does_not_undo_what_was_copied_since() {
 #[test]
 fn a_claim_of_nothing_by_one_that_has_something_is_filled_anew() {
     let mut cluster = joining();
-    let slot = cluster.brick(0).core.partitions.find(P).unwrap();
-    let partition = cluster.brick(0).core.partitions.get(slot).unwrap();
+    let partition = cluster.brick(0).core.partitions.by_id(P).unwrap();
     let mut claim = Claim {
         is_complete: true,
         ..Claim::default()

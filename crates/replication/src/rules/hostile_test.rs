@@ -164,7 +164,7 @@ fn no_frame_panics_and_none_cuts_what_is_committed() {
             liar.frame(&mut bytes);
             let committed = [P, Q].map(|it| brick.core.committed(it));
             let was_cut = brick.host.cut.len();
-            match brick.core.on_frame(&mut brick.host, link, &bytes) {
+            match brick.on_frame(link, &bytes) {
                 Ok(()) => taken += 1,
                 Err(_) => refused += 1,
             }

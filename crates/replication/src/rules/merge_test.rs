@@ -36,9 +36,7 @@ fn merge(cluster: &mut Cluster, at: usize, lasts: [u64; 2]) -> bool {
     };
     let halves = [half(P, lasts[0]), half(Q, lasts[1])];
     let brick = cluster.brick(at);
-    brick
-        .core
-        .merge(&mut brick.host, TABLE, &halves, WHOLE, &base())
+    brick.with(|core| core.merge(TABLE, &halves, WHOLE, &base()))
 }
 
 #[test]

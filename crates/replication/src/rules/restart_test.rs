@@ -1,4 +1,4 @@
-use crate::fixture::{Brick, Cluster, FakeHost, P, TABLE, group, seat_in};
+use crate::fixture::{Brick, Cluster, FakeHost, P, group, seat_in};
 use crate::{Request, Role};
 use brickyard_types::record::Kind;
 use brickyard_types::{Instant, Op, View};
@@ -23,7 +23,7 @@ pub(super) fn restarted(log: &[(crate::LogMark, Vec<u8>)]) -> Brick {
     brick.host = host;
     brick.host.batch.0 = 2;
     for (partition, rebuild) in rebuilds {
-        brick.core.restore(TABLE, partition, rebuild.finish());
+        brick.restore(partition, &rebuild.finish());
     }
     brick
 }
@@ -36,7 +36,7 @@ fn rule_9_a_restart_cuts_nothing_and_reports_what_it_has() {
     assert_eq!(claim.last, (View(1), Op(3)), "the tail is claimed");
     assert!(claim.is_complete);
     assert_eq!(claim.committed, Op(2), "as the newest record says");
-    assert_eq!(brick.core.pending_iter(P).count(), 1);
+    assert_eq!(brick.core.pending(P).count(), 1);
     assert_eq!(brick.core.status(P).role, Role::None);
     // It becomes the only member left, and what had been acknowledged is there.
     cluster.crash(0);
@@ -62,11 +62,11 @@ fn refused() -> Brick {
         let mut restored = rebuild.finish();
         assert_eq!(restored.tail.len(), 1);
         restored.tail[0].mark = again;
-        brick.core.restore(TABLE, partition, restored);
+        brick.restore(partition, &restored);
         brick.core.based_in(partition, again);
     }
     brick.host.end_batch();
-    brick.core.on_refused(&mut brick.host, again);
+    brick.on_refused(again);
     brick
 }
 
@@ -85,18 +85,18 @@ fn rule_9_a_tail_that_the_log_refuses_is_written_again() {
     );
     // The disk is full for a while.
     for round in 1..4 {
-        brick.core.tick(&mut brick.host, Instant(round << 32));
+        brick.tick(Instant(round << 32));
         let batch = brick.host.end_batch();
         brick.host.log.clear();
-        brick.core.on_refused(&mut brick.host, batch);
+        brick.on_refused(batch);
     }
-    brick.core.tick(&mut brick.host, Instant(4 << 32));
+    brick.tick(Instant(4 << 32));
     let written = [(Kind::Base, 2), (Kind::Cut, 2), (Kind::Put, 3)];
     assert_eq!(brick.host.kinds(P), written);
     let batch = brick.host.end_batch();
-    brick.core.on_appended(&mut brick.host, batch);
+    brick.on_appended(batch);
     assert!(brick.core.base(P).is_some());
-    brick.core.tick(&mut brick.host, Instant(5 << 32));
+    brick.tick(Instant(5 << 32));
     assert_eq!(brick.host.kinds(P), written, "once is enough");
 }
 
@@ -128,7 +128,7 @@ fn rule_15_a_view_begins_behind_what_its_primary_had_prepared() {
     let brick = cluster.brick(0);
     let batch = brick.host.end_batch();
     brick.host.log.retain(|(mark, _)| *mark < batch);
-    brick.core.on_refused(&mut brick.host, batch);
+    brick.on_refused(batch);
     brick.adopt(P, &group(2, 0, &[], &[]));
     let (_, mut rebuilds) = FakeHost::recover(&brick.host.log);
     let restored = rebuilds.remove(&P).unwrap().finish();
@@ -139,9 +139,7 @@ fn rule_15_a_view_begins_behind_what_its_primary_had_prepared() {
 #[test]
 fn rule_9_the_tail_is_cut_where_the_primary_of_a_newer_view_says() {
     let (mut cluster, log) = torn();
-    // Brick 0 goes on alone in view 2, without op 3 as it was: its log had not taken it.
-    let brick = cluster.brick(0);
-    brick.core.rewind(P, Op(3));
+    // Brick 0 goes on alone in view 2.
     cluster.seats[1] = seat_in(1, 2);
     cluster.bricks[1] = Some(restarted(&log));
     let mut next = group(2, 0, &[], &[]);

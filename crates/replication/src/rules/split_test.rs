@@ -19,14 +19,12 @@ fn prepared() -> Cluster {
 
 fn set_split(cluster: &mut Cluster, at: usize, split: Option<(View, u64)>) {
     let brick = cluster.brick(at);
-    brick.core.set_split(&mut brick.host, P, split);
+    brick.with(|core| core.set_split(P, split));
 }
 
 fn split(cluster: &mut Cluster, at: usize, view: u32) {
     let brick = cluster.brick(at);
-    brick
-        .core
-        .split(&mut brick.host, TABLE, P, View(view), &[Q, R]);
+    brick.with(|core| core.split(TABLE, P, View(view), &[Q, R]));
 }
 
 /// Whether brick 0 has asked for the split.
@@ -132,7 +130,7 @@ fn rule_31_what_the_log_has_refused_holds_up_no_split() {
         );
         let batch = brick.host.end_batch();
         brick.host.log.retain(|(mark, _)| *mark < batch);
-        brick.core.on_refused(&mut brick.host, batch);
+        brick.on_refused(batch);
         assert!(
             brick.core.is_written(P),
             "{round}: nothing of it is to come"
@@ -150,7 +148,7 @@ fn rule_31_what_is_to_be_appended_again_holds_up_a_split() {
     let brick = cluster.brick(0);
     let batch = brick.host.end_batch();
     brick.host.log.retain(|(mark, _)| *mark < batch);
-    brick.core.on_refused(&mut brick.host, batch);
+    brick.on_refused(batch);
     assert!(!brick.core.is_written(P), "others may have it");
     cluster.pass(Duration::from_secs(1));
     let brick = cluster.brick(0);
@@ -184,10 +182,8 @@ fn rule_31_who_was_in_sync_and_has_restarted_keeps_what_it_had_pending() {
     // The primary came to rest with op 3; whoever voted for it restarts before it hears that it has committed.
     let (_, log) = torn();
     let mut brick = restarted(&log);
-    assert_eq!(brick.core.pending_iter(P).count(), 1);
-    brick
-        .core
-        .split(&mut brick.host, TABLE, P, View(1), &[Q, R]);
+    assert_eq!(brick.core.pending(P).count(), 1);
+    brick.with(|core| core.split(TABLE, P, View(1), &[Q, R]));
     for half in [Q, R] {
         assert_eq!((brick.committed(half), brick.last(half)), (3, (1, 3)));
         let (_, claim) = brick.core.claims().find(|(of, _)| *of == half).unwrap();

@@ -69,7 +69,7 @@ fn rule_2_votes_of_another_stream_do_not_count() {
     let old = cluster.wire(0, 1).link;
     let new = cluster.connect(0, 1);
     cluster.wires[new].is_held = true;
-    let turn = cluster.brick(0).core.link(old).unwrap().sender.sent;
+    let turn = cluster.brick(0).core.links.get(old).unwrap().sender.sent;
     let vote = Frame::Vote {
         received: turn,
         appended: turn,
@@ -78,7 +78,7 @@ fn rule_2_votes_of_another_stream_do_not_count() {
     let mut bytes = Vec::new();
     vote.encode(&mut bytes);
     let brick = cluster.brick(0);
-    assert_eq!(brick.core.on_frame(&mut brick.host, old, &bytes), Ok(()));
+    assert_eq!(brick.on_frame(old, &bytes), Ok(()));
     cluster.flush(0);
     assert_eq!(cluster.brick(0).committed(P), 1);
 }
@@ -112,7 +112,7 @@ fn rule_2_records_of_another_stream_are_dropped() {
     cluster.connect(0, 1);
     let before = cluster.brick(1).last(P);
     let brick = cluster.brick(1);
-    assert_eq!(brick.core.on_frame(&mut brick.host, old, &record), Ok(()));
+    assert_eq!(brick.on_frame(old, &record), Ok(()));
     assert_eq!(cluster.brick(1).last(P), before);
     assert!(cluster.requests.is_empty());
     cluster.flush(1);
@@ -127,9 +127,7 @@ fn rule_2_a_stream_that_was_dialed_earlier_and_arrives_later_is_closed() {
     let peer = cluster.seats[0];
     let brick = cluster.brick(1);
     let late = LinkId(90);
-    brick
-        .core
-        .on_link(&mut brick.host, late, peer, Direction::Incoming, 0);
+    brick.on_link(late, peer, Direction::Incoming, 0);
     cluster.requests.clear();
     cluster.flush(1);
     assert!(matches!(cluster.asked(1)[0], Request::Close { link, .. } if link == late));
@@ -172,10 +170,7 @@ fn rule_10_a_brick_in_another_life_is_another_member() {
     let (host, rebuilds) = FakeHost::recover(&log);
     cluster.brick(1).host = host;
     for (partition, rebuild) in rebuilds {
-        cluster
-            .brick(1)
-            .core
-            .restore(TABLE, partition, rebuild.finish());
+        cluster.brick(1).restore(partition, &rebuild.finish());
     }
     // The map still names its former life; the primary, wrongly, begins on a stream to the present one.
     cluster.brick(1).adopt(P, &group(1, 0, &[1], &[]));
@@ -234,7 +229,7 @@ fn rule_11_a_view_that_was_acknowledged_is_not_left_for_an_older_one() {
     assert_eq!(cluster.brick(1).last(P), (1, 1));
     // It was removed, has forgotten the partition, and hears of view 1 once more.
     let brick = cluster.brick(1);
-    brick.core.forget(&mut brick.host, P);
+    brick.with(|core| core.forget(P));
     brick.adopt(P, &first);
     assert_eq!(brick.core.status(P).role, Role::Stopped);
     assert!(!brick.core.status(P).serves_reads);

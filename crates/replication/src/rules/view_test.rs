@@ -21,7 +21,7 @@ fn taken_over(backups: &[usize]) -> (Cluster, Group) {
 }
 
 fn accepted(brick: &mut Brick, version: u64) -> u64 {
-    brick.core.adopted(version);
+    brick.with(|core| core.adopted(version));
     brick.core.accepted()
 }
 
@@ -110,7 +110,7 @@ fn rule_8_accepting_is_said_once_the_log_is_synced() {
     // A sync that was under way before the request proves nothing.
     cluster.brick(1).sync();
     assert_eq!(cluster.brick(1).core.accepted(), 0);
-    assert_eq!(cluster.brick(1).core.poll_request(), Some(Request::SyncLog));
+    assert_eq!(cluster.brick(1).poll_request(), Some(Request::SyncLog));
     cluster.brick(1).append();
     assert_eq!(cluster.brick(1).core.accepted(), 0);
     cluster.brick(1).sync();

@@ -8,7 +8,7 @@ mod check;
 mod faults;
 mod views;
 
-use crate::fixture::{Cluster, P, Plane, Q, TABLE, group, header};
+use crate::fixture::{Cluster, P, Plane, Q, group, header};
 use crate::{LinkId, Request};
 use brickyard_routing::Seat;
 use brickyard_types::record::{self, encode};
@@ -159,7 +159,7 @@ impl World {
         plane.create(Q, group(1, 1, &[2], &[0]));
         for brick in cluster.bricks.iter_mut().flatten() {
             brick.host.durability = durability;
-            brick.core.config.output_bytes_max = output_bytes_max;
+            brick.outbox.limit(output_bytes_max);
         }
         Self {
             cluster,
@@ -278,8 +278,7 @@ impl World {
             self.written.to_string()
         };
         let header = header(kind, partition, next.view.0, next.op.0, next.committed.0);
-        let mut raw = Vec::new();
-        encode(&mut raw, &header, key.as_bytes(), &[value.as_bytes()]);
+        brick.prepare(&header, key.as_bytes(), value.as_bytes());
         let at = (partition, next.view, next.op);
         self.keys.insert(at, key.into_bytes());
         if is_delete {
@@ -287,8 +286,6 @@ impl World {
         } else {
             self.deletes.remove(&at);
         }
-        let mark = brick.host.put_log(&raw);
-        brick.core.prepared(partition, mark, raw);
     }
 
     pub(crate) fn log(&mut self, at: usize) {
@@ -389,13 +386,11 @@ impl World {
             return;
         };
         for (partition, group) in &self.plane.groups {
-            let durability = self.durability;
-            brick
-                .core
-                .adopt(&mut brick.host, TABLE, *partition, durability, 1, group);
+            brick.adopt(*partition, group);
         }
-        brick.core.adopted(self.plane.version);
-        self.adopted[at] = self.plane.version;
+        let version = self.plane.version;
+        brick.with(|core| core.adopted(version));
+        self.adopted[at] = version;
     }
 
     pub(crate) fn copy(&mut self) {
@@ -412,7 +407,7 @@ impl World {
         let next = keys.and_then(|keys| keys.range(walk.from.clone()..).next());
         let Some((key, ((view, op), value))) = next.map(|(key, held)| (key.clone(), held.clone()))
         else {
-            brick.core.catch_up_done(walk.link, walk.partition);
+            brick.catch_up_done(walk.link, walk.partition);
             self.walks.swap_remove(at);
             return;
         };
@@ -425,7 +420,7 @@ impl World {
             header.committed = None;
             let mut raw = Vec::new();
             encode(&mut raw, &header, &key, &[&value.unwrap_or_default()]);
-            brick.core.catch_up_records(walk.link, walk.partition, &raw);
+            brick.copy(walk.link, walk.partition, &raw);
         }
     }
 

@@ -16,9 +16,10 @@ impl World {
         if !status.serves_reads || !self.leased[at] {
             return;
         }
-        let is_parked = brick.core.pending_iter(partition).any(|entry| {
-            let waits = status.role == Role::Backup || brick.core.is_inherited(partition, entry.op);
-            waits && decode(&entry.payload).unwrap().key == key
+        let mut held = brick.host.pending.get(&partition).into_iter().flatten();
+        let is_parked = held.any(|it| {
+            let waits = status.role == Role::Backup || brick.core.is_inherited(partition, it.op);
+            waits && decode(&it.raw).unwrap().key == key
         });
         if is_parked {
             return;
@@ -64,15 +65,23 @@ impl World {
                 }
             }
             self.read[at] = brick.host.committed.len();
-            for link in brick.core.links.iter().flatten() {
-                let unsent = link.output.unsent();
+            for (partition, held) in &brick.host.pending {
+                let held = held.iter().map(|it| (it.view, it.op));
+                let known = brick.core.pending(*partition);
                 assert!(
-                    link.is_stale || unsent <= 2 * brick.core.config.output_bytes_max,
-                    "brick {at} keeps {unsent} bytes for {}, which does not read",
-                    link.peer
+                    held.eq(known.map(|it| (it.view, it.op))),
+                    "brick {at} and its replicator hold different records of {partition}"
                 );
             }
-            for (_, it) in brick.core.partitions.iter() {
+            for wire in &self.cluster.wires {
+                let unsent = brick.outbox.unsent(wire.link);
+                let link = brick.core.links.get(wire.link);
+                assert!(
+                    link.is_none_or(|it| it.is_stale) || unsent <= 2 * self.output_bytes_max,
+                    "brick {at} keeps {unsent} bytes for a peer that does not read"
+                );
+            }
+            for it in brick.core.partitions.iter() {
                 // PROTOCOL rules 8 and 11.
                 let follows = it.follow.stream.is_some();
                 let (place, id) = (&it.place, it.id);
@@ -100,7 +109,7 @@ impl World {
         self.cluster.unread.clear();
         // However much there is to be sent again: everybody reads.
         for brick in self.cluster.bricks.iter_mut().flatten() {
-            brick.core.config.output_bytes_max = usize::MAX / 4;
+            brick.outbox.limit(usize::MAX / 4);
         }
         for round in 0..400 {
             for at in 0..3 {

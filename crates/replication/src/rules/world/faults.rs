@@ -1,7 +1,7 @@
 //! What goes wrong.
 
 use super::{PARTITIONS, World};
-use crate::fixture::{Brick, FakeHost, TABLE, header, seat_in};
+use crate::fixture::{Brick, FakeHost, header, seat_in};
 use brickyard_types::record::{Kind, encode};
 use brickyard_types::{Durability, PartitionId};
 
@@ -11,20 +11,9 @@ impl World {
             return;
         };
         let from = brick.host.batch;
-        if self.random.below(2) == 0 {
-            // The host takes back what no peer was sent.
-            for partition in PARTITIONS {
-                let mut entries = brick.core.pending_iter(partition);
-                let first = entries.find(|entry| entry.mark >= from);
-                if let Some(op) = first.map(|entry| entry.op) {
-                    drop(entries);
-                    brick.core.rewind(partition, op);
-                }
-            }
-        }
         brick.host.log.retain(|(mark, _)| *mark < from);
         brick.host.batch.0 += 1;
-        brick.core.on_refused(&mut brick.host, from);
+        brick.on_refused(from);
     }
 
     pub(crate) fn lose_stream(&mut self) {
@@ -85,9 +74,9 @@ impl World {
         host.batch.0 = 2;
         let mut brick = Brick::new(seat);
         brick.host = host;
-        brick.core.config.output_bytes_max = self.output_bytes_max;
+        brick.outbox.limit(self.output_bytes_max);
         for (partition, rebuild) in rebuilds {
-            brick.core.restore(TABLE, partition, rebuild.finish());
+            brick.restore(partition, &rebuild.finish());
         }
         self.cluster.bricks[at] = Some(brick);
         self.read[at] = 0;
@@ -121,6 +110,6 @@ impl World {
         let mut raw = Vec::new();
         encode(&mut raw, &header, &[], &[]);
         brick.host.put_log(&raw);
-        brick.core.raise_horizon(partition, horizon);
+        brick.with(|core| core.raise_horizon(partition, horizon));
     }
 }

@@ -1,0 +1,460 @@
+//! Carries out what the replicator says: records into the log, operations into the tables, bytes to peers, news to whoever
+//! waits.
+//!
+//! In:  a [`Ready`], and the frame that it speaks of. Out: what follows from it here.
+//!
+//! Invariants:
+//! - Actions are carried out in their order, all of them before the replicator is asked for more.
+//! - The records that are kept as pending (`log/held`) are the replicator's, one for one.
+//! - A record that is applied has been checked as a whole; what it says of offsets is within it.
+
+use crate::core::{Core, apply_one};
+use crate::effect::BatchId;
+use crate::log::{Commits, KeyRef, Prepared};
+use crate::output::Lost;
+use crate::view::PendingClear;
+use brickyard_replication::{Action, LinkId, LogMark, Ready, Request, Role, Status};
+use brickyard_table::{KeyHash, LocalPartition};
+use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
+use brickyard_types::{Op, PartitionId, Position};
+
+/// What of a frame could not be taken: the partition, the first op of a stream (`None`: copies), and why.
+type Rejected = (PartitionId, Option<Op>, String);
+
+impl Core {
+    /// Does what the replicator says, and what follows from that, until nothing is left.
+    pub(super) fn carry_out(&mut self, frame: &[u8]) {
+        let mut ready = std::mem::take(&mut self.replicas.engine.ready);
+        loop {
+            while self.replicas.engine.replicator.take_ready(&mut ready) {
+                let rejected = self.carry_out_once(&mut ready, frame);
+                let is_batch_empty = !self.log.has_bytes();
+                for (partition, op, reason) in rejected {
+                    let replicator = &mut self.replicas.engine.replicator;
+                    replicator.on_rejected(partition, op, reason, is_batch_empty);
+                }
+            }
+            let Some(link) = self.replicas.engine.outbox.poll_stuck() else {
+                break;
+            };
+            self.replicas.engine.replicator.on_stuck(link);
+        }
+        self.replicas.engine.ready = ready;
+    }
+
+    fn carry_out_once(&mut self, ready: &mut Ready, frame: &[u8]) -> Vec<Rejected> {
+        let mut rejected: Vec<Rejected> = Vec::new();
+        let Ready { actions, bytes } = ready;
+        for action in actions.drain(..) {
+            match action {
+                Action::Append { record, mark } => {
+                    let header = &record.header;
+                    let partition = header.partition;
+                    if rejected.iter().any(|(it, ..)| *it == partition) {
+                        continue;
+                    }
+                    let taken = self.take_record(&record.record(frame), record.raw(frame), mark);
+                    if let Err(reason) = taken {
+                        rejected.push((partition, Some(header.op), reason));
+                    }
+                }
+                Action::AppendOwn {
+                    header,
+                    value,
+                    is_entry,
+                    mark,
+                } => self.append_own(&header, &bytes[value], is_entry, mark),
+                Action::AppendAgain {
+                    partition,
+                    op,
+                    mark,
+                } => {
+                    let held = self.log.pending_at(partition, op);
+                    let batch = self.log.append_again(held);
+                    assert_eq!(LogMark(batch.0), mark, "{partition} op {op}");
+                }
+                Action::Copy { record, mark } => {
+                    let partition = record.header.partition;
+                    if rejected.iter().any(|(it, ..)| *it == partition) {
+                        continue;
+                    }
+                    let taken = self.take_copy(&record.record(frame), record.raw(frame), mark);
+                    if let Err(reason) = taken {
+                        rejected.push((partition, None, reason));
+                    }
+                }
+                Action::Clear { partition, at } => self.clear_replica(partition, at),
+                Action::Commit { partition, upto } => self.commit(partition, upto),
+                Action::Cut { partition, above } => self.cut(partition, above),
+                Action::Changed { partition, status } => self.on_status(partition, status),
+                Action::Records {
+                    link,
+                    partition,
+                    first,
+                    count,
+                } => self.send_records(link, partition, first, count),
+                Action::Frame { link, frame } => {
+                    self.replicas.engine.outbox.frame(link, &bytes[frame]);
+                }
+                Action::Message { peer, bytes } => {
+                    self.replicas.messages.push((peer, frame[bytes].to_vec()));
+                }
+                Action::Request(request) => {
+                    if let Request::Close { link, .. } = request {
+                        self.replicas.engine.outbox.shut(link);
+                    }
+                    self.replicas.engine.requests.push_back(request);
+                }
+            }
+        }
+        rejected
+    }
+
+    /// A peer's record goes into the batch that is being built, and is kept until it commits or is cut.
+    fn take_record(
+        &mut self,
+        record: &Record<'_>,
+        raw: &[u8],
+        mark: LogMark,
+    ) -> Result<(), String> {
+        let (table, leaf) = self.place_of(record.header.partition)?;
+        let commits = self.commits_of(table, leaf, mark)?;
+        self.keep_record(table, leaf, record, raw, commits)
+    }
+
+    /// As [`Self::take_record`], of a record that recovery has found or that goes to a part of its partition: the mark of
+    /// its batch.
+    pub(crate) fn take_found(
+        &mut self,
+        record: &Record<'_>,
+        raw: &[u8],
+    ) -> Result<LogMark, String> {
+        let (table, leaf) = self.place_of(record.header.partition)?;
+        let is_logged = self.table(table).is_some_and(|it| it.is_logged());
+        let mark = if is_logged {
+            LogMark(self.log.building_id().0)
+        } else {
+            LogMark::NONE
+        };
+        let commits = self.commits_of(table, leaf, mark)?;
+        self.keep_record(table, leaf, record, raw, commits)?;
+        Ok(mark)
+    }
+
+    fn keep_record(
+        &mut self,
+        table: usize,
+        leaf: usize,
+        record: &Record<'_>,
+        raw: &[u8],
+        commits: Commits,
+    ) -> Result<(), String> {
+        let Header {
+            partition,
+            op,
+            kind,
+            ..
+        } = record.header;
+        let prepared = self.prepared_of(table, leaf, record, raw)?;
+        let held = self.log.hold_known(raw, prepared.into_iter(), commits);
+        self.log.add_pending(partition, op, held);
+        self.note_record(record, self.log.building_id());
+        let gate = self.log.gate(commits);
+        if let Some(it) = self.partition_of(partition) {
+            it.op = it.op.max(op);
+            if kind == Kind::Clear {
+                // Reads of all its keys wait for the outcome.
+                it.clear = Some(PendingClear { op, gate });
+            }
+        }
+        Ok(())
+    }
+
+    /// A control record of the replicator's.
+    fn append_own(&mut self, header: &Header, value: &[u8], is_entry: bool, mark: LogMark) {
+        let partition = header.partition;
+        if !is_entry {
+            if mark != LogMark::NONE {
+                self.assert_open(mark);
+                self.log.append_bare(header, b"", &[value]);
+            }
+            return;
+        }
+        let commits = self
+            .place_of(partition)
+            .and_then(|(table, leaf)| self.commits_of(table, leaf, mark));
+        let commits = match commits {
+            Ok(commits) => commits,
+            Err(reason) => panic!("a view of {partition} begins: {reason}"),
+        };
+        let mut raw = Vec::new();
+        record::encode(&mut raw, header, b"", &[value]);
+        let held = self.log.hold_known(&raw, std::iter::empty(), commits);
+        self.log.add_pending(partition, header.op, held);
+        if let Some(it) = self.partition_of(partition) {
+            it.op = it.op.max(header.op);
+        }
+    }
+
+    fn send_records(&mut self, link: LinkId, partition: PartitionId, first: Op, count: usize) {
+        let outbox = &mut self.replicas.engine.outbox;
+        for held in self.log.pending_from(partition, first, count) {
+            outbox.record(link, self.log.held_bytes(held));
+        }
+    }
+
+    fn commit(&mut self, partition: PartitionId, upto: Op) {
+        let mut pending = self.log.take_pending(partition);
+        let mut last = None;
+        while let Some((op, held)) = pending.pop_front_if(|(op, _)| *op <= upto) {
+            last = Some(op);
+            let Self {
+                log,
+                tables,
+                has_buried,
+                replicas,
+                ..
+            } = self;
+            let record = log.operations(held);
+            for prepared in record.operations {
+                if prepared.kind == Kind::Clear {
+                    replicas.cleared.push((partition, prepared.op));
+                }
+                apply_one(tables, has_buried, prepared, record.bytes, record.position);
+            }
+            log.release(held);
+        }
+        assert_eq!(last, Some(upto), "{partition} commits what is not held");
+        self.log.put_pending(partition, pending);
+        if let Some(it) = self.partition_of(partition) {
+            it.committed = upto;
+        }
+        self.replicas.wake();
+    }
+
+    fn cut(&mut self, partition: PartitionId, above: Op) {
+        let mut pending = self.log.take_pending(partition);
+        let mut gone = Vec::new();
+        let mut first: Option<(Op, BatchId)> = None;
+        while let Some((op, held)) = pending.pop_back_if(|(op, _)| *op > above) {
+            let batch = self.log.held_batch(held);
+            gone.push(held);
+            let before = first.map_or(batch, |(_, before)| before.min(batch));
+            first = Some((op, before));
+        }
+        self.log.put_pending(partition, pending);
+        let Some((op, batch)) = first else {
+            panic!("{partition} has nothing above {above} to be cut");
+        };
+        self.log.undo(&gone);
+        let mut known = self.requests_known;
+        if let Some(it) = self.partition_of(partition) {
+            it.op = it.op.min(Op(op.0 - 1));
+            it.cut_requests(&mut known, op);
+        }
+        self.requests_known = known;
+        self.find_clear(partition);
+        self.replicas.lost.push(Lost::Of(partition, batch));
+        self.replicas.wake();
+    }
+
+    fn take_copy(&mut self, record: &Record<'_>, raw: &[u8], mark: LogMark) -> Result<(), String> {
+        let (table, leaf) = self.place_of(record.header.partition)?;
+        self.commits_of(table, leaf, mark)?;
+        let prepared = self.prepared_of(table, leaf, record, raw)?;
+        self.note_record(record, self.log.building_id());
+        if mark == LogMark::NONE {
+            let Self {
+                tables, has_buried, ..
+            } = self;
+            for prepared in &prepared {
+                apply_one(tables, has_buried, prepared, raw, Position::NONE);
+            }
+            return Ok(());
+        }
+        let header = Header {
+            flags: record.header.flags | flag::MOVED,
+            committed: None,
+            ..record.header
+        };
+        self.log
+            .append_copy(&header, record, raw.len(), prepared.into_iter());
+        Ok(())
+    }
+
+    fn clear_replica(&mut self, partition: PartitionId, at: Op) {
+        let Ok((table, leaf)) = self.place_of(partition) else {
+            return;
+        };
+        let Some(state) = self.table_mut(table) else {
+            return;
+        };
+        let Some(mut held) = state.partitions[leaf].take() else {
+            return;
+        };
+        state.table.drop_partition(held.local);
+        let is_learner = state.learning.contains(&held.local);
+        state.learning.retain(|it| *it != held.local);
+        let former = std::mem::replace(&mut held.local, state.table.add_partition());
+        if is_learner {
+            state.learning.push(held.local);
+        }
+        // Copies of a catch-up that came to nothing may be on their way to the log.
+        self.log.disown(table as u32, former);
+        held.horizon = at;
+        held.clear = None;
+        held.drop_requests(&mut self.requests_known);
+        held.damaged = Op(0);
+        self.has_buried = true;
+        self.append_drop(table, &held);
+        if let Some(state) = self.table_mut(table) {
+            state.partitions[leaf] = Some(held);
+        }
+    }
+
+    fn on_status(&mut self, partition: PartitionId, status: Status) {
+        let mut lost = false;
+        let mut local = None;
+        if let Some(it) = self.partition_of(partition) {
+            let was = std::mem::replace(&mut it.status, status);
+            it.view = status.view;
+            if status.role == Role::Primary && (was.role, was.view) != (status.role, status.view) {
+                // What is pending now was prepared in an older view.
+                it.inherited = it.op;
+            }
+            // Nobody will tell this brick's clients what became of their writes (PROTOCOL rule 25).
+            let has_pending = it.op > it.committed || it.clear.is_some();
+            lost = was.role == Role::Primary && status.role != Role::Primary && has_pending;
+            local = Some(it.local);
+        }
+        if lost {
+            self.replicas.lost.push(Lost::Of(partition, BatchId(1)));
+        }
+        if let (Ok((table, _)), Some(local)) = (self.place_of(partition), local) {
+            self.note_learning(table, local, status.role == Role::Learner);
+        }
+        self.replicas.wake();
+    }
+}
+
+impl Core {
+    fn note_learning(&mut self, table: usize, local: LocalPartition, is_learner: bool) {
+        let Some(state) = self.table_mut(table) else {
+            return;
+        };
+        let was_learner = state.learning.contains(&local);
+        if is_learner && !was_learner {
+            state.learning.push(local);
+        } else if was_learner && !is_learner {
+            state.learning.retain(|it| *it != local);
+            if state.learning.is_empty() {
+                // Nobody is left for whom they could matter.
+                state.table.purge_tombstones();
+            }
+        }
+    }
+
+    /// What a peer's record does here, with offsets into `raw`.
+    fn prepared_of(
+        &self,
+        table: usize,
+        leaf: usize,
+        record: &Record<'_>,
+        raw: &[u8],
+    ) -> Result<Vec<Prepared>, String> {
+        let state = self.table(table).ok_or("the table is gone")?;
+        let partition = state
+            .partitions
+            .get(leaf)
+            .and_then(Option::as_ref)
+            .ok_or("the partition is gone")?;
+        let header = &record.header;
+        let one = |kind: Kind, key: &[u8], key_at: usize, value_at: usize, value_len: usize| {
+            if kind == Kind::Put && !state.table.has_room(key.len(), value_len) {
+                return Err(format!("table '{}' has no room for it here", state.name));
+            }
+            Ok(Prepared {
+                key: KeyRef {
+                    table: table as u32,
+                    partition: partition.local,
+                    hash: KeyHash(state.map.hasher().key_hash(key)),
+                },
+                kind,
+                op: header.op,
+                raw: header.flags & flag::RAW != 0,
+                expires_at: header.expires_at,
+                record_at: 0,
+                key_at: key_at as u32,
+                key_len: key.len() as u16,
+                value_at: value_at as u32,
+                value_len: value_len as u32,
+                is_void: false,
+            })
+        };
+        let value_at = raw.len() - record.value.len();
+        match header.kind {
+            Kind::Put | Kind::Delete => {
+                let key_at = value_at - record.key.len();
+                let one = one(
+                    header.kind,
+                    record.key,
+                    key_at,
+                    value_at,
+                    record.value.len(),
+                )?;
+                Ok(vec![one])
+            }
+            Kind::Clear => Ok(vec![one(Kind::Clear, b"", 0, 0, 0)?]),
+            Kind::Batch => {
+                let mut all = Vec::new();
+                let mut at = value_at;
+                for entry in record::entries(record.value) {
+                    let entry = entry.map_err(|error| error.to_string())?;
+                    let key_at = at + ENTRY_HEADER_BYTES;
+                    let entry_value_at = key_at + entry.key.len();
+                    at = entry_value_at + entry.value.len();
+                    let mut prepared = one(
+                        entry.kind,
+                        entry.key,
+                        key_at,
+                        entry_value_at,
+                        entry.value.len(),
+                    )?;
+                    prepared.raw = entry.flags & flag::RAW != 0;
+                    prepared.expires_at = entry.expires_at;
+                    all.push(prepared);
+                }
+                Ok(all)
+            }
+            Kind::ViewStart => Ok(Vec::new()),
+            kind => Err(format!(
+                "a record of kind {kind:?} does not belong into a stream"
+            )),
+        }
+    }
+
+    /// How a record of the partition commits whose batch has this mark.
+    fn commits_of(&self, table: usize, leaf: usize, mark: LogMark) -> Result<Commits, String> {
+        let state = self.table(table).ok_or("the table is gone")?;
+        let partition = state.partitions.get(leaf).and_then(Option::as_ref);
+        let partition = partition.ok_or("the partition is gone")?;
+        if !partition.is_replicated {
+            return Err("the partition is not replicated here".to_owned());
+        }
+        self.assert_open(mark);
+        Ok(Commits::Voted {
+            partition: partition.id,
+            is_logged: mark != LogMark::NONE,
+            fsync: state.is_fsync(),
+        })
+    }
+
+    /// The replicator knows which batch is open.
+    fn assert_open(&self, mark: LogMark) {
+        let open = LogMark(self.log.building_id().0);
+        assert!(
+            mark == open || mark == LogMark::NONE,
+            "batch {mark} is closed, {open} is open"
+        );
+    }
+}

@@ -1,0 +1,99 @@
+use super::*;
+use crate::frame::frame_len;
+use brickyard_routing::Seat;
+
+const LINK: LinkId = LinkId(3);
+
+fn outbox() -> Outbox {
+    let mut outbox = Outbox::new(&Config::new(Seat::default()));
+    outbox.open(LINK, Direction::Outgoing);
+    outbox
+}
+
+fn frames(mut bytes: &[u8]) -> Vec<Frame<'_>> {
+    let mut frames = Vec::new();
+    while let Some(len) = frame_len(bytes).unwrap() {
+        let (frame, rest) = bytes.split_at(len);
+        frames.push(Frame::decode(frame).unwrap());
+        bytes = rest;
+    }
+    frames
+}
+
+fn pong() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Frame::Pong.encode(&mut bytes);
+    bytes
+}
+
+#[test]
+fn records_share_a_frame_until_another_frame_comes() {
+    let mut outbox = outbox();
+    outbox.record(LINK, b"one");
+    outbox.record(LINK, b"two");
+    outbox.frame(LINK, &pong());
+    outbox.record(LINK, b"three");
+    outbox.frame(LINK, &pong());
+    let sent = [
+        Frame::Records(b"onetwo"),
+        Frame::Pong,
+        Frame::Records(b"three"),
+        Frame::Pong,
+    ];
+    assert_eq!(frames(outbox.bytes(LINK)), sent);
+}
+
+#[test]
+fn a_long_frame_of_records_is_ended() {
+    let mut outbox = outbox();
+    let record = vec![1; RECORDS_BYTES / 2];
+    for _ in 0..3 {
+        outbox.record(LINK, &record);
+    }
+    outbox.frame(LINK, &pong());
+    assert_eq!(frames(outbox.bytes(LINK)).len(), 4);
+}
+
+#[test]
+fn sent_bytes_leave_the_buffer() {
+    let mut outbox = outbox();
+    outbox.frame(LINK, &pong());
+    let len = outbox.unsent(LINK);
+    assert_eq!(outbox.poll(), Some(LINK));
+    assert_eq!(outbox.poll(), None);
+    outbox.on_sent(LINK, 2);
+    assert_eq!(outbox.bytes(LINK), &pong()[2..]);
+    outbox.on_sent(LINK, len - 2);
+    assert_eq!(outbox.unsent(LINK), 0);
+}
+
+#[test]
+fn a_link_that_is_not_read_is_named_once_and_takes_nothing_once_it_is_shut() {
+    let mut outbox = outbox();
+    outbox.limit(10);
+    outbox.frame(LINK, &pong());
+    outbox.frame(LINK, &pong());
+    outbox.frame(LINK, &pong());
+    assert_eq!(outbox.poll_stuck(), Some(LINK));
+    assert_eq!(outbox.poll_stuck(), None);
+    let unsent = outbox.unsent(LINK);
+    outbox.shut(LINK);
+    outbox.frame(LINK, &pong());
+    assert!(!outbox.message(LINK, b"hello"));
+    assert_eq!(outbox.unsent(LINK), unsent);
+}
+
+#[test]
+fn a_quiet_stream_carries_a_ping() {
+    let mut outbox = outbox();
+    let mut now = Instant(1_000_000_000);
+    outbox.tick(now);
+    now = now + Duration::from_millis(400);
+    outbox.message(LINK, b"hello");
+    outbox.tick(now);
+    now = now + Duration::from_millis(499);
+    outbox.tick(now);
+    assert_eq!(frames(outbox.bytes(LINK)), [Frame::Message(b"hello")]);
+    outbox.tick(now + Duration::from_millis(1));
+    assert_eq!(frames(outbox.bytes(LINK)).last(), Some(&Frame::Ping));
+}
