@@ -7,8 +7,13 @@
 pub(crate) fn election_timeout(seed: u64, id: u64, term: u64, base: u32) -> usize {
     let base = u64::from(base.max(1));
     let drawn = mix(mix(mix(seed) ^ id) ^ term);
+    let timeout = base + drawn % base;
+    assert!(
+        (base..2 * base).contains(&timeout),
+        "an election timeout of {timeout} ticks, drawn from {base}"
+    );
     // At most twice a u32.
-    (base + drawn % base) as usize
+    timeout as usize
 }
 
 /// SplitMix64's finisher: every bit of the input moves every bit of the output.

@@ -2,8 +2,8 @@
 
 use crate::consensus::{Consensus, Handed};
 use crate::log::{entry_of_library, members_of, snapshot_of_library};
-use crate::members::{Change, History, Members};
-use crate::output::{Output, Persist};
+use crate::members::{ConfChange, History, Members};
+use crate::output::{ConsensusOutput, Persist};
 use crate::owed::Debt;
 use crate::state::{EntryKind, HardState, Snapshot};
 use crate::wire;
@@ -11,16 +11,22 @@ use raft::eraftpb;
 
 impl Consensus {
     /// The next thing to do; `None` until there was another input.
-    pub fn poll(&mut self) -> Option<Output> {
+    pub fn poll(&mut self) -> Option<ConsensusOutput> {
         loop {
             match self.outputs.pop_front() {
-                Some(Handed::Nothing(index)) => self.applied = index,
+                Some(Handed::Nothing(index)) => self.advance_applied(index),
                 Some(Handed::Output(output)) => {
                     match &output {
-                        Output::Apply { index, .. } | Output::Membership { index, .. } => {
-                            self.applied = *index;
+                        ConsensusOutput::Apply { index, .. } => self.advance_applied(*index),
+                        ConsensusOutput::Restore(snapshot) => {
+                            let (index, applied) = (snapshot.index, self.applied);
+                            assert!(index >= applied, "entry {applied} is restored to {index}");
+                            self.applied = index;
                         }
-                        Output::Restore(snapshot) => self.applied = snapshot.index,
+                        // It may be that of a snapshot.
+                        ConsensusOutput::Membership { index, .. } if *index != self.applied => {
+                            self.advance_applied(*index);
+                        }
                         _ => {}
                     }
                     // Now there may be enough for a snapshot.
@@ -36,22 +42,34 @@ impl Consensus {
         }
     }
 
-    pub(crate) fn hand(&mut self, output: Output) {
+    /// The state machine is at `index` from now on.
+    fn advance_applied(&mut self, index: u64) {
+        assert!(
+            index > self.applied,
+            "entry {index} is handed out after {}",
+            self.applied
+        );
+        self.applied = index;
+    }
+
+    pub(crate) fn hand(&mut self, output: ConsensusOutput) {
         self.outputs.push_back(Handed::Output(output));
     }
 
     pub(crate) fn hand_restored(&mut self, snapshot: Snapshot) {
-        let Members { voters, learners } = members_of(&snapshot);
+        let members = members_of(&snapshot);
+        assert!(members.is_sound(), "a snapshot with {members:?}");
+        let Members { voters, learners } = members;
         let index = snapshot.index;
-        self.hand(Output::Restore(snapshot));
-        self.hand(Output::Membership {
+        self.hand(ConsensusOutput::Restore(snapshot));
+        self.hand(ConsensusOutput::Membership {
             index,
             voters,
             learners,
         });
     }
 
-    /// Takes what the library has to say.
+    /// Takes what the library hands out.
     ///
     /// A leader's messages may leave beside the write; all others wait for it, and so do the
     /// leader's as long as its own election is not stored (the only voter leads at once).
@@ -91,7 +109,13 @@ impl Consensus {
                 self.hand(output);
             }
             if hard_state.is_some() || !entries.is_empty() || snapshot.is_some() {
-                self.hard_state = hard_state.unwrap_or(self.hard_state);
+                let former = self.hard_state;
+                self.hard_state = hard_state.unwrap_or(former);
+                assert!(
+                    self.hard_state.term >= former.term && self.hard_state.commit >= former.commit,
+                    "a promise is taken back: {former:?}, then {:?}",
+                    self.hard_state
+                );
                 let snapshot = snapshot.as_ref().map(snapshot_of_library);
                 let debt = Debt {
                     library: Some(library),
@@ -101,7 +125,7 @@ impl Consensus {
                     ..Debt::default()
                 };
                 let number = self.owed.add(debt);
-                self.hand(Output::Persist(Persist {
+                self.hand(ConsensusOutput::Persist(Persist {
                     number,
                     hard_state: hard_state
                         .or_else(|| snapshot.is_some().then_some(self.hard_state)),
@@ -130,11 +154,18 @@ impl Consensus {
             .mut_store()
             .compact(snapshot.clone(), self.config.entries_kept);
         let hard_state = self.hard_state;
+        // A node that starts expects what is known to be committed at or behind its snapshot.
+        assert!(
+            hard_state.commit >= snapshot.index,
+            "a snapshot of {} is stored with entries up to {} known to be committed",
+            snapshot.index,
+            hard_state.commit
+        );
         let number = self.owed.add(Debt {
             vote: Some((hard_state.term, hard_state.vote)),
             ..Debt::default()
         });
-        self.hand(Output::Persist(Persist {
+        self.hand(ConsensusOutput::Persist(Persist {
             number,
             hard_state: Some(hard_state),
             entries,
@@ -148,13 +179,13 @@ impl Consensus {
             let (index, term) = (entry.index, entry.term);
             let entry = entry_of_library(entry);
             let change = match entry.kind {
-                EntryKind::Membership => Change::decode(&entry.data),
+                EntryKind::Membership => ConfChange::decode(&entry.data),
                 EntryKind::Data => None,
             };
             if let Some(change) = change {
                 self.apply_change(index, change);
             } else if entry.kind == EntryKind::Data && !entry.data.is_empty() {
-                self.hand(Output::Apply {
+                self.hand(ConsensusOutput::Apply {
                     index,
                     term,
                     data: entry.data,
@@ -168,7 +199,7 @@ impl Consensus {
         }
     }
 
-    fn apply_change(&mut self, index: u64, change: Change) {
+    fn apply_change(&mut self, index: u64, change: ConfChange) {
         // What the leader let through can only be refused by all nodes alike; then nothing happens.
         if self.raft.apply_conf_change(&change.library()).is_err() {
             self.outputs.push_back(Handed::Nothing(index));
@@ -183,7 +214,7 @@ impl Consensus {
         }
         let Members { voters, learners } = members.clone();
         self.members.push(index, members);
-        self.hand(Output::Membership {
+        self.hand(ConsensusOutput::Membership {
             index,
             voters,
             learners,
@@ -194,12 +225,12 @@ impl Consensus {
         for state in std::mem::take(&mut self.raft.raft.read_states) {
             let round = <[u8; 8]>::try_from(&state.request_ctx[..]).map_or(0, u64::from_le_bytes);
             if let Some(token) = self.rounds.answered(round) {
-                self.hand(Output::QuorumConfirmed(token));
+                self.hand(ConsensusOutput::QuorumConfirmed(token));
             }
         }
         let leads_in = self.is_leader().then(|| self.term());
         for token in self.rounds.lost(leads_in) {
-            self.hand(Output::QuorumLost(token));
+            self.hand(ConsensusOutput::QuorumLost(token));
         }
     }
 
@@ -209,9 +240,15 @@ impl Consensus {
         let is_stored = (core.term, core.vote) == self.vote_stored;
         let now = (self.leader(), self.term());
         if now != self.announced && (!self.is_leader() || is_stored) {
+            assert!(
+                now.1 >= self.announced.1,
+                "term {} follows term {}",
+                now.1,
+                self.announced.1
+            );
             self.announced = now;
             let (leader, term) = now;
-            self.hand(Output::Leadership { leader, term });
+            self.hand(ConsensusOutput::Leadership { leader, term });
         }
     }
 
@@ -223,15 +260,15 @@ impl Consensus {
         let is_due = unsaved >= self.config.snapshot_after_entries;
         if (is_missing || is_due) && !self.is_snapshot_asked {
             self.is_snapshot_asked = true;
-            self.hand(Output::SnapshotWanted);
+            self.hand(ConsensusOutput::SnapshotWanted);
         }
     }
 }
 
-fn outputs_of(messages: Vec<eraftpb::Message>) -> Vec<Output> {
+fn outputs_of(messages: Vec<eraftpb::Message>) -> Vec<ConsensusOutput> {
     let sends = messages.into_iter().filter_map(|message| {
         let to = message.to;
-        wire::encode(&message).map(|message| Output::Send { to, message })
+        wire::encode(&message).map(|message| ConsensusOutput::Send { to, message })
     });
     sends.collect()
 }

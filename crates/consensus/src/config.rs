@@ -2,7 +2,7 @@
 
 /// Ticks are the caller's: with one every 50 ms the defaults elect within about a second.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct ConsensusConfig {
     /// This node's id, never 0 and never used by another node.
     pub id: u64,
     /// Election timeouts are drawn from it, with the id and the term.
@@ -28,7 +28,7 @@ pub struct Config {
     pub promote_behind_max: u64,
 }
 
-impl Config {
+impl ConsensusConfig {
     /// The defaults.
     #[must_use]
     pub fn new(id: u64, seed: u64) -> Self {

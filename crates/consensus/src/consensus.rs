@@ -1,19 +1,19 @@
 //! A node's part in the agreement: its inputs.
 //!
-//! In:  ticks, messages, proposals, reports. Out: [`Output`]s from [`Consensus::poll`].
+//! In:  ticks, messages, proposals, reports. Out: [`ConsensusOutput`]s from [`Consensus::poll`].
 //!
 //! Not here: what comes of an input (`collect`).
 
 use crate::chance;
-use crate::config::Config;
+use crate::config::ConsensusConfig;
 use crate::log::{Log, members_of};
-use crate::members::{Change, History, Members};
-use crate::output::Output;
+use crate::members::{ConfChange, History, Members};
+use crate::output::ConsensusOutput;
 use crate::owed::Owed;
 use crate::plausible;
 use crate::refused::{Refused, Rejected};
 use crate::rounds::Rounds;
-use crate::state::{HardState, RecoverError, Recovered, Snapshot};
+use crate::state::{HardState, RecoverError, RecoveredState, Snapshot};
 use crate::wire;
 use raft::eraftpb::MessageType;
 use raft::{ProgressState, RawNode, SnapshotStatus, StateRole};
@@ -25,7 +25,7 @@ pub const ENTRY_BYTES_MAX: usize = 16 << 20;
 
 /// See the module.
 pub struct Consensus {
-    pub(crate) config: Config,
+    pub(crate) config: ConsensusConfig,
     pub(crate) raft: RawNode<Log>,
     pub(crate) outputs: VecDeque<Handed>,
     pub(crate) owed: Owed,
@@ -35,7 +35,7 @@ pub struct Consensus {
     pub(crate) vote_stored: (u64, u64),
     /// What was handed out to be stored last.
     pub(crate) hard_state: HardState,
-    /// The leader and term that were told last.
+    /// The leader and term that were announced last.
     pub(crate) announced: (Option<u64>, u64),
     /// The index that the caller's state machine is at.
     pub(crate) applied: u64,
@@ -48,7 +48,7 @@ pub struct Consensus {
 /// What waits to be polled.
 #[derive(Debug)]
 pub(crate) enum Handed {
-    Output(Output),
+    Output(ConsensusOutput),
     /// There was nothing for the state machine up to here.
     Nothing(u64),
 }
@@ -57,8 +57,8 @@ impl Consensus {
     /// What the first node of a cluster stores before it starts: a snapshot that makes it the only
     /// voter, with `data` as the state machine's first state.
     #[must_use]
-    pub fn bootstrap(id: u64, data: Vec<u8>) -> Recovered {
-        Recovered {
+    pub fn bootstrap(id: u64, data: Vec<u8>) -> RecoveredState {
+        RecoveredState {
             hard_state: HardState {
                 term: 1,
                 vote: 0,
@@ -80,7 +80,7 @@ impl Consensus {
     ///
     /// # Errors
     /// [`RecoverError`]: the node must not take part.
-    pub fn new(config: Config, recovered: Recovered) -> Result<Self, RecoverError> {
+    pub fn new(config: ConsensusConfig, recovered: RecoveredState) -> Result<Self, RecoverError> {
         plausible::start::check(&recovered)?;
         let snapshot = recovered.snapshot.clone();
         let hard_state = recovered.hard_state;
@@ -123,7 +123,7 @@ impl Consensus {
     pub fn tick(&mut self) {
         let core = &self.raft.raft;
         let is_due = core.election_elapsed + 1 >= core.randomized_election_timeout();
-        // Who stands first has to remember all that it was told: the library relies on it.
+        // A candidate has to have stored all that it received: the library relies on it.
         if core.state == StateRole::Leader || !is_due || self.is_all_stored() {
             self.raft.tick();
         }
@@ -131,10 +131,10 @@ impl Consensus {
         self.settle();
     }
 
-    /// A message came. `from` is who the connection proved to be, not what the message says.
+    /// A message came. `from` is the node that the connection was proved to come from, not the one that the message names.
     ///
     /// Requests are taken from nodes that are no members here: they may have been made members by
-    /// entries that this node has not seen yet. Whom to listen to at all is the caller's affair.
+    /// entries that this node has not seen yet. Which nodes to listen to at all is the caller's affair.
     ///
     /// # Errors
     /// [`Rejected`]; nothing changed.
@@ -177,12 +177,12 @@ impl Consensus {
         proposed.map_err(|_| Refused::Full)
     }
 
-    /// Changes who takes part, if this node leads. As with a proposal, it may be lost; it has
-    /// happened when [`Output::Membership`] says so.
+    /// Changes which nodes take part, if this node leads. As with a proposal, it may be lost; it has
+    /// happened when [`ConsensusOutput::Membership`] says so.
     ///
     /// # Errors
     /// [`Refused`]; it will not happen.
-    pub fn change_membership(&mut self, change: Change) -> Result<(), Refused> {
+    pub fn change_membership(&mut self, change: ConfChange) -> Result<(), Refused> {
         self.check_leads()?;
         self.check_change(change)?;
         let proposed = self
@@ -193,14 +193,15 @@ impl Consensus {
     }
 
     /// Asks a majority of voters whether this node leads. The answer is
-    /// [`Output::QuorumConfirmed`] or [`Output::QuorumLost`] with the token; it may take until the
-    /// leader notices that it hears nobody.
+    /// [`ConsensusOutput::QuorumConfirmed`] or [`ConsensusOutput::QuorumLost`] with the token; it may take until the
+    /// leader notices that it hears no other voter.
     pub fn confirm_quorum(&mut self, token: u64) {
         if !self.is_leader() || !self.raft.raft.commit_to_current_term() {
-            self.hand(Output::QuorumLost(token));
+            self.hand(ConsensusOutput::QuorumLost(token));
             return;
         }
         let round = self.rounds.begin(token, self.term());
+        assert_ne!(round, 0, "0 is the round of a message that is of none");
         self.raft.read_index(round.to_le_bytes().to_vec());
         self.settle();
     }
@@ -222,7 +223,7 @@ impl Consensus {
         Ok(())
     }
 
-    /// Stands for leader now, if it is a voter and has stored all that it was told.
+    /// Stands for leader now, if it is a voter and has stored all that it received.
     pub fn campaign(&mut self) {
         let core = &self.raft.raft;
         if core.state != StateRole::Leader && core.promotable() && self.is_all_stored() {
@@ -235,7 +236,7 @@ impl Consensus {
     /// The connection to a node was closed by its end, as when its process has ended. If it leads, this node stands
     /// without waiting for its silence, and votes for another that does.
     ///
-    /// It is a hint: nobody is elected unless a majority of voters has lost the leader.
+    /// It is a hint: no node is elected unless a majority of voters has lost the leader.
     pub fn suspect(&mut self, id: u64) {
         let core = &mut self.raft.raft;
         if core.state == StateRole::Follower && core.leader_id == id {
@@ -251,6 +252,12 @@ impl Consensus {
     pub fn on_persisted(&mut self, number: u64) {
         while let Some(debt) = self.owed.paid(number) {
             if let Some(vote) = debt.vote {
+                assert!(
+                    vote.0 >= self.vote_stored.0,
+                    "term {} was stored after {}",
+                    vote.0,
+                    self.vote_stored.0
+                );
                 self.vote_stored = vote;
             }
             if let Some(library) = debt.library {
@@ -268,7 +275,7 @@ impl Consensus {
     }
 
     /// The state machine's snapshot at `index`, where it has applied everything and nothing more. The
-    /// log before it is forgotten, here and (by an [`Output::Persist`]) on the disk.
+    /// log before it is forgotten, here and (by an [`ConsensusOutput::Persist`]) on the disk.
     ///
     /// # Errors
     /// [`Refused::NotApplied`].
@@ -282,6 +289,11 @@ impl Consensus {
         let Ok(term) = self.raft.store().term_at(index) else {
             return Ok(());
         };
+        assert!(
+            index <= self.commit(),
+            "a snapshot of entry {index}, and {} are committed",
+            self.commit()
+        );
         if index > self.raft.store().snapshot_index() {
             let Members { voters, learners } = self.members.at(index);
             self.members.forget_before(index);

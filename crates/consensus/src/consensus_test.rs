@@ -1,28 +1,28 @@
 use super::*;
-use crate::{Entry, EntryKind, Persist};
+use crate::{EntryKind, LogEntry, Persist};
 
 /// A node and what it put out.
 struct Bench {
     consensus: Consensus,
     /// Report as stored at once.
     stores: bool,
-    outputs: Vec<Output>,
+    outputs: Vec<ConsensusOutput>,
 }
 
 impl Bench {
-    fn new(id: u64, recovered: Recovered) -> Self {
+    fn new(id: u64, recovered: RecoveredState) -> Self {
         Self {
-            consensus: Consensus::new(Config::new(id, 1), recovered).unwrap(),
+            consensus: Consensus::new(ConsensusConfig::new(id, 1), recovered).unwrap(),
             stores: true,
             outputs: Vec::new(),
         }
     }
 
     /// What the node does now.
-    fn drain(&mut self) -> Vec<Output> {
+    fn drain(&mut self) -> Vec<ConsensusOutput> {
         let mut drained = Vec::new();
         while let Some(output) = self.consensus.poll() {
-            if let Output::Persist(persist) = &output
+            if let ConsensusOutput::Persist(persist) = &output
                 && self.stores
             {
                 self.consensus.on_persisted(persist.number);
@@ -33,25 +33,25 @@ impl Bench {
         drained
     }
 
-    fn sent(outputs: &[Output]) -> Vec<(u64, Vec<u8>)> {
+    fn sent(outputs: &[ConsensusOutput]) -> Vec<(u64, Vec<u8>)> {
         let sent = outputs.iter().filter_map(|output| match output {
-            Output::Send { to, message } => Some((*to, message.clone())),
+            ConsensusOutput::Send { to, message } => Some((*to, message.clone())),
             _ => None,
         });
         sent.collect()
     }
 
-    fn stored(outputs: &[Output]) -> Vec<Persist> {
+    fn stored(outputs: &[ConsensusOutput]) -> Vec<Persist> {
         let stored = outputs.iter().filter_map(|output| match output {
-            Output::Persist(persist) => Some(persist.clone()),
+            ConsensusOutput::Persist(persist) => Some(persist.clone()),
             _ => None,
         });
         stored.collect()
     }
 }
 
-fn change(index: u64, change: Change) -> Entry {
-    Entry {
+fn change(index: u64, change: ConfChange) -> LogEntry {
+    LogEntry {
         index,
         term: 1,
         kind: EntryKind::Membership,
@@ -60,7 +60,7 @@ fn change(index: u64, change: Change) -> Entry {
 }
 
 /// What a node of `id` finds after these changes, all known to be committed.
-fn recovered(changes: &[Change]) -> Recovered {
+fn recovered(changes: &[ConfChange]) -> RecoveredState {
     let mut recovered = Consensus::bootstrap(1, vec![9]);
     for (index, it) in (2..).zip(changes) {
         recovered.entries.push(change(index, *it));
@@ -69,7 +69,7 @@ fn recovered(changes: &[Change]) -> Recovered {
     recovered
 }
 
-fn with_voters(voters: &[u64]) -> Recovered {
+fn with_voters(voters: &[u64]) -> RecoveredState {
     let mut recovered = Consensus::bootstrap(1, vec![9]);
     recovered.snapshot.as_mut().unwrap().voters = voters.to_vec();
     recovered
@@ -115,14 +115,14 @@ fn only_voter_leads_at_once() {
     assert!(bench.consensus.is_leader());
     assert!(!bench.consensus.is_settled());
     let outputs = bench.drain();
-    let Output::Restore(snapshot) = &outputs[0] else {
+    let ConsensusOutput::Restore(snapshot) = &outputs[0] else {
         panic!("{outputs:?}");
     };
     assert_eq!((snapshot.index, &snapshot.data), (1, &vec![9]));
     assert!(bench.consensus.is_settled());
     bench.consensus.propose(vec![1, 2]).unwrap();
     let outputs = bench.drain();
-    let apply = Output::Apply {
+    let apply = ConsensusOutput::Apply {
         index: 3,
         term: 2,
         data: vec![1, 2],
@@ -130,17 +130,17 @@ fn only_voter_leads_at_once() {
     assert!(outputs.contains(&apply), "{outputs:?}");
     assert_eq!(bench.consensus.applied(), 3);
     bench.consensus.confirm_quorum(77);
-    assert_eq!(bench.drain(), [Output::QuorumConfirmed(77)]);
+    assert_eq!(bench.drain(), [ConsensusOutput::QuorumConfirmed(77)]);
 }
 
 #[test]
 fn leader_says_nothing_in_a_term_that_is_not_stored() {
-    let mut bench = Bench::new(1, recovered(&[Change::AddLearner(2)]));
+    let mut bench = Bench::new(1, recovered(&[ConfChange::AddLearner(2)]));
     bench.stores = false;
     assert!(bench.consensus.is_leader());
     bench.consensus.propose(vec![1]).unwrap();
     let outputs = bench.drain();
-    let leads = Output::Leadership {
+    let leads = ConsensusOutput::Leadership {
         leader: Some(1),
         term: 2,
     };
@@ -156,9 +156,12 @@ fn leader_says_nothing_in_a_term_that_is_not_stored() {
 
 #[test]
 fn only_voter_leads_at_once_also_behind_changes_of_membership() {
-    let bench = Bench::new(1, recovered(&[Change::AddLearner(2)]));
+    let bench = Bench::new(1, recovered(&[ConfChange::AddLearner(2)]));
     assert!(bench.consensus.is_leader());
-    let bench = Bench::new(1, recovered(&[Change::AddLearner(2), Change::Promote(2)]));
+    let bench = Bench::new(
+        1,
+        recovered(&[ConfChange::AddLearner(2), ConfChange::Promote(2)]),
+    );
     assert!(!bench.consensus.is_leader());
     assert_eq!(bench.consensus.voters(), [1, 2]);
 }
@@ -192,7 +195,7 @@ fn leader_commits_with_the_others_while_its_own_disk_is_busy() {
     converse(&mut [&mut one, &mut two, &mut three]);
     let applies = |bench: &Bench| {
         let mut outputs = bench.outputs.iter();
-        outputs.any(|output| matches!(output, Output::Apply { index: 3, .. }))
+        outputs.any(|output| matches!(output, ConsensusOutput::Apply { index: 3, .. }))
     };
     assert!(applies(&two) && applies(&three));
     // Here it is applied only when it is stored here.
@@ -272,30 +275,30 @@ fn a_leader_that_hears_nobody_loses_its_rounds() {
     }
     let outputs = one.drain();
     assert!(!one.consensus.is_leader());
-    assert!(outputs.contains(&Output::QuorumLost(1)));
-    assert!(outputs.contains(&Output::QuorumLost(2)));
+    assert!(outputs.contains(&ConsensusOutput::QuorumLost(1)));
+    assert!(outputs.contains(&ConsensusOutput::QuorumLost(2)));
     one.consensus.confirm_quorum(3);
-    assert_eq!(one.drain(), [Output::QuorumLost(3)]);
+    assert_eq!(one.drain(), [ConsensusOutput::QuorumLost(3)]);
 }
 
 #[test]
 fn impossible_changes_are_refused() {
     let (mut one, mut two) = pair();
     let mut refused = |change| one.consensus.change_membership(change).unwrap_err();
-    assert_eq!(refused(Change::AddLearner(2)), Refused::IsSo);
-    assert_eq!(refused(Change::Promote(2)), Refused::IsSo);
-    assert_eq!(refused(Change::Promote(3)), Refused::NotMember);
-    assert_eq!(refused(Change::Remove(3)), Refused::NotMember);
-    assert_eq!(refused(Change::Remove(1)), Refused::IsLeader);
-    assert_eq!(refused(Change::Demote(1)), Refused::IsLeader);
-    let change = Change::Remove(2);
+    assert_eq!(refused(ConfChange::AddLearner(2)), Refused::IsSo);
+    assert_eq!(refused(ConfChange::Promote(2)), Refused::IsSo);
+    assert_eq!(refused(ConfChange::Promote(3)), Refused::NotMember);
+    assert_eq!(refused(ConfChange::Remove(3)), Refused::NotMember);
+    assert_eq!(refused(ConfChange::Remove(1)), Refused::IsLeader);
+    assert_eq!(refused(ConfChange::Demote(1)), Refused::IsLeader);
+    let change = ConfChange::Remove(2);
     let leader = Some(1);
     assert_eq!(
         two.consensus.change_membership(change),
         Err(Refused::NotLeader { leader })
     );
     one.consensus
-        .change_membership(Change::AddLearner(3))
+        .change_membership(ConfChange::AddLearner(3))
         .unwrap();
     assert_eq!(
         one.consensus.change_membership(change),
@@ -303,27 +306,27 @@ fn impossible_changes_are_refused() {
     );
     converse(&mut [&mut one, &mut two]);
     assert_eq!(one.consensus.learners(), [3]);
-    let behind = one.consensus.change_membership(Change::Promote(3));
+    let behind = one.consensus.change_membership(ConfChange::Promote(3));
     assert_eq!(behind, Ok(()), "it may lack a hundred entries");
     converse(&mut [&mut one, &mut two]);
     let alone = Bench::new(1, Consensus::bootstrap(1, vec![9]));
     let mut alone = alone;
     alone.drain();
-    let refused = alone.consensus.change_membership(Change::Remove(1));
+    let refused = alone.consensus.change_membership(ConfChange::Remove(1));
     assert_eq!(refused, Err(Refused::LastVoter));
 }
 
 #[test]
 fn a_learner_far_behind_is_not_promoted() {
-    let mut config = Config::new(1, 1);
+    let mut config = ConsensusConfig::new(1, 1);
     config.promote_behind_max = 1;
     let mut bench = Bench::new(1, Consensus::bootstrap(1, vec![9]));
     bench.consensus.config = config;
     bench.drain();
-    let add = Change::AddLearner(2);
+    let add = ConfChange::AddLearner(2);
     bench.consensus.change_membership(add).unwrap();
     bench.drain();
-    let refused = bench.consensus.change_membership(Change::Promote(2));
+    let refused = bench.consensus.change_membership(ConfChange::Promote(2));
     let (matched, commit) = (0, 3);
     assert_eq!(refused, Err(Refused::Behind { matched, commit }));
 }
@@ -336,7 +339,7 @@ fn a_snapshot_is_of_what_was_applied() {
     bench.drain();
     bench
         .consensus
-        .change_membership(Change::AddLearner(2))
+        .change_membership(ConfChange::AddLearner(2))
         .unwrap();
     for data in 0..4 {
         bench.consensus.propose(vec![data]).unwrap();
@@ -368,7 +371,7 @@ fn messages_of_the_wrong_people_are_refused() {
     let named = 1;
     let from = 1;
     assert_eq!(refused(&mut one, 1), Rejected::Sender { named, from });
-    let mut three = Bench::new(3, Recovered::default());
+    let mut three = Bench::new(3, RecoveredState::default());
     assert_eq!(refused(&mut three, 1), Rejected::Receiver { to: 2 });
     // An answer of somebody who is no member.
     two.consensus.step(1, &message).unwrap();
@@ -403,11 +406,11 @@ fn a_node_whose_disk_forgot_is_told_so() {
 
 #[test]
 fn memory_with_holes_is_refused() {
-    let sound = recovered(&[Change::AddLearner(2), Change::Promote(2)]);
-    let refused = |spoil: &dyn Fn(&mut Recovered)| {
+    let sound = recovered(&[ConfChange::AddLearner(2), ConfChange::Promote(2)]);
+    let refused = |spoil: &dyn Fn(&mut RecoveredState)| {
         let mut recovered = sound.clone();
         spoil(&mut recovered);
-        Consensus::new(Config::new(1, 1), recovered).unwrap_err()
+        Consensus::new(ConsensusConfig::new(1, 1), recovered).unwrap_err()
     };
     let gap = refused(&|it| drop(it.entries.remove(0)));
     let (expected, found) = (2, 3);
@@ -423,7 +426,7 @@ fn memory_with_holes_is_refused() {
     assert_eq!(voters, RecoverError::Snapshot);
     let change = refused(&|it| it.entries[0].data.clear());
     assert_eq!(change, RecoverError::Membership { index: 2 });
-    let config = Consensus::new(Config::new(0, 1), sound.clone());
+    let config = Consensus::new(ConsensusConfig::new(0, 1), sound.clone());
     assert!(matches!(config, Err(RecoverError::Config(_))));
 }
 
@@ -442,7 +445,7 @@ fn closed_connections_of_the_leader_shorten_the_way_to_the_next() {
     let [_, mut two, mut three] = trio();
     two.consensus.suspect(1);
     three.consensus.suspect(1);
-    let base = Config::new(1, 1).election_ticks;
+    let base = ConsensusConfig::new(1, 1).election_ticks;
     let elected = (1..=base).find(|_| {
         two.consensus.tick();
         three.consensus.tick();

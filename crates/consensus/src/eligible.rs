@@ -4,7 +4,7 @@
 //! would let a leader remove itself, and then trip over it.
 
 use crate::consensus::Consensus;
-use crate::members::Change;
+use crate::members::ConfChange;
 use crate::refused::Refused;
 use raft::INVALID_ID;
 
@@ -21,7 +21,7 @@ impl Consensus {
         }
     }
 
-    pub(crate) fn check_change(&self, change: Change) -> Result<(), Refused> {
+    pub(crate) fn check_change(&self, change: ConfChange) -> Result<(), Refused> {
         let core = &self.raft.raft;
         // A new leader has to commit something of its own first: an earlier leader's change may
         // still be on its way.
@@ -33,13 +33,13 @@ impl Consensus {
         let is_voter = members.voters.contains(&id);
         let is_learner = members.learners.contains(&id);
         match change {
-            Change::AddLearner(_) if is_learner || is_voter => Err(Refused::IsSo),
-            Change::AddLearner(id) if id == INVALID_ID => Err(Refused::NotMember),
-            Change::AddLearner(_) => Ok(()),
-            Change::Promote(_) if is_voter => Err(Refused::IsSo),
-            Change::Promote(_) if is_learner => self.check_caught_up(id),
-            Change::Demote(_) if is_learner => Err(Refused::IsSo),
-            Change::Demote(_) | Change::Remove(_) if is_voter => {
+            ConfChange::AddLearner(_) if is_learner || is_voter => Err(Refused::IsSo),
+            ConfChange::AddLearner(id) if id == INVALID_ID => Err(Refused::NotMember),
+            ConfChange::AddLearner(_) => Ok(()),
+            ConfChange::Promote(_) if is_voter => Err(Refused::IsSo),
+            ConfChange::Promote(_) if is_learner => self.check_caught_up(id),
+            ConfChange::Demote(_) if is_learner => Err(Refused::IsSo),
+            ConfChange::Demote(_) | ConfChange::Remove(_) if is_voter => {
                 if members.voters.len() == 1 {
                     Err(Refused::LastVoter)
                 } else if id == self.config.id {
@@ -48,8 +48,10 @@ impl Consensus {
                     Ok(())
                 }
             }
-            Change::Remove(_) if is_learner => Ok(()),
-            Change::Promote(_) | Change::Demote(_) | Change::Remove(_) => Err(Refused::NotMember),
+            ConfChange::Remove(_) if is_learner => Ok(()),
+            ConfChange::Promote(_) | ConfChange::Demote(_) | ConfChange::Remove(_) => {
+                Err(Refused::NotMember)
+            }
         }
     }
 

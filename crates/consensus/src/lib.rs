@@ -1,6 +1,6 @@
 //! Agreement: one order of changes, on which a majority of voters agreed, and one leader a term.
 //!
-//! In:  ticks, messages from other nodes, proposals, reports of what was stored. Out: [`Output`]s:
+//! In:  ticks, messages from other nodes, proposals, reports of what was stored. Out: [`ConsensusOutput`]s:
 //! messages to send, things to store, committed entries to apply, who leads and who takes part.
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! Invariants:
 //! - The same inputs with the same seed give the same outputs. The library's own random numbers are
 //!   overwritten before they count.
-//! - A promise (a vote, an answer to the leader) leaves only after it was stored; a leader says nothing
+//! - A promise (a vote, an answer to the leader) leaves only after it was stored; a leader sends nothing
 //!   in a term that is not stored.
 //! - An entry is handed out once, in order, and only when it is committed and stored here. After a
 //!   restart, again from the snapshot on.
@@ -43,12 +43,12 @@ mod testing;
 mod view;
 mod wire;
 
-pub use config::Config;
+pub use config::ConsensusConfig;
 pub use consensus::{Consensus, ENTRY_BYTES_MAX};
-pub use members::Change;
-pub use output::{Output, Persist};
+pub use members::ConfChange;
+pub use output::{ConsensusOutput, Persist};
 pub use refused::{Refused, Rejected};
-pub use state::{Entry, EntryKind, HardState, RecoverError, Recovered, Snapshot};
+pub use state::{EntryKind, HardState, LogEntry, RecoverError, RecoveredState, Snapshot};
 pub use view::Progress;
 
 #[cfg(test)]

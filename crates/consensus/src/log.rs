@@ -9,7 +9,7 @@
 //! Not here: the log on the disk (the caller's).
 
 use crate::members::Members;
-use crate::state::{Entry, EntryKind, Recovered, Snapshot};
+use crate::state::{EntryKind, LogEntry, RecoveredState, Snapshot};
 use raft::eraftpb::{self, EntryType, HardState};
 use raft::{Error, GetEntriesContext, RaftState, Storage, StorageError};
 use std::cell::Cell;
@@ -27,7 +27,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn new(recovered: Recovered) -> Self {
+    pub(crate) fn new(recovered: RecoveredState) -> Self {
         let members = recovered.snapshot.as_ref().map(members_of);
         let mut hard_state = HardState::default();
         hard_state.term = recovered.hard_state.term;
@@ -89,21 +89,38 @@ impl Log {
             self.first(),
             self.last()
         );
+        let last = first.index + entries.len() as u64 - 1;
         self.entries
             .truncate(usize::try_from(first.index - self.first()).unwrap_or(usize::MAX));
         self.entries.extend(entries.iter().cloned());
+        assert_eq!(self.last(), last, "the log ends with what was appended");
+        self.check();
     }
 
     /// Begins anew from a leader's snapshot.
     pub(crate) fn restore(&mut self, snapshot: eraftpb::Snapshot) {
         let metadata = snapshot.get_metadata();
+        assert!(
+            metadata.index >= self.snapshot_index(),
+            "a leader's snapshot of {} is before that of {}",
+            metadata.index,
+            self.snapshot_index()
+        );
         self.trimmed = (metadata.index, metadata.term);
         self.entries.clear();
         self.snapshot = Some(snapshot);
+        self.check();
     }
 
     /// Takes the state machine's own snapshot and forgets entries before it, but for `kept`.
     pub(crate) fn compact(&mut self, snapshot: Snapshot, kept: u64) {
+        assert!(
+            (self.snapshot_index()..=self.last()).contains(&snapshot.index),
+            "a snapshot of {}, after one of {} of a log that ends at {}",
+            snapshot.index,
+            self.snapshot_index(),
+            self.last()
+        );
         let until = snapshot.index.saturating_sub(kept);
         while self.trimmed.0 < until {
             let Some(entry) = self.entries.pop_front() else {
@@ -112,6 +129,27 @@ impl Log {
             self.trimmed = (entry.index, entry.term);
         }
         self.snapshot = Some(snapshot_to_library(snapshot));
+        self.check();
+    }
+
+    fn check(&self) {
+        assert!(
+            self.trimmed.0 <= self.snapshot_index(),
+            "entries up to {} are gone, and the snapshot is of {}",
+            self.trimmed.0,
+            self.snapshot_index()
+        );
+        if let (Some(first), Some(last)) = (self.entries.front(), self.entries.back()) {
+            assert_eq!(first.index, self.first(), "the first entry");
+            assert_eq!(last.index, self.last(), "an entry is missing");
+            assert!(
+                self.trimmed.1 <= first.term && first.term <= last.term,
+                "terms go down: {}, {}, {}",
+                self.trimmed.1,
+                first.term,
+                last.term
+            );
+        }
     }
 
     pub(crate) fn term_at(&self, index: u64) -> Result<u64, StorageError> {
@@ -191,9 +229,9 @@ pub(crate) fn members_of(snapshot: &Snapshot) -> Members {
     }
 }
 
-/// The library gets to see that an entry is about membership, and keeps what it says for us in
-/// the context: so nothing is ever decoded from its own encoding.
-pub(crate) fn entry_to_library(entry: Entry) -> eraftpb::Entry {
+/// The library sees that an entry is about membership, and keeps our encoding of the change in
+/// the context: so nothing is ever decoded from the library's own encoding.
+pub(crate) fn entry_to_library(entry: LogEntry) -> eraftpb::Entry {
     let mut library = eraftpb::Entry {
         index: entry.index,
         term: entry.term,
@@ -209,14 +247,14 @@ pub(crate) fn entry_to_library(entry: Entry) -> eraftpb::Entry {
     library
 }
 
-pub(crate) fn entry_of_library(entry: &eraftpb::Entry) -> Entry {
+pub(crate) fn entry_of_library(entry: &eraftpb::Entry) -> LogEntry {
     let (kind, data) = match entry.get_entry_type() {
         EntryType::EntryNormal => (EntryKind::Data, &entry.data),
         EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => {
             (EntryKind::Membership, &entry.context)
         }
     };
-    Entry {
+    LogEntry {
         index: entry.index,
         term: entry.term,
         kind,

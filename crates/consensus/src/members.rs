@@ -1,4 +1,4 @@
-//! Who takes part, and how that changes: one node at a time.
+//! The members of the agreement, and how they change: one node at a time.
 //!
 //! Changing one voter at a time keeps any majority before and any majority after in touch, so
 //! there is never a moment with two leaders.
@@ -6,9 +6,9 @@
 use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2, ConfState};
 use std::collections::VecDeque;
 
-/// A change of who takes part.
+/// A change of the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Change {
+pub enum ConfChange {
     /// A node that is no member gets the log and does not vote.
     AddLearner(u64),
     /// A learner that has nearly all of the log votes from now on.
@@ -22,7 +22,7 @@ pub enum Change {
 /// Bytes of an encoded change: what it is, and the node.
 const CHANGE_BYTES: usize = 9;
 
-impl Change {
+impl ConfChange {
     /// The node that it is about.
     #[must_use]
     pub fn node(self) -> u64 {
@@ -31,6 +31,11 @@ impl Change {
     }
 
     pub(crate) fn encode(self) -> Vec<u8> {
+        assert_ne!(
+            self.node(),
+            0,
+            "{self:?} is about no node, and would not be decoded"
+        );
         let kind = match self {
             Self::AddLearner(_) => 1,
             Self::Promote(_) => 2,
@@ -70,7 +75,7 @@ impl Change {
     }
 }
 
-/// Who takes part at some index.
+/// The members at some index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Members {
     /// Ascending.
@@ -96,7 +101,7 @@ impl Members {
         ConfState::from((self.voters.clone(), self.learners.clone()))
     }
 
-    /// Whether somebody votes, and nobody is named twice.
+    /// Whether there is a voter, and no node is named twice.
     pub(crate) fn is_sound(&self) -> bool {
         let mut all: Vec<u64> = self.voters.iter().chain(&self.learners).copied().collect();
         all.sort_unstable();
@@ -109,7 +114,7 @@ impl Members {
     }
 }
 
-/// Who took part from which index on, back to the latest snapshot.
+/// The members by the index from which on they took part, back to the latest snapshot.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Ascending; never empty.
@@ -124,11 +129,25 @@ impl History {
     }
 
     pub(crate) fn push(&mut self, index: u64, members: Members) {
+        assert!(members.is_sound(), "{members:?} take part from {index} on");
+        let last = self.since.back().map(|(since, _)| *since);
+        assert!(
+            last.is_some_and(|last| last < index),
+            "members change at {index}, after they did at {last:?}"
+        );
         self.since.push_back((index, members));
     }
 
-    /// Who took part at `index`, which is not below the latest snapshot.
+    /// The members at `index`, which is not below the latest snapshot.
+    ///
+    /// # Panics
+    /// If it is below (a caller bug).
     pub(crate) fn at(&self, index: u64) -> Members {
+        let first = self.since.front().map(|(since, _)| *since);
+        assert!(
+            first.is_some_and(|first| first <= index),
+            "the members at {index}, and they are known since {first:?}"
+        );
         let mut known = self.since.iter().rev();
         let found = known.find(|(since, _)| *since <= index);
         found
@@ -141,5 +160,6 @@ impl History {
         while self.since.get(1).is_some_and(|(since, _)| *since <= index) {
             self.since.pop_front();
         }
+        assert!(!self.since.is_empty(), "no members are known");
     }
 }

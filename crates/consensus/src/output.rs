@@ -1,18 +1,18 @@
 //! What the caller has to do, in order.
 
-use crate::state::{Entry, HardState, Snapshot};
+use crate::state::{HardState, LogEntry, Snapshot};
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum ConsensusOutput {
     /// Send to a node. It may be lost, late, doubled or overtaken.
     Send {
-        /// To whom.
+        /// The receiver.
         to: u64,
         /// For its [`crate::Consensus::step`].
         message: Vec<u8>,
     },
-    /// Store; then say so with [`crate::Consensus::on_persisted`].
+    /// Store; then report it with [`crate::Consensus::on_persisted`].
     Persist(Persist),
     /// Hand a committed entry to the state machine.
     Apply {
@@ -25,18 +25,18 @@ pub enum Output {
     },
     /// Replace the state machine.
     Restore(Snapshot),
-    /// From this index on these take part.
+    /// From this index on these nodes take part.
     Membership {
         /// Where in the log.
         index: u64,
-        /// Who votes, ascending.
+        /// The voters, ascending.
         voters: Vec<u64>,
-        /// Who learns, ascending.
+        /// The learners, ascending.
         learners: Vec<u64>,
     },
     /// Another leader or term. If it names this node, the term is already stored.
     Leadership {
-        /// Who leads, if anybody is known to.
+        /// The leader, if it is known.
         leader: Option<u64>,
         /// In which term.
         term: u64,
@@ -59,7 +59,7 @@ pub struct Persist {
     pub hard_state: Option<HardState>,
     /// Without a snapshot: entries that replace whatever the log has from the first one's index on.
     /// Stored in one piece with the hard state.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LogEntry>,
     /// If there is one, the log becomes this, the hard state (then always there), and the entries:
     /// nothing else stays.
     pub snapshot: Option<Snapshot>,

@@ -1,12 +1,12 @@
-//! What the disk owes: things that were handed out to be stored, and what waits for them.
+//! Pending acknowledgements of the disk: things that were handed out to be stored, and what waits for them.
 //!
 //! A node's answers are promises, so they leave only when what they promise is stored. A leader's
-//! entries may leave earlier; but nothing that it says in a term may leave before the term is stored,
-//! or after a crash it could lead the same term again and say something else.
+//! entries may leave earlier; but no message of a term may leave before the term is stored,
+//! or after a crash the node could lead the same term again and contradict itself.
 //!
 //! Invariant: things are stored in the order of their numbers, and what waits is let go in it.
 
-use crate::output::Output;
+use crate::output::ConsensusOutput;
 use crate::state::Snapshot;
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ pub(crate) struct Debt {
     /// A leader's snapshot in it, for the state machine.
     pub(crate) restored: Option<Snapshot>,
     /// What is let go then.
-    pub(crate) held: Vec<Output>,
+    pub(crate) held: Vec<ConsensusOutput>,
 }
 
 impl Owed {
@@ -37,11 +37,13 @@ impl Owed {
 
     /// Adds a debt and returns its number.
     pub(crate) fn add(&mut self, debt: Debt) -> u64 {
+        assert_eq!(debt.number, 0, "debts are numbered here");
         self.last += 1;
         self.debts.push_back(Debt {
             number: self.last,
             ..debt
         });
+        self.check();
         self.last
     }
 
@@ -61,6 +63,20 @@ impl Owed {
             self.last
         );
         let is_paid = self.debts.front()?.number <= number;
-        is_paid.then(|| self.debts.pop_front()).flatten()
+        let paid = is_paid.then(|| self.debts.pop_front()).flatten();
+        self.check();
+        paid
+    }
+
+    fn check(&self) {
+        // Numbers are consecutive, and the last that was handed out is the last that is owed.
+        if let (Some(first), Some(last)) = (self.debts.front(), self.debts.back()) {
+            assert_eq!(
+                last.number, self.last,
+                "the last number that was handed out"
+            );
+            let owed = last.number - first.number + 1;
+            assert_eq!(owed, self.debts.len() as u64, "a number is missing");
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::refused::Rejected;
 use raft::eraftpb::{Message, MessageType};
 use raft::{INVALID_ID, RawNode, StateRole};
 
-/// `from` is whom the connection has.
+/// `from` is the node at the other end of the connection.
 pub(crate) fn check(raft: &RawNode<Log>, message: &Message, from: u64) -> Result<(), Rejected> {
     let core = &raft.raft;
     if message.from != from || from == core.id {
@@ -73,10 +73,10 @@ pub(crate) fn check(raft: &RawNode<Log>, message: &Message, from: u64) -> Result
 /// Whether what was found at the start hangs together.
 pub(crate) mod start {
     use crate::log::members_of;
-    use crate::members::Change;
-    use crate::state::{EntryKind, RecoverError, Recovered};
+    use crate::members::ConfChange;
+    use crate::state::{EntryKind, RecoverError, RecoveredState};
 
-    pub(crate) fn check(recovered: &Recovered) -> Result<(), RecoverError> {
+    pub(crate) fn check(recovered: &RecoveredState) -> Result<(), RecoverError> {
         let (mut index, mut term) = (0, 0);
         if let Some(snapshot) = &recovered.snapshot {
             if !members_of(snapshot).is_sound() || snapshot.index == 0 || snapshot.term == 0 {
@@ -98,7 +98,7 @@ pub(crate) mod start {
                     term: entry.term,
                 });
             }
-            if entry.kind == EntryKind::Membership && Change::decode(&entry.data).is_none() {
+            if entry.kind == EntryKind::Membership && ConfChange::decode(&entry.data).is_none() {
                 return Err(RecoverError::Membership { index: entry.index });
             }
             (index, term) = (entry.index, entry.term);

@@ -12,22 +12,22 @@ pub enum Rejected {
     Version(u8),
     /// It names another sender than the connection has, or this node itself.
     Sender {
-        /// Whom the message names.
+        /// The sender that the message names.
         named: u64,
-        /// Whom the connection has.
+        /// The node at the other end of the connection.
         from: u64,
     },
     /// It is for another node.
     Receiver {
-        /// For whom.
+        /// The receiver that it names.
         to: u64,
     },
     /// It answers, and comes from no member.
     NotMember {
-        /// From whom.
+        /// Its sender.
         from: u64,
     },
-    /// Two nodes say that they lead in one term.
+    /// Two nodes claim to lead in one term.
     TwoLeaders {
         /// The term.
         term: u64,
@@ -37,8 +37,8 @@ pub enum Rejected {
         other: u64,
     },
     /// The leader knows that this node once had more of the log than it has: its disk lost what it
-    /// had promised to keep. It must not go on: its data directory is to be removed and the node
-    /// joined anew.
+    /// had promised to keep. It must not go on: remove its data directory and let the node
+    /// join anew.
     LogLost {
         /// What the leader knows it to have.
         expected: u64,
@@ -61,7 +61,7 @@ impl fmt::Display for Rejected {
             Self::NotMember { from } => write!(f, "answer of node {from}, which is no member"),
             Self::TwoLeaders { term, known, other } => write!(
                 f,
-                "nodes {known} and {other} both say that they lead in term {term}"
+                "nodes {known} and {other} both claim to lead in term {term}"
             ),
             Self::LogLost { expected, last } => write!(
                 f,
@@ -81,7 +81,7 @@ impl std::error::Error for Rejected {}
 pub enum Refused {
     /// Ask the leader.
     NotLeader {
-        /// Who that is, if it is known.
+        /// The leader, if it is known.
         leader: Option<u64>,
     },
     /// Leadership is being handed over; ask again.
@@ -92,7 +92,7 @@ pub enum Refused {
     TooLarge,
     /// Another change of membership is under way, or the leader is too new to know; ask again.
     Pending,
-    /// Without it nobody would vote.
+    /// Without it there would be no voter.
     LastVoter,
     /// It is the leader: hand the lead over first.
     IsLeader,

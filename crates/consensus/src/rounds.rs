@@ -18,12 +18,18 @@ impl Rounds {
     /// Begins a round and returns its number, never 0.
     pub(crate) fn begin(&mut self, token: u64, term: u64) -> u64 {
         self.last += 1;
-        self.open.insert(self.last, (token, term));
+        let earlier = self.open.insert(self.last, (token, term));
+        assert_eq!(earlier, None, "round {} was begun before", self.last);
         self.last
     }
 
     /// The token of a round that was answered.
     pub(crate) fn answered(&mut self, round: u64) -> Option<u64> {
+        assert!(
+            round <= self.last,
+            "round {round} was answered, and the last is {}",
+            self.last
+        );
         self.open.remove(&round).map(|(token, _)| token)
     }
 

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct HardState {
     /// The latest term it has seen.
     pub term: u64,
-    /// Whom it voted for in that term; 0: nobody.
+    /// The candidate that it voted for in that term; 0: none.
     pub vote: u64,
     /// Entries up to here are known to be committed; a hint, except to membership: it is stored in
     /// one piece with the entries that came with it.
@@ -16,18 +16,18 @@ pub struct HardState {
 
 /// One entry of the log.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Entry {
+pub struct LogEntry {
     /// Its place; the entries of a log are consecutive.
     pub index: u64,
     /// The term of the leader that made it.
     pub term: u64,
-    /// Whose business it is.
+    /// The state machine's or the agreement's.
     pub kind: EntryKind,
     /// What was proposed; of a leader's first entry in its term, nothing.
     pub data: Vec<u8>,
 }
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for LogEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             index, term, kind, ..
@@ -36,13 +36,13 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// Whose business an entry is. The numbers are stored.
+/// Whether an entry is the state machine's or the agreement's. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum EntryKind {
     /// The state machine's.
     Data = 0,
-    /// The agreement's own: who votes.
+    /// The agreement's own: a change of its members.
     Membership = 1,
 }
 
@@ -58,16 +58,16 @@ impl TryFrom<u8> for EntryKind {
     }
 }
 
-/// The state machine at an index, and who voted then.
+/// The state machine at an index, and the members at that index.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Snapshot {
     /// The last entry that it contains.
     pub index: u64,
     /// That entry's term.
     pub term: u64,
-    /// Who votes, ascending.
+    /// The voters, ascending.
     pub voters: Vec<u64>,
-    /// Who learns, ascending.
+    /// The learners, ascending.
     pub learners: Vec<u64>,
     /// The state machine, as it wrote itself.
     pub data: Vec<u8>,
@@ -92,13 +92,13 @@ impl fmt::Debug for Snapshot {
 
 /// What a node finds when it starts; the default is that of a node that has yet to join.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveredState {
     /// Its promise.
     pub hard_state: HardState,
     /// The snapshot, if there is one.
     pub snapshot: Option<Snapshot>,
     /// The entries behind the snapshot.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LogEntry>,
 }
 
 /// Why a node cannot take part with what it found: its memory has holes, and a node that forgot a
@@ -131,7 +131,7 @@ pub enum RecoverError {
     },
     /// The snapshot has no voters, one twice, or an index or term of 0.
     Snapshot,
-    /// An entry about membership says something else.
+    /// An entry about membership is of no known kind.
     Membership {
         /// The entry.
         index: u64,
@@ -151,11 +151,11 @@ impl fmt::Display for RecoverError {
                 "entry {commit} was committed, but the log has {} to {}",
                 between.0, between.1
             ),
-            Self::Snapshot => write!(f, "the snapshot does not say who votes, or where it is"),
+            Self::Snapshot => write!(f, "the snapshot has no voters, or no index or term"),
             Self::Membership { index } => {
                 write!(
                     f,
-                    "entry {index} is about membership and says nothing known"
+                    "entry {index} is a change of membership of no known kind"
                 )
             }
         }

@@ -14,7 +14,7 @@ pub struct Progress {
 }
 
 impl Consensus {
-    /// Who leads, if anybody is known to.
+    /// The leader, if it is known.
     #[must_use]
     pub fn leader(&self) -> Option<u64> {
         Some(self.raft.raft.leader_id).filter(|id| *id != INVALID_ID)
@@ -40,13 +40,13 @@ impl Consensus {
         self.is_leader() && term == Ok(self.term())
     }
 
-    /// Who votes, ascending, by the entries that were applied.
+    /// The voters, ascending, by the entries that were applied.
     #[must_use]
     pub fn voters(&self) -> Vec<u64> {
         self.members_now().voters
     }
 
-    /// Who learns, ascending, by the entries that were applied.
+    /// The learners, ascending, by the entries that were applied.
     #[must_use]
     pub fn learners(&self) -> Vec<u64> {
         self.members_now().learners

@@ -19,9 +19,9 @@
 //! Not here: checksums and who really sent it (the connection's).
 
 use crate::log::{entry_of_library, entry_to_library, snapshot_of_library, snapshot_to_library};
-use crate::members::Change;
+use crate::members::ConfChange;
 use crate::refused::Rejected;
-use crate::state::{Entry, EntryKind, Snapshot};
+use crate::state::{EntryKind, LogEntry, Snapshot};
 use raft::CAMPAIGN_TRANSFER;
 use raft::eraftpb::{Message, MessageType};
 
@@ -53,6 +53,14 @@ const KINDS: [(MessageType, u8); 10] = [
 pub(crate) fn encode(message: &Message) -> Option<Vec<u8>> {
     let kind = message.get_msg_type();
     let (_, number) = KINDS.iter().find(|(known, _)| *known == kind)?;
+    // Its receiver takes no other.
+    assert!(
+        message.to != 0 && message.from != 0 && message.term != 0,
+        "a message of {} for {} in term {}",
+        message.from,
+        message.to,
+        message.term
+    );
     let is_transfer = message.context[..] == *CAMPAIGN_TRANSFER;
     let mut flags = 0;
     if message.reject {
@@ -163,7 +171,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Message, Rejected> {
     Ok(message)
 }
 
-fn decode_entries(rest: &mut Rest<'_>, message: &Message) -> Result<Vec<Entry>, Rejected> {
+fn decode_entries(rest: &mut Rest<'_>, message: &Message) -> Result<Vec<LogEntry>, Rejected> {
     // Entry 0 is the only one of term 0: the library takes a term of 0 elsewhere for a match.
     if (message.index == 0) != (message.log_term == 0) {
         return Err(Rejected::Malformed("no term before the entries"));
@@ -180,11 +188,11 @@ fn decode_entries(rest: &mut Rest<'_>, message: &Message) -> Result<Vec<Entry>, 
         if term == 0 || term < term_before || term > message.term {
             return Err(Rejected::Malformed("terms out of order"));
         }
-        if kind == EntryKind::Membership && Change::decode(&data).is_none() {
+        if kind == EntryKind::Membership && ConfChange::decode(&data).is_none() {
             return Err(Rejected::Malformed("unknown change of membership"));
         }
         term_before = term;
-        entries.push(Entry {
+        entries.push(LogEntry {
             index,
             term,
             kind,

@@ -12,7 +12,7 @@ fn head(kind: MessageType) -> Message {
 
 fn append() -> Message {
     let mut message = head(MessageType::MsgAppend);
-    let entry = |index, term, kind, data| Entry {
+    let entry = |index, term, kind, data| LogEntry {
         index,
         term,
         kind,
@@ -20,7 +20,12 @@ fn append() -> Message {
     };
     let entries = [
         entry(41, 6, EntryKind::Data, vec![]),
-        entry(42, 7, EntryKind::Membership, Change::Promote(3).encode()),
+        entry(
+            42,
+            7,
+            EntryKind::Membership,
+            ConfChange::Promote(3).encode(),
+        ),
         entry(43, 7, EntryKind::Data, vec![1, 2, 3]),
     ];
     message.set_entries(entries.map(entry_to_library).to_vec().into());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The control plane's times and bounds. All nodes of a cluster should have the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct ControlConfig {
     /// How long a grant lasts. It bounds how long a partition is without its lost primary.
     pub lease: Duration,
     /// How often a node asks for an extension.
@@ -33,16 +33,23 @@ pub struct Config {
     /// How long siblings on different bricks have to be small before they are brought together; 0: never.
     pub merge_after: Duration,
     /// How long that may take.
-    pub gather_timeout: Duration,
-    /// How much of a core's time a brick may be busy, in hundredths, before it is relieved of hot partitions; 0: always.
-    pub hot_busy: u8,
-    /// Most copies more that a hot partition gets.
-    pub hot_replicas: u8,
-    /// How long something that load was the reason of is not needed before it is given back.
-    pub hot_cool: Duration,
+    pub colocate_timeout: Duration,
+    /// What is done about hot partitions.
+    pub hot: HotConfig,
 }
 
-impl Default for Config {
+/// What is done about partitions that take most of a busy brick's time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HotConfig {
+    /// How much of a core's time a brick may be busy, in hundredths, before it is relieved of hot partitions; 0: always.
+    pub busy: u8,
+    /// Most extra copies that a hot partition gets.
+    pub replicas: u8,
+    /// How long something that load was the reason of is not needed before it is given back.
+    pub cool: Duration,
+}
+
+impl Default for ControlConfig {
     fn default() -> Self {
         Self {
             lease: Duration::from_millis(1_500),
@@ -58,15 +65,23 @@ impl Default for Config {
             split_after: Duration::from_secs(30),
             splits_per_brick: 4,
             merge_after: Duration::from_secs(60),
-            gather_timeout: Duration::from_secs(300),
-            hot_busy: 70,
-            hot_replicas: 2,
-            hot_cool: Duration::from_secs(300),
+            colocate_timeout: Duration::from_secs(300),
+            hot: HotConfig::default(),
         }
     }
 }
 
-impl Config {
+impl Default for HotConfig {
+    fn default() -> Self {
+        Self {
+            busy: 70,
+            replicas: 2,
+            cool: Duration::from_secs(300),
+        }
+    }
+}
+
+impl ControlConfig {
     /// What is added to a lease wherever its end is awaited: two clocks may differ in rate by 1 %, and
     /// neither is read at the very instant that it stands for.
     #[must_use]
@@ -74,7 +89,7 @@ impl Config {
         self.lease / 100 + Duration::from_millis(10)
     }
 
-    /// After this long nobody acts on a lease any more that began now or earlier.
+    /// After this long no brick acts on a lease any more that began now or earlier.
     #[must_use]
     pub fn lease_and_margin(&self) -> Duration {
         self.lease + self.margin()
@@ -84,25 +99,38 @@ impl Config {
     /// some seconds.
     #[must_use]
     pub fn hot_pause(&self) -> Duration {
-        self.hot_cool.min(Duration::from_secs(10))
+        self.hot.cool.min(Duration::from_secs(10))
     }
 
     /// What a hand-over has to make better, in thousandths of a core: a seventh of what is too busy.
     #[must_use]
     pub fn hot_step(&self) -> u64 {
-        u64::from(self.hot_busy) * 10 / 7
+        u64::from(self.hot.busy) * 10 / 7
     }
 
     /// A partition that takes less than this, in thousandths of a core, is cool: half of what makes one hot.
     #[must_use]
     pub fn cool_below(&self) -> u64 {
-        u64::from(self.hot_busy) * 10 / 4
+        u64::from(self.hot.busy) * 10 / 4
     }
 
     /// How long a leader waits for a node's first request before it counts the node as down: the node has
     /// to find the leader first.
     #[must_use]
-    pub fn patience(&self) -> Duration {
+    pub fn first_request_timeout(&self) -> Duration {
         self.renew * 3
+    }
+
+    /// # Panics
+    /// If the control plane cannot work with these values: none of them is an operator's.
+    pub(crate) fn check(&self) {
+        assert!(
+            self.renew < self.lease,
+            "a lease of {:?} is renewed every {:?}",
+            self.lease,
+            self.renew
+        );
+        assert!(self.batch > 0, "a proposal of no decisions");
+        assert!(self.voters > 0, "an agreement without voters");
     }
 }

@@ -1,22 +1,22 @@
-//! The leader's half of leases: who may act, and from when on certainly nobody does.
+//! The leader's half of leases: which bricks may act, and from when on a brick certainly does not.
 //!
 //! In: requests of nodes, rounds that a majority answered, what voters heard of earlier leaders. Out:
-//! [`Grant`]s, rounds to begin, queries; and whether a brick's lease has run out.
+//! [`LeaseGrant`]s, rounds to begin, queries; and whether a brick's lease has run out.
 //!
 //! ```text
-//!  LeaseRequest ─▶ waits ─▶ round begins ─▶ a majority answers ─▶ Grant
+//!  LeaseRequest ─▶ waits ─▶ round begins ─▶ a majority answers ─▶ LeaseGrant
 //! ```
 //! Invariants:
 //! - What is granted ends no later than one lease after the start of a round that a majority answered: a
-//!   leader that was deposed without knowing keeps nobody alive.
+//!   leader that was deposed without knowing it extends no lease.
 //! - A lease has run out only when every grant has, of this leader and of all earlier ones, by this clock
 //!   with a margin.
 //!
 //! Not here: what is done when a lease has run out (`controller`).
 //! Source: Gray & Cheriton, "Leases" (SOSP 1989); DESIGN.md section 5.
 
-use crate::config::Config;
-use crate::message::{BrickState, Grant, HeardReply, LeaseRequest};
+use crate::config::ControlConfig;
+use crate::message::{BrickState, HeardReply, LeaseGrant, LeaseRequest};
 use brickyard_metadata::Catalog;
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::{BrickId, Incarnation, Instant};
@@ -49,12 +49,12 @@ struct Round {
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct LeaseKeeper {
-    config: Config,
+    config: ControlConfig,
     me: NodeId,
     term: u64,
     voters: BTreeSet<NodeId>,
-    /// What earlier leaders granted is over by then.
-    inherited_until: Instant,
+    /// Leases of earlier leaders have ended by then.
+    earlier_until: Instant,
     /// When voters last heard an earlier leader, as this clock has it.
     heard: BTreeMap<NodeId, Instant>,
     known: BTreeMap<Seat, Known>,
@@ -71,22 +71,26 @@ impl LeaseKeeper {
     /// Of a leader that was elected at `elected_at`, or earlier by no reckoning.
     #[must_use]
     pub fn new(
-        config: Config,
+        config: ControlConfig,
         me: NodeId,
         term: u64,
         voters: BTreeSet<NodeId>,
         elected_at: Instant,
         now: Instant,
     ) -> Self {
+        assert!(
+            elected_at <= now,
+            "elected at {elected_at:?}, and it is {now:?}"
+        );
         // A majority has elected this one and so hears no earlier leader since: that is the latest that a
         // round of one can have begun.
-        let inherited_until = elected_at + config.lease_and_margin();
+        let earlier_until = elected_at + config.lease_and_margin();
         Self {
             config,
             me,
             term,
             voters,
-            inherited_until,
+            earlier_until,
             heard: BTreeMap::new(),
             known: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -97,28 +101,33 @@ impl LeaseKeeper {
         }
     }
 
-    /// The voters, as the log says now.
+    /// The voters, by the log as it is now.
     pub fn set_voters(&mut self, voters: BTreeSet<NodeId>) {
+        assert!(!voters.is_empty(), "an agreement without voters");
         self.voters = voters;
     }
 
     /// The voters that have not said when they last heard an earlier leader, as long as that matters.
-    pub fn unheard(&self, now: Instant) -> impl Iterator<Item = NodeId> {
-        let is_over = now >= self.inherited_until || self.has_majority();
-        let unheard = self.voters.iter().filter(|it| !self.heard.contains_key(it));
-        unheard.copied().filter(move |_| !is_over)
+    pub fn voters_to_query(&self, now: Instant) -> impl Iterator<Item = NodeId> {
+        let is_over = now >= self.earlier_until || self.has_majority();
+        let silent = self.voters.iter().filter(|it| !self.heard.contains_key(it));
+        silent.copied().filter(move |_| !is_over)
     }
 
     /// A voter says when it last heard an earlier leader.
     pub fn on_heard(&mut self, now: Instant, from: NodeId, reply: HeardReply) {
-        // PROTOCOL rule 22: said in another term, it is not the last word.
+        // PROTOCOL rule 22: an answer of another term does not bound what the voter may still hear.
         if reply.term != self.term {
             return;
         }
-        // It was said before now, so it was heard no later than this, should that clock be fast too.
+        // The answer is older than now, so the contact was no later than this, should the voter's clock be fast too.
         let ago = reply.ago - reply.ago / 100;
         let ago = u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX);
         let heard_at = Instant(now.0.saturating_sub(ago));
+        assert!(
+            heard_at <= now,
+            "{from} heard a leader at {heard_at:?}, and it is {now:?}"
+        );
         let known = self.heard.entry(from).or_insert(heard_at);
         *known = (*known).max(heard_at);
         if !self.has_majority() {
@@ -130,7 +139,7 @@ impl LeaseKeeper {
             .filter(|(node, _)| self.voters.contains(node));
         let latest = of_voters.map(|(_, at)| *at).max().unwrap_or(now);
         let until = latest + self.config.lease_and_margin();
-        self.inherited_until = self.inherited_until.min(until);
+        self.earlier_until = self.earlier_until.min(until);
     }
 
     fn has_majority(&self) -> bool {
@@ -138,8 +147,8 @@ impl LeaseKeeper {
         heard.count() > self.voters.len() / 2
     }
 
-    /// A node asks in its present life. What it says of its bricks counts at once; the grant waits for a
-    /// round. Whether anything of what it says is new.
+    /// A node asks in its present life. The states of its bricks count at once; the grant waits for a
+    /// round. Returns whether any state is new.
     pub fn on_request(&mut self, now: Instant, request: LeaseRequest) -> bool {
         let life = (request.node, request.incarnation);
         let mut is_new = self.asked.insert(life, now).is_none();
@@ -161,7 +170,7 @@ impl LeaseKeeper {
         is_new
     }
 
-    /// Begins a round if somebody waits for one. The caller asks a majority, after it has noted that it
+    /// Begins a round if a node waits for one. The caller asks a majority, after it has noted that it
     /// leads ([`crate::Heard::on_leader`]).
     pub fn poll_round(&mut self, now: Instant) -> Option<RoundToken> {
         let newest = self.rounds.values().next_back();
@@ -176,13 +185,15 @@ impl LeaseKeeper {
             started_at: now,
             waiting: std::mem::take(&mut self.waiting).into_values().collect(),
         };
-        self.rounds.insert(token, round);
+        assert!(!round.waiting.is_empty(), "{token:?} is for no node");
+        let earlier = self.rounds.insert(token, round);
+        assert!(earlier.is_none(), "{token:?} was begun before");
         self.rounds
             .retain(|_, round| now - round.started_at < self.config.lease);
         Some(token)
     }
 
-    /// A majority answered a round: whoever asked before it began is granted.
+    /// A majority answered a round: nodes that asked before it began are granted.
     ///
     /// `owed`: for each brick, the version of the catalog from which on it has to have stopped something.
     pub fn on_quorum(
@@ -190,7 +201,7 @@ impl LeaseKeeper {
         token: RoundToken,
         catalog: &Catalog,
         owed: &BTreeMap<Seat, u64>,
-    ) -> Vec<(NodeId, Grant)> {
+    ) -> Vec<(NodeId, LeaseGrant)> {
         let later = self.rounds.split_off(&RoundToken(token.0 + 1));
         let answered = std::mem::replace(&mut self.rounds, later);
         if !answered.contains_key(&token) {
@@ -200,9 +211,12 @@ impl LeaseKeeper {
         let mut newest: BTreeMap<NodeId, Waiting> = BTreeMap::new();
         for round in answered.into_values() {
             for waiting in round.waiting {
-                debug_assert!(
+                // What is granted ends no later than one lease after the start of the round.
+                assert!(
                     waiting.received_at <= round.started_at,
-                    "asked before the round"
+                    "asked at {:?}, after the round began at {:?}",
+                    waiting.received_at,
+                    round.started_at
                 );
                 newest.insert(waiting.request.node, waiting);
             }
@@ -230,7 +244,7 @@ impl LeaseKeeper {
         waiting: &Waiting,
         catalog: &Catalog,
         owed: &BTreeMap<Seat, u64>,
-    ) -> Option<Grant> {
+    ) -> Option<LeaseGrant> {
         let request = &waiting.request;
         let until = waiting.received_at + self.config.lease_and_margin();
         let mut bricks = Vec::with_capacity(request.bricks.len());
@@ -243,15 +257,20 @@ impl LeaseKeeper {
                 .get(&seat)
                 .is_some_and(|version| known.state.stopped.0 < *version);
             // PROTOCOL rules 10 (an older life gets nothing), 23 (nor does a loop that hangs) and 3 (nor
-            // one that has not said that it stopped what it was removed from).
+            // one that has not reported that it stopped what it was removed from).
             let is_granted = catalog.is_current(seat) && known.state.is_turning && !owes;
             if is_granted {
                 known.granted_until = known.granted_until.max(until);
             }
             bricks.push(is_granted);
         }
+        assert_eq!(
+            bricks.len(),
+            request.bricks.len(),
+            "an answer for each brick"
+        );
         let is_any = bricks.contains(&true);
-        is_any.then(|| Grant {
+        is_any.then(|| LeaseGrant {
             incarnation: request.incarnation,
             sent_at: request.sent_at,
             lease: self.config.lease,
@@ -260,11 +279,11 @@ impl LeaseKeeper {
         })
     }
 
-    /// Whether nobody acts on a lease of that brick any more, whoever granted it.
+    /// Whether no lease of that brick is in force any more, of this leader or an earlier one.
     #[must_use]
     pub fn has_run_out(&self, seat: Seat, now: Instant) -> bool {
         let granted_until = self.known.get(&seat).map(|known| known.granted_until);
-        now >= self.inherited_until.max(granted_until.unwrap_or_default())
+        now >= self.earlier_until.max(granted_until.unwrap_or_default())
     }
 
     /// Whether the brick has a lease of this leader.
@@ -280,7 +299,7 @@ impl LeaseKeeper {
         self.asked.get(&(node, incarnation)).copied()
     }
 
-    /// What the brick last said of itself.
+    /// The brick's last reported state.
     #[must_use]
     pub fn state(&self, seat: Seat) -> BrickState {
         self.known
@@ -299,6 +318,18 @@ impl LeaseKeeper {
     #[must_use]
     pub const fn me(&self) -> NodeId {
         self.me
+    }
+
+    /// The term in which it keeps them.
+    #[must_use]
+    pub const fn term(&self) -> u64 {
+        self.term
+    }
+
+    /// Whether this node alone votes.
+    #[must_use]
+    pub fn is_lone_voter(&self) -> bool {
+        self.voters.iter().eq([&self.me])
     }
 
     /// Forgets lives that are over and whose leases have run out.

@@ -5,7 +5,7 @@ use brickyard_types::Incarnation;
 
 const TERM: u64 = 5;
 
-fn keeper(config: &Config, elected_at: Instant) -> LeaseKeeper {
+fn keeper(config: &ControlConfig, elected_at: Instant) -> LeaseKeeper {
     let voters = (0..3).map(NodeId).collect();
     LeaseKeeper::new(
         config.clone(),
@@ -51,7 +51,7 @@ fn renew(
     now: Instant,
     request: LeaseRequest,
     owed: &[(Seat, u64)],
-) -> Vec<Grant> {
+) -> Vec<LeaseGrant> {
     keeper.on_request(now, request);
     let token = keeper.poll_round(now).unwrap();
     let owed = owed.iter().copied().collect();
@@ -61,7 +61,7 @@ fn renew(
 
 #[test]
 fn grant_waits_for_a_majority() {
-    let mut keeper = keeper(&Config::default(), at(0));
+    let mut keeper = keeper(&ControlConfig::default(), at(0));
     keeper.on_request(at(2_000), request(1, at(1_999), 1));
     let token = keeper.poll_round(at(2_000)).unwrap();
     assert!(!keeper.is_granted(first(1), at(2_000)));
@@ -77,7 +77,7 @@ fn grant_waits_for_a_majority() {
 /// A leader's own authority: what it grants ends within a lease of the start of the round that was answered.
 #[test]
 fn request_that_came_after_the_round_began_waits_for_the_next() {
-    let mut keeper = keeper(&Config::default(), at(0));
+    let mut keeper = keeper(&ControlConfig::default(), at(0));
     keeper.on_request(at(2_000), request(1, at(2_000), 1));
     let token = keeper.poll_round(at(2_000)).unwrap();
     keeper.on_request(at(2_001), request(2, at(2_001), 1));
@@ -91,7 +91,7 @@ fn request_that_came_after_the_round_began_waits_for_the_next() {
 
 #[test]
 fn round_that_is_not_answered_is_followed_by_others_but_not_at_once() {
-    let config = Config::default();
+    let config = ControlConfig::default();
     let mut keeper = keeper(&config, at(0));
     keeper.on_request(at(2_000), request(1, at(2_000), 1));
     let lost = keeper.poll_round(at(2_000)).unwrap();
@@ -111,7 +111,7 @@ fn round_that_is_not_answered_is_followed_by_others_but_not_at_once() {
 
 #[test]
 fn lease_runs_out_with_a_margin_counted_from_when_the_request_came() {
-    let config = Config::default();
+    let config = ControlConfig::default();
     assert_eq!(config.margin(), ms(25));
     let mut keeper = keeper(&config, at(0));
     renew(&mut keeper, at(2_000), request(1, at(1_700), 1), &[]);
@@ -125,7 +125,7 @@ fn lease_runs_out_with_a_margin_counted_from_when_the_request_came() {
 /// PROTOCOL rule 6: a new leader waits for leases afresh.
 #[test]
 fn new_leader_waits_for_what_earlier_ones_granted() {
-    let config = Config::default();
+    let config = ControlConfig::default();
     let keeper = keeper(&config, at(0));
     assert!(!keeper.has_run_out(first(1), at(1_524)));
     assert!(keeper.has_run_out(first(1), at(1_525)));
@@ -134,10 +134,14 @@ fn new_leader_waits_for_what_earlier_ones_granted() {
 /// PROTOCOL rule 22.
 #[test]
 fn voters_shorten_the_wait_once_a_majority_has_said_when_it_last_heard_a_leader() {
-    let config = Config::default();
+    let config = ControlConfig::default();
     let mut keeper = keeper(&config, at(0));
-    let unheard =
-        |keeper: &LeaseKeeper, now| keeper.unheard(now).map(|node| node.0).collect::<Vec<_>>();
+    let unheard = |keeper: &LeaseKeeper, now| {
+        keeper
+            .voters_to_query(now)
+            .map(|node| node.0)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(unheard(&keeper, at(0)), [0, 1, 2]);
     keeper.on_heard(at(10), NodeId(0), heard(1_000));
     assert!(
@@ -156,7 +160,7 @@ fn voters_shorten_the_wait_once_a_majority_has_said_when_it_last_heard_a_leader(
 /// PROTOCOL rule 22.
 #[test]
 fn answers_of_another_term_or_of_others_than_voters_do_not_count() {
-    let config = Config::default();
+    let config = ControlConfig::default();
     let mut keeper = keeper(&config, at(0));
     let other = HeardReply {
         term: TERM - 1,
@@ -172,7 +176,7 @@ fn answers_of_another_term_or_of_others_than_voters_do_not_count() {
 /// PROTOCOL rule 3.
 #[test]
 fn brick_that_owes_an_acknowledgement_gets_no_extension() {
-    let mut keeper = keeper(&Config::default(), at(0));
+    let mut keeper = keeper(&ControlConfig::default(), at(0));
     let owed = [(first(1), 40)];
     assert_eq!(
         renew(&mut keeper, at(2_000), request(1, at(2_000), 39), &owed),
@@ -191,7 +195,7 @@ fn brick_that_owes_an_acknowledgement_gets_no_extension() {
 /// PROTOCOL rule 23.
 #[test]
 fn brick_whose_loop_hangs_gets_no_extension() {
-    let mut keeper = keeper(&Config::default(), at(0));
+    let mut keeper = keeper(&ControlConfig::default(), at(0));
     let mut hung = request(1, at(2_000), 1);
     hung.bricks[0].is_turning = false;
     assert_eq!(renew(&mut keeper, at(2_000), hung, &[]), []);
@@ -201,7 +205,7 @@ fn brick_whose_loop_hangs_gets_no_extension() {
 /// PROTOCOL rules 10 and 20.
 #[test]
 fn older_life_gets_no_extension() {
-    let mut keeper = keeper(&Config::default(), at(0));
+    let mut keeper = keeper(&ControlConfig::default(), at(0));
     keeper.on_request(at(2_000), request(1, at(2_000), 1));
     let token = keeper.poll_round(at(2_000)).unwrap();
     let mut catalog = catalog();
@@ -214,7 +218,7 @@ fn older_life_gets_no_extension() {
 
 #[test]
 fn acknowledgements_only_go_up() {
-    let mut keeper = keeper(&Config::default(), at(0));
+    let mut keeper = keeper(&ControlConfig::default(), at(0));
     assert!(keeper.on_request(at(1), request(1, at(1), 9)));
     assert!(!keeper.on_request(at(2), request(1, at(2), 7)));
     assert_eq!(keeper.state(first(1)).stopped, CatalogVersion(9));
@@ -228,7 +232,7 @@ fn acknowledgements_only_go_up() {
 
 #[test]
 fn lives_that_are_over_are_forgotten_once_their_leases_have_run_out() {
-    let mut keeper = keeper(&Config::default(), at(0));
+    let mut keeper = keeper(&ControlConfig::default(), at(0));
     renew(&mut keeper, at(2_000), request(1, at(2_000), 1), &[]);
     let mut catalog = catalog();
     let mut next = registration(1);

@@ -1,4 +1,4 @@
-//! The control plane: who may act, and what is done when somebody fails, comes back, joins or leaves.
+//! The control plane: which bricks may act, and what is done when a node fails, comes back, joins or leaves.
 //!
 //! In:  the catalog as it changes, what nodes ask and report, rounds that a majority answered, the time. Out:
 //! grants, proposals of changes, questions to nodes; on a node, until when each of its bricks may act.
@@ -6,7 +6,7 @@
 //! ```text
 //!            node                                    leader
 //!  loops ─▶ NodeLease ── LeaseRequest ──▶ LeaseKeeper ─┐      ┌─▶ Propose ─▶ (Raft) ─▶ Catalog ─┐
-//!    ▲          └◀──────────  Grant  ──────────┘       └▶ Controller ◀─────────────────────────┘
+//!    ▲          └◀──────────  LeaseGrant  ──────────┘       └▶ Controller ◀─────────────────────────┘
 //!    └ catalog                                 voter: Heard
 //! ```
 //! Invariants:
@@ -22,11 +22,15 @@ mod config;
 mod controller;
 mod heard;
 mod lease_keeper;
+mod membership;
 pub mod message;
 mod node_lease;
+mod output;
 
-pub use config::Config;
-pub use controller::{Controller, LogEnds, Membership, MembershipChange, Output, ProposalToken};
+pub use config::{ControlConfig, HotConfig};
+pub use controller::{Controller, LogEnds};
 pub use heard::Heard;
 pub use lease_keeper::{LeaseKeeper, RoundToken};
+pub use membership::{Membership, MembershipChange};
 pub use node_lease::{LoopState, NodeLease, needs_none};
+pub use output::{ControlOutput, ProposalToken};

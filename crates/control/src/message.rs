@@ -1,4 +1,4 @@
-//! What nodes and the leader of the control plane say to one another, as `postcard` carries it.
+//! Messages between nodes and the leader of the control plane, as `postcard` carries them.
 //!
 //! Any of these may be lost, late or doubled: what matters is asked again until the catalog answers it.
 
@@ -19,16 +19,16 @@ pub enum ToLeader {
     /// When I last heard an earlier leader.
     Heard(HeardReply),
     /// What a brick of mine holds.
-    Report(Report),
+    Report(LogReport),
     /// A learner of my partition holds everything.
     Promote(PromoteAsk),
     /// A backup of my partition does not vote.
     Evict(EvictAsk),
-    /// I am going to stop.
+    /// I am about to stop.
     Drain(DrainAsk),
     /// Change the catalog.
     Change(Envelope),
-    /// Take me in, or note that I live anew.
+    /// Register me, or my new life.
     Join(Join),
     /// My partition may be split.
     Split(SplitAsk),
@@ -42,11 +42,11 @@ pub enum ToLeader {
     Returned(ReturnReport),
 }
 
-/// From the leader, or from whoever was taken for it, to a node.
+/// From the leader, or from a node that was taken for it, to a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToNode {
     /// The extension.
-    Grant(Grant),
+    Grant(LeaseGrant),
     /// Your incarnation is over: register again, or end.
     Superseded(Superseded),
     /// When did you last hear an earlier leader?
@@ -55,11 +55,11 @@ pub enum ToNode {
     Report(ReportRequest),
     /// How far the node's emptying is.
     Drained(Drained),
-    /// What came of a change.
+    /// The outcome of a change.
     Changed(Changed),
-    /// What came of a registration.
+    /// The outcome of a registration.
     Joined(Joined),
-    /// I do not lead; ask this one, if anybody.
+    /// I do not lead; ask the one that does, if it is known.
     NotLeader(NotLeader),
     /// Your node's present life is not the one that you know of: ask again.
     Present(Present),
@@ -68,7 +68,7 @@ pub enum ToNode {
 /// A node asks for its lease to be extended, every `renew` and whenever an acknowledgement changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseRequest {
-    /// Who asks.
+    /// The node that asks.
     pub node: NodeId,
     /// In which life.
     pub incarnation: Incarnation,
@@ -78,21 +78,21 @@ pub struct LeaseRequest {
     pub bricks: Vec<BrickState>,
 }
 
-/// How far a brick is; said by its own loop, after its last batch (PROTOCOL rule 3).
+/// How far a brick is; its own loop reports it, after its last batch (PROTOCOL rule 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrickState {
     /// Its loop turned within `eviction_timeout`.
     pub is_turning: bool,
     /// It acts by the catalog of this version: whatever that removes it from, it has stopped.
     pub stopped: CatalogVersion,
-    /// Its log is synced since it stopped: it accepts every view that it is to be primary of, proposed in
+    /// Its log is synced since it stopped: it accepts every view that names it as primary, proposed in
     /// this version or earlier (rule 8).
     pub accepted: CatalogVersion,
 }
 
 /// An extension of a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grant {
+pub struct LeaseGrant {
     /// The life that it is for.
     pub incarnation: Incarnation,
     /// From the request: the lease counts from then (PROTOCOL rule 22).
@@ -141,18 +141,18 @@ pub struct ReportRequest {
 
 /// What one brick holds, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct LogReport {
     /// The brick.
     pub seat: Seat,
     /// What it holds; a partition that is not in any part is not there at all.
-    pub claims: Vec<Claim>,
+    pub summaries: Vec<LogSummary>,
     /// No more parts follow.
     pub is_last: bool,
 }
 
 /// What a replica that restarted holds of a partition (PROTOCOL rules 9, 13, 15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
+pub struct LogSummary {
     /// The partition.
     pub partition: PartitionId,
     /// The history that its records belong to.
@@ -167,7 +167,7 @@ pub struct Claim {
     /// (rule 13): the operating system still has what it was given.
     pub is_tail_sure: bool,
     /// The end of its log was cut off after the machine had stopped, and it has not been in sync since (rule 13). What was
-    /// cut did not verify, and nothing said that it had been synced; a record that rotted after that looks the same.
+    /// cut did not verify, and nothing proved that it had been synced; a record that rotted after that looks the same.
     pub is_end_cut: bool,
     /// What its records had to have gone through before it voted for them; the weakest of any.
     pub durability: Durability,
@@ -203,8 +203,8 @@ pub struct EvictAsk {
     pub backup: Seat,
 }
 
-/// A primary says that nothing of a partition that is to be split is pending, nor will be; said again until a newer
-/// view, or the maps with the halves, answer it.
+/// A primary reports that a partition under a split has no pending operation, and will have none; it repeats that until a
+/// newer view, or the maps with the halves, answer it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitAsk {
     /// The primary.
@@ -213,7 +213,7 @@ pub struct SplitAsk {
     pub ready: SplitReady,
 }
 
-/// The same of a partition that is to be merged with its sibling.
+/// The same of a partition under a merge with its sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestAsk {
     /// The primary.
@@ -222,7 +222,7 @@ pub struct RestAsk {
     pub rest: Rest,
 }
 
-/// A brick says how busy it is; every few seconds, lost or not.
+/// A brick reports how busy it is, every few seconds, whether the report before arrived or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadReport {
     /// The brick.
@@ -231,7 +231,7 @@ pub struct LoadReport {
     pub load: BrickLoad,
 }
 
-/// A brick says which partitions that it leads have shrunk and are apart from their siblings; every few seconds, lost or not.
+/// A brick reports which partitions that it leads have shrunk and are apart from their siblings, every few seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmallReport {
     /// The brick.
@@ -240,20 +240,20 @@ pub struct SmallReport {
     pub partitions: Vec<Small>,
 }
 
-/// A brick has read again what its log has of a table that comes back online; said again until all of that is served.
+/// A brick has read again what its log has of a table that comes back online; it repeats that until all of it is served.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReturnReport {
     /// The brick.
     pub seat: Seat,
     /// The table.
     pub table: TableId,
-    /// Which of its returns: the catalog's version that first had it.
+    /// The catalog's version that first had the table come back: it tells one return from another.
     pub since: CatalogVersion,
     /// What it holds of partitions that are parked, or of some of them.
-    pub claims: Vec<Claim>,
+    pub summaries: Vec<LogSummary>,
 }
 
-/// A node is going to stop and wants to be rid of its partitions; asked again every `renew` until it has.
+/// A node is about to stop and drains: it asks again every `renew` until it holds no partition that others can take over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainAsk {
     /// The node.
@@ -267,44 +267,44 @@ pub struct DrainAsk {
 pub struct Drained {
     /// The life that asked.
     pub incarnation: Incarnation,
-    /// Partitions that will go to others yet; at 0 the node may stop.
+    /// Partitions that will yet go to other nodes; at 0 the node may stop.
     pub remaining: usize,
     /// Partitions that only this node holds: they are not served until it is back.
     pub sole: usize,
 }
 
-/// What came of a change that a node asked for.
+/// The outcome of a change that a node asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
     /// The request.
     pub sequence: u64,
-    /// What came of it; a refusal in words. `None`: it is not known, ask again with the same number.
+    /// Its outcome; a refusal in words. `None`: it is not known, ask again with the same number.
     pub outcome: Option<Outcome>,
 }
 
-/// A node asks to be taken in.
+/// A node asks to be registered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
     /// The cluster that it belongs to; `None`: any, it is new.
     pub cluster: Option<ClusterId>,
     /// The life of its own that is the present one as far as it knows; `None`: it knows of none.
     pub after: Option<Incarnation>,
-    /// What it says of itself.
+    /// The node's description of itself.
     pub registration: Registration,
 }
 
-/// What came of it.
+/// The outcome of a registration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Joined {
     /// The run of the registration.
     pub run: u64,
     /// The cluster.
     pub cluster: ClusterId,
-    /// Who the node is from now on, or why not.
+    /// The node's number and life from now on, or why it was refused.
     pub outcome: Result<Registered, String>,
-    /// It was a node of the cluster, and is none for ever by that version of the catalog.
+    /// It was a node of the cluster, and was removed for ever by that version of the catalog.
     pub is_removed: bool,
-    /// The catalog's version that says so.
+    /// The catalog's version that has this outcome.
     pub version: CatalogVersion,
 }
 
@@ -317,10 +317,10 @@ pub struct Present {
     pub incarnation: Incarnation,
 }
 
-/// Whoever was asked does not lead.
+/// The node that was asked does not lead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotLeader {
-    /// Who does, as far as it knows.
+    /// The leader, as far as it knows.
     pub leader: Option<NodeId>,
     /// The leader's host and port for other nodes, if they are known.
     pub address: Option<(String, u16)>,

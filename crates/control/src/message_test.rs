@@ -14,7 +14,7 @@ where
 
 #[test]
 fn messages_come_back_as_they_were_sent() {
-    let claim = Claim {
+    let claim = LogSummary {
         partition: PartitionId(3),
         lineage: 1,
         committed: Op(u64::MAX),
@@ -24,9 +24,9 @@ fn messages_come_back_as_they_were_sent() {
         is_end_cut: true,
         durability: Durability::Fsync,
     };
-    comes_back(&ToLeader::Report(Report {
+    comes_back(&ToLeader::Report(LogReport {
         seat: first(1),
-        claims: vec![claim; 3],
+        summaries: vec![claim; 3],
         is_last: true,
     }));
     comes_back(&ToLeader::Lease(LeaseRequest {
@@ -40,7 +40,7 @@ fn messages_come_back_as_they_were_sent() {
         after: Some(Incarnation(3)),
         registration: registration(1),
     }));
-    comes_back(&ToNode::Grant(Grant {
+    comes_back(&ToNode::Grant(LeaseGrant {
         incarnation: Incarnation(2),
         sent_at: 3,
         lease: Duration::from_millis(1_500),

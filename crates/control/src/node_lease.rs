@@ -13,8 +13,8 @@
 //!
 //! Not here: the brick's own check before each batch (`now < until`), and what it does without a lease.
 
-use crate::config::Config;
-use crate::message::{BrickState, Grant, LeaseRequest};
+use crate::config::ControlConfig;
+use crate::message::{BrickState, LeaseGrant, LeaseRequest};
 use brickyard_metadata::{Catalog, CatalogVersion};
 use brickyard_routing::NodeId;
 use brickyard_types::{Incarnation, Instant, UnixMillis};
@@ -50,7 +50,7 @@ struct Held {
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct NodeLease {
-    config: Config,
+    config: ControlConfig,
     node: NodeId,
     incarnation: Incarnation,
     turning: Vec<Turning>,
@@ -65,7 +65,7 @@ impl NodeLease {
     /// Of a node that has just registered, with no lease yet.
     #[must_use]
     pub fn new(
-        config: Config,
+        config: ControlConfig,
         node: NodeId,
         incarnation: Incarnation,
         bricks: usize,
@@ -88,8 +88,19 @@ impl NodeLease {
 
     /// What to send to the leader now: every `renew`, and at once when an acknowledgement changed.
     pub fn request(&mut self, now: Instant, loops: &[LoopState]) -> LeaseRequest {
+        assert_eq!(
+            loops.len(),
+            self.turning.len(),
+            "a state of each brick's loop"
+        );
         let timeout = self.config.eviction_timeout;
         let bricks = self.turning.iter_mut().zip(loops).map(|(turning, state)| {
+            assert!(
+                state.turns >= turning.turns,
+                "a loop has turned {} times, and {} before",
+                state.turns,
+                turning.turns
+            );
             if turning.turns != state.turns {
                 *turning = Turning {
                     turns: state.turns,
@@ -112,7 +123,7 @@ impl NodeLease {
     }
 
     /// A grant has come.
-    pub fn on_grant(&mut self, grant: &Grant, now: Instant) {
+    pub fn on_grant(&mut self, grant: &LeaseGrant, now: Instant) {
         let sent_at = Instant(grant.sent_at);
         let is_own = grant.incarnation == self.incarnation && sent_at <= now;
         if !is_own || sent_at < self.not_before {
@@ -134,6 +145,7 @@ impl NodeLease {
                 self.grants.remove(at);
             }
         }
+        self.check();
     }
 
     /// Until when a brick that acts by version `adopted` may serve and commit; it may not at that instant
@@ -170,6 +182,19 @@ impl NodeLease {
         has_jumped
     }
 
+    fn check(&self) {
+        assert!(
+            self.grants.len() <= GRANTS_MAX,
+            "{} grants",
+            self.grants.len()
+        );
+        assert!(
+            self.grants.is_sorted_by_key(|held| held.until),
+            "the grant that lasts longest is not last: {:?}",
+            self.grants
+        );
+    }
+
     /// The lease is over, whatever was granted: a clock jumped, or the machine is not what it was.
     pub fn end(&mut self, now: Instant) {
         self.grants.clear();
@@ -177,7 +202,7 @@ impl NodeLease {
     }
 }
 
-/// Whether a brick that acts by this catalog needs no lease: the only node there is has nobody who could
+/// Whether a brick that acts by this catalog needs no lease: the only node of a cluster has no other that could
 /// take its place.
 #[must_use]
 pub fn needs_none(catalog: &Catalog) -> bool {

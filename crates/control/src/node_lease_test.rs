@@ -5,11 +5,17 @@ fn at(millis: u64) -> Instant {
 }
 
 fn lease() -> NodeLease {
-    NodeLease::new(Config::default(), NodeId(1), Incarnation(4), 2, at(0))
+    NodeLease::new(
+        ControlConfig::default(),
+        NodeId(1),
+        Incarnation(4),
+        2,
+        at(0),
+    )
 }
 
-fn grant(sent_at: Instant, version: u64, bricks: [bool; 2]) -> Grant {
-    Grant {
+fn grant(sent_at: Instant, version: u64, bricks: [bool; 2]) -> LeaseGrant {
+    LeaseGrant {
         incarnation: Incarnation(4),
         sent_at: sent_at.0,
         lease: Duration::from_millis(1_500),

@@ -5,7 +5,7 @@
 use crate::entry::Entry;
 use crate::log_writer::Report;
 use crate::{node_id, raft_id};
-use brickyard_consensus::{Change, Consensus, Output, Persist, Refused};
+use brickyard_consensus::{ConfChange, Consensus, ConsensusOutput, Persist, Refused};
 use brickyard_control::{LogEnds, Membership, MembershipChange};
 use brickyard_metadata::{Catalog, CatalogVersion, Outcome};
 use brickyard_routing::NodeId;
@@ -94,10 +94,10 @@ impl Agreement {
 
     pub(crate) fn change_membership(&mut self, change: MembershipChange) -> Result<(), Refused> {
         let change = match change {
-            MembershipChange::AddLearner(node) => Change::AddLearner(raft_id(node)),
-            MembershipChange::Promote(node) => Change::Promote(raft_id(node)),
-            MembershipChange::Demote(node) => Change::Demote(raft_id(node)),
-            MembershipChange::Remove(node) => Change::Remove(raft_id(node)),
+            MembershipChange::AddLearner(node) => ConfChange::AddLearner(raft_id(node)),
+            MembershipChange::Promote(node) => ConfChange::Promote(raft_id(node)),
+            MembershipChange::Demote(node) => ConfChange::Demote(raft_id(node)),
+            MembershipChange::Remove(node) => ConfChange::Remove(raft_id(node)),
         };
         let changed = self.consensus.change_membership(change);
         self.settle();
@@ -154,7 +154,7 @@ impl Agreement {
         }
     }
 
-    pub(crate) fn membership(&self, config: &brickyard_consensus::Config) -> Membership {
+    pub(crate) fn membership(&self, config: &brickyard_consensus::ConsensusConfig) -> Membership {
         let commit = self.consensus.commit();
         // Who was just added counts as active, and may have no log yet, nor ever get one: only what it has stored
         // shows that it is there.
@@ -181,13 +181,15 @@ impl Agreement {
     fn settle(&mut self) {
         while let Some(output) = self.consensus.poll() {
             match output {
-                Output::Send { to, message } => {
+                ConsensusOutput::Send { to, message } => {
                     self.happened
                         .push_back(Happened::Send(node_id(to), message));
                 }
-                Output::Persist(persist) => self.happened.push_back(Happened::Persist(persist)),
-                Output::Apply { index, data, .. } => self.apply(index, &data),
-                Output::Restore(snapshot) => match Catalog::decode(&snapshot.data) {
+                ConsensusOutput::Persist(persist) => {
+                    self.happened.push_back(Happened::Persist(persist))
+                }
+                ConsensusOutput::Apply { index, data, .. } => self.apply(index, &data),
+                ConsensusOutput::Restore(snapshot) => match Catalog::decode(&snapshot.data) {
                     Ok(catalog) => {
                         self.catalog = Some(catalog);
                         self.happened.push_back(Happened::Restored);
@@ -196,16 +198,18 @@ impl Agreement {
                         self.stop(format!("the leader's snapshot cannot be used: {error}"));
                     }
                 },
-                Output::Membership { .. } => self.happened.push_back(Happened::Membership),
-                Output::Leadership { leader, term } => {
+                ConsensusOutput::Membership { .. } => self.happened.push_back(Happened::Membership),
+                ConsensusOutput::Leadership { leader, term } => {
                     let leader = leader.map(node_id);
                     self.happened.push_back(Happened::Leadership(leader, term));
                 }
-                Output::QuorumConfirmed(round) => {
+                ConsensusOutput::QuorumConfirmed(round) => {
                     self.happened.push_back(Happened::Round(round, true));
                 }
-                Output::QuorumLost(round) => self.happened.push_back(Happened::Round(round, false)),
-                Output::SnapshotWanted => {
+                ConsensusOutput::QuorumLost(round) => {
+                    self.happened.push_back(Happened::Round(round, false))
+                }
+                ConsensusOutput::SnapshotWanted => {
                     let bytes = self
                         .catalog
                         .as_ref()

@@ -1,5 +1,5 @@
 use super::*;
-use brickyard_consensus::Config;
+use brickyard_consensus::ConsensusConfig;
 use brickyard_metadata::{Addresses, ClusterId, Genesis, Machine, NodeKey, Registration, Roles};
 use brickyard_types::{TableAttributes, UnixMillis};
 
@@ -53,7 +53,7 @@ fn run_until(agreement: &mut Agreement, is_so: impl Fn(&Agreement) -> bool) {
 /// taken in again, for want of a majority.
 #[test]
 fn node_that_has_stored_nothing_has_not_caught_up() {
-    let config = Config::new(raft_id(ME), 1);
+    let config = ConsensusConfig::new(raft_id(ME), 1);
     let recovered = Consensus::bootstrap(raft_id(ME), catalog().encode());
     let mut agreement = Agreement::new(Consensus::new(config.clone(), recovered).unwrap());
     run_until(&mut agreement, Agreement::is_settled);

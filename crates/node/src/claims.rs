@@ -3,8 +3,8 @@
 use crate::member::table_of;
 use brickyard_brick::Claim;
 use brickyard_control::message::{
-    self, EvictAsk, LoadReport, PromoteAsk, Report, RestAsk, ReturnReport, SmallReport, SplitAsk,
-    ToLeader,
+    self, EvictAsk, LoadReport, LogReport, PromoteAsk, RestAsk, ReturnReport, SmallReport,
+    SplitAsk, ToLeader,
 };
 use brickyard_metadata::{BrickLoad, Catalog, CatalogVersion, Rest, Small, SplitReady, Table};
 use brickyard_routing::Seat;
@@ -101,8 +101,8 @@ pub(crate) struct Tail {
 }
 
 /// A claim with what only the node knows of it.
-fn told(table: &Table, partition: PartitionId, claim: Claim, tail: Tail) -> message::Claim {
-    message::Claim {
+fn told(table: &Table, partition: PartitionId, claim: Claim, tail: Tail) -> message::LogSummary {
+    message::LogSummary {
         partition,
         lineage: claim.lineage,
         committed: claim.committed,
@@ -134,7 +134,7 @@ pub(crate) fn returned(
             seat,
             table: id,
             since,
-            claims: claims.to_vec(),
+            summaries: claims.to_vec(),
         })
     });
     parts.collect()
@@ -153,20 +153,20 @@ pub(crate) fn reports(
         let table = table_of(catalog, partition).or_else(whole)?;
         Some(told(table, partition, claim, tail))
     });
-    let claims: Vec<message::Claim> = claims.collect();
-    let mut parts: Vec<Report> = claims
+    let claims: Vec<message::LogSummary> = claims.collect();
+    let mut parts: Vec<LogReport> = claims
         .chunks(CLAIMS_MAX)
-        .map(|claims| Report {
+        .map(|claims| LogReport {
             seat,
-            claims: claims.to_vec(),
+            summaries: claims.to_vec(),
             is_last: false,
         })
         .collect();
     match parts.last_mut() {
         Some(last) => last.is_last = true,
-        None => parts.push(Report {
+        None => parts.push(LogReport {
             seat,
-            claims: Vec::new(),
+            summaries: Vec::new(),
             is_last: true,
         }),
     }

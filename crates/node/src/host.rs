@@ -154,7 +154,7 @@ pub struct Common<H> {
     /// What this node says of itself.
     pub registration: Registration,
     /// Times and bounds of the control plane.
-    pub control: brickyard_control::Config,
+    pub control: brickyard_control::ControlConfig,
     /// Where the agreement draws its timeouts from.
     pub consensus_seed: u64,
     /// The log before this start lacks nothing that was acknowledged without a sync.

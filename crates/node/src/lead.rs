@@ -8,7 +8,7 @@ use crate::host::{Common, Host, Source, Urgency, peer_address};
 use crate::message::Message;
 use crate::register;
 use brickyard_control::message::{Changed, Join, Joined, NotLeader, Present, ToLeader, ToNode};
-use brickyard_control::{Controller, Heard, Output, ProposalToken, RoundToken};
+use brickyard_control::{ControlOutput, Controller, Heard, ProposalToken, RoundToken};
 use brickyard_metadata::{Catalog, Node, Outcome, Registered};
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
@@ -39,7 +39,7 @@ impl Lead {
         me: NodeId,
         agreement: &Agreement,
         catalog: Arc<Catalog>,
-        consensus: &brickyard_consensus::Config,
+        consensus: &brickyard_consensus::ConsensusConfig,
     ) -> Self {
         let (term, now) = (agreement.term(), common.host.now());
         tracing::info!(term, node = me.0, "this node leads the control plane");
@@ -253,7 +253,7 @@ impl Lead {
         common: &mut Common<H>,
         agreement: &mut Agreement,
         heard: &mut Heard,
-        consensus: &brickyard_consensus::Config,
+        consensus: &brickyard_consensus::ConsensusConfig,
     ) -> Own {
         let now = common.host.now();
         self.controller
@@ -261,11 +261,11 @@ impl Lead {
         self.controller.run(now);
         while let Some(output) = self.controller.poll() {
             match output {
-                Output::Round(RoundToken(round)) => {
+                ControlOutput::Round(RoundToken(round)) => {
                     heard.on_leader(self.term, now);
                     agreement.confirm_quorum(round);
                 }
-                Output::Propose(ProposalToken(token), change) => {
+                ControlOutput::Propose(ProposalToken(token), change) => {
                     let by = (self.term, token);
                     let proposed = agreement.propose(&Entry::Decided { by, change });
                     if let Err(refused) = proposed {
@@ -274,13 +274,13 @@ impl Lead {
                             .on_outcome(now, ProposalToken(token), &outcome);
                     }
                 }
-                Output::Membership(change) => {
+                ControlOutput::Membership(change) => {
                     let changed = agreement.change_membership(change);
                     tracing::info!(?change, ?changed, "who votes");
                 }
-                Output::TransferLeader(to) => agreement.transfer_leader(to),
-                Output::Send(to, message) if to == me => self.own.push(message),
-                Output::Send(to, message) => {
+                ControlOutput::TransferLeader(to) => agreement.transfer_leader(to),
+                ControlOutput::Send(to, message) if to == me => self.own.push(message),
+                ControlOutput::Send(to, message) => {
                     let urgency = match message {
                         ToNode::Grant(_) => Urgency::High,
                         _ => Urgency::Normal,

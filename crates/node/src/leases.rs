@@ -4,8 +4,8 @@
 //! act.
 
 use crate::host::{Common, ENDLESS, Host, ToBrick};
-use brickyard_control::message::{Grant, LeaseRequest};
-use brickyard_control::{Config, LoopState, NodeLease, needs_none};
+use brickyard_control::message::{LeaseGrant, LeaseRequest};
+use brickyard_control::{ControlConfig, LoopState, NodeLease, needs_none};
 use brickyard_metadata::{Catalog, CatalogVersion};
 use brickyard_routing::NodeId;
 use brickyard_types::{Incarnation, Instant, UnixMillis};
@@ -32,7 +32,7 @@ pub(crate) struct Leases {
 
 impl Leases {
     pub(crate) fn new(
-        config: Config,
+        config: ControlConfig,
         node: NodeId,
         incarnation: Incarnation,
         bricks: usize,
@@ -86,7 +86,7 @@ impl Leases {
     }
 
     /// The leader answered.
-    pub(crate) fn on_grant(&mut self, grant: &Grant, host: &mut impl Host) {
+    pub(crate) fn on_grant(&mut self, grant: &LeaseGrant, host: &mut impl Host) {
         self.lease.on_grant(grant, host.now());
         self.granted = self.granted.max(Some(Instant(grant.sent_at)));
         let until = Instant(grant.sent_at) + grant.lease;

@@ -19,7 +19,7 @@ use crate::raft_id;
 use crate::register::{Anybody, Registrar, is_removed, other_number, own_node};
 use crate::streams::Streams;
 use brickyard_brick::ControlRequest;
-use brickyard_consensus::{Config, Consensus, Recovered};
+use brickyard_consensus::{Consensus, ConsensusConfig, RecoveredState};
 use brickyard_control::Heard;
 use brickyard_control::message::{Superseded, ToLeader, ToNode};
 use brickyard_metadata::{Catalog, Change, Outcome};
@@ -73,7 +73,7 @@ pub struct MemberView {
 #[derive(Debug)]
 pub struct Member {
     me: NodeId,
-    consensus: Config,
+    consensus: ConsensusConfig,
     agreement: Agreement,
     /// What the bricks were told last.
     catalog: Option<Arc<Catalog>>,
@@ -100,10 +100,10 @@ impl Member {
     /// What was recovered contradicts itself; in words.
     pub fn new<H: Host>(
         me: NodeId,
-        recovered: Recovered,
+        recovered: RecoveredState,
         common: &Common<H>,
     ) -> Result<Self, String> {
-        let consensus = Config::new(raft_id(me), common.consensus_seed);
+        let consensus = ConsensusConfig::new(raft_id(me), common.consensus_seed);
         let agreed = Consensus::new(consensus.clone(), recovered);
         let agreed = agreed.map_err(|error| format!("the control log cannot be used: {error}"))?;
         let random = common.consensus_seed.rotate_left(17);

@@ -143,7 +143,7 @@ fn common(node: u8, run: u64) -> Common<Alone> {
     Common {
         host: Alone::default(),
         registration: registration(node, run),
-        control: brickyard_control::Config::default(),
+        control: brickyard_control::ControlConfig::default(),
         consensus_seed: 3,
         is_tail_sure: true,
         is_end_cut: false,
@@ -312,7 +312,7 @@ fn told_before_the_first_catalog(told: Joined) -> (Option<NodeId>, bool) {
         version: known.version(),
     });
     common.host.targets.push(Target::Node(NodeId(0)));
-    let mut member = Member::new(NodeId(1), Recovered::default(), &common).unwrap();
+    let mut member = Member::new(NodeId(1), RecoveredState::default(), &common).unwrap();
     member.settle(&mut common);
     let asked = common.host.answers.pop();
     let Some(Message::ToLeader(ToLeader::Join(join))) = asked else {

@@ -1,7 +1,7 @@
 //! The agreed log on this node's disk: opened, and in the words of both rooms that it stands between.
 
 use crate::entry::Entry;
-use brickyard_consensus::{self as consensus, Consensus, EntryKind, Recovered};
+use brickyard_consensus::{self as consensus, Consensus, EntryKind, RecoveredState};
 use brickyard_metadata::{Catalog, NodeKey, StoredError};
 use brickyard_store::{
     ControlEntry, ControlHardState, ControlLog, ControlLogError, ControlSnapshot, ControlState,
@@ -46,7 +46,7 @@ pub struct Stored<D: Disk> {
     /// For what comes next.
     pub log: ControlLog<D>,
     /// What the agreement begins with.
-    pub recovered: Recovered,
+    pub recovered: RecoveredState,
     /// As of the last entry that is known to be committed; `None`: nothing came here yet.
     pub catalog: Option<Catalog>,
 }
@@ -107,12 +107,12 @@ pub fn found<D: Disk>(
 /// # Errors
 /// [`StorageError`]: there is no log.
 pub fn joined<D: Disk>(directory: &Directory<D>) -> Result<Stored<D>, StorageError> {
-    create(directory, Recovered::default(), None)
+    create(directory, RecoveredState::default(), None)
 }
 
 fn create<D: Disk>(
     directory: &Directory<D>,
-    recovered: Recovered,
+    recovered: RecoveredState,
     catalog: Option<Catalog>,
 ) -> Result<Stored<D>, StorageError> {
     let state = ControlState {
@@ -128,12 +128,12 @@ fn create<D: Disk>(
 }
 
 /// The state machine at the last entry that is known to be committed.
-fn catalog(recovered: &Recovered) -> Result<Option<Catalog>, StorageError> {
+fn catalog(recovered: &RecoveredState) -> Result<Option<Catalog>, StorageError> {
     let Some(snapshot) = &recovered.snapshot else {
         return Ok(None);
     };
     let mut catalog = Catalog::decode(&snapshot.data)?;
-    let committed = |entry: &&consensus::Entry| {
+    let committed = |entry: &&consensus::LogEntry| {
         entry.index <= recovered.hard_state.commit
             && entry.kind == EntryKind::Data
             && !entry.data.is_empty()
@@ -146,19 +146,19 @@ fn catalog(recovered: &Recovered) -> Result<Option<Catalog>, StorageError> {
     Ok(Some(catalog))
 }
 
-fn recovered(state: ControlState) -> Result<Recovered, StorageError> {
+fn recovered(state: ControlState) -> Result<RecoveredState, StorageError> {
     let ControlHardState { term, vote, commit } = state.hard_state;
     let entries = state.entries.into_iter().map(|entry| {
         let kind =
             EntryKind::try_from(entry.kind).map_err(|_| StorageError::UnknownEntry(entry.index))?;
-        Ok(consensus::Entry {
+        Ok(consensus::LogEntry {
             index: entry.index,
             term: entry.term,
             kind,
             data: entry.data,
         })
     });
-    Ok(Recovered {
+    Ok(RecoveredState {
         hard_state: consensus::HardState { term, vote, commit },
         snapshot: state.snapshot.map(|it| consensus::Snapshot {
             index: it.index,
@@ -176,7 +176,7 @@ pub(crate) fn hard_state(state: consensus::HardState) -> ControlHardState {
     ControlHardState { term, vote, commit }
 }
 
-pub(crate) fn entry(entry: consensus::Entry) -> ControlEntry {
+pub(crate) fn entry(entry: consensus::LogEntry) -> ControlEntry {
     ControlEntry {
         index: entry.index,
         term: entry.term,

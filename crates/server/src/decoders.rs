@@ -4,7 +4,9 @@
 //! In:  bytes. Out: what was read, written again; `None` if it was refused.
 
 use crate::peer::{Answer, Hello, Introduction, Kind, Refused, frame};
-use brickyard_control::message::{BrickState, Grant, HeardReply, LeaseRequest, ToLeader, ToNode};
+use brickyard_control::message::{
+    BrickState, HeardReply, LeaseGrant, LeaseRequest, ToLeader, ToNode,
+};
 use brickyard_metadata::{CatalogVersion, ClusterId, NodeKey};
 use brickyard_node::{Message, encode};
 use brickyard_routing::{Member, NodeId, Seat};
@@ -79,7 +81,7 @@ pub fn node_messages() -> Vec<Vec<u8>> {
         sent_at: 3,
         bricks: vec![BrickState::default(); 2],
     };
-    let grant = Grant {
+    let grant = LeaseGrant {
         incarnation: Incarnation(2),
         sent_at: 3,
         lease: Duration::from_millis(1_500),

@@ -43,7 +43,7 @@ pub(crate) struct Shape {
     pub(crate) bricks: u32,
     pub(crate) tables: Vec<TableShape>,
     pub(crate) segment_bytes: u32,
-    pub(crate) control: brickyard_control::Config,
+    pub(crate) control: brickyard_control::ControlConfig,
     /// How long a request may wait before its client is told so.
     pub(crate) request_deadline: Duration,
     /// How long a message takes between two nodes, mostly.
@@ -82,14 +82,17 @@ impl Shape {
             bricks,
             tables,
             segment_bytes: [4 << 10, 16 << 10, 256 << 10][random.index(3)],
-            control: brickyard_control::Config {
+            control: brickyard_control::ControlConfig {
                 evict_pause: Duration::from_millis([500, 2_000, 10_000][random.index(3)]),
                 replace_after: Duration::from_secs([5, 30][random.index(2)]),
-                hot_cool: Duration::from_secs(3),
+                hot: brickyard_control::HotConfig {
+                    cool: Duration::from_secs(3),
+                    ..brickyard_control::HotConfig::default()
+                },
                 merge_after: Duration::from_secs(2),
                 // The default table, which nobody uses here, would be split hundreds of times.
                 split_after: Duration::ZERO,
-                ..brickyard_control::Config::default()
+                ..brickyard_control::ControlConfig::default()
             },
             request_deadline: Duration::from_millis([1_500, 5_000][random.index(2)]),
             latency: MILLISECOND / [10, 5, 2, 1][random.index(4)],

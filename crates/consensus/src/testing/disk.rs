@@ -1,7 +1,7 @@
 //! A node's disk: the store's control log on a disk in memory, whose power can be cut.
 
 use super::Random;
-use crate::{Entry, EntryKind, HardState, Persist, Recovered, Snapshot};
+use crate::{EntryKind, HardState, LogEntry, Persist, RecoveredState, Snapshot};
 use brickyard_store::{
     ControlEntry, ControlHardState, ControlLog, ControlSnapshot, ControlState, DirectoryId,
     MemDisk, PageCache,
@@ -16,7 +16,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    pub(crate) fn new(seed: u64, recovered: Recovered) -> Self {
+    pub(crate) fn new(seed: u64, recovered: RecoveredState) -> Self {
         let disk = MemDisk::new(seed);
         let state = state_of(recovered);
         ControlLog::create(disk.clone(), DIRECTORY, &state).unwrap();
@@ -41,7 +41,7 @@ impl Disk {
         self.disk.power_cut();
     }
 
-    pub(crate) fn recover(&mut self) -> Recovered {
+    pub(crate) fn recover(&mut self) -> RecoveredState {
         let opened = ControlLog::open(self.disk.clone(), DIRECTORY, PageCache::MaybeLost);
         let opened = opened.unwrap().unwrap();
         self.log = Some(opened.log);
@@ -55,7 +55,7 @@ impl Disk {
             let hard_state = persist.hard_state.map(hard_state_of);
             return log.append(hard_state, &entries).unwrap();
         };
-        let state = state_of(Recovered {
+        let state = state_of(RecoveredState {
             hard_state: persist.hard_state.unwrap(),
             snapshot: Some(snapshot),
             entries: persist.entries,
@@ -69,7 +69,7 @@ fn hard_state_of(hard_state: HardState) -> ControlHardState {
     ControlHardState { term, vote, commit }
 }
 
-fn entry_of(entry: Entry) -> ControlEntry {
+fn entry_of(entry: LogEntry) -> ControlEntry {
     ControlEntry {
         index: entry.index,
         term: entry.term,
@@ -78,7 +78,7 @@ fn entry_of(entry: Entry) -> ControlEntry {
     }
 }
 
-fn state_of(recovered: Recovered) -> ControlState {
+fn state_of(recovered: RecoveredState) -> ControlState {
     ControlState {
         hard_state: hard_state_of(recovered.hard_state),
         snapshot: recovered.snapshot.map(|it| ControlSnapshot {
@@ -92,9 +92,9 @@ fn state_of(recovered: Recovered) -> ControlState {
     }
 }
 
-fn recovered_of(state: ControlState) -> Recovered {
+fn recovered_of(state: ControlState) -> RecoveredState {
     let ControlHardState { term, vote, commit } = state.hard_state;
-    Recovered {
+    RecoveredState {
         hard_state: HardState { term, vote, commit },
         snapshot: state.snapshot.map(|it| Snapshot {
             index: it.index,
@@ -106,7 +106,7 @@ fn recovered_of(state: ControlState) -> Recovered {
         entries: state
             .entries
             .into_iter()
-            .map(|it| Entry {
+            .map(|it| LogEntry {
                 index: it.index,
                 term: it.term,
                 kind: EntryKind::try_from(it.kind).unwrap(),

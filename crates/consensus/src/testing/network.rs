@@ -3,7 +3,7 @@
 use super::node::{Machine, Node};
 use super::random::digest;
 use super::{Disk, Random};
-use crate::{Change, Consensus, Output, Recovered};
+use crate::{ConfChange, Consensus, ConsensusOutput, RecoveredState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Longer than any election takes.
@@ -60,7 +60,11 @@ impl Network {
         let mut nodes = BTreeMap::new();
         for id in 1..=count {
             let first = Consensus::bootstrap(1, Machine::default().bytes());
-            let recovered = if id == 1 { first } else { Recovered::default() };
+            let recovered = if id == 1 {
+                first
+            } else {
+                RecoveredState::default()
+            };
             let mut node = Node::new(id, seed, Disk::new(seed * 100 + id, recovered));
             node.start();
             nodes.insert(id, node);
@@ -116,7 +120,7 @@ impl Network {
     /// Makes voters of nodes, one after the other.
     pub(crate) fn grow(&mut self, voters: u64) {
         for id in 2..=voters {
-            for change in [Change::AddLearner(id), Change::Promote(id)] {
+            for change in [ConfChange::AddLearner(id), ConfChange::Promote(id)] {
                 self.run_until("a node takes part", |network| {
                     let Some(leader) = network.leader() else {
                         return false;
@@ -124,7 +128,7 @@ impl Network {
                     let _ = network.consensus(leader).change_membership(change);
                     let consensus = network.consensus(leader);
                     match change {
-                        Change::Promote(_) => consensus.voters().contains(&id),
+                        ConfChange::Promote(_) => consensus.voters().contains(&id),
                         _ => consensus.learners().contains(&id),
                     }
                 });
@@ -274,10 +278,10 @@ impl Network {
         if let Some(leader) = leader.filter(|_| self.random.once_in(change)) {
             let id = self.random.pick(&ids).unwrap();
             let change = match self.random.below(6) {
-                0 => Change::Remove(id),
-                1 => Change::Demote(id),
-                2 | 3 => Change::AddLearner(id),
-                _ => Change::Promote(id),
+                0 => ConfChange::Remove(id),
+                1 => ConfChange::Demote(id),
+                2 | 3 => ConfChange::AddLearner(id),
+                _ => ConfChange::Promote(id),
             };
             let _ = self.consensus(leader).change_membership(change);
             self.drain(leader);
@@ -362,13 +366,13 @@ impl Network {
         }
     }
 
-    fn obey(&mut self, id: u64, output: Output) {
+    fn obey(&mut self, id: u64, output: ConsensusOutput) {
         let is_sane = self.faults.spoil == 0;
         let node = self.nodes.get_mut(&id).unwrap();
         let consensus = node.consensus.as_mut().unwrap();
         match output {
-            Output::Send { to, message } => self.send(to, id, message),
-            Output::Persist(persist) => {
+            ConsensusOutput::Send { to, message } => self.send(to, id, message),
+            ConsensusOutput::Persist(persist) => {
                 let delay = self.random.below(self.faults.write_delay_max + 1);
                 let due = self.time + delay;
                 let due = node.writing.back().map_or(due, |(last, _)| due.max(*last));
@@ -377,7 +381,7 @@ impl Network {
                     self.store(id);
                 }
             }
-            Output::Apply { index, term, data } => {
+            ConsensusOutput::Apply { index, term, data } => {
                 node.machine.apply(index, &data);
                 let state = *self.states.entry(index).or_insert(node.machine);
                 assert!(
@@ -393,7 +397,7 @@ impl Network {
                     "node {id}'s entry {index}"
                 );
             }
-            Output::Restore(snapshot) => {
+            ConsensusOutput::Restore(snapshot) => {
                 self.restored += 1;
                 node.machine = Machine::of(&snapshot.data);
                 let before = self.states.range(..=snapshot.index).next_back();
@@ -403,13 +407,13 @@ impl Network {
                     "node {id}'s snapshot {snapshot:?}"
                 );
             }
-            Output::Leadership { leader, term } => {
+            ConsensusOutput::Leadership { leader, term } => {
                 if leader == Some(id) {
                     let first = *self.leaders.entry(term).or_insert(id);
                     assert!(!is_sane || first == id, "two leaders in term {term}");
                 }
             }
-            Output::QuorumConfirmed(token) => {
+            ConsensusOutput::QuorumConfirmed(token) => {
                 let led = self.rounds[&token];
                 assert!(
                     !is_sane || consensus.term() >= led,
@@ -418,11 +422,11 @@ impl Network {
                 );
                 self.confirmed += 1;
             }
-            Output::SnapshotWanted => {
+            ConsensusOutput::SnapshotWanted => {
                 let index = consensus.applied();
                 consensus.compact(index, node.machine.bytes()).unwrap();
             }
-            Output::QuorumLost(_) | Output::Membership { .. } => {}
+            ConsensusOutput::QuorumLost(_) | ConsensusOutput::Membership { .. } => {}
         }
     }
 

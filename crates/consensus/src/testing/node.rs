@@ -2,7 +2,7 @@
 
 use super::random::digest;
 use super::{Disk, Random};
-use crate::{Config, Consensus, Persist};
+use crate::{Consensus, ConsensusConfig, Persist};
 use std::collections::VecDeque;
 
 pub(crate) struct Node {
@@ -42,14 +42,14 @@ impl Machine {
     }
 }
 
-pub(crate) fn config(id: u64, seed: u64) -> Config {
-    Config {
+pub(crate) fn config(id: u64, seed: u64) -> ConsensusConfig {
+    ConsensusConfig {
         snapshot_after_entries: 40,
         entries_kept: 8,
         snapshot_ticks: 30,
         message_bytes_max: 256,
         in_flight_max: 8,
-        ..Config::new(id, seed)
+        ..ConsensusConfig::new(id, seed)
     }
 }
 

@@ -2,14 +2,16 @@
 //!
 //! After a failure a brick that came back has backups only. Primaries move along chains of bricks, each of
 //! which holds something of the next, from the brick with most above its share to one with least, as long
-//! as that makes things more even by a whole partition. Where a table's placement says who is primary, that one becomes
-//! it.
+//! as that makes things more even by a whole partition. Where a table's placement names the primary, that brick
+//! becomes it.
 
-use super::Controller;
-use super::load::Load;
-use brickyard_metadata::{Decisions, Proposal, Table};
+use super::holdings::Holdings;
+use super::hot::HotPartitions;
+use super::liveness::LivenessView;
+use super::placement::Placement;
+use brickyard_metadata::{Catalog, Decisions, Proposal, Table};
 use brickyard_routing::{Candidate, Member, Seat, place, strategy};
-use brickyard_types::{Instant, PartitionId};
+use brickyard_types::PartitionId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A table's primaries, as they would be after what was decided so far.
@@ -28,10 +30,19 @@ struct Held {
     is_moved: bool,
 }
 
-impl Controller {
-    /// Proposes some hand-overs that even out primaries.
-    pub(super) fn balance(&self, now: Instant, load: &Load, decisions: &mut Decisions) {
-        let mut left = self.config.balance_step;
+/// Proposes hand-overs; it borrows what these depend on.
+pub(super) struct Balance<'a> {
+    pub(super) catalog: &'a Catalog,
+    pub(super) view: &'a LivenessView,
+    pub(super) placement: &'a Placement,
+    pub(super) hot: &'a HotPartitions,
+    pub(super) holdings: &'a Holdings,
+}
+
+impl Balance<'_> {
+    /// Proposes some hand-overs that even out primaries, about `most`.
+    pub(super) fn step(&self, most: usize, decisions: &mut Decisions) {
+        let mut left = most;
         for table in self.catalog.tables().filter(|it| it.is_online()) {
             let mut candidates = self.catalog.candidates();
             candidates.retain(|it| it.weight > 0 && table.layout.admits(it.seat.member.node));
@@ -39,7 +50,12 @@ impl Controller {
                 continue;
             }
             if !strategy(table.layout.placement).evens_primaries() {
-                let planned = self.lead_as_planned(now, table, left);
+                let planned = self.lead_as_planned(table, left);
+                assert!(
+                    planned.len() <= left,
+                    "{} of {left} hand-overs",
+                    planned.len()
+                );
                 left -= planned.len();
                 decisions.proposals.extend(planned);
                 continue;
@@ -47,11 +63,11 @@ impl Controller {
             let mut primaries = self.primaries(table, &candidates);
             let members: Vec<Member> = candidates
                 .into_iter()
-                .filter(|it| self.is_up(it.seat, now) && !self.is_leaving(it.seat.member.node))
+                .filter(|it| self.may_lead(it.seat))
                 .map(|it| it.seat.member)
                 .collect();
             while left > 0 {
-                let Some(path) = primaries.path(load, &members) else {
+                let Some(path) = primaries.path(self.holdings, &members) else {
                     break;
                 };
                 for step in path.windows(2) {
@@ -65,15 +81,18 @@ impl Controller {
         }
     }
 
+    fn may_lead(&self, seat: Seat) -> bool {
+        self.view.is_leased(seat) && !self.view.is_leaving(seat.member.node)
+    }
+
     /// At most so many hand-overs to the members that the plan has first.
-    fn lead_as_planned(&self, now: Instant, table: &Table, most: usize) -> Vec<Proposal> {
+    fn lead_as_planned(&self, table: &Table, most: usize) -> Vec<Proposal> {
         let wanted = table.partitions().filter_map(|(partition, group)| {
-            let first = self.plan.target(partition).first()?;
+            let first = self.placement.target(partition).first()?;
             let mut in_sync: Vec<Seat> = group.in_sync().collect();
             let next = in_sync.iter().find(|seat| seat.member == *first).copied()?;
-            let may_lead = self.is_up(next, now) && !self.is_leaving(first.node);
-            let is_elsewhere = next != group.primary && !self.heat.is_placed(partition);
-            if !is_elsewhere || !may_lead || self.catalog.rest_of(partition).is_some() {
+            let is_elsewhere = next != group.primary && !self.hot.is_placed(partition);
+            if !is_elsewhere || !self.may_lead(next) || self.catalog.rest_of(partition).is_some() {
                 return None;
             }
             in_sync.sort_by_key(|seat| *seat != next);
@@ -93,11 +112,12 @@ impl Controller {
                     primary: group.primary.member,
                     in_sync: group.in_sync().collect(),
                     // What load put there stays; others even it out.
-                    is_moved: self.heat.is_placed(partition),
+                    is_moved: self.hot.is_placed(partition),
                 }
             })
             .collect();
         let homes = place(groups.len() as u32, candidates, 1);
+        assert_eq!(homes.len(), groups.len(), "a home for each partition");
         Primaries {
             groups,
             counts,
@@ -111,13 +131,16 @@ impl Controller {
 
 impl Primaries {
     /// From the brick that is most above its share to the one that is most below and can be reached.
-    fn path(&self, load: &Load, members: &[Member]) -> Option<Vec<Member>> {
+    fn path(&self, holdings: &Holdings, members: &[Member]) -> Option<Vec<Member>> {
         let total = self.groups.len() as i128;
-        let weights: i128 = members.iter().map(|it| i128::from(load.weight(*it))).sum();
+        let weights: i128 = members
+            .iter()
+            .map(|it| i128::from(holdings.weight(*it)))
+            .sum();
         // In partitions times the sum of the weights, so that shares are whole numbers.
         let excess = |member: &Member| {
             let count = self.counts.get(member).copied().unwrap_or_default();
-            count * weights - total * i128::from(load.weight(*member))
+            count * weights - total * i128::from(holdings.weight(*member))
         };
         let mut edges: BTreeMap<Member, BTreeSet<Member>> = BTreeMap::new();
         for held in self.groups.iter().filter(|held| !held.is_moved) {
@@ -157,6 +180,7 @@ impl Primaries {
             _ => 1,
         };
         let leaf = movable().min_by_key(rank)?;
+        assert_ne!(from, to, "a hand-over to the brick that leads");
         let held = &mut self.groups[leaf];
         held.primary = to;
         held.is_moved = true;
@@ -202,6 +226,7 @@ fn walk_back(from: Member, to: Member, came_from: &BTreeMap<Member, Member>) -> 
         at = *before;
     }
     path.reverse();
+    assert_eq!(path.first(), Some(&from), "no way from {from} to {to}");
     path
 }
 

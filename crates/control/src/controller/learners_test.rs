@@ -1,5 +1,5 @@
 use crate::controller::testing::{TABLE, World, first, ms, seat};
-use crate::message::{Claim, DrainAsk, EvictAsk, ToNode};
+use crate::message::{DrainAsk, EvictAsk, LogSummary, ToNode};
 use brickyard_metadata::{Alteration, Change, NodeAlteration};
 use brickyard_routing::NodeId;
 use brickyard_types::{BrickId, View};
@@ -142,7 +142,7 @@ fn node_that_comes_back_learns_what_it_held_at_once() {
     world.run_until(|world| world.group().view == View(2));
     world.run(ms(2_000));
     assert_eq!(world.group().learners, [], "its place is kept");
-    world.nodes[node as usize].claims = vec![Claim {
+    world.nodes[node as usize].claims = vec![LogSummary {
         is_complete: true,
         ..world.claim((1, 9))
     }];

@@ -1,53 +1,46 @@
-//! Siblings that are to become one partition: one brick leads both, both come to rest, the maps change.
+//! Siblings that become one partition: one brick leads both, both quiesce, the maps change.
 //!
-//! In: the merges that are under way, and what primaries say of partitions at rest. Out: the right sibling handed over to
+//! In: the merges that are under way, and what primaries report of quiesced partitions. Out: the right sibling handed over to
 //! the left one's primary, where another brick leads it; then the change of the maps.
 //!
 //! Not here: which partitions are merged (operators, and bricks by size), the steps themselves (`metadata`).
 
-use super::Controller;
-use super::group::Case;
-use super::load::Load;
-use brickyard_metadata::{Decisions, Proposal};
-use brickyard_routing::Seat;
+use super::case::Case;
+use super::holdings::Holdings;
+use super::proposals::lead_by;
+use super::requests::Requests;
+use brickyard_metadata::Decisions;
 
-impl Controller {
-    /// Does what a partition's merge waits for; false if it is in none. Nobody comes or goes meanwhile, but for a
-    /// failure: writes wait for the end of it.
-    pub(super) fn see_to_merge(
-        &self,
-        case: &Case<'_>,
-        load: &mut Load,
-        decisions: &mut Decisions,
-    ) -> bool {
-        let Some((left, merge)) = self.catalog.merge_of(case.partition) else {
-            return false;
-        };
-        let is_left = case.partition == left;
-        if merge.resting.is_some() {
-            let rests = self.requests.at_rest(&self.catalog, [left, merge.right]);
-            decisions.merges.extend(rests.filter(|_| is_left));
-        } else if let Some(leader) = case.table.map.group(left).filter(|_| !is_left) {
-            decisions
-                .proposals
-                .extend(lead_by(leader.primary, case, load));
-        }
-        true
+/// Does what a partition's merge waits for; false if it is in none. No member comes or goes meanwhile, but for a
+/// failure: writes wait for the end of it.
+pub(super) fn advance(
+    case: &Case<'_>,
+    requests: &Requests,
+    holdings: &mut Holdings,
+    decisions: &mut Decisions,
+) -> bool {
+    let Some((left, merge)) = case.catalog.merge_of(case.partition) else {
+        return false;
+    };
+    let is_left = case.partition == left;
+    assert!(
+        is_left || case.partition == merge.right,
+        "{} is neither half of the merge of {left} and {}",
+        case.partition,
+        merge.right
+    );
+    if merge.resting.is_some() {
+        let rests = requests.quiesced(case.catalog, [left, merge.right]);
+        assert!(
+            rests.iter().flatten().all(|it| it.table == case.table.id),
+            "halves of {left} in two tables"
+        );
+        decisions.merges.extend(rests.filter(|_| is_left));
+    } else if let Some(leader) = case.table.map.group(left).filter(|_| !is_left) {
+        let proposal = lead_by(leader.primary, case, holdings);
+        decisions.proposals.extend(proposal);
     }
-}
-
-/// A proposal for a member to be the primary, and for all to stay.
-fn lead_by(primary: Seat, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
-    let group = case.group;
-    let is_member = group.in_sync().any(|seat| seat == primary);
-    if group.primary == primary || !is_member {
-        return None;
-    }
-    let table = case.table.id;
-    load.hand_over(table, group.primary.member, primary.member);
-    let others = group.in_sync().filter(|seat| *seat != primary);
-    let ordered: Vec<Seat> = std::iter::once(primary).chain(others).collect();
-    Some(Proposal::of(table, case.partition, group, &ordered))
+    true
 }
 
 #[cfg(test)]

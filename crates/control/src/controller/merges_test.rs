@@ -1,5 +1,5 @@
 use crate::controller::testing::{World, first, ms};
-use crate::message::{Claim, RestAsk, SplitAsk};
+use crate::message::{LogSummary, RestAsk, SplitAsk};
 use brickyard_metadata::{Change, Proposal, Rest, SplitReady};
 use brickyard_routing::Seat;
 use brickyard_types::{Durability, Op, PartitionId, View};
@@ -130,11 +130,11 @@ fn rule_31_report_from_before_a_merge_is_asked_for_again() {
         node.is_up = false;
     }
     world.run(ms(2_000));
-    let claim = Claim {
+    let claim = LogSummary {
         durability: Durability::Fsync,
         ..world.claim((2, 9))
     };
-    let of_half = |partition| Claim { partition, ..claim };
+    let of_half = |partition| LogSummary { partition, ..claim };
     world.nodes[0].claims = halves.map(of_half).to_vec();
     let risen = world.restart(0);
     world.run(ms(1_000));

@@ -6,13 +6,15 @@
 //! A primary may have adopted a catalog that this leader has not: others have stored it, and the own disk is slow. What it
 //! asks then is kept until that catalog is here. It would be asked again only after a while, for which writes wait.
 
-use super::Controller;
-use super::group::Case;
-use super::load::Load;
+use super::case::Case;
+use super::holdings::Holdings;
+use super::placement::Placement;
+use super::proposals::{propose, with_members};
+use crate::config::ControlConfig;
 use crate::message::{EvictAsk, PromoteAsk, RestAsk, SplitAsk};
 use brickyard_metadata::{Catalog, CatalogVersion, Ground, Proposal, Rest, SplitReady};
-use brickyard_routing::{Group, Seat};
-use brickyard_types::{PartitionId, TableId, View};
+use brickyard_routing::{Group, Member, Seat};
+use brickyard_types::{Instant, PartitionId, TableId, View};
 use std::collections::BTreeMap;
 
 /// See the module.
@@ -22,46 +24,48 @@ pub(super) struct Requests {
     evictions: BTreeMap<PartitionId, EvictAsk>,
     splits: BTreeMap<PartitionId, SplitAsk>,
     rests: BTreeMap<PartitionId, RestAsk>,
+    /// Members that were evicted as too slow, and until when they may not learn again.
+    barred: BTreeMap<(PartitionId, Member), Instant>,
 }
 
-/// What something that was asked is to a catalog; of several that it has to be, the least counts.
+/// What a request is by a catalog; of several results the least counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
-    /// Of a view, or of an intent, that is over; by somebody who does not lead there; or of a partition that there is not,
+enum Admission {
+    /// Of a view, or of an intent, that is over; by a brick that does not lead there; or of an unknown partition,
     /// so that no more is kept than there are partitions.
-    Over,
+    Stale,
     /// Of a view, or of an intent, that the catalog does not have yet.
     Early,
-    Present,
+    Current,
 }
 
 impl Requests {
     pub(super) fn promote(&mut self, catalog: &Catalog, ask: PromoteAsk) {
-        if of_promotion(catalog, &ask) != Standing::Over {
+        if of_promotion(catalog, &ask) != Admission::Stale {
             self.promotions.insert(ask.partition, ask);
         }
     }
 
     pub(super) fn evict(&mut self, catalog: &Catalog, ask: EvictAsk) {
-        if of_eviction(catalog, &ask) != Standing::Over {
+        if of_eviction(catalog, &ask) != Admission::Stale {
             self.evictions.insert(ask.partition, ask);
         }
     }
 
     pub(super) fn split(&mut self, catalog: &Catalog, ask: SplitAsk) {
-        if of_split(catalog, &ask) != Standing::Over {
+        if of_split(catalog, &ask) != Admission::Stale {
             self.splits.insert(ask.ready.partition, ask);
         }
     }
 
     pub(super) fn rest(&mut self, catalog: &Catalog, ask: RestAsk) {
-        if of_rest(catalog, &ask) != Standing::Over {
+        if of_rest(catalog, &ask) != Admission::Stale {
             self.rests.insert(ask.rest.partition, ask);
         }
     }
 
     /// Whether its primary asks for anything.
-    pub(super) fn is_any(&self, partition: PartitionId) -> bool {
+    pub(super) fn has_any(&self, partition: PartitionId) -> bool {
         self.promotions.contains_key(&partition)
             || self.evictions.contains_key(&partition)
             || self.splits.contains_key(&partition)
@@ -70,35 +74,37 @@ impl Requests {
 
     fn promotion(&self, catalog: &Catalog, partition: PartitionId) -> Option<PromoteAsk> {
         let ask = self.promotions.get(&partition);
-        ask.filter(|it| of_promotion(catalog, it) == Standing::Present)
+        ask.filter(|it| of_promotion(catalog, it) == Admission::Current)
             .copied()
     }
 
     fn eviction(&self, catalog: &Catalog, partition: PartitionId) -> Option<EvictAsk> {
         let ask = self.evictions.get(&partition);
-        ask.filter(|it| of_eviction(catalog, it) == Standing::Present)
+        ask.filter(|it| of_eviction(catalog, it) == Admission::Current)
             .copied()
     }
 
-    /// What the primary of two siblings has said of both, if both are at rest.
-    pub(super) fn at_rest(
+    /// What the primary of two siblings has reported of both, if both are quiesced.
+    pub(super) fn quiesced(
         &self,
         catalog: &Catalog,
         siblings: [PartitionId; 2],
     ) -> Option<[Rest; 2]> {
         let rest = |partition| {
             let ask = self.rests.get(&partition);
-            let ask = ask.filter(|it| of_rest(catalog, it) == Standing::Present)?;
+            let ask = ask.filter(|it| of_rest(catalog, it) == Admission::Current)?;
             Some(ask.rest)
         };
+        assert_ne!(siblings[0], siblings[1], "siblings are two");
         let [left, right] = siblings.map(rest);
         Some([left?, right?])
     }
 
-    /// What the primary of a partition that is to be split has said of it, if it is ready.
+    /// What the primary of a partition under a split has reported of it, if it is ready.
     pub(super) fn ready(&self, catalog: &Catalog, partition: PartitionId) -> Option<SplitReady> {
         let ask = self.splits.get(&partition);
-        let ask = ask.filter(|it| of_split(catalog, it) == Standing::Present)?;
+        let ask = ask.filter(|it| of_split(catalog, it) == Admission::Current)?;
+        assert_eq!(ask.ready.partition, partition, "kept by its partition");
         Some(ask.ready)
     }
 
@@ -109,7 +115,7 @@ impl Requests {
     }
 
     /// The groups of partitions that cannot be copied.
-    pub(super) fn that_cannot_be_copied<'a>(
+    pub(super) fn uncopyable_groups<'a>(
         &'a self,
         catalog: &'a Catalog,
     ) -> impl Iterator<Item = &'a Group> {
@@ -120,7 +126,7 @@ impl Requests {
 
     /// Forgets what was asked in views that are over: the newer one is the answer.
     pub(super) fn forget(&mut self, catalog: &Catalog) {
-        let is_open = |standing: Standing| standing != Standing::Over;
+        let is_open = |admission: Admission| admission != Admission::Stale;
         self.promotions
             .retain(|_, it| is_open(of_promotion(catalog, it)));
         self.evictions
@@ -130,16 +136,16 @@ impl Requests {
     }
 }
 
-fn of_promotion(catalog: &Catalog, ask: &PromoteAsk) -> Standing {
+fn of_promotion(catalog: &Catalog, ask: &PromoteAsk) -> Admission {
     of_view(catalog, ask.table, ask.partition, (ask.view, ask.primary))
 }
 
-fn of_eviction(catalog: &Catalog, ask: &EvictAsk) -> Standing {
+fn of_eviction(catalog: &Catalog, ask: &EvictAsk) -> Admission {
     of_view(catalog, ask.table, ask.partition, (ask.view, ask.primary))
 }
 
 /// What the answer to the intent to split is.
-fn of_split(catalog: &Catalog, ask: &SplitAsk) -> Standing {
+fn of_split(catalog: &Catalog, ask: &SplitAsk) -> Admission {
     let SplitReady {
         table,
         partition,
@@ -152,7 +158,7 @@ fn of_split(catalog: &Catalog, ask: &SplitAsk) -> Standing {
 }
 
 /// What the answer to the intent to merge is.
-fn of_rest(catalog: &Catalog, ask: &RestAsk) -> Standing {
+fn of_rest(catalog: &Catalog, ask: &RestAsk) -> Admission {
     let Rest {
         table,
         partition,
@@ -165,14 +171,14 @@ fn of_rest(catalog: &Catalog, ask: &RestAsk) -> Standing {
     of_intent(catalog, begun_at, is_it).min(of_view(catalog, table, partition, (view, ask.primary)))
 }
 
-/// What an answer to an intent is, whoever gives it.
-fn of_intent(catalog: &Catalog, begun_at: CatalogVersion, is_under_way: bool) -> Standing {
+/// What an answer to an intent is, by any brick.
+fn of_intent(catalog: &Catalog, begun_at: CatalogVersion, is_under_way: bool) -> Admission {
     if begun_at > catalog.version() {
-        Standing::Early
+        Admission::Early
     } else if is_under_way {
-        Standing::Present
+        Admission::Current
     } else {
-        Standing::Over
+        Admission::Stale
     }
 }
 
@@ -182,68 +188,108 @@ fn of_view(
     table: TableId,
     partition: PartitionId,
     (view, primary): (View, Seat),
-) -> Standing {
+) -> Admission {
     let table = catalog.table_by_id(table);
     let Some(group) = table.and_then(|table| table.map.group(partition)) else {
-        return Standing::Over;
+        return Admission::Stale;
     };
     // PROTOCOL rule 4: only the primary asks, and for the view that it is in.
     if group.view == view && group.primary == primary {
-        Standing::Present
+        Admission::Current
     } else if group.view < view {
-        Standing::Early
+        Admission::Early
     } else {
-        Standing::Over
+        Admission::Stale
     }
 }
 
-impl Controller {
+/// The answers.
+impl Requests {
     /// The view that answers what a partition's primary asks for, if it asks for anything.
-    pub(super) fn answer(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
+    pub(super) fn answer(
+        &mut self,
+        case: &Case<'_>,
+        placement: &Placement,
+        config: &ControlConfig,
+        holdings: &mut Holdings,
+    ) -> Option<Proposal> {
         let partition = case.partition;
-        if let Some(ask) = self.requests.eviction(&self.catalog, partition)
-            && let Some(proposal) = self.evict(case, load, ask.backup)
+        if let Some(ask) = self.eviction(case.catalog, partition)
+            && let Some(proposal) = self.answer_eviction(case, config, holdings, ask.backup)
         {
             return Some(proposal);
         }
-        let ask = self.requests.promotion(&self.catalog, partition)?;
-        let mut in_sync: Vec<Seat> = case.group.in_sync().collect();
-        let is_learner = case.group.learners.contains(&ask.learner);
-        // PROTOCOL rule 10: a learner that restarted is not the one that caught up.
-        let is_there = self.live.contains(&ask.learner);
-        if !is_learner || !is_there || !self.has_place(case, ask.learner) {
-            // Nothing comes of it; the primary learns so by a view.
-            let mut proposal = self.with_members(case, load, &in_sync);
-            proposal.learners.retain(|seat| *seat != ask.learner);
-            return Some(proposal);
-        }
-        in_sync.push(ask.learner);
-        let mut proposal = Proposal::of(case.table.id, partition, case.group, &in_sync);
-        proposal.ground = Ground::Promotion;
-        proposal
-            .learners
-            .retain(|seat| *seat != ask.learner && self.live.contains(seat));
-        Some(proposal)
+        let ask = self.promotion(case.catalog, partition)?;
+        Some(answer_promotion(case, placement, holdings, ask.learner))
     }
 
     /// The view without a member that holds up writes. The primary itself asks to go when its log is damaged; without
     /// others it stays.
-    fn evict(&mut self, case: &Case<'_>, load: &mut Load, out: Seat) -> Option<Proposal> {
+    fn answer_eviction(
+        &mut self,
+        case: &Case<'_>,
+        config: &ControlConfig,
+        holdings: &mut Holdings,
+        out: Seat,
+    ) -> Option<Proposal> {
         let mut left: Vec<Seat> = case.group.in_sync().collect();
         left.retain(|seat| *seat != out);
         if left.is_empty() {
             return None;
         }
-        if self.live.contains(&out) {
-            let until = case.now + self.config.evict_pause;
+        if case.view.is_live(out) {
+            let until = case.now() + config.evict_pause;
             self.barred.insert((case.partition, out.member), until);
         }
         // One that is not in sync is a learner whose promotion was asked for: another leader may have heard of that, and
-        // it may be listed no more. Its vote is required until a view says what became of it (PROTOCOL rule 4).
-        let mut proposal = self.with_members(case, load, &left);
+        // it may be listed no more. Its vote is required until a view decides about it (PROTOCOL rule 4).
+        let mut proposal = with_members(case, holdings, &left);
         proposal.learners.retain(|seat| *seat != out);
+        assert!(
+            proposal.in_sync().all(|seat| seat != out),
+            "{out} was evicted"
+        );
         Some(proposal)
     }
+
+    /// Lets members learn again whose time has come.
+    pub(super) fn expire(&mut self, now: Instant) {
+        self.barred.retain(|_, until| now < *until);
+    }
+
+    /// Whether a member was evicted a short while ago, so that it may not learn the partition yet.
+    pub(super) fn is_barred(&self, partition: PartitionId, member: Member) -> bool {
+        self.barred.contains_key(&(partition, member))
+    }
+}
+
+/// The view in which a learner is in-sync; or, if that cannot be, one that leaves all as it is without the learner.
+fn answer_promotion(
+    case: &Case<'_>,
+    placement: &Placement,
+    holdings: &mut Holdings,
+    learner: Seat,
+) -> Proposal {
+    let mut in_sync: Vec<Seat> = case.group.in_sync().collect();
+    let is_learner = case.group.learners.contains(&learner);
+    // PROTOCOL rule 10: a learner that restarted is not the one that caught up.
+    let is_there = case.view.is_live(learner);
+    if !is_learner || !is_there || !placement.has_place(case, learner) {
+        let mut proposal = with_members(case, holdings, &in_sync);
+        proposal.learners.retain(|seat| *seat != learner);
+        return proposal;
+    }
+    in_sync.push(learner);
+    let mut proposal = propose(case, &in_sync);
+    proposal.ground = Ground::Promotion;
+    proposal
+        .learners
+        .retain(|seat| *seat != learner && case.view.is_live(*seat));
+    assert_eq!(
+        proposal.primary, case.group.primary,
+        "a promotion changes no primary"
+    );
+    proposal
 }
 
 #[cfg(test)]

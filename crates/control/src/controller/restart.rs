@@ -1,40 +1,57 @@
-//! Nobody who held everything lives on, or has it in memory still: who may go on from what a restart left, or what was read
-//! again when a table came back online (PROTOCOL rules 9 and 36).
+//! No in-sync member of a partition lives on with everything in memory: which log the partition goes on from, after a restart
+//! of all, or when a table comes back online (PROTOCOL rules 9 and 36).
 
-use super::Controller;
-use super::group::Case;
-use super::load::Load;
-use crate::message::Claim;
+use super::case::{Case, primary_to_be};
+use super::holdings::Holdings;
+use super::proposals::propose;
+use super::recovery::LogRecovery;
+use crate::message::LogSummary;
 use brickyard_metadata::{Ground, Proposal};
 use brickyard_routing::Seat;
 use brickyard_types::{Durability, Op, View};
+use std::time::Duration;
 
-/// By which the best of several logs is told: its end; whether its brick led before; of how many it does not.
+/// The order of several logs, the best last: by their ends; by whether the brick led before; by how few others it leads.
 type Rank = ((View, Op), bool, std::cmp::Reverse<u64>, Seat);
 
-impl Controller {
+impl LogRecovery {
     /// A new beginning for a partition whose in-sync members are all gone; `None` as long as one has to wait.
-    pub(super) fn begin_again(&mut self, case: &Case<'_>, load: &mut Load) -> Option<Proposal> {
+    pub(super) fn begin_again(
+        &mut self,
+        case: &Case<'_>,
+        lease: Duration,
+        holdings: &mut Holdings,
+    ) -> Option<Proposal> {
         let durability = case.table.attributes.durability;
         let chosen = if durability == Durability::Memory {
-            self.declare_lost(case, load)?
+            declare_lost(case, holdings)?
         } else {
-            self.choose_log(case, load)?
+            self.choose_log(case, lease, holdings)?
         };
         let (seat, ground, floor) = chosen;
+        assert!(
+            case.view.is_leased(seat),
+            "{seat} leads {} next, without a lease",
+            case.partition
+        );
+        assert!(
+            ground != Ground::Lost || floor == View(0),
+            "{} begins empty, above view {floor}",
+            case.partition
+        );
         let change = case.group.change.as_ref();
         let is_under_way = change.is_some_and(|change| change.primary == seat);
         if is_under_way {
             return None;
         }
-        let former = super::load::primary_to_be(case.group);
-        load.hand_over(case.table.id, former.member, seat.member);
-        let mut proposal = Proposal::of(case.table.id, case.partition, case.group, &[seat]);
+        let former = primary_to_be(case.group);
+        holdings.hand_over(case.table.id, former.member, seat.member);
+        let mut proposal = propose(case, &[seat]);
         proposal.learners.clear();
         proposal.ground = ground;
         proposal.floor = floor;
         if ground == Ground::Return {
-            self.keep_others(case, &mut proposal);
+            keep_others(case, &mut proposal);
         }
         Some(proposal)
     }
@@ -43,105 +60,113 @@ impl Controller {
     pub(super) fn choose_log(
         &mut self,
         case: &Case<'_>,
-        load: &Load,
+        lease: Duration,
+        holdings: &Holdings,
     ) -> Option<(Seat, Ground, View)> {
-        let is_parked = case.table.is_parked(case.partition);
+        let is_unloaded = case.table.is_parked(case.partition);
         let mut is_all = true;
-        // Somebody is there and reads its log still.
+        // A member is there and still reads its log.
         let mut is_reading = false;
         let mut best: Option<Rank> = None;
         let mut is_enough = false;
         let mut floor = View(0);
         for former in case.group.in_sync() {
             let member = former.member;
-            // A node that was removed by force has nothing to say any more.
-            let Some(node) = self.catalog.node(member.node) else {
+            // A node that was removed by force is not waited for.
+            let Some(node) = case.catalog.node(member.node) else {
                 continue;
             };
             let seat = node.seat(member.brick);
-            // Of a parked partition nobody has anything in memory but what it has read again.
-            let has_read = seat.incarnation > former.incarnation || is_parked;
-            if !has_read || !self.is_up(seat, case.now) {
+            // Of an unloaded partition a brick has nothing in memory but what it has read again.
+            let has_read = seat.incarnation > former.incarnation || is_unloaded;
+            if !has_read || !case.view.is_leased(seat) {
                 is_all = false;
                 continue;
             }
-            let claim = if is_parked {
-                self.returns.claim(case, seat).map(Some)
+            let summary = if is_unloaded {
+                self.reloads.summary(case, seat).map(Some)
             } else {
-                self.reports.claim(seat, case.partition)
+                self.summaries.summary(seat, case.partition)
             };
-            let Some(claim) = claim else {
+            let Some(summary) = summary else {
                 is_all = false;
                 is_reading = true;
-                if !is_parked {
-                    self.reports.wanted.insert(seat);
+                if !is_unloaded {
+                    self.summaries.want([seat]);
                 }
                 continue;
             };
-            let Some(claim) = claim else { continue };
-            floor = floor.max(claim.last.0);
+            let Some(summary) = summary else { continue };
+            floor = floor.max(summary.last.0);
             // PROTOCOL rules 9 and 15: a log that lacks something is not gone on from, nor another history's.
             // One that has nothing has all that there was before the first record of the first history.
-            let is_new = claim.lineage == 0 && claim.last.1 == Op(0) && case.group.lineage == 1;
-            let is_ours = claim.lineage == case.group.lineage || is_new || is_founder(&claim, case);
-            if !claim.is_complete || !is_ours {
+            let is_new = summary.lineage == 0 && summary.last.1 == Op(0) && case.group.lineage == 1;
+            let is_ours =
+                summary.lineage == case.group.lineage || is_new || is_founder(&summary, case);
+            if !summary.is_complete || !is_ours {
                 continue;
             }
-            let primaries = std::cmp::Reverse(load.primaries(case.table.id, member));
+            let primaries = std::cmp::Reverse(holdings.primaries(case.table.id, member));
             // Where it led before, if that makes no difference.
-            let has_led = is_parked && member == case.group.primary.member;
+            let has_led = is_unloaded && member == case.group.primary.member;
             // PROTOCOL rule 9: the highest (view, op) among complete logs.
-            let rank: Rank = (claim.last, has_led, primaries, seat);
+            let rank: Rank = (summary.last, has_led, primaries, seat);
             best = Some(best.map_or(rank, |best| best.max(rank)));
-            is_enough |= lacks_nothing(&claim, case.table.attributes.durability);
+            is_enough |= lacks_nothing(&summary, case.table.attributes.durability);
         }
         // PROTOCOL rule 9: one log is enough only if it cannot have lost its end; else all have to be seen.
         let (_, _, _, seat) = best.filter(|_| is_enough || is_all)?;
-        if !is_parked {
+        if !is_unloaded {
             return Some((seat, Ground::Restart, floor));
         }
-        // Else whoever has read its log first would lead all that it has.
-        let has_waited = |since| case.now - since >= self.config.lease * 2;
-        let may_go = !is_reading || self.returns.known_since(case).is_some_and(has_waited);
+        // Else the brick that has read its log first would lead all that it has.
+        let has_waited = |since| case.now() - since >= lease * 2;
+        let may_go = !is_reading || self.reloads.known_since(case).is_some_and(has_waited);
         may_go.then_some((seat, Ground::Return, floor))
     }
+}
 
-    /// Who begins with nothing, once it is certain that nothing is left.
-    fn declare_lost(&mut self, case: &Case<'_>, load: &Load) -> Option<(Seat, Ground, View)> {
-        // PROTOCOL rule 36: what is in memory is lost with the process, and only then; one that cannot be
-        // reached may come back with everything.
-        let mut members = case.group.in_sync();
-        if members.any(|seat| self.catalog.is_current(seat)) {
-            return None;
-        }
-        let present = case.group.in_sync().filter_map(|former| {
-            let node = self.catalog.node(former.member.node)?;
-            Some(node.seat(former.member.brick))
-        });
-        let is_good =
-            |seat: &Seat| self.is_up(*seat, case.now) && !self.is_leaving(seat.member.node);
-        let others = self.catalog.candidates().into_iter().map(|it| it.seat);
-        let rank = |seat: &Seat| (load.primaries(case.table.id, seat.member), seat.member);
-        let seat = present.filter(is_good).min_by_key(rank);
-        let seat = seat.or_else(|| others.filter(is_good).min_by_key(rank))?;
-        Some((seat, Ground::Lost, View(0)))
+/// The brick that begins with nothing, once it is certain that nothing is left.
+fn declare_lost(case: &Case<'_>, holdings: &Holdings) -> Option<(Seat, Ground, View)> {
+    // PROTOCOL rule 36: what is in memory is lost with the process, and only then; one that cannot be
+    // reached may come back with everything.
+    let mut members = case.group.in_sync();
+    if members.any(|seat| case.catalog.is_current(seat)) {
+        return None;
     }
+    let is_good =
+        |seat: &Seat| case.view.is_leased(*seat) && !case.view.is_leaving(seat.member.node);
+    let others = case.catalog.candidates().into_iter().map(|it| it.seat);
+    let rank = |seat: &Seat| (holdings.primaries(case.table.id, seat.member), seat.member);
+    let seat = case.present_members().filter(is_good).min_by_key(rank);
+    let seat = seat.or_else(|| others.filter(is_good).min_by_key(rank))?;
+    Some((seat, Ground::Lost, View(0)))
+}
+
+/// Names the other members of an unloaded partition as learners of the view in which it is served again. A brick that is in
+/// no view drops what it holds, and would have to be sent all of it.
+fn keep_others(case: &Case<'_>, proposal: &mut Proposal) {
+    let stays = |seat: &Seat| {
+        let node = seat.member.node;
+        *seat != proposal.primary && case.view.is_leased(*seat) && !case.view.is_leaving(node)
+    };
+    proposal.learners = case.present_members().filter(stays).collect();
 }
 
 /// Whether this is the log of the one who was to found the history, and stopped before its first record: nothing of it
 /// was ever acknowledged. The others who are in sync have copied from there; but a log that may have lost its end
 /// may have lost such a copy, and be another history's.
-fn is_founder(claim: &Claim, case: &Case<'_>) -> bool {
-    claim.lineage < case.group.lineage && lacks_nothing(claim, case.table.attributes.durability)
+fn is_founder(summary: &LogSummary, case: &Case<'_>) -> bool {
+    summary.lineage < case.group.lineage && lacks_nothing(summary, case.table.attributes.durability)
 }
 
 /// Whether a complete log has everything that was ever acknowledged: nothing at its end can have been lost.
-fn lacks_nothing(claim: &Claim, durability: Durability) -> bool {
+fn lacks_nothing(summary: &LogSummary, durability: Durability) -> bool {
     // PROTOCOL rules 13 and 32: what was promised when it was written counts, and what the disk can have lost.
-    match (durability, claim.durability) {
+    match (durability, summary.durability) {
         (Durability::Memory, _) | (_, Durability::Memory) => false,
-        (Durability::Fsync, Durability::Fsync) => !claim.is_end_cut,
-        _ => claim.is_tail_sure,
+        (Durability::Fsync, Durability::Fsync) => !summary.is_end_cut,
+        _ => summary.is_tail_sure,
     }
 }
 

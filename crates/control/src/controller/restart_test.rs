@@ -1,5 +1,5 @@
 use crate::controller::testing::{World, first, ms, seat};
-use crate::message::{Claim, ToNode};
+use crate::message::{LogSummary, ToNode};
 use brickyard_metadata::Change;
 use brickyard_types::{Durability, Op, View};
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn world(durability: Durability) -> World {
 }
 
 /// The node is back with a log that ends at (view, op).
-fn back(world: &mut World, node: u32, last: (u32, u64), change: impl FnOnce(&mut Claim)) {
+fn back(world: &mut World, node: u32, last: (u32, u64), change: impl FnOnce(&mut LogSummary)) {
     let mut claim = world.claim(last);
     claim.durability = world.catalog.table("t").unwrap().attributes.durability;
     change(&mut claim);
@@ -26,7 +26,7 @@ fn back(world: &mut World, node: u32, last: (u32, u64), change: impl FnOnce(&mut
     world.run(ms(1_000));
 }
 
-fn unsure(claim: &mut Claim) {
+fn unsure(claim: &mut LogSummary) {
     claim.is_tail_sure = false;
 }
 
@@ -80,7 +80,7 @@ fn one_log_is_enough_if_it_cannot_have_lost_anything() {
 /// PROTOCOL rule 13: what was cut may have been synced, and have rotted since.
 #[test]
 fn log_whose_end_was_cut_waits_for_the_others() {
-    let cut = |claim: &mut Claim| {
+    let cut = |claim: &mut LogSummary| {
         claim.is_tail_sure = false;
         claim.is_end_cut = true;
     };
@@ -118,7 +118,7 @@ fn log_that_lacks_something_does_not_count() {
 /// PROTOCOL rule 15.
 #[test]
 fn log_with_nothing_has_all_that_the_first_history_began_with() {
-    let nothing = |claim: &mut Claim| claim.lineage = 0;
+    let nothing = |claim: &mut LogSummary| claim.lineage = 0;
     let mut world = world(Durability::Fsync);
     back(&mut world, 1, (0, 0), nothing);
     assert_eq!(world.group().primary, seat(1, 4));
@@ -246,7 +246,7 @@ fn reports_are_asked_for_only_when_they_matter() {
         reports.count()
     };
     assert_eq!(asked(&world), 0);
-    world.nodes[2].claims = vec![Claim {
+    world.nodes[2].claims = vec![LogSummary {
         committed: Op(3),
         ..world.claim((1, 3))
     }];

@@ -12,10 +12,12 @@ mod sabotage_test;
 #[path = "schedule_test/strikes.rs"]
 mod strikes;
 
+use crate::controller::Controller;
 use crate::controller::testing::{registration, seat};
-use crate::controller::{Controller, Membership, ProposalToken};
+use crate::membership::Membership;
 use crate::message::{BrickState, EvictAsk, PromoteAsk};
-use crate::{Config, Heard, LoopState, NodeLease};
+use crate::output::ProposalToken;
+use crate::{ControlConfig, Heard, LoopState, NodeLease};
 use brickyard_metadata::{Catalog, CatalogVersion, Change, ClusterId, Genesis, NewTable};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{Durability, Incarnation, Instant, TableAttributes, UnixMillis};
@@ -155,7 +157,7 @@ impl Schedule {
     fn start(&mut self, node: usize, incarnation: Incarnation) {
         let now = self.clock(node);
         let id = NodeId(node as u32);
-        let lease = NodeLease::new(Config::default(), id, incarnation, 1, now);
+        let lease = NodeLease::new(ControlConfig::default(), id, incarnation, 1, now);
         self.processes.push(Process {
             node,
             incarnation,
@@ -196,7 +198,7 @@ impl Schedule {
         let now = self.clock(node);
         let catalog = Arc::clone(self.catalog());
         let me = NodeId(node as u32);
-        let config = Config::default();
+        let config = ControlConfig::default();
         let controller = Controller::new(config, me, term, now, now, catalog, membership);
         self.leaders.push(Leader {
             node,

@@ -1,55 +1,50 @@
 //! Tables get as many partitions as their bricks need, once nodes have joined: the leader splits a few at a time.
 //!
-//! In: the catalog, which says how many that are; when its nodes changed last. Out: splits of partitions at rest; tables
+//! In: the catalog, by which that number is computed; when its nodes changed last. Out: splits of stable partitions; tables
 //! whose moves wait for that, since whole partitions would move to where halves are needed.
 //!
 //! Nothing is stored: a new leader comes to the same, after the same wait.
 //!
 //! Invariants:
 //! - Nothing is split while moves are paused, a copy is missing, a member does not answer, or a node stops; nor while a view
-//!   of the table changes, nor a partition that somebody learns.
+//!   of the table changes, nor a partition that has a learner.
 //! - So many of a brick's partitions at a time (`splits_per_brick`): writes to each wait for its end.
 //!
 //! Not here: how many partitions a table should have, the splits themselves (`metadata`), splits by size (`brick`).
 
-use super::Controller;
-use super::group::Findings;
+use super::case::is_stable;
+use super::findings::Findings;
+use super::liveness::LivenessView;
+use crate::config::ControlConfig;
 use brickyard_metadata::{Catalog, Cause, Divide, Table};
-use brickyard_routing::{Group, Member};
+use brickyard_routing::Member;
 use brickyard_types::{Instant, PartitionId, TableId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What is known of the nodes' coming and going.
+/// See the module.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sizing {
     /// Bricks with their weights, and since when they are these.
-    company: Vec<(Member, u32)>,
+    bricks: Vec<(Member, u32)>,
     since: Option<Instant>,
     /// Tables with too few partitions, and how deep these should be.
-    short: BTreeMap<TableId, u8>,
+    undersized: BTreeMap<TableId, u8>,
 }
 
 impl Sizing {
-    /// Whether a table is to be split before anything of it moves.
-    pub(super) fn is_short(&self, table: TableId) -> bool {
-        self.short.contains_key(&table)
-    }
-}
-
-impl Controller {
-    /// Looks which tables have too few partitions for their bricks. One node that comes may be one of several: it is
+    /// Finds the tables that have too few partitions for their bricks. One node that comes may be one of several: it is
     /// waited for a while.
-    pub(super) fn see_to_sizes(&mut self, now: Instant, catalog: &Catalog) {
+    pub(super) fn maintain(&mut self, now: Instant, catalog: &Catalog, config: &ControlConfig) {
         let bricks = catalog.candidates().into_iter();
-        let company: Vec<(Member, u32)> = bricks.map(|it| (it.seat.member, it.weight)).collect();
-        if company != self.sizing.company || self.sizing.since.is_none() {
-            self.sizing.company = company;
-            self.sizing.since = Some(now);
+        let bricks: Vec<(Member, u32)> = bricks.map(|it| (it.seat.member, it.weight)).collect();
+        if bricks != self.bricks || self.since.is_none() {
+            self.bricks = bricks;
+            self.since = Some(now);
         }
-        self.sizing.short.clear();
-        let after = self.config.split_after;
-        let since = self.sizing.since.unwrap_or(now);
+        self.undersized.clear();
+        let after = config.split_after;
+        let since = self.since.unwrap_or(now);
         if after == Duration::ZERO || now - since < after || catalog.is_paused() {
             return;
         }
@@ -57,28 +52,39 @@ impl Controller {
         for table in tables.filter(|it| it.is_sized_by_bricks) {
             let depth = catalog.depth_wanted(table);
             if table.shallower(depth).next().is_some() {
-                self.sizing.short.insert(table.id, depth);
+                self.undersized.insert(table.id, depth);
             }
         }
     }
 
-    /// The next partitions to be split for their bricks.
-    pub(super) fn next_splits(&self, findings: &Findings) -> Option<Divide> {
-        let is_time = !findings.is_impaired && self.draining.is_empty();
-        if self.sizing.short.is_empty() || !is_time {
+    /// Whether a table needs splits before anything of it moves.
+    pub(super) fn is_undersized(&self, table: TableId) -> bool {
+        self.undersized.contains_key(&table)
+    }
+
+    /// The next partitions to split for their bricks.
+    pub(super) fn next_splits(
+        &self,
+        catalog: &Catalog,
+        view: &LivenessView,
+        findings: &Findings,
+        config: &ControlConfig,
+    ) -> Option<Divide> {
+        let is_time = !findings.is_impaired && !view.has_draining();
+        if self.undersized.is_empty() || !is_time {
             return None;
         }
-        // Those under way, by who waits for them.
+        // Those under way, by the brick whose writes wait for them.
         let mut at_work: BTreeMap<Member, usize> = BTreeMap::new();
-        let under_way: BTreeSet<PartitionId> = self.catalog.splits().map(|(id, _)| id).collect();
-        for (partition, group) in self.catalog.tables().flat_map(Table::partitions) {
+        let under_way: BTreeSet<PartitionId> = catalog.splits().map(|(id, _)| id).collect();
+        for (partition, group) in catalog.tables().flat_map(Table::partitions) {
             if under_way.contains(&partition) {
                 *at_work.entry(group.primary.member).or_default() += 1;
             }
         }
         let mut partitions = Vec::new();
-        for table in self.catalog.tables() {
-            let Some(depth) = self.sizing.short.get(&table.id) else {
+        for table in catalog.tables() {
+            let Some(depth) = self.undersized.get(&table.id) else {
                 continue;
             };
             if table.partitions().any(|(_, group)| group.change.is_some()) {
@@ -86,26 +92,26 @@ impl Controller {
             }
             for (partition, group) in table.shallower(*depth) {
                 let at_work = at_work.entry(group.primary.member).or_default();
-                let is_free = *at_work < self.config.splits_per_brick;
-                if is_free && !under_way.contains(&partition) && self.is_at_rest(partition, group) {
+                let is_free = *at_work < config.splits_per_brick;
+                let is_ready =
+                    !under_way.contains(&partition) && is_stable(catalog, view, partition, group);
+                if is_free && is_ready {
                     *at_work += 1;
                     partitions.push((table.id, partition));
                 }
-                if partitions.len() >= self.config.batch {
+                if partitions.len() >= config.batch {
                     break;
                 }
             }
         }
+        assert!(
+            partitions.len() <= config.batch,
+            "{} splits, and {} fit into a proposal",
+            partitions.len(),
+            config.batch
+        );
         let cause = Cause::Bricks;
         (!partitions.is_empty()).then_some(Divide { cause, partitions })
-    }
-
-    /// Whether nobody comes or goes in a partition, and it is not to be merged.
-    pub(super) fn is_at_rest(&self, partition: PartitionId, group: &Group) -> bool {
-        group.change.is_none()
-            && group.learners.is_empty()
-            && group.in_sync().all(|seat| self.live.contains(&seat))
-            && self.catalog.merge_of(partition).is_none()
     }
 }
 

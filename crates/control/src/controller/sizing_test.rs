@@ -1,4 +1,4 @@
-use crate::Config;
+use crate::ControlConfig;
 use crate::controller::testing::{World, first, ms};
 use crate::message::SplitAsk;
 use brickyard_metadata::{Change, Divide, SplitReady};
@@ -14,10 +14,10 @@ fn world() -> World {
 
 fn chosen() -> World {
     let mut world = World::new(3, 2, 512);
-    world.config = Config {
+    world.config = ControlConfig {
         split_after: Duration::from_secs(2),
         splits_per_brick: 2,
-        ..Config::default()
+        ..ControlConfig::default()
     };
     world.elect();
     world
@@ -142,10 +142,10 @@ fn nothing_is_split_while_a_copy_is_missing() {
 #[test]
 fn node_that_joins_gets_halves_and_no_wholes_that_are_split_afterwards() {
     let mut world = World::new(3, 2, 512);
-    world.config = Config {
+    world.config = ControlConfig {
         split_after: Duration::from_millis(100),
         splits_per_brick: 64,
-        ..Config::default()
+        ..ControlConfig::default()
     };
     world.elect();
     world.change(size(true));

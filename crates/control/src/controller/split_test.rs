@@ -1,5 +1,5 @@
 use super::testing::{World, first, ms};
-use crate::message::{Claim, SplitAsk};
+use crate::message::{LogSummary, SplitAsk};
 use brickyard_metadata::{Change, SplitReady};
 use brickyard_routing::Seat;
 use brickyard_types::{Durability, PartitionId, View};
@@ -112,11 +112,11 @@ fn rule_31_report_from_before_a_split_is_asked_for_again() {
         node.is_up = false;
     }
     world.run(ms(2_000));
-    let claim = Claim {
+    let claim = LogSummary {
         durability: Durability::Fsync,
         ..world.claim((1, 9))
     };
-    world.nodes[0].claims = vec![Claim {
+    world.nodes[0].claims = vec![LogSummary {
         partition: whole,
         ..claim
     }];

@@ -1,15 +1,24 @@
 //! A cluster around one controller, with a catalog that applies what is proposed and nodes that do as they
 //! are told, unless a test says otherwise.
 
-use super::*;
-use crate::message::{BrickState, Claim, Grant};
+use super::{Controller, LogEnds};
+use crate::config::ControlConfig;
+use crate::membership::{Membership, MembershipChange};
+use crate::message::{
+    BrickState, LeaseGrant, LeaseRequest, LogReport, LogSummary, PromoteAsk, ToNode,
+};
+use crate::output::{ControlOutput, ProposalToken};
 use brickyard_metadata::{
-    Addresses, ClusterId, Genesis, Machine, NewTable, NodeKey, Proposal, Registration, Roles,
+    Addresses, Catalog, CatalogVersion, Change, ClusterId, Genesis, Machine, NewTable, NodeKey,
+    Proposal, Registration, Roles,
 };
-use brickyard_routing::Group;
+use brickyard_routing::{Group, Member, NodeId, Seat};
 use brickyard_types::{
-    BrickId, Durability, Incarnation, Op, TableAttributes, TableId, UnixMillis, View,
+    BrickId, Durability, Incarnation, Instant, Op, PartitionId, TableAttributes, TableId,
+    UnixMillis, View,
 };
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often everything moves on.
@@ -29,8 +38,8 @@ pub(crate) struct TestNode {
     /// It acknowledges versions up to here only.
     pub(crate) stops_at: CatalogVersion,
     pub(crate) accepts_at: CatalogVersion,
-    pub(crate) claims: Vec<Claim>,
-    pub(crate) grants: Vec<(Instant, Grant)>,
+    pub(crate) claims: Vec<LogSummary>,
+    pub(crate) grants: Vec<(Instant, LeaseGrant)>,
     asked_at: Option<Instant>,
 }
 
@@ -39,7 +48,7 @@ pub(crate) struct World {
     pub(crate) controller: Controller,
     pub(crate) nodes: Vec<TestNode>,
     pub(crate) now: Instant,
-    pub(crate) config: Config,
+    pub(crate) config: ControlConfig,
     pub(crate) membership: Membership,
     pub(crate) log: LogEnds,
     /// A majority answers.
@@ -158,7 +167,7 @@ impl World {
             asked_at: None,
         });
         let nodes: Vec<TestNode> = nodes.collect();
-        let config = Config::default();
+        let config = ControlConfig::default();
         let ids = (0..nodes.len() as u32).map(NodeId);
         let membership = Membership {
             voters: ids
@@ -206,7 +215,7 @@ impl World {
         self.controller = Controller::new(
             self.config.clone(),
             NodeId(0),
-            self.controller.term + 1,
+            self.controller.leases.term() + 1,
             self.now,
             self.now,
             Arc::new(self.catalog.clone()),
@@ -280,11 +289,11 @@ impl World {
     pub(crate) fn carry_out(&mut self) {
         while let Some(output) = self.controller.poll() {
             match output {
-                Output::Round(token) if self.has_quorum => {
+                ControlOutput::Round(token) if self.has_quorum => {
                     self.controller.on_quorum(self.now, token);
                 }
-                Output::Round(_) => {}
-                Output::Propose(token, change) => {
+                ControlOutput::Round(_) => {}
+                ControlOutput::Propose(token, change) => {
                     self.proposed.push(change.clone());
                     if self.holds_proposals {
                         self.held.push((token, change));
@@ -292,9 +301,9 @@ impl World {
                         self.apply(token, change);
                     }
                 }
-                Output::Membership(step) => self.steps.push(step),
-                Output::TransferLeader(node) => self.transfers.push(node),
-                Output::Send(node, message) => self.deliver(node, message),
+                ControlOutput::Membership(step) => self.steps.push(step),
+                ControlOutput::TransferLeader(node) => self.transfers.push(node),
+                ControlOutput::Send(node, message) => self.deliver(node, message),
             }
         }
     }
@@ -324,9 +333,9 @@ impl World {
             ToNode::Grant(grant) => node.grants.push((self.now, grant.clone())),
             ToNode::Report(request) if node.is_up => {
                 assert_eq!(request.incarnation, node.incarnation);
-                let report = Report {
+                let report = LogReport {
                     seat: seat(to.0, request.incarnation.0),
-                    claims: node.claims.clone(),
+                    summaries: node.claims.clone(),
                     is_last: true,
                 };
                 self.controller.on_report(report);
@@ -419,8 +428,8 @@ impl World {
         assert!(self.catalog.version() > before, "the proposal is stale");
     }
 
-    pub(crate) fn claim(&self, last: (u32, u64)) -> Claim {
-        Claim {
+    pub(crate) fn claim(&self, last: (u32, u64)) -> LogSummary {
+        LogSummary {
             partition: self.partition(),
             lineage: 1,
             committed: Op(0),

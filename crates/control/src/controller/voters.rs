@@ -1,170 +1,199 @@
-//! Who votes on the catalog: 1, 3 or 5 nodes, in different zones if they can be; all others learn.
+//! Which nodes vote on the catalog: 1, 3 or 5, in different zones if they can be; all others learn.
+//!
+//! In:  who takes part now, the catalog, which nodes are there. Out: the next step of the membership; the voter that leads
+//!      next where this node stops or may not vote.
 //!
 //! One step at a time, and a node votes only once it has nearly all of the log. A voter that is lost is
 //! replaced before it is taken out.
+//!
+//! Invariants:
+//! - No node votes and learns at a time.
+//! - The leader is never demoted by itself.
 
-use super::{Controller, Output};
-use crate::message::DrainAsk;
-use brickyard_metadata::Node;
+use super::leases::Leases;
+use super::liveness::Liveness;
+use super::outbox::Outbox;
+use crate::config::ControlConfig;
+use crate::membership::{Membership, MembershipChange};
+use crate::output::ControlOutput;
+use brickyard_metadata::{Catalog, Node};
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who takes part in agreement.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Membership {
-    /// Who votes.
-    pub voters: BTreeSet<NodeId>,
-    /// Who gets the log and does not vote.
-    pub learners: BTreeSet<NodeId>,
-    /// Learners that have nearly all of the log.
-    pub caught_up: BTreeSet<NodeId>,
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Voters {
+    me: NodeId,
+    membership: Membership,
+    /// The step that was asked for last, and when.
+    step_asked: Option<(MembershipChange, Instant)>,
+    transfer_asked: Option<Instant>,
 }
 
-/// One step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MembershipChange {
-    /// A node gets the log from now on.
-    AddLearner(NodeId),
-    /// A learner votes from now on.
-    Promote(NodeId),
-    /// A voter only learns from now on.
-    Demote(NodeId),
-    /// A node takes no part any more.
-    Remove(NodeId),
+/// The nodes, as far as voters are chosen by them.
+#[derive(Clone, Copy)]
+pub(super) struct Electorate<'a> {
+    pub(super) now: Instant,
+    pub(super) config: &'a ControlConfig,
+    pub(super) catalog: &'a Catalog,
+    pub(super) liveness: &'a Liveness,
+    pub(super) leases: &'a Leases,
 }
 
-impl Controller {
-    /// Asks for the next step, if there is one to take.
-    pub(super) fn see_to_voters(&mut self, now: Instant) {
-        if let Some(node) = self.successor(now) {
+impl Electorate<'_> {
+    /// Whether a node may vote, and can.
+    fn is_good(&self, node: &Node) -> bool {
+        node.registration.roles.control
+            && !self.liveness.is_draining(node.id)
+            && self
+                .liveness
+                .is_reachable(node, self.now, self.config, self.leases)
+    }
+
+    /// Whether a node has been down for so long that it is replaced.
+    fn is_lost(&self, node: NodeId) -> bool {
+        self.liveness.is_lost(node, self.now, self.config)
+    }
+}
+
+impl Voters {
+    pub(super) fn new(me: NodeId, membership: Membership) -> Self {
+        let voters = Self {
+            me,
+            membership,
+            step_asked: None,
+            transfer_asked: None,
+        };
+        voters.check();
+        voters
+    }
+
+    /// Who takes part in agreement, as it is now. The voters, if anything is new.
+    pub(super) fn on_membership(&mut self, membership: Membership) -> Option<&BTreeSet<NodeId>> {
+        if membership.voters != self.membership.voters
+            || membership.learners != self.membership.learners
+        {
+            self.step_asked = None;
+        }
+        if membership == self.membership {
+            return None;
+        }
+        self.membership = membership;
+        self.check();
+        Some(&self.membership.voters)
+    }
+
+    pub(super) fn contains(&self, node: NodeId) -> bool {
+        self.membership.voters.contains(&node)
+    }
+
+    /// Asks for the next step, if there is one to take. `is_held`: this node stops and still holds partitions that others can
+    /// take over. While a leader is followed by another nothing is decided: what it holds goes before, or clients would
+    /// wait for both.
+    pub(super) fn run(&mut self, nodes: Electorate<'_>, is_held: bool, outbox: &mut Outbox) {
+        let (now, lease) = (nodes.now, nodes.config.lease);
+        if let Some(node) = self.successor(nodes, is_held) {
+            assert_ne!(node, self.me, "this node leads");
             let asked_at = self.transfer_asked;
-            if asked_at.is_none_or(|at| now - at >= self.config.lease) {
+            if asked_at.is_none_or(|at| now - at >= lease) {
                 self.transfer_asked = Some(now);
-                self.outputs.push_back(Output::TransferLeader(node));
+                outbox.push(ControlOutput::TransferLeader(node));
             }
             return;
         }
-        let Some(change) = self.next_step(now) else {
+        let Some(change) = self.next_step(nodes) else {
             return;
         };
-        let is_asked = self
-            .membership_asked
-            .is_some_and(|(asked, at)| asked == change && now - at < self.config.lease);
-        if !is_asked {
-            self.membership_asked = Some((change, now));
-            self.outputs.push_back(Output::Membership(change));
+        let is_asked = |(asked, at)| asked == change && now - at < lease;
+        if !self.step_asked.is_some_and(is_asked) {
+            self.step_asked = Some((change, now));
+            outbox.push(ControlOutput::Membership(change));
         }
     }
 
-    /// Who is to lead instead of a leader that is about to stop or is not to vote.
-    fn successor(&self, now: Instant) -> Option<NodeId> {
-        let own = self.catalog.node(self.me);
+    /// The node that should lead instead of a leader that is about to stop or may not vote.
+    fn successor(&self, nodes: Electorate<'_>, is_held: bool) -> Option<NodeId> {
+        let own = nodes.catalog.node(self.me);
         let may_vote = own.is_some_and(|node| node.registration.roles.control);
-        let is_stopping = self.draining.contains_key(&self.me);
-        // While a leader is followed by another nothing is decided: what this node holds goes before, or clients would
-        // wait for both.
-        let holds_something = || {
-            own.is_some_and(|node| {
-                let ask = DrainAsk {
-                    node: self.me,
-                    incarnation: node.incarnation,
-                };
-                self.drained(now, ask).remaining > 0
-            })
-        };
-        if may_vote && (!is_stopping || holds_something()) {
+        let is_stopping = nodes.liveness.is_draining(self.me);
+        if may_vote && (!is_stopping || is_held) {
             return None;
         }
-        let mut others = self.catalog.nodes().filter(|node| node.id != self.me);
-        let successor = others.find(|node| {
-            self.membership.voters.contains(&node.id) && self.is_good_voter(node, now)
-        });
+        let mut others = nodes.catalog.nodes().filter(|node| node.id != self.me);
+        let successor = others.find(|node| self.contains(node.id) && nodes.is_good(node));
         successor.map(|node| node.id)
     }
 
-    fn is_good_voter(&self, node: &Node, now: Instant) -> bool {
-        node.registration.roles.control
-            && !self.draining.contains_key(&node.id)
-            && self.is_node_up(node, now)
-    }
-
-    fn next_step(&self, now: Instant) -> Option<MembershipChange> {
+    fn next_step(&self, nodes: Electorate<'_>) -> Option<MembershipChange> {
         let Membership {
             voters,
             learners,
             caught_up,
         } = &self.membership;
+        let catalog = nodes.catalog;
         let is_member = |node: NodeId| voters.contains(&node) || learners.contains(&node);
         // Every node has the catalog.
-        if let Some(node) = self.catalog.nodes().find(|node| !is_member(node.id)) {
+        if let Some(node) = catalog.nodes().find(|node| !is_member(node.id)) {
             return Some(MembershipChange::AddLearner(node.id));
         }
         let mut members = voters.iter().chain(learners);
-        let gone = members.find(|node| self.catalog.node(**node).is_none() && **node != self.me);
+        let gone = members.find(|node| catalog.node(**node).is_none() && **node != self.me);
         if let Some(node) = gone {
             return Some(MembershipChange::Remove(*node));
         }
         let is_able = |node: &&Node| node.registration.roles.control;
-        let able = self
-            .catalog
-            .nodes()
-            .filter(is_able)
-            .count()
-            .min(self.config.voters);
+        let able = catalog.nodes().filter(is_able).count();
+        let able = able.min(nodes.config.voters);
         let target = [5, 3].into_iter().find(|count| *count <= able).unwrap_or(1);
-        let spare = self.catalog.nodes().filter(|node| {
+        let spare = catalog.nodes().filter(|node| {
             let is_ready = learners.contains(&node.id) && caught_up.contains(&node.id);
-            is_ready && self.is_good_voter(node, now)
+            is_ready && nodes.is_good(node)
         });
         let spare: Vec<NodeId> = spare.map(|node| node.id).collect();
-        let bad: Vec<NodeId> = voters
-            .iter()
-            .copied()
-            .filter(|it| self.is_bad_voter(*it, now))
-            .collect();
+        let bad = voters.iter().copied();
+        let bad: Vec<NodeId> = bad.filter(|it| self.is_bad(nodes, *it)).collect();
         if voters.len() > target || (voters.len().is_multiple_of(2) && spare.is_empty()) {
-            return self.demotion(&bad).map(MembershipChange::Demote);
+            let demoted = self.demotion(nodes.liveness, &bad);
+            return demoted.map(MembershipChange::Demote);
         }
+        assert!(
+            voters.len() <= target,
+            "{} voters of {target}",
+            voters.len()
+        );
         let missing = target - voters.len();
         let can_grow = missing > 0 && (spare.len() >= missing || voters.len().is_multiple_of(2));
         let must_replace = missing == 0 && !bad.is_empty();
-        // Until they act by a catalog with company, the bricks of a lone voter need no lease: nobody else may
-        // come to lead.
-        let is_ready = self.alone.is_empty();
+        // Until they act by a catalog with another node, the bricks of a lone voter need no lease: no other node may come to
+        // lead.
+        let is_ready = !nodes.leases.has_exempt();
         if (can_grow || must_replace) && is_ready {
-            return self.choose_voter(&spare).map(MembershipChange::Promote);
+            let promoted = self.choose_voter(catalog, &spare);
+            return promoted.map(MembershipChange::Promote);
         }
         None
     }
 
     /// Whether a voter should be replaced: it must not vote, or it has been down for long.
-    fn is_bad_voter(&self, voter: NodeId, now: Instant) -> bool {
-        let Some(node) = self.catalog.node(voter) else {
+    fn is_bad(&self, nodes: Electorate<'_>, voter: NodeId) -> bool {
+        let Some(node) = nodes.catalog.node(voter) else {
             return true;
         };
-        let since = self.down_since.get(&voter);
-        let is_lost = since.is_some_and(|since| now - *since >= self.config.replace_after);
-        !node.registration.roles.control || (is_lost && voter != self.me)
+        let is_lost = nodes.is_lost(voter) && voter != self.me;
+        !node.registration.roles.control || is_lost
     }
 
     /// Which voter to take out: a bad one, else the one with the highest number; never the leader.
-    fn demotion(&self, bad: &[NodeId]) -> Option<NodeId> {
-        let others = self
-            .membership
-            .voters
-            .iter()
-            .copied()
-            .filter(|it| *it != self.me);
-        others.max_by_key(|node| {
-            let is_down = self.down_since.contains_key(node);
-            (bad.contains(node), is_down, *node)
-        })
+    fn demotion(&self, liveness: &Liveness, bad: &[NodeId]) -> Option<NodeId> {
+        let voters = self.membership.voters.iter().copied();
+        let others = voters.filter(|it| *it != self.me);
+        others.max_by_key(|node| (bad.contains(node), liveness.is_down(*node), *node))
     }
 
     /// Which learner should vote: one in a zone with fewest voters.
-    fn choose_voter(&self, spare: &[NodeId]) -> Option<NodeId> {
-        let zone = |node: NodeId| self.catalog.node(node)?.registration.zone.as_deref();
+    fn choose_voter(&self, catalog: &Catalog, spare: &[NodeId]) -> Option<NodeId> {
+        let zone = |node: NodeId| catalog.node(node)?.registration.zone.as_deref();
         let mut by_zone: BTreeMap<Option<&str>, usize> = BTreeMap::new();
         for voter in &self.membership.voters {
             *by_zone.entry(zone(*voter)).or_default() += 1;
@@ -177,6 +206,17 @@ impl Controller {
             .iter()
             .copied()
             .min_by_key(|node| (crowd(*node), *node))
+    }
+
+    fn check(&self) {
+        let Membership {
+            voters, learners, ..
+        } = &self.membership;
+        assert!(!voters.is_empty(), "an agreement without voters");
+        assert!(
+            voters.is_disjoint(learners),
+            "{voters:?} vote and {learners:?} learn"
+        );
     }
 }
 

@@ -1,5 +1,5 @@
 use crate::controller::testing::{World, ms, registration};
-use crate::controller::{Membership, MembershipChange};
+use crate::membership::{Membership, MembershipChange};
 use brickyard_metadata::{Change, NodeAlteration, Roles};
 use brickyard_routing::NodeId;
 use std::collections::BTreeSet;

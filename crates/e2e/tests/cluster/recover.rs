@@ -41,7 +41,7 @@ fn what_is_left_is_gone_on_from_when_an_operator_says_so() {
     let served = recover(&address, &[]);
     assert!(!served.status.success());
     let text = served.text();
-    assert!(text.contains("no partition that nobody serves"), "{text}");
+    assert!(text.contains("no partition that is not served"), "{text}");
 
     // Two machines stop at once. One never comes back; the other has rebooted, so its log may lack its end.
     cluster.kill(gone);

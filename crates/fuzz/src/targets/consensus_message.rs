@@ -3,7 +3,7 @@
 //!
 //! A message is what stands between two bytes of its length and the next one's; its first byte says who sent it.
 
-use brickyard_consensus::{Config, Consensus, Output, Persist, Recovered};
+use brickyard_consensus::{Consensus, ConsensusConfig, ConsensusOutput, Persist, RecoveredState};
 
 /// See the module.
 pub(super) fn run(input: &[u8]) {
@@ -13,9 +13,9 @@ pub(super) fn run(input: &[u8]) {
     let recovered = if first & 1 == 0 {
         Consensus::bootstrap(1, vec![1, 2, 3])
     } else {
-        Recovered::default()
+        RecoveredState::default()
     };
-    let Ok(mut node) = Consensus::new(Config::new(1, 7), recovered) else {
+    let Ok(mut node) = Consensus::new(ConsensusConfig::new(1, 7), recovered) else {
         return;
     };
     drain(&mut node);
@@ -37,7 +37,7 @@ pub(super) fn run(input: &[u8]) {
 /// Stores what is to be stored, and forgets what is to be sent.
 fn drain(node: &mut Consensus) {
     while let Some(output) = node.poll() {
-        if let Output::Persist(Persist { number, .. }) = output {
+        if let ConsensusOutput::Persist(Persist { number, .. }) = output {
             node.on_persisted(number);
         }
     }
@@ -45,10 +45,10 @@ fn drain(node: &mut Consensus) {
 
 /// What two nodes say to each other while the second joins the first.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
-    let config = |id| Config::new(id, 7);
+    let config = |id| ConsensusConfig::new(id, 7);
     let (Ok(mut leader), Ok(mut other)) = (
         Consensus::new(config(1), Consensus::bootstrap(1, vec![1, 2, 3])),
-        Consensus::new(config(2), Recovered::default()),
+        Consensus::new(config(2), RecoveredState::default()),
     ) else {
         return Vec::new();
     };
@@ -56,7 +56,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     let mut all = vec![0];
     for turn in 0..60 {
         if turn == 3 {
-            let _ = leader.change_membership(brickyard_consensus::Change::AddLearner(2));
+            let _ = leader.change_membership(brickyard_consensus::ConfChange::AddLearner(2));
         }
         if turn == 10 {
             let _ = leader.propose(vec![9; 5]);
@@ -71,8 +71,8 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
             };
             while let Some(output) = node.poll() {
                 match output {
-                    Output::Persist(Persist { number, .. }) => node.on_persisted(number),
-                    Output::Send {
+                    ConsensusOutput::Persist(Persist { number, .. }) => node.on_persisted(number),
+                    ConsensusOutput::Send {
                         to: sent_to,
                         message,
                     } if sent_to == to => {

@@ -115,16 +115,18 @@ impl Driver {
         if let Some(listener) = listener {
             accept(listener, to_driver.clone());
         }
-        let control = brickyard_control::Config {
+        let control = brickyard_control::ControlConfig {
             lease: timing.lease,
             renew: timing.lease_renew,
             eviction_timeout: timing.eviction_timeout,
             split_after: timing.split_after,
             merge_after: timing.merge_after,
-            hot_busy: timing.hot.busy,
-            hot_replicas: timing.hot.replicas,
-            hot_cool: timing.hot.cool,
-            ..brickyard_control::Config::default()
+            hot: brickyard_control::HotConfig {
+                busy: timing.hot.busy,
+                replicas: timing.hot.replicas,
+                cool: timing.hot.cool,
+            },
+            ..brickyard_control::ControlConfig::default()
         };
         let address = HostPort {
             host: registration.addresses.host.clone(),

@@ -6,7 +6,7 @@
 
 use super::{NODES, Schedule};
 use crate::controller::testing::seat;
-use crate::message::Claim;
+use crate::message::LogSummary;
 use brickyard_metadata::{Catalog, Table};
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{Durability, Op, PartitionId, View};
@@ -57,9 +57,9 @@ impl Logs {
     }
 
     /// What a node claims to hold.
-    pub(super) fn claims(&self, node: usize) -> Vec<Claim> {
+    pub(super) fn claims(&self, node: usize) -> Vec<LogSummary> {
         let held = self.disks[node].iter();
-        let claims = held.map(|(partition, held)| Claim {
+        let claims = held.map(|(partition, held)| LogSummary {
             partition: *partition,
             lineage: held.lineage,
             committed: Op(0),

@@ -2,9 +2,9 @@
 
 use super::{NODES, Schedule};
 use crate::RoundToken;
-use crate::controller::Output;
 use crate::controller::testing::seat;
-use crate::message::{HeardQuery, HeardReply, LeaseRequest, Report, ToNode};
+use crate::message::{HeardQuery, HeardReply, LeaseRequest, LogReport, ToNode};
+use crate::output::ControlOutput;
 use brickyard_routing::NodeId;
 use std::time::Duration;
 
@@ -94,9 +94,9 @@ impl Schedule {
                 }
             }
             ToNode::Report(request) => {
-                let report = Report {
+                let report = LogReport {
                     seat: seat(node as u32, request.incarnation.0),
-                    claims: self.logs.claims(node),
+                    summaries: self.logs.claims(node),
                     is_last: true,
                 };
                 if let Some(at) = self.leader(term) {
@@ -111,7 +111,7 @@ impl Schedule {
         let (node, term) = (self.leaders[at].node, self.leaders[at].term);
         while let Some(output) = self.leaders[at].controller.poll() {
             match output {
-                Output::Round(token) => {
+                ControlOutput::Round(token) => {
                     // Those in a later term do not answer; those who answer are in this one from then on.
                     let clock = self.clock(node);
                     self.heard[node].on_leader(term, clock);
@@ -135,15 +135,15 @@ impl Schedule {
                             .push((self.now + late, Late::NoQuorum(term, token)));
                     }
                 }
-                Output::Propose(token, change) => {
+                ControlOutput::Propose(token, change) => {
                     self.leaders[at].proposals.push((Some(token), change));
                 }
-                Output::Send(to, message) => {
+                ControlOutput::Send(to, message) => {
                     let late = self.lateness();
                     let message = Late::To(to.0 as usize, term, message);
                     self.late.push((self.now + late, message));
                 }
-                Output::Membership(_) | Output::TransferLeader(_) => {}
+                ControlOutput::Membership(_) | ControlOutput::TransferLeader(_) => {}
             }
         }
         // A deposed leader's proposals come to nothing.

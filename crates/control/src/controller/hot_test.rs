@@ -1,4 +1,4 @@
-use crate::Config;
+use crate::ControlConfig;
 use crate::controller::testing::{World, first, ms};
 use crate::message::{LoadReport, SplitAsk};
 use brickyard_metadata::{BrickLoad, Cause, Change, Divide, Extra, PartitionLoad, SplitReady};
@@ -11,11 +11,11 @@ fn world() -> World {
     world_with(|_| ())
 }
 
-fn world_with(change: impl FnOnce(&mut Config)) -> World {
+fn world_with(change: impl FnOnce(&mut ControlConfig)) -> World {
     world_of(3, change)
 }
 
-fn world_of(nodes: u8, change: impl FnOnce(&mut Config)) -> World {
+fn world_of(nodes: u8, change: impl FnOnce(&mut ControlConfig)) -> World {
     let mut world = World::new(nodes, 2, 8);
     change(&mut world.config);
     world.elect();
@@ -192,7 +192,7 @@ fn answer_split(world: &mut World, partition: PartitionId) {
 
 #[test]
 fn slot_that_is_read_too_much_gets_copies_more_and_gives_them_back() {
-    let mut world = world_with(|config| config.hot_cool = secs(60));
+    let mut world = world_with(|config| config.hot.cool = secs(60));
     let hot = world.partition();
     let told = [Told(0, 900, vec![read(hot, 880)])];
     run(&mut world, &told, secs(13));
@@ -216,7 +216,7 @@ fn slot_that_is_read_too_much_gets_copies_more_and_gives_them_back() {
 
 #[test]
 fn copy_more_that_nobody_reads_is_given_back_and_not_made_again_at_once() {
-    let mut world = world_with(|config| config.hot_cool = secs(60));
+    let mut world = world_with(|config| config.hot.cool = secs(60));
     let told = [Told(0, 900, vec![read(world.partition(), 880)])];
     run(&mut world, &told, secs(13));
     assert_eq!(extra(&world), 1);
@@ -256,7 +256,7 @@ fn nothing_is_done_while_moves_are_paused_and_nothing_at_all_if_it_is_turned_off
     world.change(Change::PauseMoves(false));
     run(&mut world, &told, secs(3));
     assert_eq!(extra(&world), 1);
-    world.config.hot_busy = 0;
+    world.config.hot.busy = 0;
     world.elect();
     run(&mut world, &told, secs(10));
     assert_eq!(
@@ -264,7 +264,7 @@ fn nothing_is_done_while_moves_are_paused_and_nothing_at_all_if_it_is_turned_off
         (0, 2),
         "what was lent comes back"
     );
-    let mut world = world_with(|config| config.hot_replicas = 0);
+    let mut world = world_with(|config| config.hot.replicas = 0);
     run(&mut world, &told, secs(30));
     assert_eq!(extra(&world), 0);
 }

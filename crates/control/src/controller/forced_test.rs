@@ -59,7 +59,7 @@ fn loss_is_told_first_and_nothing_is_done_before_it_is_confirmed() {
     for part in [
         "view 7 op 12",
         "may be missing",
-        "not heard of",
+        "no answer from",
         "CONFIRM t",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -83,7 +83,7 @@ fn confirmed_recovery_begins_a_new_lineage_above_all_views() {
     assert_ne!(group.primary, seat(member, 1));
     // It is served now: there is nothing to recover.
     let text = told(&mut world, true).unwrap_err();
-    assert!(text.contains("no partition that nobody serves"), "{text}");
+    assert!(text.contains("no partition that is not served"), "{text}");
 }
 
 /// The recovered partition's only member stopped before it wrote anything of the new history.

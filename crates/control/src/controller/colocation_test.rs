@@ -234,7 +234,7 @@ fn siblings_that_are_not_small_together_stay_where_they_are() {
             world.controller.on_small(world.now, &report);
         }
     }
-    assert!(!world.controller.gathering.is_small(siblings));
+    assert!(!world.controller.colocation.is_small(siblings));
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn pair_of_which_nothing_is_said_any_more_is_given_up() {
 }
 
 fn is_pair(world: &World) -> bool {
-    !world.controller.gathering.pairs().is_empty()
+    !world.controller.colocation.pairs().is_empty()
 }
 
 #[test]

@@ -1,5 +1,10 @@
-//! How much every brick holds, so that what is given out next goes to who has least.
+//! How much every brick holds, so that what is given out next goes to the brick with least.
+//!
+//! In:  the catalog, and what one pass decides. Out: shares, by the weights of bricks.
+//!
+//! Invariant: it counts what the catalog has, changed by what was decided since; it is made anew for each pass.
 
+use super::case::primary_to_be;
 use brickyard_metadata::Catalog;
 use brickyard_routing::{Group, Member, Seat};
 use brickyard_types::TableId;
@@ -7,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Load {
+pub(super) struct Holdings {
     weights: BTreeMap<Member, u64>,
     weight_total: u64,
     primaries: BTreeMap<(TableId, Member), u64>,
@@ -17,21 +22,21 @@ pub(super) struct Load {
     partners: BTreeSet<(Member, Member)>,
 }
 
-impl Load {
+impl Holdings {
     pub(super) fn of(catalog: &Catalog) -> Self {
-        let mut load = Self::default();
+        let mut holdings = Self::default();
         for candidate in catalog.candidates() {
             let weight = u64::from(candidate.weight);
-            load.weights.insert(candidate.seat.member, weight);
-            load.weight_total += weight;
+            holdings.weights.insert(candidate.seat.member, weight);
+            holdings.weight_total += weight;
         }
         for table in catalog.tables() {
             for (_, group) in table.partitions() {
-                load.wanted_total += u64::from(table.attributes.replicas);
-                load.add(table.id, group);
+                holdings.wanted_total += u64::from(table.attributes.replicas);
+                holdings.add(table.id, group);
             }
         }
-        load
+        holdings
     }
 
     fn add(&mut self, table: TableId, group: &Group) {
@@ -62,8 +67,8 @@ impl Load {
         self.partners.insert((primary, seat.member));
     }
 
-    /// Whoever learns from that primary is sent nothing, and may learn others meanwhile.
-    pub(super) fn wait_in_vain(&mut self, group: &Group) {
+    /// The learners of a group are sent nothing, and may learn others meanwhile.
+    pub(super) fn stop_learning(&mut self, group: &Group) {
         for seat in &group.learners {
             let count = self.learning.entry(*seat).or_default();
             *count = count.saturating_sub(1);
@@ -106,10 +111,4 @@ impl Load {
     pub(super) fn are_partners(&self, primary: Member, other: Member) -> bool {
         self.partners.contains(&(primary, other))
     }
-}
-
-/// Who orders a group's operations, now or once the change under way is in effect.
-pub(super) fn primary_to_be(group: &Group) -> Seat {
-    let change = group.change.as_ref();
-    change.map_or(group.primary, |change| change.primary)
 }

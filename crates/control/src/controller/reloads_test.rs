@@ -1,5 +1,5 @@
 use crate::controller::testing::{TABLE, World, first, ms, seat};
-use crate::message::{Claim, DrainAsk, ReturnReport, ToNode};
+use crate::message::{DrainAsk, LogSummary, ReturnReport, ToNode};
 use brickyard_metadata::{CatalogVersion, Change, Table};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{Durability, Op, View};
@@ -30,12 +30,12 @@ fn table(world: &World) -> &Table {
 }
 
 /// The brick has read its log, which ends so.
-fn read(world: &mut World, seat: Seat, since: CatalogVersion, claim: Claim) {
+fn read(world: &mut World, seat: Seat, since: CatalogVersion, claim: LogSummary) {
     let report = ReturnReport {
         seat,
         table: TABLE,
         since,
-        claims: vec![claim],
+        summaries: vec![claim],
     };
     world.controller.on_returned(world.now, report);
     world.run(ms(1_000));
@@ -302,7 +302,7 @@ fn recovery_of_a_table_that_comes_back_goes_on_from_what_was_read() {
 fn schedule(seed: u64) {
     let mut world = offline(Durability::Log);
     let [a, b] = members(&world);
-    let mut said: Vec<(Seat, CatalogVersion, Claim)> = Vec::new();
+    let mut said: Vec<(Seat, CatalogVersion, LogSummary)> = Vec::new();
     for round in 1..=3 {
         let since = online(&mut world);
         for (seat, since, claim) in said.clone() {

@@ -1,7 +1,12 @@
-//! What bricks said they hold.
+//! Log summaries: what bricks report that they hold after a restart.
+//!
+//! In:  reports, in parts; what passes and operators want to know. Out: each brick's summary of a partition; requests for reports.
+//!
+//! Invariant: only complete reports of present lives count.
 
-use super::{Controller, Output};
-use crate::message::{Claim, Report, ReportRequest, ToNode};
+use super::outbox::Outbox;
+use crate::config::ControlConfig;
+use crate::message::{LogReport, LogSummary, ReportRequest, ToNode};
 use brickyard_metadata::Catalog;
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{BrickId, Incarnation, Instant, PartitionId};
@@ -10,13 +15,13 @@ use std::time::Duration;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reports {
+pub(super) struct LogSummaries {
     /// Complete ones.
-    claims: BTreeMap<Seat, BTreeMap<PartitionId, Claim>>,
+    summaries: BTreeMap<Seat, BTreeMap<PartitionId, LogSummary>>,
     /// Of which parts are missing.
-    partial: BTreeMap<Seat, BTreeMap<PartitionId, Claim>>,
-    /// Bricks whose report somebody waits for.
-    pub(super) wanted: BTreeSet<Seat>,
+    partial: BTreeMap<Seat, BTreeMap<PartitionId, LogSummary>>,
+    /// Bricks whose report some partition or operator waits for.
+    wanted: BTreeSet<Seat>,
     /// What an operator asks for at the moment.
     inquiry: Option<Inquiry>,
     asked_at: Option<Instant>,
@@ -29,40 +34,51 @@ pub(super) struct Reports {
 #[derive(Clone, Debug)]
 struct Inquiry {
     since: Instant,
-    /// Partitions that nobody has served since: what is said of others may not be true any more when they are lost.
+    /// Partitions that have not been served since: a summary of another may not be true any more when that one is lost.
     unserved: BTreeSet<PartitionId>,
     /// Bricks whose report is waited for.
     sought: BTreeSet<Seat>,
     /// Those that have answered.
-    told: BTreeSet<Seat>,
+    answered: BTreeSet<Seat>,
 }
 
-/// How long an operator may take to decide by what bricks said.
+/// How long an operator may take to decide by the reports.
 const INQUIRY: Duration = Duration::from_secs(10);
 
-impl Reports {
+impl LogSummaries {
     /// A brick's report, or a part of it. One that speaks of a partition which was split is from before the brick heard of
-    /// that, and says nothing of the parts (PROTOCOL rule 31): it is asked again.
-    pub(super) fn add(&mut self, catalog: &Catalog, report: Report) {
+    /// that, and has no summary of the parts (PROTOCOL rule 31): it is asked again.
+    pub(super) fn add(&mut self, catalog: &Catalog, report: LogReport) {
+        assert!(
+            catalog.is_current(report.seat),
+            "{} reports, whose life is over",
+            report.seat
+        );
         let parts = self.partial.entry(report.seat).or_default();
-        parts.extend(report.claims.iter().map(|claim| (claim.partition, *claim)));
+        parts.extend(
+            report
+                .summaries
+                .iter()
+                .map(|summary| (summary.partition, *summary)),
+        );
         if report.is_last
-            && let Some(claims) = self.partial.remove(&report.seat)
-            && !is_outdated(catalog, &claims)
+            && let Some(summaries) = self.partial.remove(&report.seat)
+            && !is_outdated(catalog, &summaries)
         {
-            self.claims.insert(report.seat, claims);
+            self.summaries.insert(report.seat, summaries);
             if let Some(inquiry) = &mut self.inquiry
                 && inquiry.sought.remove(&report.seat)
             {
-                inquiry.told.insert(report.seat);
+                inquiry.answered.insert(report.seat);
             }
         }
     }
 
-    /// Forgets lives that are over, and what was said of partitions that were split since.
+    /// Forgets lives that are over, and reports that name partitions which were split since.
     pub(super) fn forget(&mut self, catalog: &Catalog) {
-        self.claims
-            .retain(|seat, claims| catalog.is_current(*seat) && !is_outdated(catalog, claims));
+        self.summaries.retain(|seat, summaries| {
+            catalog.is_current(*seat) && !is_outdated(catalog, summaries)
+        });
         self.partial.retain(|seat, _| catalog.is_current(*seat));
         self.wanted_since
             .retain(|seat, _| catalog.is_current(*seat));
@@ -71,7 +87,7 @@ impl Reports {
         }
     }
 
-    /// An operator asks about partitions that nobody serves: what was said of them to one who asked before counts for a
+    /// An operator asks about partitions that are not served: reports for one who asked before count for a
     /// while.
     pub(super) fn inquire(&mut self, now: Instant, unserved: BTreeSet<PartitionId>) {
         let inquiry = self.inquiry.take();
@@ -88,19 +104,19 @@ impl Reports {
                     .chain(unserved)
                     .collect(),
                 sought: BTreeSet::new(),
-                told: BTreeSet::new(),
+                answered: BTreeSet::new(),
             }),
         };
     }
 
-    /// What operators have asked about, and nobody has served since.
+    /// The partitions that operators have asked about, and that were not served since.
     pub(super) fn unserved(&self) -> impl Iterator<Item = PartitionId> {
         self.inquiry
             .iter()
             .flat_map(|it| it.unserved.iter().copied())
     }
 
-    /// Somebody serves these again.
+    /// These are served again.
     pub(super) fn note_served(&mut self, served: &[PartitionId]) {
         if let Some(inquiry) = &mut self.inquiry {
             inquiry.unserved.retain(|it| !served.contains(it));
@@ -114,56 +130,62 @@ impl Reports {
         }
     }
 
-    /// What an operator waits for is wanted until it is there.
-    pub(super) fn want_sought(&mut self) {
-        let sought = self.inquiry.iter().flat_map(|it| &it.sought);
-        self.wanted.extend(sought.copied());
-    }
-
-    /// As [`Self::claim`], of what was said to the operator.
+    /// As [`Self::summary`], of what was reported since the operator asked.
     #[expect(
         clippy::option_option,
-        reason = "not said and said to be nothing differ"
+        reason = "not reported and reported to be nothing differ"
     )]
-    pub(super) fn told(&self, seat: Seat, partition: PartitionId) -> Option<Option<Claim>> {
+    pub(super) fn answer(&self, seat: Seat, partition: PartitionId) -> Option<Option<LogSummary>> {
         let inquiry = self.inquiry.as_ref()?;
-        inquiry.told.contains(&seat).then_some(())?;
-        self.claim(seat, partition)
+        inquiry.answered.contains(&seat).then_some(())?;
+        self.summary(seat, partition)
     }
 
     /// Whether a brick has not reported, and has not had time enough for it either.
     pub(super) fn is_awaited(&mut self, seat: Seat, now: Instant, patience: Duration) -> bool {
         let since = *self.wanted_since.entry(seat).or_insert(now);
-        !self.claims.contains_key(&seat) && now - since < patience
+        !self.summaries.contains_key(&seat) && now - since < patience
     }
 
     /// What a brick holds of a partition; `None` if it has not reported, `Some(None)` if it holds nothing.
     #[expect(
         clippy::option_option,
-        reason = "not said and said to be nothing differ"
+        reason = "not reported and reported to be nothing differ"
     )]
-    pub(super) fn claim(&self, seat: Seat, partition: PartitionId) -> Option<Option<Claim>> {
-        let claims = self.claims.get(&seat)?;
-        Some(claims.get(&partition).copied())
+    pub(super) fn summary(&self, seat: Seat, partition: PartitionId) -> Option<Option<LogSummary>> {
+        let summaries = self.summaries.get(&seat)?;
+        Some(summaries.get(&partition).copied())
     }
 }
 
 /// Whether a report speaks of a partition that was split.
-fn is_outdated(catalog: &Catalog, claims: &BTreeMap<PartitionId, Claim>) -> bool {
-    claims.keys().any(|it| catalog.former(*it).is_some())
+fn is_outdated(catalog: &Catalog, summaries: &BTreeMap<PartitionId, LogSummary>) -> bool {
+    summaries.keys().any(|it| catalog.former(*it).is_some())
 }
 
-impl Controller {
-    /// Asks for the reports that somebody waits for.
-    pub(super) fn ask_reports(&mut self, now: Instant) {
-        let asked_at = self.reports.asked_at;
-        let is_early = asked_at.is_some_and(|at| now - at < self.config.renew);
-        if self.reports.wanted.is_empty() || is_early {
+/// The queries.
+impl LogSummaries {
+    /// Begins a pass: what is wanted is found out anew, but for what an operator waits for.
+    pub(super) fn begin_pass(&mut self) {
+        self.wanted.clear();
+        let sought = self.inquiry.iter().flat_map(|it| &it.sought);
+        self.wanted.extend(sought.copied());
+    }
+
+    /// Wants the reports of these bricks.
+    pub(super) fn want(&mut self, seats: impl IntoIterator<Item = Seat>) {
+        self.wanted.extend(seats);
+    }
+
+    /// Asks for the reports that are wanted.
+    pub(super) fn ask(&mut self, now: Instant, config: &ControlConfig, outbox: &mut Outbox) {
+        let is_early = self.asked_at.is_some_and(|at| now - at < config.renew);
+        if self.wanted.is_empty() || is_early {
             return;
         }
-        self.reports.asked_at = Some(now);
+        self.asked_at = Some(now);
         let mut by_node: BTreeMap<(NodeId, Incarnation), Vec<BrickId>> = BTreeMap::new();
-        for seat in &self.reports.wanted {
+        for seat in &self.wanted {
             by_node
                 .entry((seat.member.node, seat.incarnation))
                 .or_default()
@@ -174,8 +196,7 @@ impl Controller {
                 incarnation,
                 bricks,
             };
-            self.outputs
-                .push_back(Output::Send(node, ToNode::Report(request)));
+            outbox.send(node, ToNode::Report(request));
         }
     }
 }

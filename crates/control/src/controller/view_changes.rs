@@ -1,0 +1,84 @@
+//! View changes in progress: which bricks have to stop for them, and when one may take effect.
+//!
+//! In:  the catalog, bricks' states, leases that have run out. Out: whether a proposed view may take effect.
+//!
+//! Invariant: a view takes effect only when all bricks that it fences have stopped or cannot act, and its primary has
+//! accepted it: by what was reported to this leader itself (PROTOCOL rules 6, 7, 8).
+//!
+//! Not here: which views are proposed (`decide`), the change of the catalog (`metadata`).
+
+use super::leases::Leases;
+use brickyard_metadata::{Catalog, CatalogVersion};
+use brickyard_routing::{Seat, ViewChange};
+use brickyard_types::Instant;
+use std::collections::BTreeMap;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct ViewChanges {
+    /// The version of the catalog from which on a brick has to have stopped something.
+    stops: BTreeMap<Seat, u64>,
+}
+
+impl ViewChanges {
+    /// The catalog has changed.
+    pub(super) fn on_catalog(&mut self, catalog: &Catalog) {
+        self.stops.clear();
+        for (_, group) in catalog.tables().flat_map(|table| table.partitions()) {
+            let Some(change) = &group.change else {
+                continue;
+            };
+            assert!(
+                change.view > group.view && change.proposed_at <= catalog.version().0,
+                "view {} was proposed after {} in version {} of {:?}",
+                change.view,
+                group.view,
+                change.proposed_at,
+                catalog.version()
+            );
+            for seat in &change.fenced {
+                let version = self.stops.entry(*seat).or_default();
+                *version = (*version).max(change.proposed_at);
+            }
+        }
+    }
+
+    /// For each brick that a view change fences, the version of the catalog from which on it has to have stopped.
+    pub(super) const fn stops(&self) -> &BTreeMap<Seat, u64> {
+        &self.stops
+    }
+
+    /// Whether a proposed view may take effect.
+    pub(super) fn may_take_effect(
+        &self,
+        change: &ViewChange,
+        catalog: &Catalog,
+        leases: &Leases,
+        now: Instant,
+    ) -> bool {
+        let version = change.proposed_at;
+        for seat in &change.fenced {
+            let stop = self.stops.get(seat);
+            assert!(
+                stop.is_some_and(|stop| *stop >= version),
+                "{seat} is granted leases (stop {stop:?}) and view {} fences it since {version}",
+                change.view
+            );
+        }
+        // PROTOCOL rule 7: all bricks that it fences.
+        let mut fenced = change.fenced.iter();
+        let is_fenced = fenced.all(|seat| is_fenced(*seat, version, catalog, leases, now));
+        // PROTOCOL rule 8: its primary has accepted it, in the life that was named.
+        let is_accepted = leases.state(change.primary).accepted >= CatalogVersion(version);
+        is_fenced && is_accepted && catalog.is_current(change.primary)
+    }
+}
+
+/// Whether a brick certainly does nothing any more in a view that a change of this version took it out of.
+fn is_fenced(seat: Seat, version: u64, catalog: &Catalog, leases: &Leases, now: Instant) -> bool {
+    // PROTOCOL rule 6: it reported that to this leader, in that very life; or (rule 20) that life is over for
+    // certain; or its lease has run out.
+    leases.state(seat).stopped.0 >= version
+        || catalog.is_proven_dead(seat)
+        || leases.has_run_out(seat, now)
+}
