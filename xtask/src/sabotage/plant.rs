@@ -28,7 +28,7 @@ struct Edit<'a> {
 struct Choice<'a> {
     range: Range<usize>,
     edits: Vec<Edit<'a>>,
-    inner: Vec<Choice<'a>>,
+    inner: Vec<Self>,
 }
 
 /// The text of a file with all bugs that it has.
