@@ -11,8 +11,11 @@ pub mod arrows;
 mod finding;
 pub mod rust_source;
 pub mod sabotage;
+mod shape;
+pub mod tasks;
 pub mod tidy;
 mod tree;
 
 pub use finding::Finding;
+pub use shape::Shape;
 pub use tree::Tree;

@@ -1,53 +1,85 @@
-//! `cargo xtask tidy | arrows | lengths`: the checks, by hand; `sabotage` hunts for deliberate bugs.
+//! `cargo xtask TASK`: what is done with the repository itself. `cargo xtask help` lists the tasks.
 
-use std::{path::Path, process::ExitCode};
-use xtask::{Finding, Tree, arrows, sabotage, tidy};
-
-const USAGE: &str = "usage: cargo xtask <check>
-  tidy     house rules of the source: sans-IO rooms, module doors, dead files, strangers, unsafe
-  arrows   dependencies between rooms point one way
-  lengths  files that have grown long (a report, never a failure)
-  sabotage has every deliberate bug hunted for: [--every] [--release] [--page | --page-only] (docs/sabotage.md)";
+use std::{fs, path::Path, process::ExitCode};
+use xtask::{Finding, Shape, Tree, arrows, sabotage, tasks, tidy};
 
 fn main() -> ExitCode {
-    let check = std::env::args().nth(1).unwrap_or_default();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    if let [] | ["help" | "--help" | "-h"] = words.as_slice() {
+        print!("{}", tasks::map());
+        return ExitCode::SUCCESS;
+    }
     let tree = match Tree::read(&root) {
         Ok(tree) => tree,
         Err(error) => {
-            eprintln!("cannot read the repository at {}: {error}", root.display());
-            return ExitCode::FAILURE;
+            return failed(&format!(
+                "cannot read the repository at {}: {error}",
+                root.display()
+            ));
         }
     };
-    match check.as_str() {
-        "tidy" => verdict(&tidy::findings(&tree)),
-        "arrows" => verdict(&arrows::findings(&tree)),
-        "lengths" => {
+    match words.as_slice() {
+        ["tidy"] => verdict(&tidy::findings(&tree)),
+        ["arrows"] => verdict(&arrows::findings(&tree)),
+        ["lengths"] => {
             for (path, lines) in tidy::length::report(&tree) {
                 println!("{lines:6} {path}");
             }
             ExitCode::SUCCESS
         }
-        "sabotage" => hunt(&root, &tree),
+        ["sabotage", options @ ..] => hunt(&root, &tree, options),
+        ["shape", options @ ..] => match Shape::measure(&tree) {
+            Ok(shape) => show_shape(&shape, options, &root),
+            Err(error) => failed(&error),
+        },
         _ => {
-            eprintln!("{USAGE}");
+            eprint!("no task `{}`\n\n{}", words.join(" "), tasks::map());
             ExitCode::from(2)
         }
     }
 }
 
-fn hunt(root: &Path, tree: &Tree) -> ExitCode {
-    let Some(options) = sabotage::Options::parse(std::env::args().skip(2)) else {
-        eprintln!("{USAGE}");
-        return ExitCode::from(2);
+fn show_shape(shape: &Shape, options: &[&str], root: &Path) -> ExitCode {
+    match options {
+        [] => print!("{}", shape.table()),
+        ["--names"] => print!("{}", shape.twins()),
+        ["--circles"] => print!("{}", shape.circles()),
+        ["--check"] => {
+            if shape.slack() > 0 {
+                println!(
+                    "{} limits can be lower: cargo xtask shape --lower",
+                    shape.slack()
+                );
+            }
+            return verdict(shape.findings());
+        }
+        ["--lower"] => {
+            let written = fs::write(root.join("xtask/shape.toml"), shape.lowered_limits());
+            if let Err(error) = written {
+                return failed(&format!("cannot write xtask/shape.toml: {error}"));
+            }
+        }
+        _ => return failed("usage: cargo xtask shape [--check | --lower | --names | --circles]"),
+    }
+    ExitCode::SUCCESS
+}
+
+fn hunt(root: &Path, tree: &Tree, options: &[&str]) -> ExitCode {
+    let options = options.iter().map(|it| (*it).to_owned());
+    let Some(options) = sabotage::Options::parse(options) else {
+        return failed("usage: cargo xtask sabotage [--every] [--release] [--page | --page-only]");
     };
     match sabotage::run(root, tree, options) {
         Ok(findings) => verdict(&findings),
-        Err(error) => {
-            eprintln!("cannot hunt for deliberate bugs: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(&format!("cannot hunt for deliberate bugs: {error}")),
     }
+}
+
+fn failed(why: &str) -> ExitCode {
+    eprintln!("{why}");
+    ExitCode::FAILURE
 }
 
 fn verdict(findings: &[Finding]) -> ExitCode {

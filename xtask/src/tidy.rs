@@ -4,39 +4,14 @@ mod dead_files;
 mod doors;
 pub mod length;
 mod promises;
+mod rust_file;
 mod sabotage;
 mod sans_io;
 mod strangers;
 mod unsafe_code;
 
 use crate::{finding::Finding, rust_source::Source, tree::Tree};
-
-/// A Rust file of the tree, taken apart.
-struct RustFile<'a> {
-    path: &'a str,
-    text: &'a str,
-    source: Source,
-}
-
-impl RustFile<'_> {
-    /// The crate's folder, such as `crates/wire` or `xtask`.
-    fn package(&self) -> &str {
-        let is_room = self.path.starts_with("crates/");
-        let mut slashes = self.path.match_indices('/').map(|(at, _)| at);
-        let end = if is_room {
-            slashes.nth(1)
-        } else {
-            slashes.next()
-        };
-        &self.path[..end.unwrap_or(self.path.len())]
-    }
-
-    /// Whether only tests or benchmarks use the file.
-    fn is_test(&self) -> bool {
-        let folders = ["/tests/", "/benches/", "/examples/", "/testing/"];
-        self.path.ends_with("_test.rs") || folders.iter().any(|folder| self.path.contains(folder))
-    }
-}
+use rust_file::RustFile;
 
 /// Every broken rule, in the order of the files.
 #[must_use]

@@ -43,6 +43,7 @@ impl Tree {
             if kind.is_dir() && !is_skipped(name) {
                 self.read_folder(&entry.path(), &format!("{path}/"))?;
             } else if kind.is_file() && name != ".git" {
+                // In a worktree `.git` is a file, which says where the repository is.
                 // What is not text has no lines to check: fixtures, images.
                 if let Ok(text) = String::from_utf8(fs::read(entry.path())?) {
                     self.files.insert(path, text);

@@ -1,7 +1,7 @@
 //! The rules of the house hold: the checks of `cargo xtask`, run with all other tests.
 
 use std::path::Path;
-use xtask::{Finding, Tree, arrows, tidy};
+use xtask::{Finding, Shape, Tree, arrows, tidy};
 
 fn tree() -> Tree {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -22,4 +22,10 @@ fn source_is_tidy() {
 #[test]
 fn arrows_point_one_way() {
     assert_none(&arrows::findings(&tree()));
+}
+
+#[test]
+fn shape_is_no_worse_than_its_limits() {
+    let shape = Shape::measure(&tree()).expect("the repository is Rust");
+    assert_none(shape.findings());
 }

@@ -3,7 +3,7 @@
 //! From each target of a package (its library, programs, tests, benchmarks, build script, and what
 //! its manifest names) the `mod` declarations are followed; what is not reached is dead.
 
-use super::RustFile;
+use super::rust_file::RustFile;
 use crate::{finding::Finding, tree::Tree};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};

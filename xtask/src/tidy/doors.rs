@@ -1,6 +1,6 @@
 //! Every file begins with a door: `//!` lines that say what it is.
 
-use super::RustFile;
+use super::rust_file::RustFile;
 use crate::finding::Finding;
 
 pub(super) fn check(file: &RustFile<'_>, findings: &mut Vec<Finding>) {

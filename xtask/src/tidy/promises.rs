@@ -1,6 +1,6 @@
 //! No promises in the source: what is to be done is an issue, or is done.
 
-use super::RustFile;
+use super::rust_file::RustFile;
 use crate::finding::Finding;
 
 const PROMISES: [&str; 3] = ["TODO", "FIXME", "XXX"];

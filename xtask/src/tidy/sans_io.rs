@@ -3,7 +3,7 @@
 //! The simulator and the server run the same code only as long as everything from outside comes in
 //! as an argument; one clock read inside, and a seed no longer reproduces a run.
 
-use super::RustFile;
+use super::rust_file::RustFile;
 use crate::{arrows, finding::Finding};
 
 /// Names that reach outside, and what to do instead.

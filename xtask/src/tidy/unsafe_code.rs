@@ -1,6 +1,6 @@
 //! `unsafe` stands in the few files that are named here with their reason.
 
-use super::RustFile;
+use super::rust_file::RustFile;
 use crate::finding::Finding;
 
 /// Files that may hold it, and why no safe code would do.
