@@ -28,5 +28,6 @@ pub mod random;
 pub mod resize;
 pub mod server;
 pub mod skip;
+pub mod stock;
 pub mod trial;
 pub mod value;

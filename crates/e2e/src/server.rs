@@ -2,11 +2,11 @@
 //!
 //! The same tests run against either, so that a test is first shown to be right about Redis.
 
-use crate::binary;
 use crate::client::Client;
 use crate::deadline::{PATIENCE, try_wait_for, wait_for};
 use crate::port::{HTTP_OFFSET, free_block};
 use crate::process::{Finished, Process, run};
+use crate::{binary, stock};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -49,13 +49,10 @@ impl Setup {
         }
     }
 
-    /// A Redis, if one is installed; otherwise announces that `what` is skipped.
+    /// A Redis of the version that is compared with; otherwise announces that `what` is skipped.
     #[must_use]
     pub fn redis(kind: ServerKind, what: &str) -> Option<Self> {
-        if binary::installed("redis-server").is_none() {
-            crate::skip::announce(what, "no redis-server here; apt-get install redis-server");
-            return None;
-        }
+        stock::redis("redis-server", what)?;
         Some(Self {
             kind,
             bricks: 1,

@@ -1,6 +1,7 @@
 use super::*;
 use crate::backup::{place::Place, repository::Repository};
 use std::{
+    fs,
     net::{TcpListener, TcpStream},
     path::PathBuf,
     process::{Child, Command, Stdio},
@@ -23,13 +24,14 @@ impl Drop for Server {
 
 fn server() -> Option<Server> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let program = root.join("target/clients-venv/bin/moto_server");
-    if !program.exists() {
-        eprintln!(
-            "skipped: object storage over HTTP: no moto in target/clients-venv; run .ci/clients"
-        );
+    let fetched = root.join("target/clients-python");
+    let pinned = fs::read(root.join("crates/e2e/clients/python/requirements.txt")).unwrap();
+    // Only the version that is pinned now.
+    if fs::read(fetched.join("installed")).ok() != Some(pinned) {
+        eprintln!("skipped: object storage over HTTP: moto is not fetched; run .ci/clients");
         return None;
     }
+    let program = fetched.join("bin/moto_server");
     let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?;
     let process = Command::new(program)
         .args(["-H", "127.0.0.1", "-p", &port.port().to_string()])

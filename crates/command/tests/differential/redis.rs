@@ -24,7 +24,10 @@ impl Redis {
         match version {
             Ok(version) if version.contains("v=7.0.") => {}
             Ok(version) => {
-                println!("skipped: needs redis-server 7.0 on the PATH, found {version}");
+                println!(
+                    "skipped: needs redis-server 7.0, found \"{}\"; on Debian 12: apt-get install redis-server",
+                    version.trim()
+                );
                 return None;
             }
             Err(_) => {

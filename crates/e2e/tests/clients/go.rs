@@ -1,8 +1,8 @@
 //! go-redis.
 
-use crate::kill::{folders, skip_client, survives_a_kill};
-use brickyard_e2e::binary::installed;
+use crate::kill::survives_a_kill;
 use brickyard_e2e::process::run;
+use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,21 +11,22 @@ const BUILD_PATIENCE: Duration = Duration::from_secs(400);
 
 #[test]
 fn go_redis_survives_a_node_kill() {
-    let (sources, fetched) = folders("go");
-    let modules = fetched.join("modules");
-    let Some(go) = installed("go").filter(|_| modules.exists()) else {
-        skip_client("go-redis");
+    let client = Language::Go;
+    let Some(fetched) = client.fetched() else {
+        return;
+    };
+    let Some(go) = stock::runtime("go", client) else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("workload");
     let mut build = Command::new(go);
     build
-        .current_dir(sources)
+        .current_dir(client.sources())
         .args(["build", "-o"])
         .arg(&program)
         .arg(".")
-        .env("GOMODCACHE", modules)
+        .env("GOMODCACHE", fetched.join("modules"))
         .env("GOFLAGS", "-mod=readonly")
         .env("GOPROXY", "off");
     let built = run(&mut build, b"", BUILD_PATIENCE).expect("go ends");

@@ -3,10 +3,8 @@
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::{PATIENCE, try_wait_for};
 use brickyard_e2e::process::Process;
-use brickyard_e2e::skip;
 use brickyard_e2e::value::Value;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Rounds that a workload makes in each part of the test.
@@ -54,21 +52,6 @@ pub(crate) fn primaries(slots: &Value) -> BTreeSet<i64> {
         _ => None,
     };
     ranges.iter().filter_map(primary).collect()
-}
-
-/// The folder of the programs, and what `.ci/clients` fetched for them.
-pub(crate) fn folders(language: &str) -> (PathBuf, PathBuf) {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = here.ancestors().nth(2).expect("a workspace");
-    (
-        here.join("clients").join(language),
-        root.join("target").join(format!("clients-{language}")),
-    )
-}
-
-/// Says that a client is not tested here.
-pub(crate) fn skip_client(name: &str) {
-    skip::announce(name, "not fetched; run .ci/clients once");
 }
 
 /// Runs a workload over a cluster of which a node is killed, and comes back, in the middle of it.

@@ -1,6 +1,6 @@
 //! Stock cluster clients, not adapted in any way, through a node kill: `clients/README.md` says what each does.
 
-#![allow(clippy::unwrap_used, reason = "a test's failure is its message")]
+#![expect(clippy::unwrap_used, reason = "a test's failure is its message")]
 
 mod go;
 mod java;

@@ -1,17 +1,12 @@
 //! redis-py: its cluster client, and its plain one through the gateway.
 
-use crate::kill::{folders, skip_client, survives_a_kill};
+use crate::kill::survives_a_kill;
+use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
 
 fn workload(kind: &str) -> Option<Command> {
-    let (sources, _) = folders("python");
-    let (_, venv) = folders("venv");
-    let python = venv.join("bin/python");
-    if !python.exists() {
-        skip_client("redis-py");
-        return None;
-    }
-    let mut workload = Command::new(python);
+    let mut workload = stock::python()?;
+    let sources = Language::Python.sources();
     workload.arg(sources.join("workload.py")).arg(kind);
     Some(workload)
 }

@@ -1,24 +1,15 @@
 //! redis-cli and redis-benchmark, as people run them in a shell.
 
 use crate::kill::{VICTIM, primaries, replicated_cluster};
-use brickyard_e2e::binary::installed;
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::{PATIENCE, try_wait_for, wait_for};
 use brickyard_e2e::process::{Process, run};
-use brickyard_e2e::skip;
+use brickyard_e2e::stock;
 use std::path::PathBuf;
 use std::process::Command;
 
 /// Keys of each part of the test; a process of redis-cli each, and more.
 const KEYS: usize = 40;
-
-fn tool(name: &str) -> Option<PathBuf> {
-    let path = installed(name);
-    if path.is_none() {
-        skip::announce(name, "not installed; apt-get install redis-tools");
-    }
-    path
-}
 
 /// `redis-cli -c`, again at the next address when it fails.
 struct Cli {
@@ -62,7 +53,7 @@ impl Cli {
 
 #[test]
 fn redis_cli_survives_a_node_kill() {
-    let Some(path) = tool("redis-cli") else {
+    let Some(path) = stock::redis("redis-cli", "redis-cli") else {
         return;
     };
     let mut cluster = replicated_cluster();
@@ -99,7 +90,7 @@ fn benchmark(path: &PathBuf, cluster: &Cluster, at: usize, count: &str) -> Comma
 /// others have taken over finds a cluster without a hole.
 #[test]
 fn redis_benchmark_runs_again_after_a_node_kill() {
-    let Some(path) = tool("redis-benchmark") else {
+    let Some(path) = stock::redis("redis-benchmark", "redis-benchmark") else {
         return;
     };
     let mut cluster = replicated_cluster();

