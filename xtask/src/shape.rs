@@ -161,7 +161,7 @@ impl Shape {
         ] {
             let figure = Figure::at_most("lines", name, lines);
             figures.push(Figure {
-                rounding: Rounding::Hundreds,
+                rounding: Rounding::Thousands,
                 ..figure
             });
         }

@@ -3,6 +3,8 @@
 mod dead_files;
 mod doors;
 pub mod length;
+mod lints;
+mod named_files;
 mod promises;
 mod rust_file;
 mod sabotage;
@@ -28,10 +30,12 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
     for file in &files {
         sans_io::check(file, &mut findings);
         doors::check(file, &mut findings);
+        lints::check(file, &mut findings);
         promises::check(file, &mut findings);
         unsafe_code::check(file, &mut findings);
     }
     dead_files::check(tree, &files, &mut findings);
+    named_files::check(tree, &mut findings);
     sabotage::check(tree, &files, &mut findings);
     strangers::check(tree, &mut findings);
     findings.sort();

@@ -195,3 +195,45 @@ fn deliberate_bugs_in_the_product_are_found() {
     let found = findings(&Tree::of(&[("crates/wire/Cargo.toml", &manifest)]));
     assert_eq!(found, []);
 }
+
+#[test]
+fn lint_is_switched_off_by_expect_alone() {
+    assert_found(
+        "crates/server/src/x.rs",
+        "#[allow(dead_code, reason = \"later\")] fn f() {}",
+        "crates/server/src/x.rs:2: switches a lint off for ever",
+    );
+    assert_found(
+        "crates/server/src/x.rs",
+        "mod y { #![allow(dead_code)] }",
+        "crates/server/src/x.rs:2: switches a lint off for ever",
+    );
+    assert_clean(
+        "crates/server/src/x.rs",
+        "#[expect(dead_code, reason = \"f\")] fn f() { allow(1); let a = [allow]; }",
+    );
+}
+
+#[test]
+fn files_that_a_page_names_are_there() {
+    let findings = |page: &str| -> Vec<String> {
+        let files = [("crates/wire/src/lib.rs", DOOR), ("docs/page.md", page)];
+        let found = findings(&Tree::of(&files));
+        found.iter().map(ToString::to_string).collect()
+    };
+    let none: [String; 0] = [];
+    assert_eq!(
+        findings("see `wire/src/lib.rs` and `crates/wire/src/lib.rs`"),
+        none
+    );
+    assert_eq!(
+        findings("`wire/src/{a,b}.rs`, `lib.rs`, `x_test.rs`, wire/src/gone.rs"),
+        none
+    );
+    assert_eq!(
+        findings("one\nsee `wire/src/gone.rs`"),
+        [
+            "docs/page.md:2: names wire/src/gone.rs, which is not there; name the file that it is now in"
+        ]
+    );
+}

@@ -13,7 +13,6 @@ use std::collections::VecDeque;
 
 /// Something that the driver has to see to.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "few at a time, and none is kept")]
 pub(crate) enum Happened {
     /// To be stored; what is said of it comes after.
     Persist(Persist),

@@ -1,6 +1,6 @@
 //! Deliberate bugs fit the code, and none of them is in the product.
 
-use super::RustFile;
+use super::rust_file::RustFile;
 use crate::{finding::Finding, sabotage, tree::Tree};
 
 const CRATE: &str = "brickyard-sabotage";

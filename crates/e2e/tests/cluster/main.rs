@@ -1,6 +1,6 @@
 //! Several nodes: forming, serving through any of them, failures while clients write and read.
 
-#![allow(clippy::unwrap_used, reason = "a test's failure is its message")]
+#![expect(clippy::unwrap_used, reason = "a test's failure is its message")]
 
 mod backup;
 mod dev;
