@@ -19,7 +19,7 @@ fn is_skipped(name: &str) -> bool {
         "__pycache__",
     ]
     .contains(&name);
-    is_hidden || is_made || name.starts_with("target") || name.starts_with("brickyard-data")
+    is_hidden || is_made || name == "target" || name.starts_with("brickyard-data")
 }
 
 impl Tree {

@@ -19,6 +19,7 @@ use super::{
 };
 use anyhow::{Context, anyhow, bail, ensure};
 use brickyard_bench::{Link, Target};
+use brickyard_command::table::lookup_full;
 use brickyard_wire::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -333,25 +334,22 @@ fn describe(target: &Target, table: &str) -> anyhow::Result<Described> {
     let (id, partitions) = number("id")
         .zip(number("partitions"))
         .context("TABLE DESCRIBE makes no sense")?;
-    let attributes = [
-        "medium",
-        "durability",
-        "replicas",
-        "min_in_sync",
-        "maxmemory",
-        "evict",
-        "placement",
-        // Nodes are another cluster's.
-        "partition_bytes",
-    ];
+    let described = |name: String| Some((name.clone(), all.get(&name)?.clone()));
     Ok(Described {
         id,
         partitions: usize::try_from(partitions)?,
-        attributes: attributes
-            .into_iter()
-            .filter_map(|name| Some((name.to_owned(), all.get(name)?.clone())))
-            .collect(),
+        attributes: attributes().filter_map(described).collect(),
     })
+}
+
+/// What `TABLE CREATE` takes, whatever is added to it. Partitions are made of those that there are, and nodes are another cluster's.
+fn attributes() -> impl Iterator<Item = String> {
+    let create = lookup_full(b"table|create");
+    let tokens = create.into_iter().flat_map(|spec| spec.docs.arguments);
+    tokens
+        .filter_map(|argument| argument.token)
+        .filter(|token| !["PARTITIONS", "NODES"].contains(token))
+        .map(str::to_ascii_lowercase)
 }
 
 /// The bricks' own addresses.
@@ -378,3 +376,7 @@ fn ask(link: &mut Link, request: &[&str]) -> anyhow::Result<Value> {
     }
     Ok(reply)
 }
+
+#[cfg(test)]
+#[path = "create_test.rs"]
+mod create_test;
