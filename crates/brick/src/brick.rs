@@ -96,7 +96,6 @@ pub struct Brick {
     /// Who is told of changes of the map, with the client that asked.
     pub(crate) map_watchers: Vec<(ConnectionId, u64)>,
     resumed: Vec<ConnectionId>,
-    paused: Vec<ConnectionId>,
     pub(crate) closing: Vec<ConnectionId>,
     /// What other bricks have asked and has not been executed.
     pub(crate) inbox: Inbox,
@@ -217,7 +216,6 @@ impl Brick {
             waiting: Vec::new(),
             map_watchers: Vec::new(),
             resumed: Vec::new(),
-            paused: Vec::new(),
             closing: Vec::new(),
             inbox: Inbox::default(),
             held_replies: Vec::new(),

@@ -9,7 +9,7 @@ mod append;
 mod read;
 mod sync;
 
-pub use append::{Appending, Outcome};
+pub use append::{AppendOrder, Appending, Outcome};
 pub use read::{ReadOrder, ReadReport, Reading};
 pub use sync::Syncing;
 

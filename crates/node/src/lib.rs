@@ -22,6 +22,7 @@
 
 mod address;
 mod agreement;
+mod brick_loop;
 mod changes;
 mod claims;
 #[doc(hidden)]
@@ -32,6 +33,7 @@ mod entry;
 pub mod forming;
 mod founding;
 mod host;
+pub mod io;
 mod lead;
 mod leases;
 mod log_writer;
@@ -43,6 +45,7 @@ pub mod storage;
 mod streams;
 
 pub use address::HostPort;
+pub use brick_loop::BrickLoop;
 pub use changes::Asker;
 pub use draining::Draining;
 pub use founding::{Ended, Founding};

@@ -25,7 +25,7 @@ mod status;
 
 pub(crate) use authenticate::Authenticator;
 pub(crate) use catalog_file::CatalogFile;
-pub(crate) use link::{Ask, ControlLink, LoopLink, Notices, ToControl, ToLoop, new as link};
+pub(crate) use link::{ControlLink, LoopLink, Notices, ToControl, ToLoop, new as link};
 pub(crate) use process::{memory_total, os};
 pub(crate) use shutdown::stopper;
 pub use shutdown::{Signals, Stopper};
@@ -36,6 +36,7 @@ use crate::cluster::view::ClusterView;
 use crate::cluster::{self, Driver, Loops, Order};
 use brickyard_brick::{ControlReply, ControlRequest};
 use brickyard_metadata::Catalog;
+use brickyard_node::io::Ask;
 use brickyard_node::{Asker, ToBrick};
 use copies::Copies;
 use http_listener::HttpListener;

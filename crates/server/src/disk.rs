@@ -24,9 +24,9 @@ pub(crate) use timing::{DiskStats, Timing};
 use crate::fatal;
 use crate::queue::{self, Orders};
 use crate::wake::Waker;
-use append::{AppendOrder, AppendReport, AppendThread};
-use brickyard_brick::{Append, BatchId, ColdRead, Event};
-use brickyard_node::disk::{Appending, ReadOrder, ReadReport, Reading, SYNC_ONLY, Syncing};
+use append::{AppendReport, AppendThread};
+use brickyard_brick::{BatchId, Event};
+use brickyard_node::disk::{AppendOrder, Appending, ReadOrder, ReadReport, Reading, Syncing};
 use brickyard_store::{Disk, HintJob, Opened};
 use brickyard_types::SegmentId;
 use read::ReadThread;
@@ -131,36 +131,18 @@ pub(crate) fn start<D: Disk>(
 }
 
 impl DiskLink {
-    /// Sends a batch to the log.
-    pub(crate) fn append(&mut self, append: Append) {
-        self.append.give(AppendOrder::Batch(append));
+    /// Gives an order to the append thread.
+    pub(crate) fn append(&mut self, order: AppendOrder) {
+        self.append.give(order);
     }
 
-    /// Asks for everything so far to be synced, and, unless the replicator asks, sealed.
-    pub(crate) fn checkpoint(&mut self, token: u64) {
-        self.append.give(match token {
-            SYNC_ONLY => AppendOrder::Sync(token),
-            _ => AppendOrder::Checkpoint(token),
-        });
-    }
-
-    /// Asks for a value.
-    pub(crate) fn read(&mut self, read: ColdRead) {
-        self.read.give(ReadOrder::Value(read));
-    }
-
-    /// Asks for records of a segment.
-    pub(crate) fn read_segment(&mut self, segment: SegmentId, from: u32, bytes_max: u32) {
-        self.read.give(ReadOrder::Chunk {
-            segment,
-            from,
-            bytes_max,
-        });
+    /// Gives an order to the read thread.
+    pub(crate) fn read(&mut self, order: ReadOrder) {
+        self.read.give(order);
     }
 
     /// Has a segment deleted.
-    pub(crate) fn delete_segment(&mut self, segment: SegmentId) {
-        self.read.give(ReadOrder::Forget(segment));
+    pub(crate) fn delete(&mut self, segment: SegmentId) {
         self.deletes.give(segment);
     }
 

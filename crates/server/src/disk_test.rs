@@ -1,6 +1,7 @@
 //! The disk threads over a disk in memory that fails on request.
 
 use super::*;
+use brickyard_brick::{Append, ColdRead};
 use brickyard_metadata::{
     Addresses, Catalog, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
 };
@@ -69,14 +70,31 @@ impl Bench {
         );
         let bytes = Arc::new(bytes);
         let id = BatchId(id);
-        self.link().append(Append {
+        self.link().append(AppendOrder::Batch(Append {
             id,
             bytes,
             epoch,
             sync,
             frees_space: false,
-        });
+        }));
         self.link().flush();
+    }
+
+    fn checkpoint(&mut self, token: u64) {
+        self.link().append(AppendOrder::Checkpoint(token));
+    }
+
+    fn read_segment(&mut self, segment: SegmentId) {
+        self.link().read(ReadOrder::Chunk {
+            segment,
+            from: 0,
+            bytes_max: 1 << 20,
+        });
+    }
+
+    fn delete_segment(&mut self, segment: SegmentId) {
+        self.link().read(ReadOrder::Forget(segment));
+        self.link().delete(segment);
     }
 
     /// Takes reports until `is_done` of all that was said, sleeping as a loop does.
@@ -264,7 +282,7 @@ fn everything_is_synced_at_the_end_and_survives_a_power_cut() {
 fn checkpoint_is_told_after_all_before_it_are_synced() {
     let mut bench = Bench::new(MemDisk::new(1), NEVER);
     bench.append(1, 0, false, 10);
-    bench.link().checkpoint(77);
+    bench.checkpoint(77);
     bench.link().flush();
     let said = bench.wait(|said| has(said, "checkpointed 77") && has(said, "synced 1"));
     let at = |wanted: &str| said.iter().position(|said| said == wanted);
@@ -276,9 +294,9 @@ fn checkpoint_is_told_after_all_before_it_are_synced() {
 fn checkpoint_seals_the_active_segment_and_the_roll_is_told_before() {
     let mut bench = Bench::new(MemDisk::new(1), NEVER);
     bench.append(1, 0, false, 10);
-    bench.link().checkpoint(77);
+    bench.checkpoint(77);
     // The second finds a segment without records.
-    bench.link().checkpoint(78);
+    bench.checkpoint(78);
     bench.link().flush();
     let said = bench.wait(|said| has(said, "checkpointed 78"));
     let rolls = said.iter().filter(|said| said.starts_with("rolled"));
@@ -298,7 +316,7 @@ fn sync_of_the_replicator_rolls_nothing_and_is_always_answered() {
     let answer = format!("checkpointed {}", u64::MAX);
     for id in 1..=3 {
         bench.append(id, 0, false, 10);
-        bench.link().checkpoint(u64::MAX);
+        bench.checkpoint(u64::MAX);
         bench.link().flush();
         let said = bench.wait(|said| has(said, &answer));
         let at = |wanted: &str| said.iter().position(|said| said == wanted);
@@ -307,7 +325,7 @@ fn sync_of_the_replicator_rolls_nothing_and_is_always_answered() {
         assert!(appended < synced && Some(synced) < at(&answer), "{said:?}");
         assert!(!said.iter().any(|said| said.starts_with("rolled")));
         // There is nothing to sync now.
-        bench.link().checkpoint(u64::MAX);
+        bench.checkpoint(u64::MAX);
         bench.link().flush();
         bench.wait(|said| has(said, &answer));
     }
@@ -322,7 +340,7 @@ fn checkpoint_on_a_full_disk_is_a_sync() {
     bench.append(1, 0, false, 10);
     bench.wait(|said| has(said, "appended 1"));
     disk.inject(Fault::Full { capacity: 0 });
-    bench.link().checkpoint(77);
+    bench.checkpoint(77);
     bench.link().flush();
     bench.wait(|said| has(said, "checkpointed 77"));
     disk.heal();
@@ -344,7 +362,7 @@ fn active_segment_is_read_up_to_the_last_whole_batch() {
     disk.put("000001.seg", &[&bytes[..], &bytes[64..90]].concat());
     // The next segment does not exist yet: the brick asks for it when it has not heard of a roll.
     for segment in [1, 2] {
-        bench.link().read_segment(SegmentId(segment), 0, 1 << 20);
+        bench.read_segment(SegmentId(segment));
     }
     bench.link().flush();
     let said = bench.wait(|said| said.len() == 2);
@@ -369,7 +387,7 @@ fn segments_are_deleted_many_with_one_sync() {
     // Four would do for the deletes and one for the end, if the sync thread saw all orders at once.
     disk.inject(Fault::SyncFails { after: 20 });
     for segment in 1..100 {
-        bench.link().delete_segment(SegmentId(segment));
+        bench.delete_segment(SegmentId(segment));
     }
     bench.link().flush();
     let disk = bench.end();
@@ -385,7 +403,7 @@ fn segment_that_is_dead_as_soon_as_it_is_full_is_deleted_once_it_is_sealed() {
         // Nobody asks for a sync: the sync thread has no other reason to look.
         bench.append(2, 0, false, 4000);
         bench.wait(|said| has(said, "rolled 1"));
-        bench.link().delete_segment(SegmentId(1));
+        bench.delete_segment(SegmentId(1));
         bench.link().flush();
         let disk = bench.end();
         assert_eq!(ops(&disk), [2]);
@@ -411,11 +429,11 @@ fn full_segments_are_rolled_read_in_chunks_and_deleted() {
                 .position(|said| said == "appended 3")
                 .expect("appended")
     );
-    bench.link().read_segment(SegmentId(1), 0, 1 << 20);
+    bench.read_segment(SegmentId(1));
     bench.link().flush();
     let said = bench.wait(|said| said.iter().any(|said| said.starts_with("chunk")));
     assert_eq!(said, ["chunk of 3102 bytes, next None, damaged false"]);
-    bench.link().delete_segment(SegmentId(1));
+    bench.delete_segment(SegmentId(1));
     bench.link().flush();
     let disk = bench.end();
     assert_eq!(ops(&disk), [3, 4, 5]);
@@ -427,7 +445,7 @@ fn value_is_read_back_and_a_wrong_one_is_not() {
     bench.append(1, 0, true, 42);
     bench.wait(|said| has(said, "synced 1"));
     for (token, op) in [(1, 1), (2, 9)] {
-        bench.link().read(ColdRead {
+        bench.link().read(ReadOrder::Value(ColdRead {
             token,
             position: Position {
                 segment: SegmentId(1),
@@ -437,7 +455,7 @@ fn value_is_read_back_and_a_wrong_one_is_not() {
             op: Op(op),
             key: b"key".to_vec(),
             value_len: 42,
-        });
+        }));
     }
     bench.link().flush();
     let said = bench.wait(|said| said.len() == 2);

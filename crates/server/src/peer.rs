@@ -21,7 +21,6 @@ pub(crate) mod frame;
 pub(crate) mod hello;
 pub(crate) mod incoming;
 pub(crate) mod lane;
-pub(crate) mod loop_side;
 pub(crate) mod outgoing;
 pub(crate) mod peers;
 

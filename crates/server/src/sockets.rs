@@ -1,4 +1,4 @@
-//! The clients' sockets of one loop: one receive and one send a turn each, edge-triggered.
+//! Sockets of one loop, its clients' or its streams': one receive and one send a turn each, edge-triggered.
 //!
 //! In:  readiness from the poll, spare room of a connection's input, bytes of its output.
 //! Out: how much went through, or why not.
@@ -8,6 +8,8 @@
 //!   turn makes no `epoll_ctl` call.
 //! - A socket that may still have bytes is latched as readable: an edge is never forgotten.
 
+use brickyard_node::io::{Received, Sent};
+use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
@@ -23,30 +25,6 @@ const RECEIVE_BYTES_MAX: usize = 64 << 10;
 
 /// Room that a receive is given behind so much of a request that it must be a long one.
 const RECEIVE_LONG_BYTES: usize = 256 << 10;
-
-/// What a receive came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Received {
-    /// So many bytes; the rest, if any, comes with the next turn.
-    Bytes,
-    /// Nothing now.
-    Nothing,
-    /// The client will send no more.
-    End,
-    /// The connection is broken.
-    Broken(Errno),
-}
-
-/// What a send came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// So many bytes went out.
-    Bytes(usize),
-    /// The client does not read; it becomes writable again.
-    Blocked,
-    /// The connection is broken.
-    Broken(Errno),
-}
 
 #[derive(Debug)]
 struct Socket {
@@ -71,6 +49,8 @@ pub(crate) struct Sockets {
     sockets: Vec<Option<Socket>>,
     /// Connections to receive from in the next turn.
     readable: Vec<u32>,
+    /// Connections whose sends were blocked and can go on.
+    writable: Vec<u32>,
 }
 
 impl Sockets {
@@ -120,7 +100,16 @@ impl Sockets {
     }
 
     /// Takes note of an edge.
-    pub(crate) fn on_readable(&mut self, id: u32, is_ending: bool) {
+    pub(crate) fn on_edge(&mut self, id: u32, event: &Event) {
+        if event.is_readable() || event.is_read_closed() || event.is_error() {
+            self.on_readable(id, event.is_read_closed() || event.is_error());
+        }
+        if event.is_writable() {
+            self.on_writable(id);
+        }
+    }
+
+    fn on_readable(&mut self, id: u32, is_ending: bool) {
         if let Some(socket) = self.get(id) {
             socket.is_readable = true;
             socket.is_ending |= is_ending;
@@ -128,10 +117,16 @@ impl Sockets {
         }
     }
 
-    /// Takes note of an edge; whether a send waited for it.
-    pub(crate) fn on_writable(&mut self, id: u32) -> bool {
-        self.get(id)
-            .is_some_and(|socket| std::mem::take(&mut socket.is_blocked))
+    fn on_writable(&mut self, id: u32) {
+        let socket = self.get(id);
+        if socket.is_some_and(|socket| std::mem::take(&mut socket.is_blocked)) {
+            self.writable.push(id);
+        }
+    }
+
+    /// A connection whose send was blocked and can go on.
+    pub(crate) fn poll_writable(&mut self) -> Option<u32> {
+        self.writable.pop()
     }
 
     /// The brick wants input of this connection again.
@@ -146,20 +141,20 @@ impl Sockets {
         !self.readable.is_empty()
     }
 
-    /// Moves the connections to receive from now into `out`.
-    pub(crate) fn take_readable(&mut self, out: &mut Vec<u32>) {
-        std::mem::swap(&mut self.readable, out);
-        for id in out {
-            if let Some(Some(socket)) = self.sockets.get_mut(*id as usize) {
+    /// Moves the connections to receive from now to the end of `out`.
+    pub(crate) fn take_readable<Id>(&mut self, out: &mut Vec<Id>, name: impl Fn(u32) -> Id) {
+        for id in self.readable.drain(..) {
+            if let Some(Some(socket)) = self.sockets.get_mut(id as usize) {
                 socket.is_listed = false;
             }
+            out.push(name(id));
         }
     }
 
     /// Connections that were taken by [`Self::take_readable`], and are to come first the next time.
-    pub(crate) fn put_back(&mut self, ids: &[u32]) {
+    pub(crate) fn put_back(&mut self, ids: impl Iterator<Item = u32>) {
         let sockets = &mut self.sockets;
-        let listed = ids.iter().copied().filter(|id| {
+        let listed = ids.filter(|id| {
             // One may have become readable again meanwhile.
             let socket = sockets.get_mut(*id as usize).and_then(Option::as_mut);
             socket.is_some_and(|socket| !std::mem::replace(&mut socket.is_listed, true))
@@ -212,7 +207,7 @@ impl Sockets {
             }
             Err(error) => {
                 socket.is_readable = false;
-                Received::Broken(error)
+                Received::Broken(error.into())
             }
         }
     }
@@ -236,7 +231,7 @@ impl Sockets {
                     socket.is_blocked = true;
                     return Sent::Blocked;
                 }
-                Err(error) => return Sent::Broken(error),
+                Err(error) => return Sent::Broken(error.into()),
             }
         }
     }

@@ -18,9 +18,9 @@ mod request;
 mod scan;
 
 use crate::clock::{MILLISECOND, Nanos, SECOND};
+use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
 use crate::plan::Plan;
-use crate::process::Inbound;
 use crate::random::Random;
 use crate::reply::read_reply;
 use crate::shape::Shape;
@@ -337,8 +337,14 @@ impl World {
                 life: process.life,
             },
         ];
-        let id = self.network.connect(ends, Use::Client { brick, id: None });
-        self.give(node, brick, Inbound::Accept(id, port));
+        let id = self.network.connect(ends, Use::Client { brick });
+        let socket = Socket {
+            connection: id,
+            end: 1,
+        };
+        self.give(node, brick, |outside| {
+            outside.accepted.push_back((port, socket));
+        });
         let client = &mut self.clients.all[at];
         client.is_in_table = self.clients.made[client.table];
         client.connection = Some(id);
@@ -396,6 +402,11 @@ impl World {
             flow.bytes -= bytes.len();
             client.received.extend_from_slice(&bytes);
         }
+        self.wake_sender(Socket {
+            connection: id,
+            end: 1,
+        });
+        let client = &self.clients.all[at];
         if client.connection != Some(id) {
             return;
         }

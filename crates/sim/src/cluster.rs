@@ -3,10 +3,11 @@
 use crate::clock::{MICROSECOND, MILLISECOND};
 use crate::host::{SimHost, Wish};
 use crate::power::{Ending, become_member};
-use crate::process::{Inbound, Phase};
+use crate::process::Phase;
 use crate::shape::Harm;
 use crate::world::{What, World};
 use brickyard_node::forming::kept;
+use brickyard_node::io::ToLoop;
 use brickyard_node::storage;
 use brickyard_node::{Common, Ended, Founding, Member, Message, Report, Source, Target};
 use brickyard_routing::NodeId;
@@ -106,12 +107,9 @@ impl World {
                     peer,
                     connection,
                 } => self.dial_stream(node, own, peer, connection),
-                Wish::Tell(brick, message) => {
-                    if let Some(side) = process.bricks.get_mut(brick) {
-                        side.inbound.push_back(Inbound::Tell(message));
-                        self.wake(node, brick);
-                    }
-                }
+                Wish::Tell(brick, message) => self.give(node, brick, |outside| {
+                    outside.messages.push_back(ToLoop::Brick(message));
+                }),
                 Wish::Persist(persist) => {
                     if let Some(control) = &mut process.control {
                         control.queue.push_back(persist);

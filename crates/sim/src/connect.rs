@@ -2,11 +2,12 @@
 
 use crate::clock::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use crate::host::Hello;
+use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
 use crate::power::node_at;
-use crate::process::Inbound;
 use crate::world::{What, World};
 use brickyard_brick::Direction;
+use brickyard_node::io::{Stream, ToLoop};
 use brickyard_node::{Source, Target};
 use brickyard_routing::Seat;
 
@@ -248,19 +249,21 @@ impl World {
             place: Place::Node(from),
             life,
         };
-        let what = Use::Stream {
-            bricks,
-            links: [None; 2],
-        };
+        let what = Use::Stream { bricks };
         let id = self.network.connect([near, self.end_here(to)], what);
-        let inbound = Inbound::Stream {
-            connection: id,
-            end: 1,
+        let stream = Stream {
+            own: peer,
             peer: own,
             direction: Direction::Incoming,
-            number,
+            connection: number,
+            socket: Socket {
+                connection: id,
+                end: 1,
+            },
         };
-        self.give(to, bricks[1], inbound);
+        self.give(to, bricks[1], |outside| {
+            outside.messages.push_back(ToLoop::Peer(stream));
+        });
         Some(id)
     }
 
@@ -274,29 +277,25 @@ impl World {
     ) {
         match connection {
             Some(id) => {
-                let inbound = Inbound::Stream {
-                    connection: id,
-                    end: 0,
+                let stream = Stream {
+                    own,
                     peer,
                     direction: Direction::Outgoing,
-                    number,
+                    connection: number,
+                    socket: Socket {
+                        connection: id,
+                        end: 0,
+                    },
                 };
-                self.give(node, own.member.brick.0 as usize, inbound);
+                self.give(node, own.member.brick.0 as usize, |outside| {
+                    outside.messages.push_back(ToLoop::Peer(stream));
+                });
                 self.member(node, |member, _| member.on_stream(own, peer));
             }
             None => self.member(node, |member, common| {
                 use brickyard_node::Host as _;
                 member.on_no_stream(common.host.now(), own, peer);
             }),
-        }
-    }
-
-    /// Something for a brick's next turn.
-    pub(crate) fn give(&mut self, node: usize, brick: usize, inbound: Inbound) {
-        let process = self.machines[node].process.as_mut();
-        if let Some(side) = process.and_then(|it| it.bricks.get_mut(brick)) {
-            side.inbound.push_back(inbound);
-            self.wake(node, brick);
         }
     }
 
@@ -457,24 +456,46 @@ impl World {
         match (connection.ends[end].place, &connection.what) {
             (Place::Client(client), _) => self.client_reads(client, id),
             (Place::Operator, _) => self.operator_reads(id),
-            (Place::Node(node), Use::Stream { bricks, .. }) => {
+            (Place::Node(node), Use::Stream { bricks }) => {
                 let brick = bricks[end];
-                self.make_readable(node, brick, id, end);
+                self.arrive(
+                    node,
+                    brick,
+                    Socket {
+                        connection: id,
+                        end,
+                    },
+                );
             }
-            (Place::Node(node), Use::Client { brick, .. }) => {
+            (Place::Node(node), Use::Client { brick }) => {
                 let brick = *brick;
-                self.make_readable(node, brick, id, end);
+                self.arrive(
+                    node,
+                    brick,
+                    Socket {
+                        connection: id,
+                        end,
+                    },
+                );
             }
             (Place::Node(_), Use::Control) => {}
         }
     }
 
-    fn make_readable(&mut self, node: usize, brick: usize, id: ConnectionId, end: usize) {
-        let process = self.machines[node].process.as_mut();
-        if let Some(side) = process.and_then(|it| it.bricks.get_mut(brick)) {
-            side.readable.insert((id, end));
-            self.wake(node, brick);
-        }
+    fn arrive(&mut self, node: usize, brick: usize, socket: Socket) {
+        self.give(node, brick, |outside| outside.on_arrived(socket));
+    }
+
+    /// The other end of a brick's socket is gone: what has arrived is there, and behind it the end.
+    fn end_socket(&mut self, node: usize, brick: usize, socket: Socket) {
+        let Some(connection) = self.network.get_mut(socket.connection) else {
+            return;
+        };
+        let flow = &mut connection.flows[1 - socket.end];
+        let rest = std::mem::take(&mut flow.arrived);
+        let bytes: usize = rest.iter().map(Vec::len).sum();
+        flow.bytes -= bytes;
+        self.give(node, brick, |outside| outside.on_ended(socket, rest));
     }
 
     /// That end closes the connection; the other one hears of it behind what was sent.
@@ -534,16 +555,20 @@ impl World {
         }
         let what = connection.what.clone();
         let life = connection.ends[end].life;
+        let socket = Socket {
+            connection: id,
+            end,
+        };
         match place {
             Place::Client(client) => self.client_closed(client, id),
             Place::Operator => self.operator_is_left(id),
             Place::Node(node) if !self.lives(node, life) => {}
             Place::Node(node) => match what {
                 Use::Control => self.control_closed(node, id, end),
-                Use::Stream { bricks, .. } => {
-                    self.give(node, bricks[end], Inbound::Closed(id));
-                }
-                Use::Client { brick, .. } => self.give(node, brick, Inbound::Closed(id)),
+                // It knows if it has closed it itself.
+                _ if !was_open => {}
+                Use::Stream { bricks } => self.end_socket(node, bricks[end], socket),
+                Use::Client { brick } => self.end_socket(node, brick, socket),
             },
         }
         let is_gone = self

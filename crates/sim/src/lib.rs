@@ -31,6 +31,7 @@ mod fault;
 mod host;
 mod judge;
 mod log_work;
+mod loop_io;
 mod network;
 mod operator;
 mod plan;

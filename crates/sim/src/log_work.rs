@@ -5,9 +5,9 @@
 
 use crate::clock::{Nanos, SECOND};
 use crate::disk::SimDisk;
-use brickyard_brick::{Append, BatchId, ColdRead, Effect, Event};
+use brickyard_brick::{BatchId, Event};
 use brickyard_node::disk::{
-    Appending, Outcome, ReadOrder, ReadReport, Reading, SYNC_ONLY, Syncing,
+    AppendOrder, Appending, Outcome, ReadOrder, ReadReport, Reading, SYNC_ONLY, Syncing,
 };
 use brickyard_store::{AppendError, HintJob, Opened, Rolled};
 use brickyard_types::{Position, SegmentId};
@@ -23,12 +23,6 @@ pub(crate) enum Worker {
     Sync,
     Read,
     Hint,
-}
-
-#[derive(Debug)]
-enum AppendOrder {
-    Batch(Append),
-    Checkpoint(u64),
 }
 
 /// What the brick is told, in order.
@@ -124,32 +118,16 @@ impl LogWork {
         }
     }
 
-    /// Takes an order over; gives it back if it is none.
-    pub(crate) fn take(&mut self, effect: Effect) -> Option<Effect> {
-        match effect {
-            Effect::Append(append) => self.appends.push_back(AppendOrder::Batch(append)),
-            Effect::Checkpoint(token) => self.appends.push_back(AppendOrder::Checkpoint(token)),
-            Effect::Read(read) => self.read(read),
-            Effect::ReadSegment {
-                segment,
-                from,
-                bytes_max,
-            } => self.reads.push_back(ReadOrder::Chunk {
-                segment,
-                from,
-                bytes_max,
-            }),
-            Effect::DeleteSegment(segment) => {
-                self.reads.push_back(ReadOrder::Forget(segment));
-                self.syncing.postpone(segment);
-            }
-            other => return Some(other),
-        }
-        None
+    pub(crate) fn append(&mut self, order: AppendOrder) {
+        self.appends.push_back(order);
     }
 
-    fn read(&mut self, read: ColdRead) {
-        self.reads.push_back(ReadOrder::Value(read));
+    pub(crate) fn read(&mut self, order: ReadOrder) {
+        self.reads.push_back(order);
+    }
+
+    pub(crate) fn delete(&mut self, segment: SegmentId) {
+        self.syncing.postpone(segment);
     }
 
     /// Whether a worker that has nothing to do could begin something.

@@ -32,16 +32,10 @@ pub(crate) struct End {
 pub(crate) enum Use {
     /// Messages of the control plane.
     Control,
-    /// Between two bricks: their numbers and what they call it.
-    Stream {
-        bricks: [usize; 2],
-        links: [Option<brickyard_brick::LinkId>; 2],
-    },
+    /// Between two bricks, of these numbers.
+    Stream { bricks: [usize; 2] },
     /// A client's, to a brick.
-    Client {
-        brick: usize,
-        id: Option<brickyard_brick::ConnectionId>,
-    },
+    Client { brick: usize },
 }
 
 /// One direction.
@@ -50,6 +44,8 @@ pub(crate) struct Flow {
     /// What is on its way, and when it is there.
     pub(crate) queue: VecDeque<(Nanos, Vec<u8>)>,
     pub(crate) bytes: usize,
+    /// Bytes that a loop has sent in this turn and that are not on their way yet.
+    pub(crate) reserved: usize,
     last: Nanos,
     /// Nothing comes any more: the connection is closed behind it.
     pub(crate) is_ending: bool,

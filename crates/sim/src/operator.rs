@@ -10,9 +10,9 @@
 
 use crate::clients::command;
 use crate::clock::{MILLISECOND, Nanos, SECOND};
+use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
 use crate::power::Ending;
-use crate::process::Inbound;
 use crate::random::Random;
 use crate::reply::{Reply, read_reply};
 use crate::world::{What, World};
@@ -185,10 +185,16 @@ impl World {
             place: Place::Node(node),
             life: process.life,
         };
-        let what = Use::Client { brick: 0, id: None };
+        let what = Use::Client { brick: 0 };
         let id = self.network.connect([near, far], what);
         self.operator.connection = Some(id);
-        self.give(node, 0, Inbound::Accept(id, Port::Node));
+        let socket = Socket {
+            connection: id,
+            end: 1,
+        };
+        self.give(node, 0, |outside| {
+            outside.accepted.push_back((Port::Node, socket));
+        });
     }
 
     fn operator_leaves(&mut self) {
@@ -327,6 +333,10 @@ impl World {
             flow.bytes -= bytes.len();
             self.operator.received.extend_from_slice(&bytes);
         }
+        self.wake_sender(Socket {
+            connection: id,
+            end: 1,
+        });
         if self.operator.connection == Some(id)
             && self.operator.asked_at.is_some()
             && let Some((reply, _)) = read_reply(&self.operator.received)

@@ -3,6 +3,7 @@
 use crate::clock::{MILLISECOND, Nanos, SECOND};
 use crate::host::SimHost;
 use crate::log_work::LogWork;
+use crate::loop_io::Outside;
 use crate::network::{End, Place};
 use crate::operator::Order;
 use crate::process::{BrickSide, ControlWork, Phase, Process};
@@ -18,16 +19,22 @@ use brickyard_metadata::{
     Addresses, Catalog, ClusterId, Genesis, Machine as MachineId, Registration, Roles, brick_name,
 };
 use brickyard_node::forming::kept;
+use brickyard_node::io::ToLoop;
 use brickyard_node::storage::{self, Stored};
-use brickyard_node::{Common, Founding, Host as _, HostPort, LogWriter, Member, Target, recovery};
+use brickyard_node::{
+    BrickLoop, Common, Founding, Host as _, HostPort, LogWriter, Member, Target, recovery,
+};
 use brickyard_routing::Seat;
 use brickyard_store::{self as store, BootNote};
-use brickyard_types::{BrickId, Durability, Instant, TableAttributes, UnixMillis};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use brickyard_types::{BrickId, Durability, TableAttributes, UnixMillis};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::disk::SimDisk;
+
+/// Longest request of a client.
+const REQUEST_BYTES_MAX: usize = 64 << 20;
 
 /// How a process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,20 +293,17 @@ impl World {
                     if let Some(coverage) = &mut self.coverage {
                         coverage.look_at_log(report, process.common.is_tail_sure);
                     }
+                    let mut outside = Outside::default();
+                    outside.messages.push_back(ToLoop::Open);
                     process.bricks.push(BrickSide {
-                        brick: recovered.brick,
+                        brick_loop: BrickLoop::new(recovered.brick, REQUEST_BYTES_MAX),
                         log: LogWork::new(recovered.opened),
-                        inbound: VecDeque::new(),
+                        outside,
                         turn_at: None,
                         turns_noted: Vec::new(),
-                        ticked: Instant(0),
+                        turned_at: now,
                         taken: Duration::ZERO,
-                        clients: BTreeMap::new(),
-                        links: BTreeMap::new(),
-                        readable: BTreeSet::new(),
                         sync_at: None,
-                        blocked: BTreeSet::new(),
-                        stopped: None,
                         seen: Vec::new(),
                     });
                 }

@@ -5,16 +5,15 @@ use crate::disk::SimDisk;
 use crate::host::SimHost;
 use crate::judge::Seen;
 use crate::log_work::LogWork;
-use crate::network::ConnectionId;
-use brickyard_brick::{Brick, Direction, Forward, LinkId, Port};
+use crate::loop_io::Outside;
+use brickyard_brick::Brick;
 use brickyard_consensus::Persist;
 use brickyard_metadata::{Catalog, NodeKey, Registration};
 use brickyard_node::storage::{Directory, Stored};
-use brickyard_node::{Common, Draining, Founding, LogWriter, Member, ToBrick};
-use brickyard_routing::Seat;
+use brickyard_node::{BrickLoop, Common, Draining, Founding, LogWriter, Member};
 use brickyard_store::BootNote;
-use brickyard_types::{BrickId, Instant};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use brickyard_types::Instant;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,46 +76,28 @@ pub(crate) struct Process {
     pub(crate) draining: Option<Draining>,
 }
 
-/// What waits for a brick's next turn.
-#[derive(Debug)]
-pub(crate) enum Inbound {
-    Tell(ToBrick),
-    Forward(BrickId, Vec<Forward>),
-    Accept(ConnectionId, Port),
-    Stream {
-        connection: ConnectionId,
-        end: usize,
-        peer: Seat,
-        direction: Direction,
-        number: u64,
-    },
-    Closed(ConnectionId),
-}
-
-/// A brick and what is around it.
+/// A brick's loop and what is around it.
 pub(crate) struct BrickSide {
-    pub(crate) brick: Brick,
+    pub(crate) brick_loop: BrickLoop,
     pub(crate) log: LogWork,
-    pub(crate) inbound: VecDeque<Inbound>,
+    pub(crate) outside: Outside,
     /// When its next turn is.
     pub(crate) turn_at: Option<Nanos>,
     /// Its turns on the agenda, the next one last; they may come to nothing.
     pub(crate) turns_noted: Vec<Nanos>,
-    pub(crate) ticked: Instant,
+    pub(crate) turned_at: Instant,
     /// How much of a core's time it has taken.
     pub(crate) taken: Duration,
-    pub(crate) clients: BTreeMap<u32, ConnectionId>,
-    pub(crate) links: BTreeMap<LinkId, ConnectionId>,
-    /// Connections that have bytes for it.
-    pub(crate) readable: BTreeSet<(ConnectionId, usize)>,
     /// Syncs are looked at then.
     pub(crate) sync_at: Option<Nanos>,
-    /// Connections whose sockets are full.
-    pub(crate) blocked: BTreeSet<ConnectionId>,
-    /// The brick cannot go on.
-    pub(crate) stopped: Option<String>,
     /// What judges saw of its partitions when they looked last.
     pub(crate) seen: Vec<Seen>,
+}
+
+impl BrickSide {
+    pub(crate) fn brick(&self) -> &Brick {
+        self.brick_loop.brick()
+    }
 }
 
 impl Machine {

@@ -1,27 +1,40 @@
-//! A turn of a brick's loop, as the server's driver makes it, and the workers of its log.
+//! Turns of a brick's loop: when they are, and what is done of what they want done.
+//!
+//! The loop is the server's (`node`); it notes what it does to the world (`loop_io`), and that is carried out here.
 
 use crate::clock::{MICROSECOND, MILLISECOND, Nanos};
-use crate::log_work::Worker;
-use crate::network::{ConnectionId, Place, Use, WINDOW_BYTES};
-use crate::process::Inbound;
+use crate::log_work::{LogWork, Worker};
+use crate::loop_io::{Act, LoopIo, Outside, Socket};
+use crate::network::{Place, Use};
+use crate::process::BrickSide;
 use crate::world::{What, World};
-use brickyard_brick::{self as brick, Accepted, Effect, Event, LinkId};
+use brickyard_brick::{ControlRequest, Role};
 use brickyard_metadata::CatalogVersion;
-use brickyard_node::Asker;
-use brickyard_types::Instant;
+use brickyard_node::io::{Ask, Progress};
+use brickyard_node::{Asker, BrickLoop, Host as _};
+use brickyard_types::{BrickId, PartitionId};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The brick hears of the time at least this often.
-const TICK: Duration = Duration::from_millis(100);
+/// The shortest time from one turn to the next.
+const TURN: Nanos = 20 * MICROSECOND;
 
-/// Batches of requests that one turn executes at most.
-const RUNS_MAX: usize = 16;
+/// The most that a loop takes of a core's time from one turn to the next, as far as anybody is told.
+const TAKEN_MAX: Duration = Duration::from_millis(200);
 
 impl World {
     /// A brick's loop has something to do.
     pub(crate) fn wake(&mut self, node: usize, brick: usize) {
         let delay = self.chance.delay(15 * MICROSECOND);
         self.turn_at(node, brick, self.now + delay);
+    }
+
+    /// Something for a brick's next turn.
+    pub(crate) fn give(&mut self, node: usize, brick: usize, put: impl FnOnce(&mut Outside)) {
+        if let Some(side) = self.side(node, brick) {
+            put(&mut side.outside);
+            self.wake(node, brick);
+        }
     }
 
     fn turn_at(&mut self, node: usize, brick: usize, at: Nanos) {
@@ -43,474 +56,215 @@ impl World {
     }
 
     pub(crate) fn turn(&mut self, node: usize, brick: usize) {
-        let machine = &mut self.machines[node];
-        let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
-        let Some(process) = &mut machine.process else {
+        let now = self.now;
+        let Some(side) = self.side(node, brick) else {
             return;
         };
-        let Some(side) = process.bricks.get_mut(brick) else {
-            return;
-        };
-        let has_come = |noted: &mut Nanos| *noted <= self.now;
-        while side.turns_noted.pop_if(has_come).is_some() {}
+        while side.turns_noted.pop_if(|noted| *noted <= now).is_some() {}
         // It was noted before another one came earlier.
-        if side.turn_at.is_none_or(|due| due > self.now) {
+        if side.turn_at.is_none_or(|due| due > now) {
             if let Some(due) = side.turn_at {
                 self.turn_at(node, brick, due);
             }
             return;
         }
         side.turn_at = None;
-        side.brick.begin_turn(now, unix);
-        if now - side.ticked >= TICK {
-            if machine.is_busy {
-                side.taken += (now - side.ticked).min(TICK * 2);
-            }
-            side.ticked = now;
-            side.brick.note_taken(side.taken);
-            side.brick.handle(Event::Tick);
-        }
-        self.take_inbound(node, brick);
-        self.receive(node, brick);
-        if !self.take_reports(node, brick) {
-            return;
-        }
-        let Some(side) = self.side(node, brick) else {
+        self.note_taken(node, brick);
+        let roles = self.roles(node, brick);
+        let Some((brick_loop, mut io)) = self.loop_and_io(node, brick) else {
             return;
         };
-        for _ in 0..RUNS_MAX {
-            side.brick.begin_batch(now);
-            side.brick.run();
-            side.brick.on_ran(Duration::ZERO);
-            if !side.brick.has_work() {
-                break;
-            }
+        brick_loop.turn(&mut io);
+        let seen = io.seen.take();
+        self.look_at_frames(node, seen, &roles);
+        if self.carry_out(node, brick) {
+            self.judge_turn(node, brick);
+            self.see_to_next_turn(node, brick);
         }
-        if !self.carry_out(node, brick) {
-            return;
-        }
-        if !self.send_outputs(node, brick) {
-            return;
-        }
-        if let Some(reason) = self.side(node, brick).and_then(|it| it.stopped.take()) {
-            // Only now: the clients were just told what is known of their writes.
-            return self.stop_process(node, &reason);
-        }
-        self.close_clients(node, brick);
-        self.publish(node, brick);
-        self.judge_turn(node, brick);
-        self.see_to_next_turn(node, brick, now);
     }
 
-    fn side(&mut self, node: usize, brick: usize) -> Option<&mut crate::process::BrickSide> {
+    pub(crate) fn side(&mut self, node: usize, brick: usize) -> Option<&mut BrickSide> {
         self.machines[node].process.as_mut()?.bricks.get_mut(brick)
     }
 
-    fn take_inbound(&mut self, node: usize, brick: usize) {
-        loop {
-            let Some(side) = self.side(node, brick) else {
-                return;
-            };
-            let Some(inbound) = side.inbound.pop_front() else {
-                return;
-            };
-            match inbound {
-                Inbound::Tell(message) => side.brick.handle(message.into_event()),
-                Inbound::Forward(from, messages) => {
-                    side.brick.handle(Event::Forward(from, messages));
-                }
-                Inbound::Accept(connection, port) => {
-                    let accepted = Accepted {
-                        port,
-                        peer: "client:1".to_owned(),
-                        local: "node:6379".to_owned(),
-                    };
-                    match side.brick.accept(accepted) {
-                        Ok(id) => {
-                            side.clients.insert(id.0, connection);
-                            if let Some(it) = self.network.get_mut(connection) {
-                                it.what = Use::Client {
-                                    brick,
-                                    id: Some(id),
-                                };
-                            }
-                        }
-                        Err(_) => self.close_end(connection, 1),
-                    }
-                }
-                Inbound::Stream {
-                    connection,
-                    end,
-                    peer,
-                    direction,
-                    number,
-                } => {
-                    let is_open = |it: &crate::network::Connection| it.is_open[end];
-                    if !self.network.get(connection).is_some_and(is_open) {
-                        continue;
-                    }
-                    let Some(side) = self.side(node, brick) else {
-                        return;
-                    };
-                    let link = side.brick.peer_number();
-                    side.links.insert(link, connection);
-                    side.brick.peer_opened(link, peer, direction, number);
-                    if let Some(it) = self.network.get_mut(connection)
-                        && let Use::Stream { links, .. } = &mut it.what
-                    {
-                        links[end] = Some(link);
-                    }
-                }
-                Inbound::Closed(connection) => {
-                    if let Some((&link, _)) = side.links.iter().find(|(_, it)| **it == connection) {
-                        side.links.remove(&link);
-                        side.brick.peer_closed(link);
-                    } else if let Some((&id, _)) =
-                        side.clients.iter().find(|(_, it)| **it == connection)
-                    {
-                        side.brick.on_end_of_stream(brick::ConnectionId(id));
-                    }
-                }
-            }
-        }
+    fn loop_and_io(&mut self, node: usize, brick: usize) -> Option<(&mut BrickLoop, LoopIo<'_>)> {
+        let machine = &mut self.machines[node];
+        let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
+        let side = machine.process.as_mut()?.bricks.get_mut(brick)?;
+        let io = LoopIo {
+            now,
+            unix,
+            taken: side.taken,
+            network: &mut self.network,
+            log: &mut side.log,
+            outside: &mut side.outside,
+            seen: self.coverage.is_some().then(Vec::new),
+        };
+        Some((&mut side.brick_loop, io))
     }
 
-    /// Receives what is there, from clients and from other bricks.
-    fn receive(&mut self, node: usize, brick: usize) {
-        let here = Place::Node(node);
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        let Some(side) = process.bricks.get_mut(brick) else {
-            return;
-        };
-        let readable: Vec<_> = side.readable.iter().copied().collect();
-        let mut freed = Vec::new();
-        for (id, end) in readable {
-            let Some(connection) = self.network.get_mut(id) else {
-                side.readable.remove(&(id, end));
-                continue;
-            };
-            if connection.ends[end].place != here || !connection.is_open[end] {
-                side.readable.remove(&(id, end));
-                continue;
-            }
-            let flow = &mut connection.flows[1 - end];
-            match &connection.what {
-                Use::Stream { links, .. } => {
-                    // Not before the brick knows of it.
-                    let Some(link) = links[end] else { continue };
-                    let input = side.brick.peer_input(link);
-                    for bytes in flow.arrived.drain(..) {
-                        flow.bytes -= bytes.len();
-                        input.extend_from_slice(&bytes);
-                    }
-                    if let (Some(coverage), Some(catalog)) = (&mut self.coverage, &process.catalog)
-                    {
-                        let bytes = input.clone();
-                        coverage.look_at_frames(&bytes, &side.brick, catalog);
-                    }
-                    side.brick.on_peer_received(link);
-                }
-                Use::Client { id: Some(it), .. } => {
-                    if !side.brick.wants_input(*it) {
-                        continue;
-                    }
-                    let input = side.brick.input(*it);
-                    for bytes in flow.arrived.drain(..) {
-                        flow.bytes -= bytes.len();
-                        input.extend_from_slice(&bytes);
-                    }
-                    side.brick.on_received(*it);
-                }
-                Use::Client { id: None, .. } => continue,
-                Use::Control => {}
-            }
-            freed.push((id, end));
-            side.readable.remove(&(id, end));
-        }
-        for (id, end) in freed {
-            self.wake_sender(id, 1 - end);
-        }
-    }
-
-    /// Who could not send everything can send more.
-    fn wake_sender(&mut self, id: ConnectionId, end: usize) {
-        let Some(connection) = self.network.get(id) else {
-            return;
-        };
-        let sender = match (connection.ends[end].place, &connection.what) {
-            (Place::Node(node), Use::Stream { bricks, .. }) => (node, bricks[end]),
-            (Place::Node(node), Use::Client { brick, .. }) => (node, *brick),
-            _ => return,
-        };
-        let process = self.machines[sender.0].process.as_ref();
-        let is_blocked = process
-            .and_then(|it| it.bricks.get(sender.1))
-            .is_some_and(|it| it.blocked.contains(&id));
-        if is_blocked {
-            self.wake(sender.0, sender.1);
-        }
-    }
-
-    /// Passes on what the disk did; false if the process died on the way.
-    fn take_reports(&mut self, node: usize, brick: usize) -> bool {
+    /// A loop that is busy has taken all the time since its last turn.
+    fn note_taken(&mut self, node: usize, brick: usize) {
+        let machine = &self.machines[node];
+        let (now, is_busy) = (machine.clocks.now(self.now), machine.is_busy);
         let Some(side) = self.side(node, brick) else {
-            return false;
+            return;
         };
-        let mut has_moves = false;
-        while let Some(report) = side.log.reports.pop_front() {
-            let brick = &mut side.brick;
-            report.deliver(&mut |event| {
-                has_moves |= matches!(event, Event::SegmentChunk { .. });
-                brick.handle(event);
-            });
+        let since = now - std::mem::replace(&mut side.turned_at, now);
+        if is_busy {
+            side.taken += since.min(TAKEN_MAX);
         }
-        // What the cleaner moves gets a batch of its own, as in the server.
-        !has_moves || self.carry_out(node, brick)
     }
 
-    /// Carries out what the brick wants; false if the process died on the way.
-    fn carry_out(&mut self, node: usize, brick: usize) -> bool {
-        loop {
-            let Some(side) = self.side(node, brick) else {
-                return false;
-            };
-            let Some(effect) = side.brick.poll_effect() else {
-                break;
-            };
-            let Some(effect) = side.log.take(effect) else {
-                if self.dies_here(node) {
-                    return false;
-                }
-                continue;
-            };
-            match effect {
-                Effect::Forward(to, messages) => {
-                    let from = brickyard_types::BrickId(brick as u32);
-                    let inbound = Inbound::Forward(from, messages);
-                    self.give(node, to.0 as usize, inbound);
-                }
-                Effect::Control(token, request) => self.ask_control(node, brick, token, request),
-                Effect::Dial(peer) => {
-                    self.member(node, |member, common| member.on_dial(brick, peer, common));
-                }
-                Effect::ClosePeer(link, reason) => self.close_link(node, brick, link, &reason),
-                Effect::Report(what) => self.on_report_text(node, &what),
-                Effect::Stop(reason) => side.stopped = Some(reason),
-                _ => {}
-            }
-            if self.dies_here(node) || !self.machines[node].is_up() {
-                return false;
-            }
-        }
-        self.begin_work(node, brick);
-        true
+    /// What the brick is to its partitions; nothing if nobody looks.
+    fn roles(&self, node: usize, brick: usize) -> BTreeMap<PartitionId, Role> {
+        let process = self.machines[node].process.as_ref();
+        let side = process.and_then(|it| it.bricks.get(brick));
+        let side = side.filter(|_| self.coverage.is_some()).into_iter();
+        let standings = side.flat_map(|it| it.brick().standings());
+        standings.map(|it| (it.partition, it.role)).collect()
     }
 
-    fn on_report_text(&mut self, node: usize, what: &str) {
-        self.tell(|| format!("node {node} reports: {what}"));
-    }
-
-    fn ask_control(
+    fn look_at_frames(
         &mut self,
         node: usize,
-        brick: usize,
-        token: u64,
-        request: brick::ControlRequest,
+        seen: Option<Vec<Vec<u8>>>,
+        roles: &BTreeMap<PartitionId, Role>,
     ) {
-        match request {
-            brick::ControlRequest::Change(change) => self.member(node, |member, common| {
-                use brickyard_node::Host as _;
-                let now = common.host.now();
-                member.on_change(now, Asker { brick, token }, change);
+        let process = self.machines[node].process.as_ref();
+        let catalog = process.and_then(|it| it.catalog.as_ref());
+        if let (Some(coverage), Some(catalog)) = (&mut self.coverage, catalog) {
+            for bytes in seen.iter().flatten() {
+                coverage.look_at_frames(bytes, roles, catalog);
+            }
+        }
+    }
+
+    /// Does what the loop wants done; false if the process died on the way.
+    fn carry_out(&mut self, node: usize, brick: usize) -> bool {
+        let life = self.machines[node].life;
+        loop {
+            let Some(side) = self.side(node, brick) else {
+                return false;
+            };
+            let Some(act) = side.outside.acts.pop_front() else {
+                return true;
+            };
+            let is_felt = !matches!(act, Act::Flush | Act::Freed(_) | Act::Publish(_));
+            if is_felt && self.dies_here(node) {
+                return false;
+            }
+            self.act(node, brick, act);
+            if !self.lives(node, life) {
+                return false;
+            }
+        }
+    }
+
+    fn act(&mut self, node: usize, brick: usize, act: Act) {
+        match act {
+            Act::Append(order) => self.with_log(node, brick, |log| log.append(order)),
+            Act::Read(order) => self.with_log(node, brick, |log| log.read(order)),
+            Act::Delete(segment) => self.with_log(node, brick, |log| log.delete(segment)),
+            Act::Flush => self.begin_work(node, brick),
+            Act::Forward(to, messages) => {
+                let from = BrickId(brick as u32);
+                self.give(node, to.0 as usize, |outside| {
+                    outside.forwards.push_back((from, messages));
+                });
+            }
+            Act::Ask(ask) => self.ask_member(node, brick, ask),
+            Act::Send(socket, bytes) => self.send_from(socket, bytes),
+            Act::Freed(socket) => self.wake_sender(Socket {
+                end: 1 - socket.end,
+                ..socket
             }),
-            request => self.member(node, |member, common| {
+            Act::Close(socket) => self.close_end(socket.connection, socket.end),
+            Act::Publish(progress) => self.publish(node, brick, &progress),
+            Act::Report(what) => self.tell(|| format!("node {node} reports: {what}")),
+            Act::Stop(reason) => self.stop_process(node, &reason),
+        }
+    }
+
+    fn with_log(&mut self, node: usize, brick: usize, order: impl FnOnce(&mut LogWork)) {
+        if let Some(side) = self.side(node, brick) {
+            order(&mut side.log);
+        }
+    }
+
+    fn ask_member(&mut self, node: usize, brick: usize, ask: Ask) {
+        match ask {
+            Ask::Dial(peer) => self.member(node, |member, common| {
+                member.on_dial(brick, peer, common);
+            }),
+            Ask::Request(token, ControlRequest::Change(change)) => {
+                self.member(node, |member, common| {
+                    let now = common.host.now();
+                    member.on_change(now, Asker { brick, token }, change);
+                });
+            }
+            Ask::Request(_, request) => self.member(node, |member, common| {
                 member.on_brick(brick, request, common);
             }),
         }
     }
 
-    fn close_link(&mut self, node: usize, brick: usize, link: LinkId, reason: &str) {
-        self.tell(|| format!("node {node} closes a stream: {reason}"));
-        let Some(side) = self.side(node, brick) else {
+    fn send_from(&mut self, socket: Socket, bytes: Vec<u8>) {
+        if let Some(connection) = self.network.get_mut(socket.connection) {
+            connection.flows[socket.end].reserved -= bytes.len();
+        }
+        self.send_bytes(socket.connection, socket.end, bytes);
+    }
+
+    /// There is room again for what is sent from that end.
+    pub(crate) fn wake_sender(&mut self, socket: Socket) {
+        let Some(connection) = self.network.get(socket.connection) else {
             return;
         };
-        let connection = side.links.remove(&link);
-        side.brick.peer_closed(link);
-        if let Some(id) = connection {
-            let end = self.network.get(id).and_then(|it| {
-                let Use::Stream { links, .. } = &it.what else {
-                    return None;
-                };
-                (0..2).find(|end| {
-                    it.ends[*end].place == Place::Node(node) && links[*end] == Some(link)
-                })
-            });
-            if let Some(end) = end {
-                self.close_end(id, end);
-            }
-        }
-    }
-
-    /// Sends what the brick has for others; false if the process died on the way.
-    fn send_outputs(&mut self, node: usize, brick: usize) -> bool {
-        let Some(side) = self.side(node, brick) else {
-            return false;
+        let (node, brick) = match (connection.ends[socket.end].place, &connection.what) {
+            (Place::Node(node), Use::Stream { bricks }) => (node, bricks[socket.end]),
+            (Place::Node(node), Use::Client { brick }) => (node, *brick),
+            _ => return,
         };
-        let blocked = std::mem::take(&mut side.blocked);
-        let mut links: Vec<LinkId> = Vec::new();
-        let mut clients: Vec<brick::ConnectionId> = Vec::new();
-        for (link, id) in &side.links {
-            if blocked.contains(id) {
-                links.push(*link);
-            }
-        }
-        for (client, id) in &side.clients {
-            if blocked.contains(id) {
-                clients.push(brick::ConnectionId(*client));
-            }
-        }
-        while let Some(link) = side.brick.poll_peer_output() {
-            links.push(link);
-        }
-        while let Some(id) = side.brick.poll_output() {
-            clients.push(id);
-        }
-        for link in links {
-            if self.dies_here(node) {
-                return false;
-            }
-            let Some(side) = self.side(node, brick) else {
-                return false;
-            };
-            let Some(&id) = side.links.get(&link) else {
-                continue;
-            };
-            let bytes = side.brick.peer_output(link).to_vec();
-            let end = self.end_at(id, node, Some(link));
-            let (sent, is_blocked) = self.send_some(id, end, bytes);
-            let Some(side) = self.side(node, brick) else {
-                return false;
-            };
-            side.brick.on_peer_sent(link, sent);
-            if is_blocked {
-                side.blocked.insert(id);
-            }
-        }
-        for client in clients {
-            if self.dies_here(node) {
-                return false;
-            }
-            let Some(side) = self.side(node, brick) else {
-                return false;
-            };
-            let Some(&id) = side.clients.get(&client.0) else {
-                continue;
-            };
-            let bytes = side.brick.output(client).to_vec();
-            let (sent, is_blocked) = self.send_some(id, 1, bytes);
-            let Some(side) = self.side(node, brick) else {
-                return false;
-            };
-            side.brick.on_sent(client, sent);
-            if is_blocked {
-                side.blocked.insert(id);
-            }
-        }
-        true
-    }
-
-    fn end_at(&self, id: ConnectionId, node: usize, link: Option<LinkId>) -> usize {
-        let Some(connection) = self.network.get(id) else {
-            return 0;
-        };
-        let Use::Stream { links, .. } = &connection.what else {
-            return 1;
-        };
-        usize::from(!(connection.ends[0].place == Place::Node(node) && links[0] == link))
-    }
-
-    /// Sends as much as the socket takes: how much, and whether there is more.
-    fn send_some(&mut self, id: ConnectionId, end: usize, mut bytes: Vec<u8>) -> (usize, bool) {
-        if bytes.is_empty() {
-            return (0, false);
-        }
-        let Some(connection) = self.network.get(id) else {
-            return (bytes.len(), false);
-        };
-        let room = WINDOW_BYTES.saturating_sub(connection.flows[end].bytes);
-        let is_blocked = bytes.len() > room;
-        bytes.truncate(room);
-        let len = bytes.len();
-        if len > 0 {
-            self.send_bytes(id, end, bytes);
-        }
-        (len, is_blocked)
-    }
-
-    fn close_clients(&mut self, node: usize, brick: usize) {
-        loop {
-            let Some(side) = self.side(node, brick) else {
-                return;
-            };
-            while side.brick.poll_paused().is_some() {}
-            while let Some(id) = side.brick.poll_resumed() {
-                if let Some(&connection) = side.clients.get(&id.0) {
-                    side.readable.insert((connection, 1));
-                }
-            }
-            let Some(id) = side.brick.poll_closed() else {
-                return;
-            };
-            if let Some(connection) = side.clients.remove(&id.0) {
-                self.close_end(connection, 1);
-            }
+        let side = self.side(node, brick);
+        if side.is_some_and(|it| it.outside.unblock(socket)) {
+            self.wake(node, brick);
         }
     }
 
     /// Lets the member see how far the brick is.
-    fn publish(&mut self, node: usize, brick: usize) {
+    fn publish(&mut self, node: usize, brick: usize, progress: &Progress) {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        let Some(side) = process.bricks.get(brick) else {
-            return;
-        };
-        let version = side.brick.catalog_version();
-        let (stopped, accepted) = side.brick.acknowledged();
         let host = &mut process.common.host;
         let (Some(state), Some(adopted)) =
             (host.states.get_mut(brick), host.adopted.get_mut(brick))
         else {
             return;
         };
-        let is_same = *adopted == version
-            && state.stopped == CatalogVersion(stopped)
-            && state.accepted == CatalogVersion(accepted);
+        let (stopped, accepted) = (
+            CatalogVersion(progress.stopped),
+            CatalogVersion(progress.accepted),
+        );
+        let is_same =
+            *adopted == progress.catalog && state.stopped == stopped && state.accepted == accepted;
         state.turns += 1;
-        state.stopped = CatalogVersion(stopped);
-        state.accepted = CatalogVersion(accepted);
-        *adopted = version;
+        state.stopped = stopped;
+        state.accepted = accepted;
+        *adopted = progress.catalog;
         if !is_same {
             self.look_soon(node);
         }
     }
 
-    fn see_to_next_turn(&mut self, node: usize, brick: usize, now: Instant) {
-        let clocks = self.machines[node].clocks.clone();
-        let Some(side) = self.side(node, brick) else {
+    fn see_to_next_turn(&mut self, node: usize, brick: usize) {
+        let Some((brick_loop, io)) = self.loop_and_io(node, brick) else {
             return;
         };
-        let wait = if side.brick.has_work() || !side.inbound.is_empty() {
-            Duration::from_micros(20)
-        } else {
-            let deadline = side.brick.next_deadline();
-            deadline.map_or(TICK, |deadline| (deadline - now).min(TICK))
-        };
-        let span = (wait.as_nanos() as u64).max(20 * MICROSECOND);
-        let at = self.now + clocks.true_length(span);
-        self.turn_at(node, brick, at);
+        let wait = brick_loop.timeout(&io).as_nanos() as u64;
+        let span = self.machines[node].clocks.true_length(wait.max(TURN));
+        self.turn_at(node, brick, self.now + span);
     }
 
     /// How long something takes on a node's disk.

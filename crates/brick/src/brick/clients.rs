@@ -130,7 +130,6 @@ impl Brick {
             && connection.pending_input() > INPUT_SOFT
         {
             connection.is_paused = true;
-            self.paused.push(id);
         }
     }
 
@@ -219,11 +218,6 @@ impl Brick {
     /// A connection from which the driver should read again.
     pub fn poll_resumed(&mut self) -> Option<ConnectionId> {
         self.resumed.pop()
-    }
-
-    /// A connection from which the driver should stop reading for now.
-    pub fn poll_paused(&mut self) -> Option<ConnectionId> {
-        self.paused.pop()
     }
 
     /// A connection to close, after what [`Self::output`] still has was sent as far as the socket

@@ -7,6 +7,16 @@
 use brickyard_brick::Append;
 use brickyard_store::{AppendError, Appended, Appender, Disk, Purpose};
 
+/// What the loop asks of the worker that appends.
+#[derive(Debug)]
+pub enum AppendOrder {
+    /// Write this.
+    Batch(Append),
+    /// Have everything that was ordered before synced, and, unless this is [`super::SYNC_ONLY`], the segment that it is
+    /// in sealed.
+    Checkpoint(u64),
+}
+
 /// What became of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -1,10 +1,7 @@
 //! Between a brick's loop and the control thread: requests, answers, and the way to the end.
 
-use crate::peer::dial::Stream;
 use crate::wake::Waker;
-use brickyard_brick::ControlRequest;
-use brickyard_node::ToBrick;
-use brickyard_routing::Seat;
+use brickyard_node::io::{Ask, Progress};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,34 +12,13 @@ use tokio::sync::Notify;
 const TO_LOOP_MAX: usize = 256;
 
 /// What the control thread tells a loop.
-#[derive(Debug)]
-pub(crate) enum ToLoop {
-    /// Something that the brick hears as it is.
-    Brick(ToBrick),
-    /// A stream between this brick and another node's.
-    Peer(Stream),
-    /// Accept clients.
-    Open,
-    /// Take no more work; say when what there is is done.
-    Drain,
-    /// End.
-    Exit,
-}
+pub(crate) type ToLoop = brickyard_node::io::ToLoop<std::net::TcpStream>;
 
 /// What a loop asks the control thread.
 #[derive(Debug)]
 pub(crate) struct ToControl {
     pub(crate) brick: usize,
     pub(crate) ask: Ask,
-}
-
-/// What it is.
-#[derive(Debug)]
-pub(crate) enum Ask {
-    /// A request of the brick, with its token.
-    Request(u64, ControlRequest),
-    /// A stream to a brick of another node.
-    Dial(Seat),
 }
 
 /// What a loop has come to; it stores, the control thread reads.
@@ -78,8 +54,17 @@ pub(crate) struct ControlLink {
 }
 
 impl ControlLink {
+    /// Lets the control thread see what the loop has come to.
+    pub(crate) fn publish(&self, progress: &Progress) {
+        self.publish_catalog(progress.catalog);
+        self.publish_acknowledged(progress.stopped, progress.accepted);
+        if progress.is_drained {
+            self.publish_drained();
+        }
+    }
+
     /// Stores the catalog's version if it is new.
-    pub(crate) fn publish_catalog(&self, version: u64) {
+    fn publish_catalog(&self, version: u64) {
         if self.state.catalog.load(Ordering::Relaxed) != version {
             self.state.catalog.store(version, Ordering::Release);
             self.notices.adopted.notify_one();
@@ -87,7 +72,7 @@ impl ControlLink {
     }
 
     /// Stores what the brick has acknowledged, after a turn whose replies were sent.
-    pub(crate) fn publish_acknowledged(&self, stopped: u64, accepted: u64) {
+    fn publish_acknowledged(&self, stopped: u64, accepted: u64) {
         let turns = self.state.turns.load(Ordering::Relaxed);
         self.state.turns.store(turns + 1, Ordering::Relaxed);
         let is_same = self.state.stopped.load(Ordering::Relaxed) == stopped
@@ -100,7 +85,7 @@ impl ControlLink {
     }
 
     /// Says that nothing is in flight.
-    pub(crate) fn publish_drained(&self) {
+    fn publish_drained(&self) {
         if !self.state.is_drained.swap(true, Ordering::AcqRel) {
             self.notices.drained.notify_one();
         }

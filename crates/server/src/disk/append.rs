@@ -9,7 +9,7 @@ use super::sync::Progress;
 use super::timing::DiskStats;
 use crate::queue::{self, Reports};
 use brickyard_brick::{Append, BatchId};
-use brickyard_node::disk::{Appending, Outcome};
+use brickyard_node::disk::{AppendOrder, Appending, Outcome, SYNC_ONLY};
 use brickyard_store::{AppendError, Disk};
 use brickyard_types::{Position, SegmentId};
 use rtrb::Consumer;
@@ -19,17 +19,6 @@ use std::time::Instant;
 
 /// Batches that the ring of orders holds; the brick bounds their bytes.
 pub(super) const ORDERS_MAX: usize = 1024;
-
-/// What the loop asks of the append thread.
-#[derive(Debug)]
-pub(super) enum AppendOrder {
-    /// Write this.
-    Batch(Append),
-    /// Have everything that was ordered before synced, and the segment that it is in sealed.
-    Checkpoint(u64),
-    /// Have everything that was ordered before synced.
-    Sync(u64),
-}
 
 /// What became of it.
 #[derive(Debug)]
@@ -57,10 +46,9 @@ impl<D: Disk> AppendThread<D> {
             match order {
                 AppendOrder::Batch(append) => self.append(&append),
                 AppendOrder::Checkpoint(token) => {
-                    self.roll();
-                    self.progress.on_checkpoint(token, self.log.appender.end());
-                }
-                AppendOrder::Sync(token) => {
+                    if token != SYNC_ONLY {
+                        self.roll();
+                    }
                     self.progress.on_checkpoint(token, self.log.appender.end());
                 }
             }

@@ -5,7 +5,7 @@
 use crate::clock;
 use crate::control::ControlLink;
 use crate::disk::{self, DiskSetup, DiskStats};
-use crate::driver::Driver;
+use crate::driver::{self, ClientPorts, Links, LoopIo};
 use crate::handout::{self, Handout};
 use crate::listener::Listener;
 use crate::mesh::Endpoint;
@@ -93,22 +93,23 @@ impl BrickThread {
             reason = "without its disk threads a brick cannot serve"
         )]
         let (disk, disk_threads) = started.expect("the system has no room for three threads");
-        let driver = Driver {
-            brick,
-            poll: self.poll,
-            wakers: self.wakers,
-            index: self.index,
+        let links = Links {
             disk,
             mesh: self.mesh,
             control: self.control,
-            node_port: ports.node,
-            brick_port: Some(ports.brick),
-            handed: self.handed,
-            request_bytes_max: self.request_bytes_max,
         };
-        // The driver is dropped when it returns, and with it the disk threads' orders: they finish.
+        let ports = ClientPorts {
+            node: ports.node,
+            brick: Some(ports.brick),
+            handed: self.handed,
+            is_open: false,
+            accepted: Vec::new(),
+        };
+        let io = LoopIo::new(self.index, self.poll, self.wakers, links, ports);
+        // `io` is dropped when it returns, and with it the disk threads' orders: they finish.
         #[expect(clippy::expect_used, reason = "a loop that cannot poll cannot serve")]
-        driver.run().expect("the operating system refused to poll");
+        driver::run(brick, self.request_bytes_max, io)
+            .expect("the operating system refused to poll");
         for thread in disk_threads {
             // A panic there ends the process.
             drop(thread.join());

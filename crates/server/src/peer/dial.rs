@@ -6,20 +6,8 @@ use crate::config::HostPort;
 use brickyard_brick::Direction;
 use brickyard_routing::Seat;
 
-/// A stream whose both ends have said who they are.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    /// The brick here.
-    pub(crate) own: Seat,
-    /// The brick there.
-    pub(crate) peer: Seat,
-    /// Who dialed.
-    pub(crate) direction: Direction,
-    /// Drawn by the one that dialed.
-    pub(crate) connection: u64,
-    /// Non-blocking, without delay; nothing beyond the answer was read.
-    pub(crate) stream: std::net::TcpStream,
-}
+/// A stream whose both ends have said who they are; its socket is non-blocking, without delay.
+pub(crate) type Stream = brickyard_node::io::Stream<std::net::TcpStream>;
 
 /// Dials; the outcome comes as an event.
 pub(crate) fn dial(
@@ -41,12 +29,12 @@ pub(crate) fn dial(
     tokio::task::spawn_local(async move {
         let stream = greet_stream(&at, &hello.frame()).await;
         let event = match stream.and_then(tokio::net::TcpStream::into_std) {
-            Ok(stream) => Event::Stream(Stream {
+            Ok(socket) => Event::Stream(Stream {
                 own,
                 peer,
                 direction: Direction::Outgoing,
                 connection,
-                stream,
+                socket,
             }),
             Err(error) => {
                 tracing::debug!(%own, %peer, %error, "no stream to a brick");

@@ -135,8 +135,8 @@ async fn serve(greeted: Greeted, events: &Events) {
             to,
             connection,
         } => {
-            let stream = match stream.into_std() {
-                Ok(stream) => stream,
+            let socket = match stream.into_std() {
+                Ok(socket) => socket,
                 Err(error) => return tracing::warn!(%error, "a stream cannot be handed over"),
             };
             let stream = dial::Stream {
@@ -144,7 +144,7 @@ async fn serve(greeted: Greeted, events: &Events) {
                 peer: from,
                 direction: Direction::Incoming,
                 connection,
-                stream,
+                socket,
             };
             drop(events.send(Event::Stream(stream)).await);
         }

@@ -1,10 +1,11 @@
 //! Frames of the streams between bricks, by what the receiver is to their partition.
 
 use super::{Coverage, Table};
-use brickyard_brick::{Brick, Role};
+use brickyard_brick::Role;
 use brickyard_metadata::Catalog;
 use brickyard_replication::frame::{Frame, Reason, frame_len};
 use brickyard_types::{PartitionId, record};
+use std::collections::BTreeMap;
 
 pub(super) const TABLE: Table = Table {
     name: "frame to",
@@ -40,8 +41,13 @@ pub(super) const TABLE: Table = Table {
 };
 
 impl Coverage {
-    /// A brick is about to take these bytes of a peer.
-    pub(crate) fn look_at_frames(&mut self, mut bytes: &[u8], brick: &Brick, catalog: &Catalog) {
+    /// A brick that is this to its partitions takes these bytes of a peer.
+    pub(crate) fn look_at_frames(
+        &mut self,
+        mut bytes: &[u8],
+        roles: &BTreeMap<PartitionId, Role>,
+        catalog: &Catalog,
+    ) {
         while let Ok(Some(len)) = frame_len(bytes) {
             let Some((frame, rest)) = bytes.split_at_checked(len) else {
                 return;
@@ -51,7 +57,7 @@ impl Coverage {
                 return;
             };
             if let Some((event, partition)) = event_of(&frame) {
-                self.hit(&TABLE, event, state_of(brick, catalog, partition));
+                self.hit(&TABLE, event, state_of(roles, catalog, partition));
             }
         }
     }
@@ -93,11 +99,14 @@ const fn name(reason: Reason) -> &'static str {
     }
 }
 
-fn state_of(brick: &Brick, catalog: &Catalog, partition: PartitionId) -> &'static str {
-    let role = brick.standings().find(|it| it.partition == partition);
+fn state_of(
+    roles: &BTreeMap<PartitionId, Role>,
+    catalog: &Catalog,
+    partition: PartitionId,
+) -> &'static str {
     let mut groups = catalog.tables().filter_map(|it| it.map.group(partition));
     let changes = groups.next().is_some_and(|group| group.change.is_some());
-    match role.map(|it| it.role) {
+    match roles.get(&partition) {
         Some(Role::Primary) if changes => "primary, view changes",
         Some(Role::Primary) => "primary",
         Some(Role::Backup) if changes => "backup, view changes",

@@ -3,7 +3,7 @@
 use crate::world::World;
 
 /// What may wait for a brick's next turn.
-const INBOUND_MAX: usize = 4_096;
+const WAITING_MAX: usize = 4_096;
 
 /// Bytes on all connections together: the few clients of a run never send that much.
 const BYTES_MAX: usize = 64 << 20;
@@ -13,8 +13,8 @@ pub(super) fn judge(world: &mut World, node: usize, brick: usize) {
     let process = world.machines[node].process.as_ref();
     let waiting = process
         .and_then(|it| it.bricks.get(brick))
-        .map_or(0, |it| it.inbound.len());
-    if waiting > INBOUND_MAX {
+        .map_or(0, |it| it.outside.waiting());
+    if waiting > WAITING_MAX {
         world.object(format!(
             "{waiting} messages wait for brick {brick} of node {node}"
         ));
@@ -34,7 +34,7 @@ pub(super) fn judge_end(world: &mut World) {
         let left: Vec<String> = process
             .bricks
             .iter()
-            .map(|it| it.brick.leftovers())
+            .map(|it| it.brick().leftovers())
             .filter(|left| !left.is_empty())
             .collect();
         if let Some(left) = left.first() {

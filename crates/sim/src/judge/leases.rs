@@ -29,11 +29,14 @@ pub(super) fn judge(world: &mut World, former: &Catalog, catalog: &Catalog) {
                 let Some(side) = process.and_then(|it| it.bricks.get(brick)) else {
                     continue;
                 };
-                let standing = side.brick.standings().find(|it| it.partition == partition);
+                let standing = side
+                    .brick()
+                    .standings()
+                    .find(|it| it.partition == partition);
                 let serves = standing.is_some_and(|it| {
                     matches!(it.role, Role::Primary | Role::Backup) && it.serves_reads
                 });
-                let left = side.brick.leased_until() - now;
+                let left = side.brick().leased_until() - now;
                 if serves && !left.is_zero() {
                     world.object(format!(
                         "view {} of partition {partition} takes effect without {seat}, which may serve for \

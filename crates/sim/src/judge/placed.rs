@@ -14,12 +14,12 @@ pub(super) fn judge(world: &mut World, node: usize, brick: usize) {
     let Some(side) = process.and_then(|it| it.bricks.get(brick)) else {
         return;
     };
-    let version = side.brick.catalog_version();
+    let version = side.brick().catalog_version();
     let seen = world.judges.placed.0.insert((node, brick), version);
     if seen == Some(version) {
         return;
     }
-    if let Some(what) = side.brick.misplaced() {
+    if let Some(what) = side.brick().misplaced() {
         world.object(format!("on brick {brick} of node {node} {what}"));
     }
 }
@@ -27,7 +27,7 @@ pub(super) fn judge(world: &mut World, node: usize, brick: usize) {
 pub(super) fn judge_end(world: &mut World) {
     let machines = world.machines.iter();
     let bricks = machines.flat_map(|it| it.process.iter().flat_map(|it| it.bricks.iter()));
-    let misplaced: Option<String> = bricks.filter_map(|side| side.brick.misplaced()).next();
+    let misplaced: Option<String> = bricks.filter_map(|side| side.brick().misplaced()).next();
     if let Some(what) = misplaced {
         world.object(what);
     }

@@ -1,0 +1,367 @@
+//! What a brick's loop has outside of itself on a real machine: `mio`'s sockets, rings between threads, clocks.
+
+use super::{BRICK_PORT, FIRST_STREAM, NODE_PORT, WAKER};
+use crate::control::{ControlLink, ToControl, ToLoop};
+use crate::disk::DiskLink;
+use crate::handout::{self, Handout};
+use crate::listener::Listener;
+use crate::mesh::Endpoint;
+use crate::sockets::Sockets;
+use crate::wake::Waker;
+use crate::{clock, fatal};
+use brickyard_brick::{Accepted, ConnectionId, Event, Forward, LinkId, Port};
+use brickyard_node::disk::{AppendOrder, ReadOrder};
+use brickyard_node::io::{self as node, Ask, Io, Progress, Received, Sent};
+use brickyard_types::{BrickId, Instant, SegmentId, UnixMillis};
+use mio::net::TcpStream;
+use mio::{Events, Poll, Token};
+use rtrb::Consumer;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct LoopIo {
+    pub(super) poll: Poll,
+    wakers: Arc<[Waker]>,
+    index: usize,
+    disk: DiskLink,
+    mesh: Endpoint<Vec<Forward>>,
+    control: ControlLink,
+    ports: ClientPorts,
+    clients: Sockets,
+    streams: Sockets,
+}
+
+/// Where the clients of one loop come from.
+#[derive(Debug)]
+pub(crate) struct ClientPorts {
+    /// The node port; brick 0 has it.
+    pub(crate) node: Option<(Listener, Handout)>,
+    pub(crate) brick: Option<Listener>,
+    /// Connections of the node port that brick 0 handed over.
+    pub(crate) handed: Option<Consumer<handout::Accepted>>,
+    /// Clients are accepted; until then they wait in the listeners' queues.
+    pub(crate) is_open: bool,
+    /// A turn's new connections, kept for its memory.
+    pub(crate) accepted: Vec<(Port, handout::Accepted)>,
+}
+
+/// The ends of a loop's queues to other threads.
+#[derive(Debug)]
+pub(crate) struct Links {
+    pub(crate) disk: DiskLink,
+    pub(crate) mesh: Endpoint<Vec<Forward>>,
+    pub(crate) control: ControlLink,
+}
+
+impl LoopIo {
+    /// The surroundings of brick `index`, whose waker is the one of that number.
+    pub(crate) fn new(
+        index: usize,
+        poll: Poll,
+        wakers: Arc<[Waker]>,
+        links: Links,
+        ports: ClientPorts,
+    ) -> Self {
+        let Links {
+            disk,
+            mesh,
+            control,
+        } = links;
+        Self {
+            poll,
+            wakers,
+            index,
+            disk,
+            mesh,
+            control,
+            ports,
+            clients: Sockets::default(),
+            streams: Sockets::from(FIRST_STREAM),
+        }
+    }
+
+    /// Has the ports take part in the poll.
+    pub(super) fn register(&mut self) -> io::Result<()> {
+        let registry = self.poll.registry();
+        if let Some((listener, _)) = &mut self.ports.node {
+            listener.register(registry, NODE_PORT)?;
+        }
+        if let Some(listener) = &mut self.ports.brick {
+            listener.register(registry, BRICK_PORT)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn waker(&self) -> &Waker {
+        &self.wakers[self.index]
+    }
+
+    /// Whether another thread has given the loop something.
+    pub(super) fn has_messages(&self) -> bool {
+        self.mesh.has_incoming()
+            || self.disk.has_reports()
+            || !self.control.from_control.is_empty()
+            || self.ports.has_handed()
+    }
+
+    /// Takes note of what has become ready.
+    pub(super) fn take_edges(&mut self, events: &Events) {
+        for event in events {
+            match event.token() {
+                WAKER => {}
+                NODE_PORT => {
+                    if let Some((listener, _)) = &mut self.ports.node {
+                        listener.on_readable();
+                    }
+                }
+                BRICK_PORT => {
+                    if let Some(listener) = &mut self.ports.brick {
+                        listener.on_readable();
+                    }
+                }
+                Token(token @ FIRST_STREAM..) => {
+                    self.streams.on_edge((token - FIRST_STREAM) as u32, event);
+                }
+                Token(token) => self.clients.on_edge(token as u32, event),
+            }
+        }
+    }
+}
+
+impl ClientPorts {
+    fn has_handed(&self) -> bool {
+        self.handed.as_ref().is_some_and(|it| !it.is_empty())
+    }
+
+    fn is_ready(&self) -> bool {
+        let is_node_ready = self.node.as_ref().is_some_and(|(port, _)| port.is_ready());
+        is_node_ready || self.brick.as_ref().is_some_and(Listener::is_ready)
+    }
+
+    fn accept(&mut self) {
+        let accepted = &mut self.accepted;
+        if let Some((listener, handout)) = self.node.as_mut().filter(|_| self.is_open) {
+            listener.accept(|stream, peer| {
+                if let Some(ours) = handout.give((stream, peer)) {
+                    accepted.push((Port::Node, ours));
+                }
+            });
+        }
+        if let Some(listener) = self.brick.as_mut().filter(|_| self.is_open) {
+            listener.accept(|stream, peer| accepted.push((Port::Brick, (stream, peer))));
+        }
+        if let Some(handed) = &mut self.handed {
+            while let Ok(stream) = handed.pop() {
+                accepted.push((Port::Node, stream));
+            }
+        }
+    }
+}
+
+impl node::Clocks for LoopIo {
+    fn now(&self) -> Instant {
+        clock::now()
+    }
+
+    fn unix(&self) -> UnixMillis {
+        clock::unix()
+    }
+
+    fn taken(&self) -> Duration {
+        clock::taken()
+    }
+}
+
+impl node::Ports for LoopIo {
+    type Connection = handout::Accepted;
+
+    fn accept(&mut self) {
+        self.ports.accept();
+    }
+
+    fn poll_accepted(&mut self) -> Option<(Port, Self::Connection)> {
+        self.ports.accepted.pop()
+    }
+
+    fn describe(&self, port: Port, (stream, peer): &Self::Connection) -> Accepted {
+        let local = stream.local_addr();
+        Accepted {
+            port,
+            peer: peer.to_string(),
+            local: local.map_or_else(|_| String::new(), |local| local.to_string()),
+        }
+    }
+
+    fn insert(&mut self, id: ConnectionId, (stream, _): Self::Connection) -> io::Result<()> {
+        self.clients.insert(self.poll.registry(), id.0, stream)
+    }
+
+    fn refuse(&mut self, (mut stream, _): Self::Connection, refusal: &[u8]) {
+        // Best effort: what counts is that the connection is closed.
+        drop(io::Write::write(&mut stream, refusal));
+    }
+
+    fn open_ports(&mut self) {
+        self.ports.is_open = true;
+    }
+
+    fn close_ports(&mut self) {
+        self.ports.node = None;
+        self.ports.brick = None;
+    }
+
+    fn has_connections(&self) -> bool {
+        self.ports.is_open && self.ports.is_ready()
+    }
+}
+
+impl node::Sockets<ConnectionId> for LoopIo {
+    fn has_readable(&self) -> bool {
+        self.clients.has_readable()
+    }
+
+    fn take_readable(&mut self, out: &mut Vec<ConnectionId>) {
+        self.clients.take_readable(out, ConnectionId);
+    }
+
+    fn put_back(&mut self, ids: &[ConnectionId]) {
+        self.clients.put_back(ids.iter().map(|id| id.0));
+    }
+
+    fn on_resumed(&mut self, id: ConnectionId) {
+        self.clients.on_resumed(id.0);
+    }
+
+    fn receive(&mut self, id: ConnectionId, input: &mut Vec<u8>) -> Received {
+        self.clients.receive(id.0, input)
+    }
+
+    fn send(&mut self, id: ConnectionId, bytes: &[u8]) -> Sent {
+        self.clients.send(id.0, bytes)
+    }
+
+    fn poll_writable(&mut self) -> Option<ConnectionId> {
+        self.clients.poll_writable().map(ConnectionId)
+    }
+
+    fn contains(&self, id: ConnectionId) -> bool {
+        self.clients.contains(id.0)
+    }
+
+    fn close(&mut self, id: ConnectionId) {
+        self.clients.remove(self.poll.registry(), id.0);
+    }
+}
+
+impl node::Sockets<LinkId> for LoopIo {
+    fn has_readable(&self) -> bool {
+        self.streams.has_readable()
+    }
+
+    fn take_readable(&mut self, out: &mut Vec<LinkId>) {
+        self.streams.take_readable(out, LinkId);
+    }
+
+    fn put_back(&mut self, ids: &[LinkId]) {
+        self.streams.put_back(ids.iter().map(|id| id.0));
+    }
+
+    fn on_resumed(&mut self, id: LinkId) {
+        self.streams.on_resumed(id.0);
+    }
+
+    fn receive(&mut self, id: LinkId, input: &mut Vec<u8>) -> Received {
+        self.streams.receive(id.0, input)
+    }
+
+    fn send(&mut self, id: LinkId, bytes: &[u8]) -> Sent {
+        self.streams.send(id.0, bytes)
+    }
+
+    fn poll_writable(&mut self) -> Option<LinkId> {
+        self.streams.poll_writable().map(LinkId)
+    }
+
+    fn contains(&self, id: LinkId) -> bool {
+        self.streams.contains(id.0)
+    }
+
+    fn close(&mut self, id: LinkId) {
+        self.streams.remove(self.poll.registry(), id.0);
+    }
+}
+
+impl node::Log for LoopIo {
+    fn append(&mut self, order: AppendOrder) {
+        self.disk.append(order);
+    }
+
+    fn read(&mut self, order: ReadOrder) {
+        self.disk.read(order);
+    }
+
+    fn delete(&mut self, segment: SegmentId) {
+        self.disk.delete(segment);
+    }
+
+    fn is_log_behind(&self) -> bool {
+        self.disk.is_backed_up()
+    }
+
+    fn take_reports(&mut self, handle: impl FnMut(Event<'_>)) {
+        self.disk.deliver(handle);
+    }
+}
+
+impl node::Queues for LoopIo {
+    type Stream = std::net::TcpStream;
+
+    fn forward(&mut self, to: BrickId, messages: Vec<Forward>) {
+        self.mesh.send(to, messages);
+    }
+
+    fn is_backed_up(&self) -> bool {
+        self.mesh.is_backed_up()
+    }
+
+    fn poll_forward(&mut self) -> Option<(BrickId, Vec<Forward>)> {
+        self.mesh.poll_incoming()
+    }
+
+    fn ask(&mut self, ask: Ask) -> bool {
+        let brick = self.index;
+        let asked = self.control.to_control.try_send(ToControl { brick, ask });
+        asked.is_ok()
+    }
+
+    fn poll_message(&mut self) -> Option<ToLoop> {
+        self.control.from_control.pop().ok()
+    }
+
+    fn insert_stream(&mut self, link: LinkId, stream: Self::Stream) -> io::Result<()> {
+        let stream = TcpStream::from_std(stream);
+        self.streams.insert(self.poll.registry(), link.0, stream)
+    }
+
+    fn publish(&mut self, progress: &Progress) {
+        self.control.publish(progress);
+    }
+}
+
+impl Io for LoopIo {
+    fn flush(&mut self) {
+        self.disk.flush();
+        self.mesh.flush();
+    }
+
+    fn report(&mut self, what: &str) {
+        tracing::warn!(brick = self.index, "{what}");
+    }
+
+    fn stop(&mut self, reason: &str) {
+        fatal::stop(self.index, reason);
+    }
+}
