@@ -4,16 +4,13 @@
 //!
 //! The loop never waits for a disk. `append` writes batches in order, `sync` makes them durable in
 //! groups and seals and deletes segments, `read` reads cold values and feeds the cleaner. They are
-//! three because they must not wait for one another: a sync may take seconds on a busy disk while
-//! writes with durability `log` and reads go on. All three sleep when there is nothing to do.
+//! three because they must not wait for one another. All three sleep when there is nothing to do.
 //!
-//! Invariants:
-//! - A batch is reported appended before it is reported synced, by itself or by a checkpoint.
-//! - A segment is read up to the last batch that was reported, whether a batch is under way or not.
-//! - After a failed batch every other batch of its epoch fails too, in order (`append`).
+//! Not here: what each does with an order, and when it syncs (`node`).
 
 mod append;
 mod hint;
+mod progress;
 mod read;
 mod sync;
 mod timing;
@@ -24,11 +21,14 @@ pub(crate) use timing::{DiskStats, Timing};
 use crate::fatal;
 use crate::queue::{self, Orders};
 use crate::wake::Waker;
-use append::{AppendReport, AppendThread};
+use append::AppendThread;
 use brickyard_brick::{BatchId, Event};
-use brickyard_node::disk::{AppendOrder, Appending, ReadOrder, ReadReport, Reading, Syncing};
+use brickyard_node::disk::{
+    AppendOrder, AppendReport, AppendWorker, ReadOrder, ReadReport, Reading, SyncWorker,
+};
 use brickyard_store::{Disk, HintJob, Opened};
 use brickyard_types::SegmentId;
+use progress::Progress;
 use read::ReadThread;
 use rtrb::Consumer;
 use std::io;
@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use sync::{Progress, SyncReport, SyncThread};
+use sync::{SyncReport, SyncThread};
 
 /// The loop's end of its disk threads.
 #[derive(Debug)]
@@ -85,22 +85,25 @@ pub(crate) fn start<D: Disk>(
     let (read_to_loop, read_reports) = queue::reports(read::ORDERS_MAX, wakers, index);
     let synced = Arc::new(AtomicU64::new(0));
     let progress = Arc::new(Progress::new(opened.appender.end(), Arc::clone(&synced)));
+    let unsealed = opened.report.resealed.iter().copied();
     let sync_thread = SyncThread {
-        log: Syncing::new(opened.syncer, opened.report.resealed.iter().copied()),
-        progress: Arc::clone(&progress),
+        worker: SyncWorker::new(opened.syncer, unsealed, sync_interval),
         deletes: delete_orders,
-        reports: sync_to_loop,
-        hints,
-        interval: sync_interval,
-        stats: Arc::clone(&stats),
+        around: sync::Around {
+            progress: Arc::clone(&progress),
+            reports: sync_to_loop,
+            hints,
+            stats: Arc::clone(&stats),
+        },
     };
     let append_thread = AppendThread {
-        log: Appending::new(opened.appender),
+        worker: AppendWorker::new(opened.appender),
         orders: append_orders,
-        reports: append_to_loop,
-        progress: Arc::clone(&progress),
-        stats: Arc::clone(&stats),
-        is_refusing: false,
+        around: append::Around {
+            reports: append_to_loop,
+            progress: Arc::clone(&progress),
+            stats: Arc::clone(&stats),
+        },
     };
     let read_thread = ReadThread {
         log: Reading::new(opened.reader),
@@ -172,12 +175,7 @@ impl DiskLink {
         let synced = self.synced.load(Ordering::Acquire);
         let sync_reports = self.sync_reports.slots();
         while let Ok(report) = self.append_reports.pop() {
-            handle(match report {
-                AppendReport::Appended { id, position } => Event::Appended { id, position },
-                AppendReport::Rolled { sealed, bytes } => Event::Rolled { sealed, bytes },
-                AppendReport::Poisoned(reason) => Event::Poisoned(reason),
-                AppendReport::Failed { id, reason } => Event::AppendFailed { id, reason },
-            });
+            handle(report.into_event());
         }
         if synced > self.synced_seen {
             self.synced_seen = synced;

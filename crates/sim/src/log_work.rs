@@ -1,20 +1,25 @@
-//! What the threads of a brick's log would do, as steps that take virtual time.
+//! The workers of a brick's log, in virtual time: their steps take as long as the world says.
 //!
-//! In:  orders of the brick. Out: reports for it. Each of the three has one order under way at a time, and none
-//! waits for another, as with the server's threads.
+//! In:  orders of the brick. Out: reports for it. Each has one order under way at a time, and none waits for another, as
+//! with the server's threads. A sync worker that sleeps is woken by what wakes the server's, and by nothing else.
+//!
+//! Not here: what the workers do (`node`).
 
 use crate::clock::{Nanos, SECOND};
 use crate::disk::SimDisk;
 use brickyard_brick::{BatchId, Event};
+use brickyard_metadata::Catalog;
 use brickyard_node::disk::{
-    AppendOrder, Appending, Outcome, ReadOrder, ReadReport, Reading, SYNC_ONLY, Syncing,
+    AppendIo, AppendOrder, AppendReport, AppendWorker, Next, ReadOrder, ReadReport, Reading,
+    SyncIo, SyncJob, SyncWorker, Unsynced, WorkerIo, write_hint,
 };
-use brickyard_store::{AppendError, HintJob, Opened, Rolled};
-use brickyard_types::{Position, SegmentId};
+use brickyard_store::{HintJob, Opened, Poisoned};
+use brickyard_types::{Instant, Position, SegmentId};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// The log is synced this long after something was written at the latest.
-pub(crate) const SYNC_INTERVAL: Nanos = SECOND;
+const SYNC_INTERVAL: Duration = Duration::from_nanos(SECOND);
 
 /// Whose step it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,12 +30,21 @@ pub(crate) enum Worker {
     Hint,
 }
 
+/// What a worker that has nothing under way comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// It has nothing to do.
+    Nothing,
+    /// It is at work: [`LogWork::finish`] when it is done.
+    Work,
+    /// It sleeps until it is woken, at most until then.
+    Sleep(Nanos),
+}
+
 /// What the brick is told, in order.
 #[derive(Debug)]
 pub(crate) enum Report {
-    Appended(BatchId, Position),
-    Failed(BatchId, String),
-    Rolled(SegmentId, u64),
+    Append(AppendReport),
     Synced(BatchId),
     Checkpointed(u64),
     Poisoned(String),
@@ -38,83 +52,77 @@ pub(crate) enum Report {
 }
 
 impl Report {
-    pub(crate) fn deliver(&self, handle: &mut impl FnMut(Event<'_>)) {
+    pub(crate) fn deliver(self, handle: &mut impl FnMut(Event<'_>)) {
         match self {
-            Self::Appended(id, position) => handle(Event::Appended {
-                id: *id,
-                position: *position,
-            }),
-            Self::Failed(id, reason) => handle(Event::AppendFailed {
-                id: *id,
-                reason: reason.clone(),
-            }),
-            Self::Rolled(sealed, bytes) => handle(Event::Rolled {
-                sealed: *sealed,
-                bytes: *bytes,
-            }),
-            Self::Synced(id) => handle(Event::Synced(*id)),
-            Self::Checkpointed(token) => handle(Event::Checkpointed(*token, Ok(()))),
-            Self::Poisoned(reason) => handle(Event::Poisoned(reason.clone())),
+            Self::Append(report) => handle(report.into_event()),
+            Self::Synced(id) => handle(Event::Synced(id)),
+            Self::Checkpointed(token) => handle(Event::Checkpointed(token, Ok(()))),
+            Self::Poisoned(reason) => handle(Event::Poisoned(reason)),
             Self::Read(report) => report.deliver(handle),
         }
     }
 }
 
 /// A sync that is under way.
-#[derive(Debug)]
-struct SyncJob {
-    id: BatchId,
-    end: Position,
-    checkpoints: Vec<u64>,
+struct Syncing {
+    job: SyncJob,
+    began: Nanos,
     /// What came of it, if the disk did it at its beginning.
-    done: Option<Result<(), String>>,
+    done: Option<Result<Vec<HintJob<SimDisk>>, Poisoned>>,
+}
+
+/// What is around the workers that write.
+struct Around {
+    now: Instant,
+    unsynced: Unsynced<SimDisk>,
+    /// How far the log is whole.
+    end: Position,
+    is_sync_woken: bool,
+    hints: VecDeque<HintJob<SimDisk>>,
+    reports: VecDeque<Report>,
 }
 
 /// See the module.
 pub(crate) struct LogWork {
-    appending: Appending<SimDisk>,
-    syncing: Syncing<SimDisk>,
-    reading: Reading<SimDisk>,
     appends: VecDeque<AppendOrder>,
+    append: AppendWorker<SimDisk>,
     is_appending: bool,
-    written: (BatchId, Position),
-    wanted: BatchId,
-    synced: BatchId,
-    rolled: Vec<Rolled<SimDisk>>,
-    checkpoints: Vec<u64>,
-    /// Since when something is written and not synced.
-    dirty_since: Option<Nanos>,
-    sync: Option<SyncJob>,
-    reads: VecDeque<ReadOrder>,
-    is_reading: bool,
-    hints: VecDeque<HintJob<SimDisk>>,
-    is_hinting: bool,
+    deletes: VecDeque<SegmentId>,
+    sync: SyncWorker<SimDisk>,
+    syncing: Option<Syncing>,
+    /// Its thread has ended.
     is_poisoned: bool,
-    pub(crate) reports: VecDeque<Report>,
+    reads: VecDeque<ReadOrder>,
+    reading: Reading<SimDisk>,
+    is_reading: bool,
+    is_hinting: bool,
+    around: Around,
 }
 
 impl LogWork {
     pub(crate) fn new(opened: Opened<SimDisk>) -> Self {
         let end = opened.appender.end();
+        let unsealed = opened.report.resealed.iter().copied();
         Self {
-            appending: Appending::new(opened.appender),
-            syncing: Syncing::new(opened.syncer, opened.report.resealed.iter().copied()),
-            reading: Reading::new(opened.reader),
             appends: VecDeque::new(),
+            append: AppendWorker::new(opened.appender),
             is_appending: false,
-            written: (BatchId(0), end),
-            wanted: BatchId(0),
-            synced: BatchId(0),
-            rolled: Vec::new(),
-            checkpoints: Vec::new(),
-            dirty_since: None,
-            sync: None,
-            reads: VecDeque::new(),
-            is_reading: false,
-            hints: VecDeque::new(),
-            is_hinting: false,
+            deletes: VecDeque::new(),
+            sync: SyncWorker::new(opened.syncer, unsealed, SYNC_INTERVAL),
+            syncing: None,
             is_poisoned: false,
-            reports: VecDeque::new(),
+            reads: VecDeque::new(),
+            reading: Reading::new(opened.reader),
+            is_reading: false,
+            is_hinting: false,
+            around: Around {
+                now: Instant(0),
+                unsynced: Unsynced::new(end),
+                end,
+                is_sync_woken: true,
+                hints: VecDeque::new(),
+                reports: VecDeque::new(),
+            },
         }
     }
 
@@ -127,190 +135,212 @@ impl LogWork {
     }
 
     pub(crate) fn delete(&mut self, segment: SegmentId) {
-        self.syncing.postpone(segment);
+        self.deletes.push_back(segment);
+        self.around.is_sync_woken = true;
     }
 
-    /// Whether a worker that has nothing to do could begin something.
-    pub(crate) fn begin(
-        &mut self,
-        worker: Worker,
-        now: Nanos,
-        is_early: bool,
-    ) -> Option<Option<Nanos>> {
-        match worker {
-            Worker::Append if !self.is_appending && !self.appends.is_empty() => {
-                self.is_appending = true;
-                Some(None)
-            }
-            Worker::Read if !self.is_reading && !self.reads.is_empty() => {
-                self.is_reading = true;
-                Some(None)
-            }
-            Worker::Hint if !self.is_hinting && !self.hints.is_empty() => {
-                self.is_hinting = true;
-                Some(None)
-            }
-            Worker::Sync if self.sync.is_none() && !self.is_poisoned => {
-                let is_wanted = self.wanted > self.synced
-                    || !self.checkpoints.is_empty()
-                    || self.syncing.has_deletes();
-                let due = self.dirty_since.map(|since| since + SYNC_INTERVAL);
-                if !is_wanted && due.is_none_or(|due| due > now) {
-                    // Looked at again when it is due.
-                    return due.map(Some);
-                }
-                self.begin_sync(is_early);
-                Some(None)
-            }
-            _ => None,
+    /// The sync worker has slept for long enough.
+    pub(crate) fn wake_sync(&mut self) {
+        self.around.is_sync_woken = true;
+    }
+
+    pub(crate) fn has_reports(&self) -> bool {
+        !self.around.reports.is_empty()
+    }
+
+    pub(crate) fn take_reports(&mut self, mut handle: impl FnMut(Event<'_>)) {
+        for report in self.around.reports.drain(..) {
+            report.deliver(&mut handle);
         }
     }
 
-    fn begin_sync(&mut self, is_early: bool) {
-        for rolled in self.rolled.drain(..) {
-            self.syncing.add_rolled(rolled);
-        }
-        let (id, end) = self.written;
-        self.dirty_since = None;
-        let mut job = SyncJob {
-            id,
-            end,
-            checkpoints: std::mem::take(&mut self.checkpoints),
-            done: None,
+    /// A worker that has nothing under way begins something, if there is something.
+    pub(crate) fn begin(&mut self, worker: Worker, now: Nanos, is_early: bool) -> Begun {
+        let (is_at_work, has_orders) = match worker {
+            Worker::Append => (&mut self.is_appending, !self.appends.is_empty()),
+            Worker::Read => (&mut self.is_reading, !self.reads.is_empty()),
+            Worker::Hint => (&mut self.is_hinting, !self.around.hints.is_empty()),
+            Worker::Sync => return self.begin_sync(now, is_early),
         };
-        // The disk may be done long before anybody hears of it, or not before.
-        if is_early {
-            job.done = Some(self.sync_now(end));
+        if *is_at_work || !has_orders {
+            return Begun::Nothing;
         }
-        self.sync = Some(job);
+        *is_at_work = true;
+        Begun::Work
     }
 
-    fn sync_now(&mut self, end: Position) -> Result<(), String> {
-        let synced = self
-            .syncing
-            .sync(end)
-            .and_then(|jobs| {
-                self.hints.extend(jobs);
-                // The brick may have heard of a full segment, and found it dead, since the sync began.
-                for rolled in self.rolled.drain(..) {
-                    self.syncing.add_rolled(rolled);
-                }
-                self.syncing.delete().map(drop)
-            })
-            .map_err(|error| error.to_string());
-        self.is_poisoned |= synced.is_err();
-        synced
+    fn begin_sync(&mut self, now: Nanos, is_early: bool) -> Begun {
+        if self.syncing.is_some()
+            || self.is_poisoned
+            || !std::mem::take(&mut self.around.is_sync_woken)
+        {
+            return Begun::Nothing;
+        }
+        match self.next_sync(now) {
+            Ok(Next::Sync(job)) => {
+                // The disk may be done long before anybody hears of it, or not before.
+                let done = is_early.then(|| self.sync.sync(&job));
+                self.syncing = Some(Syncing {
+                    job,
+                    began: now,
+                    done,
+                });
+                Begun::Work
+            }
+            Ok(Next::Sleep(Some(timeout))) => Begun::Sleep(now + timeout.as_nanos() as Nanos),
+            Ok(Next::Sleep(None) | Next::Again) => Begun::Nothing,
+            Err(poisoned) => {
+                self.poison(&poisoned);
+                Begun::Nothing
+            }
+        }
     }
 
-    /// A worker has come to the end of what it does.
-    pub(crate) fn finish(&mut self, worker: Worker, now: Nanos) {
+    /// What the sync worker finds to do, once there is nothing to delete.
+    fn next_sync(&mut self, now: Nanos) -> Result<Next, Poisoned> {
+        self.around.now = Instant(now);
+        loop {
+            for segment in self.deletes.drain(..) {
+                self.sync.postpone(segment);
+            }
+            let next = self.sync.next(&mut self.around)?;
+            if !matches!(next, Next::Again) {
+                return Ok(next);
+            }
+        }
+    }
+
+    fn poison(&mut self, poisoned: &Poisoned) {
+        self.is_poisoned = true;
+        let report = Report::Poisoned(poisoned.to_string());
+        self.around.reports.push_back(report);
+    }
+
+    /// A worker has come to the end of what it does; `catalog` says what hint files are for.
+    pub(crate) fn finish(&mut self, worker: Worker, now: Nanos, catalog: Option<&Catalog>) {
+        self.around.now = Instant(now);
         match worker {
-            Worker::Append => self.finish_append(now),
-            Worker::Sync => self.finish_sync(),
-            Worker::Read => self.finish_read(),
+            Worker::Append => {
+                self.is_appending = false;
+                self.append_next();
+            }
+            Worker::Sync => {
+                self.finish_sync(now);
+            }
+            Worker::Read => {
+                self.is_reading = false;
+                if let Some(order) = self.reads.pop_front() {
+                    let report = self.reading.read(&order, self.around.end);
+                    self.around.reports.extend(report.map(Report::Read));
+                }
+            }
             Worker::Hint => {
                 self.is_hinting = false;
-                if let Some(job) = self.hints.pop_front() {
-                    // Without one the next start is slower.
-                    drop(job.run());
+                if let Some(job) = self.around.hints.pop_front()
+                    && let Some(catalog) = catalog
+                {
+                    write_hint(job, catalog);
                 }
             }
         }
     }
 
-    fn finish_append(&mut self, now: Nanos) {
-        self.is_appending = false;
-        match self.appends.pop_front() {
-            Some(AppendOrder::Batch(append)) => {
-                let outcome = self.appending.append(&append);
-                self.pass_on_rolled();
-                match outcome {
-                    Outcome::Appended(appended) => {
-                        let report = Report::Appended(append.id, appended.start);
-                        self.reports.push_back(report);
-                        self.written = (append.id, appended.end);
-                        self.dirty_since.get_or_insert(now);
-                        if append.sync {
-                            self.wanted = append.id;
-                        }
-                    }
-                    Outcome::Failed(reason) => {
-                        self.reports.push_back(Report::Failed(append.id, reason));
-                    }
-                    Outcome::Poisoned(reason) => self.reports.push_back(Report::Poisoned(reason)),
-                }
-            }
-            Some(AppendOrder::Checkpoint(token)) => {
-                if token != SYNC_ONLY {
-                    let rolled = self.appending.appender.roll();
-                    self.pass_on_rolled();
-                    if let Err(AppendError::Poisoned(poisoned)) = rolled {
-                        self.reports
-                            .push_back(Report::Poisoned(poisoned.to_string()));
-                    }
-                }
-                self.written.1 = self.appending.appender.end();
-                self.checkpoints.push(token);
-            }
-            None => {}
+    fn append_next(&mut self) {
+        if let Some(order) = self.appends.pop_front() {
+            self.append.carry_out(&order, &mut self.around);
         }
     }
 
-    fn pass_on_rolled(&mut self) {
-        while let Some(rolled) = self.appending.appender.take_rolled() {
-            let report = Report::Rolled(rolled.segment(), u64::from(rolled.bytes()));
-            self.reports.push_back(report);
-            self.rolled.push(rolled);
-        }
-    }
-
-    fn finish_sync(&mut self) {
-        let Some(mut job) = self.sync.take() else {
-            return;
+    /// Whether that was the last sync, or there is none any more.
+    fn finish_sync(&mut self, now: Nanos) -> bool {
+        let Some(Syncing { job, began, done }) = self.syncing.take() else {
+            return self.is_poisoned;
         };
-        let done = match job.done.take() {
-            Some(done) => done,
-            None => self.sync_now(job.end),
-        };
-        match done {
-            Ok(()) => {
-                self.synced = self.synced.max(job.id);
-                self.reports.push_back(Report::Synced(self.synced));
-                let tokens = job.checkpoints.into_iter();
-                self.reports.extend(tokens.map(Report::Checkpointed));
+        match done.unwrap_or_else(|| self.sync.sync(&job)) {
+            Ok(hints) => {
+                let took = Duration::from_nanos(now - began);
+                // It looks again before it sleeps.
+                self.around.is_sync_woken = true;
+                self.sync.finish(job, hints, took, &mut self.around)
             }
-            Err(reason) => self.reports.push_back(Report::Poisoned(reason)),
-        }
-    }
-
-    fn finish_read(&mut self) {
-        self.is_reading = false;
-        if let Some(order) = self.reads.pop_front() {
-            let written = self.appending.appender.end();
-            let report = self.reading.read(&order, written);
-            self.reports.extend(report.map(Report::Read));
+            Err(poisoned) => {
+                self.poison(&poisoned);
+                true
+            }
         }
     }
 
     /// The process ends in order: everything is written, and synced.
     pub(crate) fn finish_all(&mut self, now: Nanos) {
+        self.around.now = Instant(now);
         while !self.appends.is_empty() {
-            self.finish_append(now);
+            self.append_next();
         }
-        self.finish_sync();
-        if !self.is_poisoned {
-            self.begin_sync(false);
-            self.finish_sync();
+        self.finish_sync(now);
+        self.append.close(&mut self.around);
+        while self.begin_sync(now, false) == Begun::Work {
+            if self.finish_sync(now) {
+                break;
+            }
         }
+        let rest = self.deletes.drain(..);
+        rest.for_each(|segment| self.sync.postpone(segment));
+        while !self.is_poisoned {
+            match self.sync.delete(&mut self.around) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(poisoned) => self.poison(&poisoned),
+            }
+        }
+        self.append.mark_synced();
     }
 
     /// The process is being killed in the middle of what it does: the last of it may get anywhere.
     pub(crate) fn die(&mut self, now: Nanos) {
+        self.around.now = Instant(now);
         if self.is_appending {
-            self.finish_append(now);
+            self.append_next();
         }
-        if self.sync.is_some() {
-            self.finish_sync();
-        }
+        self.finish_sync(now);
+    }
+}
+
+impl WorkerIo<SimDisk> for Around {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn unsynced<R>(&mut self, look: impl FnOnce(&mut Unsynced<SimDisk>) -> R) -> R {
+        look(&mut self.unsynced)
+    }
+}
+
+impl AppendIo<SimDisk> for Around {
+    fn set_end(&mut self, end: Position) {
+        self.end = end;
+    }
+
+    fn wake_sync(&mut self) {
+        self.is_sync_woken = true;
+    }
+
+    fn report(&mut self, report: AppendReport) {
+        self.reports.push_back(Report::Append(report));
+    }
+
+    fn count_append(&mut self, _took: Duration, _is_failed: bool) {}
+}
+
+impl SyncIo<SimDisk> for Around {
+    fn synced(&mut self, batch: BatchId) {
+        self.reports.push_back(Report::Synced(batch));
+    }
+
+    fn checkpointed(&mut self, token: u64) {
+        self.reports.push_back(Report::Checkpointed(token));
+    }
+
+    fn hint(&mut self, job: HintJob<SimDisk>) {
+        self.hints.push_back(job);
     }
 }

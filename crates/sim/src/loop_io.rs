@@ -387,10 +387,8 @@ impl Log for LoopIo<'_> {
         false
     }
 
-    fn take_reports(&mut self, mut handle: impl FnMut(Event<'_>)) {
-        for report in self.log.reports.drain(..) {
-            report.deliver(&mut handle);
-        }
+    fn take_reports(&mut self, handle: impl FnMut(Event<'_>)) {
+        self.log.take_reports(handle);
     }
 }
 

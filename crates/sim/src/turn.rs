@@ -3,7 +3,7 @@
 //! The loop is the server's (`node`); it notes what it does to the world (`loop_io`), and that is carried out here.
 
 use crate::clock::{MICROSECOND, MILLISECOND, Nanos};
-use crate::log_work::{LogWork, Worker};
+use crate::log_work::{Begun, LogWork, Worker};
 use crate::loop_io::{Act, LoopIo, Outside, Socket};
 use crate::network::{Place, Use};
 use crate::process::BrickSide;
@@ -286,8 +286,10 @@ impl World {
             let Some(side) = process.bricks.get_mut(brick) else {
                 return;
             };
+            let is_noted =
+                |due: Nanos, at: &Option<Nanos>| at.is_some_and(|at| at > now && at <= due);
             match side.log.begin(worker, now, is_early) {
-                Some(None) => {
+                Begun::Work => {
                     let typical = match worker {
                         Worker::Append => 20 * MICROSECOND,
                         Worker::Sync => self.shape.sync,
@@ -297,17 +299,24 @@ impl World {
                     let delay = self.disk_delay(node, typical);
                     self.after(delay, What::Worked(node, life, brick, worker));
                 }
-                Some(Some(due)) if side.sync_at.is_none_or(|at| at <= now) => {
+                Begun::Sleep(due) if !is_noted(due, &side.sync_at) => {
                     side.sync_at = Some(due);
                     self.agenda.note(due, What::SyncDue(node, life, brick));
                 }
-                Some(Some(_)) | None => {}
+                Begun::Sleep(_) | Begun::Nothing => {}
             }
+        }
+        if self
+            .side(node, brick)
+            .is_some_and(|it| it.log.has_reports())
+        {
+            self.wake(node, brick);
         }
     }
 
     pub(crate) fn sync_due(&mut self, node: usize, life: u64, brick: usize) {
         if self.lives(node, life) {
+            self.with_log(node, brick, LogWork::wake_sync);
             self.begin_work(node, brick);
         }
     }
@@ -324,14 +333,13 @@ impl World {
                 .agenda
                 .note(until, What::Worked(node, life, brick, worker));
         }
-        let Some(side) = self.side(node, brick) else {
+        let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        side.log.finish(worker, now);
-        let has_news = !side.log.reports.is_empty();
+        let Some(side) = process.bricks.get_mut(brick) else {
+            return;
+        };
+        side.log.finish(worker, now, process.catalog.as_deref());
         self.begin_work(node, brick);
-        if has_news {
-            self.wake(node, brick);
-        }
     }
 }

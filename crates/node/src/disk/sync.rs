@@ -1,53 +1,93 @@
-//! Syncs the log, and deletes segments once they are sealed.
+//! Syncs the log, group by group, and deletes segments once they are sealed.
 //!
-//! Not here: when to sync (`server`).
+//! In:  [`Unsynced`] of the append worker; segments to delete. Out: the newest synced batch, checkpoints, hint files to
+//! write.
+//!
+//! One sync covers every batch that was written before it began: while it runs the next ones
+//! gather, so that a disk with slow syncs gets larger groups and not a longer queue. Likewise one sync of
+//! the directory covers all segments that are to be deleted by then, up to a bound.
+//!
+//! Under load that alone settles at two groups of clients that take turns: one waits for the sync
+//! while the other is answered and sends again. So where a sync found several batches waiting, or more came
+//! meanwhile, the next one is held back until about as much is written as was under way, or for as long
+//! as the last one took: the groups meet, and half the syncs do. A client that is alone never waits for anybody.
+//!
+//! Invariant: a batch that asks for it is synced as soon as the sync before it is done, but for that time; all others
+//! within the interval.
 
+use super::io::{SyncIo, WorkerIo};
+use super::unsynced::Unsynced;
+use brickyard_brick::BatchId;
 use brickyard_store::{Disk, HintJob, Poisoned, Rolled, Syncer};
-use brickyard_types::{Position, SegmentId};
+use brickyard_types::{Instant, Position, SegmentId};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// Segments that are deleted between two looks for something to sync: unlinking large files takes time.
 const DELETES_AT_ONCE: usize = 32;
 
+/// The longest that a wanted sync is held back.
+const HOLD_MAX: Duration = Duration::from_millis(1);
+
+/// A sync that is to be done.
+#[derive(Debug)]
+pub struct SyncJob {
+    id: BatchId,
+    end: Position,
+    checkpoints: Vec<u64>,
+    is_last: bool,
+    /// How many batches it covers.
+    batches: u32,
+    /// Bytes that were written before it.
+    bytes: u64,
+}
+
+/// What the sync worker found to do.
+#[derive(Debug)]
+pub enum Next {
+    /// Sync.
+    Sync(SyncJob),
+    /// Look again at once: there is more to delete.
+    Again,
+    /// Sleep until woken, at most so long.
+    Sleep(Option<Duration>),
+}
+
 /// See the module.
-pub struct Syncing<D: Disk> {
+pub struct SyncWorker<D: Disk> {
     syncer: Syncer<D>,
     /// Full segments without a footer yet: a full disk may delay it.
     unsealed: BTreeSet<SegmentId>,
     /// Segments to delete, in order, once they are sealed.
     postponed: Vec<SegmentId>,
+    /// What nobody wants synced at once is synced within that time.
+    interval: Duration,
+    /// When the oldest unsynced write must be synced at the latest.
+    due: Option<Instant>,
+    /// Before this instant a sync that a batch wants is held back, unless enough is written.
+    hold_until: Instant,
+    synced: BatchId,
+    synced_bytes: u64,
 }
 
-impl<D: Disk> Syncing<D> {
+impl<D: Disk> SyncWorker<D> {
     /// Goes on with a log, of which these segments are full and not sealed.
     #[must_use]
-    pub fn new(syncer: Syncer<D>, unsealed: impl IntoIterator<Item = SegmentId>) -> Self {
+    pub fn new(
+        syncer: Syncer<D>,
+        unsealed: impl IntoIterator<Item = SegmentId>,
+        interval: Duration,
+    ) -> Self {
         Self {
             syncer,
             unsealed: unsealed.into_iter().collect(),
             postponed: Vec::new(),
+            interval,
+            due: None,
+            hold_until: Instant(0),
+            synced: BatchId(0),
+            synced_bytes: 0,
         }
-    }
-
-    /// A segment is full. To be told before any position behind it is to be synced, and before it is to be
-    /// deleted.
-    pub fn add_rolled(&mut self, rolled: Rolled<D>) {
-        self.unsealed.insert(rolled.segment());
-        self.syncer.add_rolled(rolled);
-    }
-
-    /// Makes everything before `through` durable, and seals what is full; hint files that may be written now.
-    ///
-    /// # Errors
-    /// The log is not to be used any more.
-    pub fn sync(&mut self, through: Position) -> Result<Vec<HintJob<D>>, Poisoned> {
-        self.syncer.sync(through)?;
-        let mut jobs = Vec::new();
-        while let Some(job) = self.syncer.take_hint_job() {
-            self.unsealed.remove(&job.segment());
-            jobs.push(job);
-        }
-        Ok(jobs)
     }
 
     /// A segment is to be deleted as soon as that may be.
@@ -55,17 +95,29 @@ impl<D: Disk> Syncing<D> {
         self.postponed.push(segment);
     }
 
-    /// Whether something is to be deleted, now or later.
-    #[must_use]
-    pub fn has_deletes(&self) -> bool {
-        !self.postponed.is_empty()
+    /// Deletes a few of the segments that are to go, and looks for something to sync.
+    ///
+    /// # Errors
+    /// The log is not to be used any more.
+    pub fn next(&mut self, io: &mut impl WorkerIo<D>) -> Result<Next, Poisoned> {
+        let has_more = self.delete(io)?;
+        let now = io.now();
+        Ok(match io.unsynced(|unsynced| self.look(unsynced, now)) {
+            Next::Sleep(_) if has_more => Next::Again,
+            next => next,
+        })
     }
 
     /// Deletes a few of the segments that are to go, with one sync; true if there are more.
     ///
     /// # Errors
     /// The log is not to be used any more.
-    pub fn delete(&mut self) -> Result<bool, Poisoned> {
+    pub fn delete(&mut self, io: &mut impl WorkerIo<D>) -> Result<bool, Poisoned> {
+        if self.postponed.is_empty() {
+            return Ok(false);
+        }
+        // The loop may have heard of a full segment, and found it dead, before this worker looked.
+        io.unsynced(|unsynced| self.take_rolled(&mut unsynced.rolled));
         // In order but for those that are not sealed yet: segments are sealed in order, so what is passed
         // over can hold nothing that a segment which goes before it has hidden.
         let mut ready = Vec::new();
@@ -82,4 +134,100 @@ impl<D: Disk> Syncing<D> {
         }
         Ok(ready.len() == DELETES_AT_ONCE)
     }
+
+    fn take_rolled(&mut self, rolled: &mut Vec<Rolled<D>>) {
+        for rolled in rolled.drain(..) {
+            self.unsealed.insert(rolled.segment());
+            self.syncer.add_rolled(rolled);
+        }
+    }
+
+    fn look(&mut self, unsynced: &mut Unsynced<D>, now: Instant) -> Next {
+        unsynced.is_holding = false;
+        // Together with the position below, which may be in the segment behind them.
+        self.take_rolled(&mut unsynced.rolled);
+        if unsynced.is_dirty && self.due.is_none() {
+            self.due = Some(now + self.interval);
+        }
+        let wait = self.due.map(|due| due - now);
+        let is_wanted = unsynced.wanted > self.synced;
+        let is_urgent = unsynced.is_closed
+            || !unsynced.checkpoints.is_empty()
+            || wait.is_some_and(|wait| wait.is_zero());
+        if is_wanted && !is_urgent {
+            let hold = self.hold_until - now;
+            if !hold.is_zero() && unsynced.bytes < unsynced.held_for {
+                unsynced.is_holding = true;
+                return Next::Sleep(Some(hold));
+            }
+        }
+        if is_wanted || is_urgent {
+            unsynced.is_dirty = false;
+            let (id, end) = unsynced.written;
+            return Next::Sync(SyncJob {
+                id,
+                end,
+                checkpoints: std::mem::take(&mut unsynced.checkpoints),
+                is_last: unsynced.is_closed,
+                batches: std::mem::take(&mut unsynced.batches),
+                bytes: unsynced.bytes,
+            });
+        }
+        unsynced.is_idle = wait.is_none();
+        Next::Sleep(wait)
+    }
+
+    /// Makes everything durable that the job covers, and seals what is full; hint files that may be written now.
+    ///
+    /// # Errors
+    /// The log is not to be used any more.
+    pub fn sync(&mut self, job: &SyncJob) -> Result<Vec<HintJob<D>>, Poisoned> {
+        self.syncer.sync(job.end)?;
+        let mut hints = Vec::new();
+        while let Some(hint) = self.syncer.take_hint_job() {
+            self.unsealed.remove(&hint.segment());
+            hints.push(hint);
+        }
+        Ok(hints)
+    }
+
+    /// Tells what a sync has done, which took so long; whether it was the last.
+    pub fn finish(
+        &mut self,
+        job: SyncJob,
+        hints: Vec<HintJob<D>>,
+        took: Duration,
+        io: &mut impl SyncIo<D>,
+    ) -> bool {
+        assert!(job.id >= self.synced, "what is synced stays so");
+        self.synced = job.id;
+        self.due = None;
+        io.synced(job.id);
+        for hint in hints {
+            io.hint(hint);
+        }
+        let bytes = job.bytes - std::mem::replace(&mut self.synced_bytes, job.bytes);
+        let has_more = io.unsynced(|unsynced| expect(unsynced, bytes, job.bytes));
+        self.hold_until = io.now();
+        if has_more || job.batches > 1 {
+            self.hold_until = self.hold_until + took.min(HOLD_MAX);
+        }
+        for token in job.checkpoints {
+            io.checkpointed(token);
+        }
+        job.is_last
+    }
 }
+
+/// Notes how much to hold the next sync for, after one of `synced` bytes that ended at `end`: what it has let go will
+/// come back, and joins what came meanwhile. Tells whether anything came.
+fn expect<D: Disk>(unsynced: &mut Unsynced<D>, synced: u64, end: u64) -> bool {
+    let waiting = unsynced.bytes - end;
+    // An eighth less: not everybody sends as much again.
+    unsynced.held_for = end + (synced + waiting) / 8 * 7;
+    waiting > 0
+}
+
+#[cfg(test)]
+#[path = "sync_test.rs"]
+mod sync_test;

@@ -1,13 +1,12 @@
-//! The node's hint thread: writes hint files of sealed segments, whenever it comes to it.
+//! The node's hint thread: writes hint files of sealed segments, whenever it comes to it. One for all bricks, since
+//! nothing waits for it.
 //!
-//! One for all bricks, since nothing waits for it: a hint file that is not written only makes the
-//! next start read that segment in full. A segment with values that live in memory is read in full
-//! anyway, so it gets none.
+//! Not here: which segments get one (`node`).
 
 use crate::fatal;
 use brickyard_metadata::Catalog;
-use brickyard_store::{Disk, HintJob, PartitionRange};
-use brickyard_types::Medium;
+use brickyard_node::disk::write_hint;
+use brickyard_store::{Disk, HintJob};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -48,24 +47,7 @@ impl<D: Disk> HintThread<D> {
 
 fn run<D: Disk>(jobs: &Receiver<HintJob<D>>, catalog: &watch::Receiver<Arc<Catalog>>) {
     while let Ok(job) = jobs.recv() {
-        let segment = job.segment();
-        if !spares_reading(&catalog.borrow(), job.ranges()) {
-            continue;
-        }
-        match job.run() {
-            Ok(true) => tracing::debug!(segment = segment.0, "hint file written"),
-            Ok(false) => tracing::warn!(segment = segment.0, "no hint file: segment is damaged"),
-            Err(error) => tracing::warn!(segment = segment.0, %error, "no hint file"),
-        }
+        let catalog = Arc::clone(&catalog.borrow());
+        write_hint(job, &catalog);
     }
-}
-
-/// Whether a start with the segment's hint file would not read the segment: it has no record of a
-/// table whose values live in memory. (A dropped table's records are not read either.)
-fn spares_reading(catalog: &Catalog, ranges: &[PartitionRange]) -> bool {
-    ranges.iter().all(|range| {
-        catalog
-            .table_by_id(range.table)
-            .is_none_or(|table| table.attributes.medium == Medium::Disk)
-    })
 }

@@ -4,7 +4,7 @@
 //! In:  [`ReadOrder`]s from the loop; from the append thread, how far the log is whole. Out:
 //!      [`ReadReport`]s, in order.
 
-use super::sync::Progress;
+use super::progress::Progress;
 use super::timing::DiskStats;
 use crate::queue::{self, Reports};
 use brickyard_node::disk::{ReadOrder, ReadReport, Reading};
