@@ -1,15 +1,20 @@
-//! A node without its IO: what it does as a member of a cluster, and with its logs.
+//! A node without its IO: what drives its bricks and their logs, and what it does as a member of a cluster.
 //!
-//! In:  messages of other nodes, ticks, requests of its bricks, reports of its disk. Out: whatever [`Host`]
-//! carries out: messages, catalogs and leases for the bricks, things to store, streams to dial.
+//! In:  what is ready on sockets, messages of other nodes, ticks, reports of its disk. Out: whatever [`io::Io`] and [`Host`]
+//! carry out: bytes, orders for the disk, messages, catalogs and leases for the bricks, things to store, streams to dial.
 //!
 //! ```text
-//!  other nodes ◀─▶ Member ─┬─ Agreement ◀─▶ LogWriter ─▶ control log
-//!                  bricks ◀─┼─ Changes, Leases
-//!                           └─ Lead    on the leader alone: leases, views, voters
+//!  clients, streams ◀─▶ BrickLoop ◀─▶ Brick        over io::Io
+//!                         │   ▲
+//!                         ▼   │ reports
+//!                  disk: workers of the log        over disk::AppendIo, disk::SyncIo
+//!
+//!  other nodes ◀─▶ peer ◀─▶ Member ─┬─ Agreement ◀─▶ LogWriter ─▶ control log      over Host
+//!                           bricks ◀─┼─ Changes, Leases
+//!                                    └─ Lead    on the leader alone: leases, views, voters
 //! ```
 //! The server carries it out with sockets, threads and clocks, the simulator with virtual ones: what a node
-//! decides is this code in both.
+//! does, and in which order, is this code in both.
 //!
 //! Invariants:
 //! - Nothing here waits: not for the disk, nor for another node.
@@ -18,7 +23,7 @@
 //! - What is to be stored is handed out before what is said of it ([`Host::persist`] before [`Host::send`]).
 //!
 //! Not here: what is decided (`control`), the agreement (`consensus`), the rules of the catalog (`metadata`),
-//! what a brick does with a view (`replication`), connections, threads and files (`server`).
+//! what a brick does with requests (`brick`) and with a view (`replication`), polling, threads and files (`server`).
 
 mod address;
 mod agreement;
@@ -39,6 +44,7 @@ mod leases;
 mod log_writer;
 mod member;
 mod message;
+pub mod peer;
 pub mod recovery;
 mod register;
 pub mod storage;

@@ -3,20 +3,20 @@
 //!
 //! In:  bytes. Out: what was read, written again; `None` if it was refused.
 
-use crate::peer::{Answer, Hello, Introduction, Kind, Refused, frame};
+use crate::peer::frame;
 use brickyard_control::message::{
     BrickState, HeardReply, LeaseGrant, LeaseRequest, ToLeader, ToNode,
 };
 use brickyard_metadata::{CatalogVersion, ClusterId, NodeKey};
+use brickyard_node::peer::{
+    Answer, HEADER_BYTES, Hello, Introduction, Kind, MESSAGE_BYTES_MAX, Refused, frame as framed_as,
+};
 use brickyard_node::{Message, encode};
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::{BrickId, Incarnation};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-
-/// Bytes before a frame's body.
-const HEADER_BYTES: usize = 8;
 
 /// The body of the first hello.
 #[must_use]
@@ -46,7 +46,7 @@ pub fn message(body: &[u8]) -> Option<Vec<u8>> {
 /// The body of the frame that the bytes begin with.
 #[must_use]
 pub fn framed(mut bytes: &[u8]) -> Option<Vec<u8>> {
-    let read = pin!(frame::read(&mut bytes, frame::MESSAGE_BYTES_MAX));
+    let read = pin!(frame::read(&mut bytes, MESSAGE_BYTES_MAX));
     let mut context = Context::from_waker(Waker::noop());
     // What is in memory never has to be waited for.
     match read.poll(&mut context) {
@@ -97,10 +97,10 @@ pub fn node_messages() -> Vec<Vec<u8>> {
         introduction.hello(stream).frame(),
         Answer::Welcome(introduction.welcome()).frame(),
         Answer::Refused(Refused::Unknown(seat)).frame(),
-        frame::frame(&encode(&Message::Raft(vec![1, 2, 3]))),
-        frame::frame(&encode(&Message::ToLeader(ToLeader::Lease(lease)))),
-        frame::frame(&encode(&Message::ToLeader(ToLeader::Heard(heard)))),
-        frame::frame(&encode(&Message::ToNode(ToNode::Grant(grant)))),
+        framed_as(&encode(&Message::Raft(vec![1, 2, 3]))),
+        framed_as(&encode(&Message::ToLeader(ToLeader::Lease(lease)))),
+        framed_as(&encode(&Message::ToLeader(ToLeader::Heard(heard)))),
+        framed_as(&encode(&Message::ToNode(ToNode::Grant(grant)))),
     ];
     let bodies = frames.iter().map(|frame| frame[HEADER_BYTES..].to_vec());
     let bodies: Vec<_> = bodies.collect();

@@ -3,32 +3,24 @@
 //! In:  the port for nodes, addresses of nodes. Out: [`Event`]s: who came, what they said, who is gone;
 //! streams of bricks, ready to be handed to their loops.
 //!
-//! ```text
-//!  dials  ── hello ──▶            every message of the control plane: Raft, leases, changes, forming
-//!         ◀─ answer ──            (welcome, or why not)
-//!         ◀─ frames ─▶            or, for a stream of bricks: whatever bricks say to one another
-//! ```
 //! Invariants:
-//! - Nothing is taken from a connection before both ends have said who they are, of which cluster, and in
-//!   which life.
 //! - What comes from outside is bounded and checked; nothing of it makes the process panic.
 //! - A slow or dead node costs a bounded queue, of which the oldest is dropped.
 //!
-//! Not here: what the messages mean (`cluster`), what is on a brick's stream (`brick`).
+//! Not here: who may connect, who is where, and what the messages mean (`node`), what is on a brick's stream (`brick`).
 
 pub(crate) mod dial;
 pub(crate) mod frame;
-pub(crate) mod hello;
 pub(crate) mod incoming;
 pub(crate) mod lane;
 pub(crate) mod outgoing;
 pub(crate) mod peers;
 
-pub(crate) use hello::{Answer, Hello, Introduction, Kind, Refused, Welcome};
 pub(crate) use incoming::Arrived;
 pub(crate) use lane::Lane;
 pub(crate) use peers::Peers;
 
+use brickyard_node::peer::{Refused, Welcome};
 use brickyard_node::{Message, Source, Target};
 use tokio::sync::mpsc;
 

@@ -6,10 +6,12 @@ use crate::power::{Ending, become_member};
 use crate::process::Phase;
 use crate::shape::Harm;
 use crate::world::{What, World};
+use brickyard_metadata::Catalog;
 use brickyard_node::forming::kept;
 use brickyard_node::io::ToLoop;
+use brickyard_node::peer::{MESSAGE_BYTES_MAX, take_frame};
 use brickyard_node::storage;
-use brickyard_node::{Common, Ended, Founding, Member, Message, Report, Source, Target};
+use brickyard_node::{Common, Ended, Founding, Member, Message, Report, Source};
 use brickyard_routing::NodeId;
 use brickyard_store::ControlLogError;
 use brickyard_types::Incarnation;
@@ -78,16 +80,21 @@ impl World {
             let reason = format!("it is {other} of the cluster now");
             return self.stop_process(node, &reason);
         }
-        if let Some(present) = member.superseded()
-            && !self.retire(node)
-        {
+        if let Some(present) = member.superseded() {
+            self.on_superseded(node, present);
+        }
+    }
+
+    /// A node learns that its life is over: if its node was removed, it ends.
+    pub(crate) fn on_superseded(&mut self, node: usize, present: Option<Incarnation>) {
+        if !self.retire(node) {
             self.object(format!(
                 "node {node} was superseded by {present:?}, although no other process has its directory"
             ));
         }
     }
 
-    fn grant_wishes(&mut self, node: usize) {
+    pub(crate) fn grant_wishes(&mut self, node: usize) {
         loop {
             if self.dies_here(node) {
                 return;
@@ -96,17 +103,18 @@ impl World {
                 return;
             };
             let life = process.life;
-            let Some(wish) = process.common.host.wishes.pop_front() else {
+            let Some(wish) = process.common.host.wires.wishes.pop_front() else {
                 return;
             };
             match wish {
                 Wish::Send(connection, bytes) => self.send_message(node, connection, bytes),
-                Wish::Close(connection) => self.close_end(connection, 0),
+                Wish::Close(connection, end) => self.close_end(connection, end),
                 Wish::Dial {
                     own,
                     peer,
                     connection,
-                } => self.dial_stream(node, own, peer, connection),
+                    address,
+                } => self.dial_stream(node, own, peer, connection, &address),
                 Wish::Tell(brick, message) => self.give(node, brick, |outside| {
                     outside.messages.push_back(ToLoop::Brick(message));
                 }),
@@ -257,8 +265,8 @@ impl World {
                 kept::remove(&self.machines[node].disk);
                 let catalog = stored.catalog.as_ref();
                 let own = catalog.and_then(|it| it.node_by_key(&registration.key));
-                let me = own.map_or((NodeId(0), Incarnation(0)), |it| (it.id, it.incarnation));
-                (me, stored)
+                let me = own.map_or(NodeId(0), |it| it.id);
+                (me, None, catalog.map(Catalog::cluster), stored)
             }),
             Ended::Joined(taken_in) => {
                 let registered = taken_in.registered;
@@ -272,15 +280,20 @@ impl World {
                         Some(stored) => Ok(*stored),
                         None => storage::joined(&directory).map_err(|error| error.to_string()),
                     });
-                stored.map(|stored| ((registered.node, registered.incarnation), stored))
+                let me = (registered.node, registered.incarnation);
+                stored.map(|stored| (me.0, Some(me), Some(taken_in.cluster), stored))
             }
         };
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        let begun = made.and_then(|(me, stored)| {
-            process.common.host.me = Some(me);
-            become_member(process, me.0, stored)
+        let begun = made.and_then(|(me, life, cluster, stored)| {
+            let host = &mut process.common.host;
+            host.contacts.introduce(&mut host.wires, |introduction| {
+                introduction.cluster = cluster;
+                introduction.node = life.or(introduction.node);
+            });
+            become_member(process, me, stored)
         });
         match begun {
             Ok(()) => {
@@ -296,7 +309,9 @@ impl World {
 
     /// A node has a message.
     pub(crate) fn on_message(&mut self, node: usize, source: &Source, bytes: &[u8]) {
-        let Some(message) = Message::read(bytes) else {
+        let mut frame = bytes.to_vec();
+        let body = take_frame(&mut frame, MESSAGE_BYTES_MAX).ok().flatten();
+        let Some(message) = body.and_then(|body| Message::read(&body)) else {
             return self.object(format!("node {node} cannot read a message"));
         };
         let Some(process) = &mut self.machines[node].process else {
@@ -321,25 +336,6 @@ impl World {
             let life = process.life;
             let delay = self.chance.delay(30 * MICROSECOND);
             self.after(delay, What::Look(node, life));
-        }
-    }
-
-    /// The connections that a node wants and does not have are made.
-    pub(crate) fn connect(&mut self, node: usize) {
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        let life = process.life;
-        let mut wanted: Vec<(Target, u64)> = Vec::new();
-        for (target, dialed) in &mut process.common.host.dialed {
-            if dialed.connection.is_none() && !dialed.is_under_way {
-                dialed.is_under_way = true;
-                let pause = (100 * MILLISECOND) << dialed.failures.min(3);
-                wanted.push((target.clone(), if dialed.failures == 0 { 0 } else { pause }));
-            }
-        }
-        for (target, pause) in wanted {
-            self.after(pause, What::Dial(node, life, target));
         }
     }
 }

@@ -1,18 +1,10 @@
 //! Connections that come about, carry bytes and break.
 
 use crate::clock::{MICROSECOND, MILLISECOND, Nanos, SECOND};
-use crate::host::Hello;
 use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
-use crate::power::node_at;
 use crate::world::{What, World};
-use brickyard_brick::Direction;
-use brickyard_node::io::{Stream, ToLoop};
 use brickyard_node::{Source, Target};
-use brickyard_routing::Seat;
-
-/// How long a connection may take to come about.
-const CONNECT: Nanos = SECOND;
 
 impl World {
     /// How long something takes from there to there.
@@ -24,279 +16,6 @@ impl World {
             delay += 200 * MILLISECOND;
         }
         delay
-    }
-
-    fn end_here(&self, node: usize) -> End {
-        let process = self.machines[node].process.as_ref();
-        End {
-            place: Place::Node(node),
-            life: process.map_or(0, |it| it.life),
-        }
-    }
-
-    fn node_of(&self, target: &Target) -> Option<usize> {
-        match target {
-            Target::Seed(address) => node_at(address),
-            Target::Node(id) => {
-                // Whoever dials has the address, others maybe not yet; and nobody moves.
-                let processes = self.machines.iter().filter_map(|it| it.process.as_ref());
-                let mut catalogs = processes.filter_map(|it| it.member()?.catalog());
-                let address = catalogs.find_map(|it| brickyard_node::peer_address(it, *id));
-                node_at(&address?)
-            }
-        }
-    }
-
-    /// How long until somebody there hears of a connection; `None`: nobody does.
-    fn reach(&mut self, from: usize, to: usize) -> Option<Nanos> {
-        let (near, far) = (Place::Node(from), Place::Node(to));
-        let is_cut = self.network.is_cut(near, far) || self.network.is_cut(far, near);
-        let delay = self.delay(near, far);
-        (!is_cut).then_some(delay)
-    }
-
-    /// A node makes a connection of the control plane.
-    pub(crate) fn dial(&mut self, node: usize, life: u64, target: Target) {
-        let Some(process) = &self.machines[node].process else {
-            return;
-        };
-        let hello = process.common.host.me;
-        let reached = self
-            .node_of(&target)
-            .and_then(|to| Some((to, self.reach(node, to)?)));
-        match reached {
-            Some((_, delay)) => self.after(
-                delay,
-                What::Hello {
-                    from: node,
-                    life,
-                    target,
-                    hello,
-                },
-            ),
-            None => self.after(CONNECT, What::Answered(node, life, target, None)),
-        }
-    }
-
-    /// Somebody says hello here.
-    pub(crate) fn hello(&mut self, from: usize, life: u64, target: Target, hello: Hello) {
-        let to = self.node_of(&target).filter(|to| *to != from);
-        let is_there = to.is_some_and(|to| self.machines[to].is_up());
-        let Some(to) = to.filter(|_| is_there && self.lives(from, life)) else {
-            let delay = self.chance.delay(self.shape.latency);
-            return self.after(delay, What::Answered(from, life, target, None));
-        };
-        let paused = self.machines[to].paused_until;
-        if paused > self.now {
-            let again = What::Hello {
-                from,
-                life,
-                target,
-                hello,
-            };
-            return self.agenda.note(paused, again);
-        }
-        let process = self.machines[to].process.as_ref();
-        let member = process.and_then(crate::process::Process::member);
-        let is_refused = member
-            .zip(hello)
-            .is_some_and(|(member, (id, life))| member.admit(id, life).is_err());
-        let delay = self.delay(Place::Node(to), Place::Node(from));
-        if is_refused {
-            return self.after(delay, What::Answered(from, life, target, None));
-        }
-        let near = End {
-            place: Place::Node(from),
-            life,
-        };
-        let ends = [near, self.end_here(to)];
-        let id = self.network.connect(ends, Use::Control);
-        if let Some(process) = &mut self.machines[to].process {
-            process.common.host.arrived.insert(id.0, hello);
-        }
-        self.after(delay, What::Answered(from, life, target, Some(id)));
-    }
-
-    /// What came of a hello.
-    pub(crate) fn answered(
-        &mut self,
-        node: usize,
-        _life: u64,
-        target: Target,
-        connection: Option<ConnectionId>,
-    ) {
-        let connection = connection.filter(|id| {
-            let there = self.network.get(*id);
-            there.is_some_and(|it| it.is_open == [true; 2])
-        });
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        let Some(dialed) = process.common.host.dialed.get_mut(&target) else {
-            if let Some(id) = connection {
-                self.close_end(id, 0);
-            }
-            return;
-        };
-        dialed.is_under_way = false;
-        match connection {
-            Some(id) => {
-                dialed.connection = Some(id);
-                dialed.failures = 0;
-                // What the other end has said meanwhile was for this connection.
-                self.deliver_again(id, 1);
-                self.welcome(node, target);
-            }
-            None => {
-                dialed.failures += 1;
-                self.connect(node);
-            }
-        }
-    }
-
-    /// Who answers says who it is, and of which cluster.
-    fn welcome(&mut self, node: usize, target: Target) {
-        let Some(other) = self.node_of(&target) else {
-            return;
-        };
-        let machine = &self.machines[other];
-        let key = machine.key;
-        let process = machine.process.as_ref();
-        let member = process.and_then(crate::process::Process::member);
-        let cluster = member.and_then(|it| Some(it.catalog()?.cluster()));
-        self.founding(node, |founding, common| {
-            founding.on_welcome(Source::Dialed(target), key, cluster, common);
-        });
-    }
-
-    /// A brick of a node wants a stream.
-    pub(crate) fn dial_stream(&mut self, node: usize, own: Seat, peer: Seat, connection: u64) {
-        let Some(process) = &self.machines[node].process else {
-            return;
-        };
-        let life = process.life;
-        let to = self.node_of(&Target::Node(peer.member.node));
-        let reached = to.and_then(|to| self.reach(node, to));
-        match reached {
-            Some(delay) => self.after(
-                delay,
-                What::StreamHello {
-                    from: node,
-                    life,
-                    own,
-                    peer,
-                    connection,
-                },
-            ),
-            None => self.after(
-                CONNECT,
-                What::StreamAnswered {
-                    node,
-                    life,
-                    own,
-                    peer,
-                    number: connection,
-                    connection: None,
-                },
-            ),
-        }
-    }
-
-    pub(crate) fn stream_hello(
-        &mut self,
-        from: usize,
-        life: u64,
-        own: Seat,
-        peer: Seat,
-        connection: u64,
-    ) {
-        let to = self.node_of(&Target::Node(peer.member.node));
-        let made = to.and_then(|to| self.take_stream(from, life, own, peer, connection, to));
-        let delay = self.chance.delay(self.shape.latency);
-        self.after(
-            delay,
-            What::StreamAnswered {
-                node: from,
-                life,
-                own,
-                peer,
-                number: connection,
-                connection: made,
-            },
-        );
-    }
-
-    fn take_stream(
-        &mut self,
-        from: usize,
-        life: u64,
-        own: Seat,
-        peer: Seat,
-        number: u64,
-        to: usize,
-    ) -> Option<ConnectionId> {
-        if !self.lives(from, life) || self.machines[to].paused_until > self.now {
-            return None;
-        }
-        let dialer = self.machines[from].process.as_ref()?.common.host.me?;
-        let process = self.machines[to].process.as_ref()?;
-        let member = process.member()?;
-        member.admit(dialer.0, dialer.1).ok()?;
-        let admitted = member.admit_stream(Some(dialer.0), own, peer, &process.common);
-        admitted.ok()?;
-        let bricks = [own.member.brick.0 as usize, peer.member.brick.0 as usize];
-        let near = End {
-            place: Place::Node(from),
-            life,
-        };
-        let what = Use::Stream { bricks };
-        let id = self.network.connect([near, self.end_here(to)], what);
-        let stream = Stream {
-            own: peer,
-            peer: own,
-            direction: Direction::Incoming,
-            connection: number,
-            socket: Socket {
-                connection: id,
-                end: 1,
-            },
-        };
-        self.give(to, bricks[1], |outside| {
-            outside.messages.push_back(ToLoop::Peer(stream));
-        });
-        Some(id)
-    }
-
-    pub(crate) fn stream_answered(
-        &mut self,
-        node: usize,
-        own: Seat,
-        peer: Seat,
-        number: u64,
-        connection: Option<ConnectionId>,
-    ) {
-        match connection {
-            Some(id) => {
-                let stream = Stream {
-                    own,
-                    peer,
-                    direction: Direction::Outgoing,
-                    connection: number,
-                    socket: Socket {
-                        connection: id,
-                        end: 0,
-                    },
-                };
-                self.give(node, own.member.brick.0 as usize, |outside| {
-                    outside.messages.push_back(ToLoop::Peer(stream));
-                });
-                self.member(node, |member, _| member.on_stream(own, peer));
-            }
-            None => self.member(node, |member, common| {
-                use brickyard_node::Host as _;
-                member.on_no_stream(common.host.now(), own, peer);
-            }),
-        }
     }
 
     /// Sends a message of the control plane.
@@ -415,7 +134,7 @@ impl World {
         };
         let process = self.machines[node].process.as_ref();
         process.is_some_and(|it| {
-            let mut dialed = it.common.host.dialed.values();
+            let mut dialed = it.common.host.wires.dialed.values();
             dialed.any(|it| it.connection == Some(id))
         })
     }
@@ -433,14 +152,14 @@ impl World {
             let Some(process) = &self.machines[node].process else {
                 return;
             };
-            let mut dialed = process.common.host.dialed.iter();
+            let mut dialed = process.common.host.wires.dialed.iter();
             let target = dialed.find(|(_, it)| it.connection == Some(id));
             let Some((target, _)) = target else { return };
             Source::Dialed(target.clone())
         };
         if end == 0 {
             let process = self.machines[node].process.as_ref();
-            let is_known = process.is_some_and(|it| it.common.host.arrived.contains_key(&id.0));
+            let is_known = process.is_some_and(|it| it.common.host.contacts.has_arrived(id.0));
             if !is_known {
                 return;
             }
@@ -586,24 +305,21 @@ impl World {
         };
         let host = &mut process.common.host;
         if end == 1 {
-            host.arrived.remove(&id.0);
+            host.contacts.on_left(id.0);
             return self.founding(node, |founding, _| founding.forget(&Source::Arrived(id.0)));
         }
-        let found = host
-            .dialed
-            .iter_mut()
-            .find(|(_, it)| it.connection == Some(id));
-        let Some((target, dialed)) = found else {
+        let mut dialed = host.wires.dialed.iter();
+        let found = dialed.find(|(_, it)| it.connection == Some(id));
+        let Some(target) = found.map(|(target, _)| target.clone()) else {
             return;
         };
-        dialed.connection = None;
-        dialed.failures = 1;
-        let target = target.clone();
+        host.contacts.on_lost(&target);
         if let Target::Node(other) = target {
             self.member(node, |member, _| member.on_lost(other));
         }
-        self.founding(node, |founding, _| founding.forget(&Source::Dialed(target)));
-        self.connect(node);
+        let source = Source::Dialed(target.clone());
+        self.founding(node, |founding, _| founding.forget(&source));
+        self.redial(node, &target, false);
     }
 
     /// Nothing is cut or slow between two nodes any more; what was held up goes on, or the connection breaks.

@@ -1,30 +1,33 @@
 //! What a member of a cluster has outside of itself, in the simulator.
 //!
-//! In:  the clocks' readings, which connections there are, how far the bricks are. Out: [`Wish`]es, in order.
+//! In:  the clocks' readings, what becomes of connections, how far the bricks are. Out: [`Wish`]es, in order.
 
 use crate::disk::SimDisk;
 use crate::network::ConnectionId;
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
-use brickyard_metadata::Catalog;
+use brickyard_metadata::{Catalog, NodeKey};
 use brickyard_node::forming::{Kept, kept};
+use brickyard_node::peer::{Contacts, Introduction, Redial, Wires};
 use brickyard_node::{Host, HostPort, Message, Source, Target, ToBrick, Urgency};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{Incarnation, Instant, UnixMillis};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Something that the member wants done.
 #[derive(Debug)]
 pub(crate) enum Wish {
     Send(ConnectionId, Vec<u8>),
-    /// This node's end of a connection that it made.
-    Close(ConnectionId),
+    /// That end of a connection.
+    Close(ConnectionId, usize),
     Dial {
         own: Seat,
         peer: Seat,
         connection: u64,
+        address: HostPort,
     },
     Tell(usize, ToBrick),
     Persist(Persist),
@@ -36,54 +39,101 @@ pub(crate) enum Wish {
 }
 
 /// A connection that this node keeps up.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Dialed {
+    pub(crate) address: HostPort,
+    /// Whose data directory should be there.
+    pub(crate) expected: Option<NodeKey>,
     pub(crate) connection: Option<ConnectionId>,
-    /// It is being made, or waits to be.
-    pub(crate) is_under_way: bool,
-    pub(crate) failures: u32,
+    /// The attempt that is being made, or waits to be.
+    pub(crate) attempt: Option<u64>,
+    pub(crate) redial: Redial,
+    /// How long to wait before the next attempt.
+    pub(crate) pause: Duration,
 }
 
-/// Who says what of himself on a connection that he made.
-pub(crate) type Hello = Option<(NodeId, Incarnation)>;
+/// The connections of the control plane, and what is wished of the world.
+#[derive(Debug, Default)]
+pub(crate) struct SimWires {
+    pub(crate) dialed: BTreeMap<Target, Dialed>,
+    /// Streams that are being dialed, by the numbers that they will have.
+    pub(crate) streams: BTreeSet<u64>,
+    pub(crate) attempts: u64,
+    pub(crate) wishes: VecDeque<Wish>,
+}
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct SimHost {
     pub(crate) now: Instant,
     pub(crate) unix: UnixMillis,
-    pub(crate) me: Hello,
-    pub(crate) dialed: BTreeMap<Target, Dialed>,
-    pub(crate) arrived: BTreeMap<u64, Hello>,
+    pub(crate) contacts: Contacts,
+    pub(crate) wires: SimWires,
     pub(crate) states: Vec<LoopState>,
     pub(crate) adopted: Vec<u64>,
-    pub(crate) wishes: VecDeque<Wish>,
     disk: SimDisk,
 }
 
 impl SimHost {
-    pub(crate) fn new(now: Instant, unix: UnixMillis, disk: SimDisk) -> Self {
+    pub(crate) fn new(
+        now: Instant,
+        unix: UnixMillis,
+        introduction: Introduction,
+        disk: SimDisk,
+    ) -> Self {
         Self {
-            disk,
             now,
             unix,
-            me: None,
-            dialed: BTreeMap::new(),
-            arrived: BTreeMap::new(),
+            contacts: Contacts::new(introduction),
+            wires: SimWires::default(),
             states: Vec::new(),
             adopted: Vec::new(),
-            wishes: VecDeque::new(),
+            disk,
         }
     }
 
-    fn connection_to(&self, target: &Target) -> Option<ConnectionId> {
-        self.dialed.get(target)?.connection
+    fn wish(&mut self, wish: Wish) {
+        self.wires.wishes.push_back(wish);
+    }
+}
+
+impl Wires for SimWires {
+    fn dial(&mut self, target: &Target, address: &HostPort, expected: Option<NodeKey>) {
+        let dialed = Dialed {
+            address: address.clone(),
+            expected,
+            connection: None,
+            attempt: None,
+            redial: Redial::default(),
+            pause: Duration::ZERO,
+        };
+        self.dialed.insert(target.clone(), dialed);
+        self.wishes.push_back(Wish::Connect);
     }
 
-    pub(crate) fn push(&mut self, connection: ConnectionId, message: &Message) {
-        let wish = Wish::Send(connection, message.encode());
-        self.wishes.push_back(wish);
+    fn hang_up(&mut self, target: &Target) {
+        let dialed = self.dialed.remove(target);
+        if let Some(connection) = dialed.and_then(|it| it.connection) {
+            self.wishes.push_back(Wish::Close(connection, 0));
+        }
     }
+
+    fn turn_away(&mut self, arrived: u64) {
+        let connection = ConnectionId(arrived);
+        self.wishes.push_back(Wish::Close(connection, 1));
+    }
+
+    fn push(&mut self, on: &Source, frame: Vec<u8>, _urgency: Urgency) {
+        let connection = match on {
+            Source::Dialed(target) => self.dialed.get(target).and_then(|it| it.connection),
+            Source::Arrived(id) => Some(ConnectionId(*id)),
+        };
+        if let Some(connection) = connection {
+            self.wishes.push_back(Wish::Send(connection, frame));
+        }
+    }
+
+    fn introduce(&mut self, _introduction: &Introduction) {}
 }
 
 impl Host for SimHost {
@@ -96,46 +146,24 @@ impl Host for SimHost {
     }
 
     fn member(&self, source: &Source) -> Option<NodeId> {
-        match source {
-            Source::Dialed(Target::Node(id)) => Some(*id),
-            Source::Dialed(Target::Seed(_)) => None,
-            Source::Arrived(id) => self.arrived.get(id)?.map(|(node, _)| node),
-        }
+        self.contacts.member(source)
     }
 
-    fn send(&mut self, to: NodeId, message: &Message, _urgency: Urgency) -> bool {
-        let dialed = self.connection_to(&Target::Node(to));
-        let arrived = || {
-            let mut all = self.arrived.iter().rev();
-            let found = all.find(|(_, hello)| hello.is_some_and(|(node, _)| node == to));
-            found.map(|(id, _)| ConnectionId(*id))
-        };
-        let connection = dialed.or_else(arrived);
-        if let Some(connection) = connection {
-            self.push(connection, message);
-        }
-        connection.is_some()
+    fn send(&mut self, to: NodeId, message: &Message, urgency: Urgency) -> bool {
+        self.contacts.send(&mut self.wires, to, message, urgency)
     }
 
-    fn reply(&mut self, source: &Source, message: &Message, _urgency: Urgency) {
-        let connection = match source {
-            Source::Dialed(target) => self.connection_to(target),
-            Source::Arrived(id) => self.arrived.contains_key(id).then_some(ConnectionId(*id)),
-        };
-        if let Some(connection) = connection {
-            self.push(connection, message);
-        }
+    fn reply(&mut self, source: &Source, message: &Message, urgency: Urgency) {
+        self.contacts
+            .reply(&mut self.wires, source, message, urgency);
     }
 
     fn connected(&self) -> Vec<Target> {
-        let there = self.dialed.iter().filter(|(_, it)| it.connection.is_some());
-        there.map(|(target, _)| target.clone()).collect()
+        self.contacts.connected()
     }
 
     fn add_seed(&mut self, address: &HostPort) {
-        let seed = Target::Seed(address.clone());
-        self.dialed.entry(seed).or_default();
-        self.wishes.push_back(Wish::Connect);
+        self.contacts.add_seed(&mut self.wires, address);
     }
 
     fn keep(&mut self, kept: &Kept) -> io::Result<()> {
@@ -143,36 +171,22 @@ impl Host for SimHost {
     }
 
     fn follow(&mut self, catalog: &Catalog, me: NodeId) {
-        // A node that was removed may be there as another one: what comes from it is not the removed one's.
-        self.dialed.retain(|target, dialed| {
-            let is_there = match target {
-                Target::Node(id) => catalog.node(*id).is_some(),
-                Target::Seed(_) => true,
-            };
-            if let Some(connection) = dialed.connection.filter(|_| !is_there) {
-                self.wishes.push_back(Wish::Close(connection));
-            }
-            is_there
-        });
-        for node in catalog.nodes().filter(|node| node.id != me) {
-            self.dialed.entry(Target::Node(node.id)).or_default();
-        }
-        self.arrived.retain(|_, hello| {
-            let present = hello.and_then(|(id, life)| Some((catalog.node(id)?.incarnation, life)));
-            present.is_none_or(|(present, life)| life == Incarnation(0) || life >= present)
-        });
-        self.wishes.push_back(Wish::Connect);
+        self.contacts.follow(&mut self.wires, catalog, me);
     }
 
     fn introduce(&mut self, me: NodeId, incarnation: Incarnation) {
-        self.me = Some((me, incarnation));
+        self.contacts.introduce(&mut self.wires, |introduction| {
+            introduction.node = Some((me, incarnation));
+        });
     }
 
-    fn dial(&mut self, own: Seat, peer: Seat, connection: u64, _address: HostPort) {
-        self.wishes.push_back(Wish::Dial {
+    fn dial(&mut self, own: Seat, peer: Seat, connection: u64, address: HostPort) {
+        self.wires.streams.insert(connection);
+        self.wish(Wish::Dial {
             own,
             peer,
             connection,
+            address,
         });
     }
 
@@ -181,7 +195,7 @@ impl Host for SimHost {
     }
 
     fn tell(&mut self, brick: usize, message: ToBrick) {
-        self.wishes.push_back(Wish::Tell(brick, message));
+        self.wish(Wish::Tell(brick, message));
     }
 
     fn states(&self) -> Vec<LoopState> {
@@ -193,18 +207,18 @@ impl Host for SimHost {
     }
 
     fn persist(&mut self, persist: Persist) {
-        self.wishes.push_back(Wish::Persist(persist));
+        self.wish(Wish::Persist(persist));
     }
 
     fn show(&mut self, catalog: &Arc<Catalog>) {
-        self.wishes.push_back(Wish::Shown(Arc::clone(catalog)));
+        self.wish(Wish::Shown(Arc::clone(catalog)));
     }
 
     fn confirm_tail(&mut self) {
-        self.wishes.push_back(Wish::ConfirmTail);
+        self.wish(Wish::ConfirmTail);
     }
 
     fn stop(&mut self, reason: &str) {
-        self.wishes.push_back(Wish::Stop(reason.to_owned()));
+        self.wish(Wish::Stop(reason.to_owned()));
     }
 }

@@ -9,8 +9,9 @@
 //!                               ▲                                     │
 //!                               └──────────── shrink ◀────────────────┘
 //! ```
-//! What runs is what the server runs: bricks (`brick`), the node's part of the cluster (`node`, with `consensus` and
-//! `control`), and logs (`store`) over disks in memory. Clocks, connections and disks are virtual.
+//! What runs is what the server runs: bricks (`brick`), their loops, the workers of their logs, the handshake and the node's
+//! part of the cluster (`node`, with `consensus` and `control`), and logs (`store`) over disks in memory. Clocks,
+//! sockets, connections and disks are virtual.
 //!
 //! Invariants:
 //! - One seed, one run: two runs of a seed have the same [`Outcome::digest`].
@@ -28,6 +29,7 @@ mod coverage;
 mod digest;
 mod disk;
 mod fault;
+mod greet;
 mod host;
 mod judge;
 mod log_work;

@@ -20,13 +20,14 @@ use brickyard_metadata::{
 };
 use brickyard_node::forming::kept;
 use brickyard_node::io::ToLoop;
+use brickyard_node::peer::Introduction;
 use brickyard_node::storage::{self, Stored};
 use brickyard_node::{
-    BrickLoop, Common, Founding, Host as _, HostPort, LogWriter, Member, Target, recovery,
+    BrickLoop, Common, Founding, Host as _, HostPort, LogWriter, Member, recovery,
 };
 use brickyard_routing::Seat;
 use brickyard_store::{self as store, BootNote};
-use brickyard_types::{BrickId, Durability, TableAttributes, UnixMillis};
+use brickyard_types::{BrickId, Durability, Incarnation, TableAttributes, UnixMillis};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,8 +98,16 @@ impl World {
         };
         let machine = &self.machines[node];
         let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
+        let catalog = stored.as_ref().and_then(|it| it.catalog.as_ref());
+        let me = catalog.and_then(|it| it.node_by_key(&registration.key));
+        let me = me.map(|it| it.id);
+        let introduction = Introduction {
+            cluster: catalog.map(Catalog::cluster).or(kept.joined),
+            key: registration.key,
+            node: me.map(|me| (me, Incarnation(0))),
+        };
         let common = Common {
-            host: SimHost::new(now, unix, machine.disk.clone()),
+            host: SimHost::new(now, unix, introduction, machine.disk.clone()),
             registration: registration.clone(),
             control: self.shape.control.clone(),
             consensus_seed: seed,
@@ -107,9 +116,6 @@ impl World {
             taken_in: None,
             drained: None,
         };
-        let catalog = stored.as_ref().and_then(|it| it.catalog.as_ref());
-        let me = catalog.and_then(|it| it.node_by_key(&registration.key));
-        let me = me.map(|it| it.id);
         let mut process = Process {
             life,
             phase: Phase::Between,
@@ -127,9 +133,6 @@ impl World {
         let seeds: Vec<HostPort> = others.map(address).collect();
         for seed in &seeds {
             process.common.host.add_seed(seed);
-        }
-        if let Some(me) = me {
-            process.common.host.me = Some((me, brickyard_types::Incarnation(0)));
         }
         let begun = match (stored, me) {
             (Some(stored), Some(me)) => become_member(&mut process, me, stored),
@@ -239,12 +242,9 @@ impl World {
             && process.has_begun
         {
             // From now on the catalog says where the others are.
-            let dialed = &mut process.common.host.dialed;
-            let seeds = dialed.extract_if(.., |target, _| matches!(target, Target::Seed(_)));
-            let connections: Vec<_> = seeds.filter_map(|(_, it)| it.connection).collect();
-            for connection in connections {
-                self.close_end(connection, 0);
-            }
+            let host = &mut process.common.host;
+            host.contacts.drop_seeds(&mut host.wires);
+            self.grant_wishes(node);
         }
     }
 

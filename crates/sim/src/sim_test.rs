@@ -7,8 +7,8 @@ use crate::fault::{KINDS, PLANNED_STOP};
 use crate::scenario::{calm, power};
 use crate::{plan_of, run, run_plan, tell};
 
-/// Seeds that showed something that was wrong, and what; as long as they still would. docs/simulator.md names the tests
-/// of the others.
+/// Seeds that showed something that was wrong, and what, before virtual time was that of the server's own loop. They are
+/// other schedules since: what holds those bugs are the tests that docs/simulator.md names.
 const REGRESSIONS: &[(u64, &str)] = &[
     (
         102,

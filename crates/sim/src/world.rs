@@ -22,7 +22,7 @@ use crate::coverage::Coverage;
 use crate::digest::Digest;
 use crate::disk::SimDisk;
 use crate::fault;
-use crate::host::Hello;
+use crate::greet::{Answered, Attempt};
 use crate::judge::Judges;
 use crate::log_work::Worker;
 use crate::network::{ConnectionId, Network};
@@ -34,7 +34,6 @@ use crate::shape::Shape;
 use brickyard_metadata::NodeKey;
 use brickyard_node::Target;
 use brickyard_node::storage::Directory;
-use brickyard_routing::Seat;
 use brickyard_store::DirectoryId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,34 +58,18 @@ pub(crate) enum What {
     Deliver(ConnectionId, usize),
     /// That end hears that the connection is gone.
     Close(ConnectionId, usize),
-    /// A node makes a connection of the control plane.
-    Dial(usize, u64, Target),
-    /// Somebody says hello to the target.
+    /// A node makes a connection of the control plane: an attempt of that number.
+    Dial(usize, u64, Target, u64),
+    /// Somebody says hello.
     Hello {
         from: usize,
         life: u64,
-        target: Target,
-        hello: Hello,
+        to: usize,
+        attempt: Attempt,
+        frame: Vec<u8>,
     },
-    /// What the target said to that.
-    Answered(usize, u64, Target, Option<ConnectionId>),
-    /// A brick says hello to a brick.
-    StreamHello {
-        from: usize,
-        life: u64,
-        own: Seat,
-        peer: Seat,
-        connection: u64,
-    },
-    /// What came of it.
-    StreamAnswered {
-        node: usize,
-        life: u64,
-        own: Seat,
-        peer: Seat,
-        number: u64,
-        connection: Option<ConnectionId>,
-    },
+    /// What was said to that.
+    Answered(usize, u64, Attempt, Answered),
     /// A node is started.
     Start(usize),
     /// A fault of the plan.
@@ -276,48 +259,23 @@ impl World {
             }
             What::Deliver(id, end) => self.deliver(id, end),
             What::Close(id, end) => self.hear_close(id, end),
-            What::Dial(node, life, target) => {
-                if self.lives(node, life) {
-                    self.dial(node, life, target);
+            What::Dial(node, life, target, number) => {
+                let again = target.clone();
+                if self.is_present(node, life, || What::Dial(node, life, again, number)) {
+                    self.dial(node, target, number);
                 }
             }
             What::Hello {
                 from,
                 life,
-                target,
-                hello,
-            } => self.hello(from, life, target, hello),
-            What::Answered(node, life, target, connection) => {
-                let again = target.clone();
-                if self.is_present(node, life, || What::Answered(node, life, again, connection)) {
-                    self.answered(node, life, target, connection);
-                }
-            }
-            What::StreamHello {
-                from,
-                life,
-                own,
-                peer,
-                connection,
-            } => self.stream_hello(from, life, own, peer, connection),
-            What::StreamAnswered {
-                node,
-                life,
-                own,
-                peer,
-                number,
-                connection,
-            } => {
-                let again = || What::StreamAnswered {
-                    node,
-                    life,
-                    own,
-                    peer,
-                    number,
-                    connection,
-                };
-                if self.is_present(node, life, again) {
-                    self.stream_answered(node, own, peer, number, connection);
+                to,
+                attempt,
+                frame,
+            } => self.hello(from, life, to, attempt, frame),
+            What::Answered(node, life, attempt, answer) => {
+                let again = (attempt.clone(), answer.clone());
+                if self.is_present(node, life, || What::Answered(node, life, again.0, again.1)) {
+                    self.answered(node, attempt, answer);
                 }
             }
             What::Start(node) => self.start(node),

@@ -10,10 +10,11 @@ use super::{Common, Setup, Stored, storage};
 use crate::clock;
 use crate::config::HostPort;
 use crate::control::{CatalogFile, Notices, ToLoop};
-use crate::peer::{Answer, Arrived, Event, Hello, Introduction, Kind, Peers, Refused, incoming};
+use crate::peer::{Arrived, Event, Peers, incoming};
 use brickyard_brick::{ControlRequest, Direction};
 use brickyard_metadata::{Catalog, Change};
 use brickyard_node::forming::kept;
+use brickyard_node::peer::{Answer, Consequence, Hello, Introduction, Refused, consequence, judge};
 use brickyard_node::{
     Asker, Draining, Ended, First, Founding, Host as _, Member, Report, Source, Target,
 };
@@ -348,19 +349,15 @@ impl Driver {
                 member.on_message(&source, message, &mut self.common);
             }
             Event::Lost(Target::Node(node)) => member.on_lost(node),
-            Event::Refused(Target::Seed(address), Refused::Myself) => {
-                self.common.host.peers.drop_seed(&address);
-            }
-            // What the members agree on counts, also for whoever gets nothing from them any more.
-            Event::Refused(Target::Node(_), Refused::Superseded(present))
-                if member.incarnation().is_some_and(|mine| mine < present) =>
-            {
-                stop_superseded(Some(present));
-            }
             Event::Refused(target, refused) => {
-                let what = format!("{target:?} refuses this node: {refused}");
-                if self.refusals.insert(what.clone()) {
-                    tracing::error!("{what}");
+                match consequence(&target, &refused, member.incarnation()) {
+                    Consequence::DropSeed(address) => self.common.host.peers.drop_seed(&address),
+                    Consequence::Superseded(present) => stop_superseded(Some(present)),
+                    Consequence::Complain(what) => {
+                        if self.refusals.insert(what.clone()) {
+                            tracing::error!("{what}");
+                        }
+                    }
                 }
             }
             Event::Stream(stream) => {
@@ -392,40 +389,13 @@ impl Driver {
         }
     }
 
-    /// Whether whoever dials is who it says, and of this cluster.
     fn judge(&self, hello: &Hello) -> Result<(), Refused> {
         let introduction = self.common.host.peers.introduction();
-        if hello.key == introduction.key {
-            return Err(Refused::Myself);
-        }
-        if let (Some(ours), Some(theirs)) = (introduction.cluster, hello.cluster)
-            && ours != theirs
-        {
-            return Err(Refused::Cluster(ours));
-        }
         let member = match &self.phase {
             Phase::Member(member) => Some(member),
             Phase::Founding(..) | Phase::Failed => None,
         };
-        let catalog = member.and_then(Member::catalog);
-        if let (Some(catalog), Some((id, _))) = (catalog, hello.node)
-            && let Some(node) = catalog.node(id)
-            && node.registration.key != hello.key
-        {
-            return Err(Refused::Impostor);
-        }
-        if let (Some(member), Some((id, life))) = (member, hello.node) {
-            member.admit(id, life).map_err(Refused::Superseded)?;
-        }
-        match (hello.kind, member) {
-            (Kind::Control, _) => Ok(()),
-            (Kind::Stream { to, .. }, None) => Err(Refused::Unknown(to)),
-            (Kind::Stream { from, to, .. }, Some(member)) => {
-                let dialer = hello.node.map(|(id, _)| id);
-                let admitted = member.admit_stream(dialer, from, to, &self.common);
-                admitted.map_err(Refused::Unknown)
-            }
-        }
+        judge(hello, introduction, member, &self.common)
     }
 
     /// Hands over what is here, until that is done.
@@ -457,12 +427,12 @@ fn tell(founding: &mut Founding, event: Event, common: &mut Common) {
             let source = Source::Dialed(target);
             founding.on_welcome(source, welcome.key, welcome.cluster, common);
         }
-        Event::Refused(Target::Seed(address), Refused::Myself) => {
-            common.host.peers.drop_seed(&address);
-        }
-        Event::Refused(target, refused) => {
-            founding.complain(format!("{target:?} refuses this node: {refused}"));
-        }
+        Event::Refused(target, refused) => match consequence(&target, &refused, None) {
+            Consequence::DropSeed(address) => common.host.peers.drop_seed(&address),
+            // It has no life yet that could be over.
+            Consequence::Superseded(_) => {}
+            Consequence::Complain(what) => founding.complain(what),
+        },
         Event::Received(source, message) => founding.on_message(source, message, common),
         Event::Lost(target) => founding.forget(&Source::Dialed(target)),
         Event::Left(id) => founding.forget(&Source::Arrived(id)),

@@ -2,7 +2,7 @@
 
 use super::{Directory, Loops, writer::Writer};
 use crate::control::ToLoop;
-use crate::peer::{Kind, Peers, dial};
+use crate::peer::{Peers, dial};
 use crate::{clock, fatal};
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
@@ -72,8 +72,15 @@ impl Host for Outside {
     }
 
     fn dial(&mut self, own: Seat, peer: Seat, connection: u64, address: HostPort) {
-        let hello = self.peers.introduction().hello(Kind::Control);
-        dial::dial(own, peer, connection, address, hello, self.peers.events());
+        let events = self.peers.events();
+        dial::dial(
+            own,
+            peer,
+            connection,
+            address,
+            self.peers.introduction(),
+            events,
+        );
     }
 
     fn bricks(&self) -> usize {

@@ -1,9 +1,10 @@
 //! Streams of bricks: connected and introduced here, then handed to the brick's loop.
 
 use super::outgoing::greet_stream;
-use super::{Event, Events, Hello, Kind};
+use super::{Event, Events};
 use crate::config::HostPort;
 use brickyard_brick::Direction;
+use brickyard_node::peer::{Introduction, Kind};
 use brickyard_routing::Seat;
 
 /// A stream whose both ends have said who they are; its socket is non-blocking, without delay.
@@ -15,17 +16,14 @@ pub(crate) fn dial(
     peer: Seat,
     connection: u64,
     at: HostPort,
-    hello: Hello,
+    introduction: &Introduction,
     events: Events,
 ) {
-    let hello = Hello {
-        kind: Kind::Stream {
-            from: own,
-            to: peer,
-            connection,
-        },
-        ..hello
-    };
+    let hello = introduction.hello(Kind::Stream {
+        from: own,
+        to: peer,
+        connection,
+    });
     tokio::task::spawn_local(async move {
         let stream = greet_stream(&at, &hello.frame()).await;
         let event = match stream.and_then(tokio::net::TcpStream::into_std) {

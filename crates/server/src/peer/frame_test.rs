@@ -1,6 +1,7 @@
 //! What is written is read; what is damaged, cut off or too long is not.
 
 use super::*;
+use brickyard_node::peer::frame;
 
 fn read_all(mut bytes: &[u8], bytes_max: usize) -> io::Result<Vec<u8>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build();

@@ -1,10 +1,13 @@
 //! Connections that others make to this node.
 
-use super::frame::{self, HELLO_BYTES_MAX};
-use super::hello::Unreadable;
-use super::outgoing::{ANSWER, read_all, write_all};
-use super::{Answer, Event, Events, Hello, Kind, Lane, Refused, Source, dial};
+use super::frame;
+use super::outgoing::{read_all, write_all};
+use super::{Event, Events, Lane, dial};
 use brickyard_brick::Direction;
+use brickyard_node::Source;
+use brickyard_node::peer::{
+    ANSWER, Answer, Greeted, HELLO_BYTES_MAX, Hello, Kind, STRANGERS_MAX, on_hello,
+};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -13,9 +16,6 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
-
-/// Connections that may not have said hello yet; further ones wait in the backlog.
-const STRANGERS_MAX: usize = 256;
 
 /// How long to wait when a connection cannot be accepted.
 const RETRY: Duration = Duration::from_millis(200);
@@ -47,7 +47,7 @@ pub(crate) async fn accept(listener: TcpListener, events: Events) {
                     let greeted = timeout(ANSWER, greet(stream, from, id, &events)).await;
                     drop(place);
                     match greeted.map_err(io::Error::from) {
-                        Ok(Ok(Some(greeted))) => serve(greeted, &events).await,
+                        Ok(Ok(Some(taken))) => serve(taken, &events).await,
                         Ok(Ok(None)) => {}
                         Ok(Err(error)) | Err(error) => {
                             tracing::debug!(%from, %error, "a connection from a node came to nothing");
@@ -64,7 +64,7 @@ pub(crate) async fn accept(listener: TcpListener, events: Events) {
 }
 
 /// A connection that was welcomed.
-struct Greeted {
+struct Taken {
     stream: TcpStream,
     id: u64,
     kind: Kind,
@@ -76,18 +76,17 @@ async fn greet(
     from: SocketAddr,
     id: u64,
     events: &Events,
-) -> io::Result<Option<Greeted>> {
+) -> io::Result<Option<Taken>> {
     stream.set_nodelay(true)?;
     let body = frame::read(&mut stream, HELLO_BYTES_MAX).await?;
-    let hello = match Hello::read(&body) {
-        Ok(hello) => hello,
-        Err(Unreadable::Version(version)) => {
-            // In this version's words: the other end at least reads which one it is.
-            let refused = Answer::Refused(Refused::Version(version));
+    let hello = match on_hello(&body) {
+        Greeted::Ok(hello) => hello,
+        Greeted::Refused(refused) => {
+            let refused = Answer::Refused(refused);
             frame::write(&mut stream, &refused.frame()).await?;
             return Ok(None);
         }
-        Err(Unreadable::Foreign) => return Err(io::Error::other("it is no node of a cluster")),
+        Greeted::Stranger(what) => return Err(io::Error::other(what)),
     };
     let lane = Rc::new(Lane::default());
     let kind = hello.kind;
@@ -105,7 +104,7 @@ async fn greet(
     let answer = answered.await.map_err(|_| stopping())?;
     frame::write(&mut stream, &answer.frame()).await?;
     let is_welcome = matches!(answer, Answer::Welcome(_));
-    Ok(is_welcome.then_some(Greeted {
+    Ok(is_welcome.then_some(Taken {
         stream,
         id,
         kind,
@@ -113,13 +112,13 @@ async fn greet(
     }))
 }
 
-async fn serve(greeted: Greeted, events: &Events) {
-    let Greeted {
+async fn serve(taken: Taken, events: &Events) {
+    let Taken {
         stream,
         id,
         kind,
         lane,
-    } = greeted;
+    } = taken;
     match kind {
         Kind::Control => {
             let (reader, mut writer) = stream.into_split();

@@ -1,41 +1,26 @@
 //! A connection to a node, dialed again whenever it is gone.
 
-use super::frame::{self, HELLO_BYTES_MAX, MESSAGE_BYTES_MAX};
-use super::hello::Unreadable;
-use super::{Answer, Event, Events, Introduction, Kind, Lane, Refused};
+use super::frame;
+use super::{Event, Events, Lane};
 use crate::config::HostPort;
 use brickyard_metadata::NodeKey;
+use brickyard_node::peer::{
+    ANSWER, CONNECT, Greeted, HELLO_BYTES_MAX, Introduction, Kind, MESSAGE_BYTES_MAX, Redial,
+    Refused, WRITE, Welcome, on_answer,
+};
 use brickyard_node::{Message, Source, Target};
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
-use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-/// How long a connection may take to come about.
-pub(super) const CONNECT: Duration = Duration::from_secs(1);
-
-/// How long the other end may take to say who it is.
-pub(super) const ANSWER: Duration = Duration::from_secs(2);
-
-/// How long one frame may take to be taken by the other end, before the connection counts as dead.
-const WRITE: Duration = Duration::from_secs(10);
-
-/// Between two attempts.
-const RETRY: Duration = Duration::from_millis(100);
-const RETRY_MAX: Duration = Duration::from_secs(1);
-
 /// The connection; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
-    pub(crate) address: HostPort,
     pub(crate) lane: Rc<Lane>,
-    pub(crate) is_connected: bool,
-    /// Whose data directory answered there last.
-    pub(crate) key: Option<NodeKey>,
     task: AbortHandle,
 }
 
@@ -79,17 +64,14 @@ impl Outgoing {
         let lane = Rc::new(Lane::default());
         let dialer = Dialer {
             target,
-            address: address.clone(),
+            address,
             expected,
             introduction,
             lane: Rc::clone(&lane),
             events,
         };
         Self {
-            address,
             lane,
-            is_connected: false,
-            key: expected,
             task: tokio::task::spawn_local(dialer.run()).abort_handle(),
         }
     }
@@ -97,12 +79,12 @@ impl Outgoing {
 
 impl Dialer {
     async fn run(self) {
-        let mut pause = RETRY;
+        let mut redial = Redial::default();
         loop {
             let (ended, was_connected) = self.connect().await;
             self.lane.clear();
             if was_connected {
-                pause = RETRY;
+                redial.on_connected();
                 self.tell(Event::Lost(self.target.clone())).await;
             }
             match ended {
@@ -110,13 +92,12 @@ impl Dialer {
                     tracing::debug!(address = %self.address, %error, "no connection to a node");
                 }
                 Ended::Refused(refused) => {
-                    pause = RETRY_MAX;
+                    redial.on_refused();
                     self.tell(Event::Refused(self.target.clone(), refused))
                         .await;
                 }
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(RETRY_MAX);
+            sleep(redial.pause()).await;
         }
     }
 
@@ -128,18 +109,10 @@ impl Dialer {
     /// One connection from its beginning to its end; whether it ever came about.
     async fn connect(&self) -> (Ended, bool) {
         let hello = self.introduction.borrow().hello(Kind::Control).frame();
-        let (stream, answer) = match greet(&self.address, &hello).await {
+        let (stream, welcome) = match greet(&self.address, &hello, self.expected).await {
             Ok(greeted) => greeted,
             Err(ended) => return (ended, false),
         };
-        let welcome = match answer {
-            Answer::Welcome(welcome) => welcome,
-            Answer::Refused(refused) => return (Ended::Refused(refused), false),
-        };
-        if self.expected.is_some_and(|key| key != welcome.key) {
-            let other = io::Error::other("another node than the one that should answers there");
-            return (other.into(), false);
-        }
         self.lane.clear();
         self.tell(Event::Welcomed(self.target.clone(), welcome))
             .await;
@@ -154,7 +127,11 @@ impl Dialer {
 }
 
 /// Connects, says hello and hears the answer.
-async fn greet(address: &HostPort, hello: &[u8]) -> Result<(TcpStream, Answer), Ended> {
+async fn greet(
+    address: &HostPort,
+    hello: &[u8],
+    expected: Option<NodeKey>,
+) -> Result<(TcpStream, Welcome), Ended> {
     let connecting = TcpStream::connect((address.host.as_str(), address.port));
     let mut stream = timeout(CONNECT, connecting)
         .await
@@ -165,22 +142,18 @@ async fn greet(address: &HostPort, hello: &[u8]) -> Result<(TcpStream, Answer), 
         frame::read(&mut stream, HELLO_BYTES_MAX).await
     };
     let answer = timeout(ANSWER, answer).await.map_err(io::Error::from)??;
-    match Answer::read(&answer) {
-        Ok(answer) => Ok((stream, answer)),
-        Err(Unreadable::Version(version)) => Err(Ended::Refused(Refused::Version(version))),
-        Err(Unreadable::Foreign) => {
-            Err(io::Error::other("what answers there is no node of a cluster").into())
-        }
+    match on_answer(&answer, expected) {
+        Greeted::Ok(welcome) => Ok((stream, welcome)),
+        Greeted::Refused(refused) => Err(Ended::Refused(refused)),
+        Greeted::Stranger(what) => Err(io::Error::other(what).into()),
     }
 }
 
 /// As [`greet`], for streams: any refusal is an error in words.
 pub(super) async fn greet_stream(address: &HostPort, hello: &[u8]) -> io::Result<TcpStream> {
-    match greet(address, hello).await {
-        Ok((stream, Answer::Welcome(_))) => Ok(stream),
-        Ok((_, Answer::Refused(refused))) | Err(Ended::Refused(refused)) => {
-            Err(io::Error::other(refused.to_string()))
-        }
+    match greet(address, hello, None).await {
+        Ok((stream, _)) => Ok(stream),
+        Err(Ended::Refused(refused)) => Err(io::Error::other(refused.to_string())),
         Err(Ended::Io(error)) => Err(error),
     }
 }

@@ -8,7 +8,7 @@
 //! Invariant: the first ten bytes are the same in every version, so that two versions can tell each other
 //! apart.
 
-use super::frame;
+use super::frame::frame;
 use brickyard_metadata::{ClusterId, NodeKey};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::Incarnation;
@@ -22,20 +22,20 @@ pub(crate) const VERSION: u16 = 1;
 
 /// Who dials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Hello {
+pub struct Hello {
     /// Its cluster; none yet if it is new.
-    pub(crate) cluster: Option<ClusterId>,
+    pub cluster: Option<ClusterId>,
     /// Its data directory.
-    pub(crate) key: NodeKey,
+    pub key: NodeKey,
     /// Its number and life; none before it is registered, and the life 0 before it is registered anew.
-    pub(crate) node: Option<(NodeId, Incarnation)>,
+    pub node: Option<(NodeId, Incarnation)>,
     /// What for.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
 }
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Messages of the control plane.
     Control,
     /// A brick's stream to another.
@@ -51,7 +51,7 @@ pub(crate) enum Kind {
 
 /// What is said to whoever dialed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// Go on.
     Welcome(Welcome),
     /// Go away.
@@ -60,16 +60,16 @@ pub(crate) enum Answer {
 
 /// Who was dialed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Welcome {
+pub struct Welcome {
     /// Its cluster; none yet if it is new.
-    pub(crate) cluster: Option<ClusterId>,
+    pub cluster: Option<ClusterId>,
     /// Its data directory.
-    pub(crate) key: NodeKey,
+    pub key: NodeKey,
 }
 
 /// Why a connection was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Refused {
+pub enum Refused {
     /// It speaks another version.
     Version(u16),
     /// It is of another cluster.
@@ -117,7 +117,7 @@ impl fmt::Display for Refused {
 
 /// Why bytes are neither a hello nor an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
+pub enum Unreadable {
     /// No node of ours speaks like that.
     Foreign,
     /// Another version.
@@ -126,14 +126,19 @@ pub(crate) enum Unreadable {
 
 /// What a node says of itself in each hello; it learns more of it as time goes on.
 #[derive(Clone, Debug)]
-pub(crate) struct Introduction {
-    pub(crate) cluster: Option<ClusterId>,
-    pub(crate) key: NodeKey,
-    pub(crate) node: Option<(NodeId, Incarnation)>,
+pub struct Introduction {
+    /// Its cluster; none yet if it is new.
+    pub cluster: Option<ClusterId>,
+    /// Its data directory.
+    pub key: NodeKey,
+    /// Its number and life; none before it is registered, and the life 0 before it is registered anew.
+    pub node: Option<(NodeId, Incarnation)>,
 }
 
 impl Introduction {
-    pub(crate) fn hello(&self, kind: Kind) -> Hello {
+    /// What is said first on a connection that is made.
+    #[must_use]
+    pub fn hello(&self, kind: Kind) -> Hello {
         Hello {
             cluster: self.cluster,
             key: self.key,
@@ -142,7 +147,9 @@ impl Introduction {
         }
     }
 
-    pub(crate) fn welcome(&self) -> Welcome {
+    /// What is said to who may stay.
+    #[must_use]
+    pub fn welcome(&self) -> Welcome {
         Welcome {
             cluster: self.cluster,
             key: self.key,
@@ -151,21 +158,33 @@ impl Introduction {
 }
 
 impl Hello {
-    pub(crate) fn frame(&self) -> Vec<u8> {
+    /// Its frame.
+    #[must_use]
+    pub fn frame(&self) -> Vec<u8> {
         first_frame(self)
     }
 
-    pub(crate) fn read(body: &[u8]) -> Result<Self, Unreadable> {
+    /// Reads the body of its frame.
+    ///
+    /// # Errors
+    /// Somebody else speaks.
+    pub fn read(body: &[u8]) -> Result<Self, Unreadable> {
         first_body(body)
     }
 }
 
 impl Answer {
-    pub(crate) fn frame(&self) -> Vec<u8> {
+    /// Its frame.
+    #[must_use]
+    pub fn frame(&self) -> Vec<u8> {
         first_frame(self)
     }
 
-    pub(crate) fn read(body: &[u8]) -> Result<Self, Unreadable> {
+    /// Reads the body of its frame.
+    ///
+    /// # Errors
+    /// Somebody else speaks.
+    pub fn read(body: &[u8]) -> Result<Self, Unreadable> {
         first_body(body)
     }
 }
@@ -173,8 +192,8 @@ impl Answer {
 fn first_frame(content: &impl Serialize) -> Vec<u8> {
     let mut body = MAGIC.to_vec();
     body.extend_from_slice(&VERSION.to_le_bytes());
-    body.extend(brickyard_node::encode(content));
-    frame::frame(&body)
+    body.extend(crate::encode(content));
+    frame(&body)
 }
 
 fn first_body<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Unreadable> {

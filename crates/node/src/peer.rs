@@ -1,0 +1,31 @@
+//! Between nodes: who is at the other end, and which connection leads to whom.
+//!
+//! In:  the first frames of connections, what becomes of those that this node makes. Out: hellos and answers, whom to
+//! connect to and when, on which connection something goes.
+//!
+//! ```text
+//!  dials  ── Hello ──▶   judge      every message of the control plane: Raft, leases, changes, forming
+//!         ◀─ Answer ──              (welcome, or why not)
+//!         ◀─ frames ─▶              or, for a stream of bricks: whatever bricks say to one another
+//! ```
+//! Invariants:
+//! - Nothing is taken from a connection before both ends have said who they are, of which cluster, and in
+//!   which life.
+//! - What comes from outside is bounded and checked; nothing of it makes the process panic.
+//!
+//! Not here: bytes on sockets, and how long anything takes (`server`, `sim`); what the messages mean (`member`, `founding`);
+//! what is on a brick's stream (`brick`).
+
+mod contacts;
+mod frame;
+mod hello;
+mod judge;
+mod redial;
+
+pub use contacts::{Contacts, Wires};
+pub use frame::{
+    FrameError, HEADER_BYTES, HELLO_BYTES_MAX, Header, MESSAGE_BYTES_MAX, frame, take_frame,
+};
+pub use hello::{Answer, Hello, Introduction, Kind, Refused, Unreadable, Welcome};
+pub use judge::{Consequence, consequence, judge};
+pub use redial::{ANSWER, CONNECT, Greeted, Redial, STRANGERS_MAX, WRITE, on_answer, on_hello};

@@ -1,0 +1,366 @@
+//! Connections between nodes that come about, or do not: hellos, answers, attempts.
+//!
+//! What is said, who is refused and when another attempt follows is the server's (`node`); how long the frames take, and
+//! whether anybody is there to read them, is decided here.
+
+use crate::clock::Nanos;
+use crate::loop_io::Socket;
+use crate::network::{ConnectionId, End, Place, Use};
+use crate::power::node_at;
+use crate::world::{What, World};
+use brickyard_brick::Direction;
+use brickyard_node::io::{Stream, ToLoop};
+use brickyard_node::peer::{
+    ANSWER, Answer, CONNECT, Consequence, Greeted, HELLO_BYTES_MAX, Hello, Kind, Refused, Welcome,
+    consequence, judge, on_answer, on_hello, take_frame,
+};
+use brickyard_node::{Host as _, HostPort, Source, Target};
+use brickyard_routing::Seat;
+
+/// An attempt to connect; its number keeps what comes of it from being taken for what comes of a later one.
+#[derive(Clone, Debug)]
+pub(crate) enum Attempt {
+    Control {
+        target: Target,
+        number: u64,
+    },
+    Stream {
+        own: Seat,
+        peer: Seat,
+        /// What the stream is called.
+        number: u64,
+    },
+}
+
+/// What was answered, and the connection if it may stay.
+pub(crate) type Answered = Option<(Option<ConnectionId>, Vec<u8>)>;
+
+impl World {
+    /// How long until somebody there hears of a connection; `None`: nobody does.
+    fn reach(&mut self, from: usize, to: usize) -> Option<Nanos> {
+        let (near, far) = (Place::Node(from), Place::Node(to));
+        let is_cut = self.network.is_cut(near, far) || self.network.is_cut(far, near);
+        let delay = self.delay(near, far);
+        (!is_cut).then_some(delay)
+    }
+
+    /// The connections that a node wants and does not have are made.
+    pub(crate) fn connect(&mut self, node: usize) {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let life = process.life;
+        let wires = &mut process.common.host.wires;
+        let mut wanted = Vec::new();
+        for (target, dialed) in &mut wires.dialed {
+            if dialed.connection.is_none() && dialed.attempt.is_none() {
+                wires.attempts += 1;
+                dialed.attempt = Some(wires.attempts);
+                wanted.push((target.clone(), wires.attempts, dialed.pause));
+            }
+        }
+        for (target, number, pause) in wanted {
+            self.after(
+                pause.as_nanos() as Nanos,
+                What::Dial(node, life, target, number),
+            );
+        }
+    }
+
+    /// A node makes a connection of the control plane.
+    pub(crate) fn dial(&mut self, node: usize, target: Target, number: u64) {
+        let Some(process) = &self.machines[node].process else {
+            return;
+        };
+        let host = &process.common.host;
+        let dialed = host.wires.dialed.get(&target);
+        let Some(dialed) = dialed.filter(|it| it.attempt == Some(number)) else {
+            return;
+        };
+        let hello = host.contacts.introduction().hello(Kind::Control);
+        let address = dialed.address.clone();
+        self.greet(node, Attempt::Control { target, number }, &address, &hello);
+    }
+
+    /// A brick of a node wants a stream.
+    pub(crate) fn dial_stream(
+        &mut self,
+        node: usize,
+        own: Seat,
+        peer: Seat,
+        number: u64,
+        address: &HostPort,
+    ) {
+        let Some(process) = &self.machines[node].process else {
+            return;
+        };
+        let introduction = process.common.host.contacts.introduction();
+        let hello = introduction.hello(Kind::Stream {
+            from: own,
+            to: peer,
+            connection: number,
+        });
+        self.greet(node, Attempt::Stream { own, peer, number }, address, &hello);
+    }
+
+    fn greet(&mut self, node: usize, attempt: Attempt, address: &HostPort, hello: &Hello) {
+        let life = self.machines[node].life;
+        let to = node_at(address);
+        let reached = to.and_then(|to| Some((to, self.reach(node, to)?)));
+        let mut patience = CONNECT;
+        if let Some((to, delay)) = reached {
+            patience += ANSWER;
+            let attempt = attempt.clone();
+            let hello = What::Hello {
+                from: node,
+                life,
+                to,
+                attempt,
+                frame: hello.frame(),
+            };
+            self.after(delay, hello);
+        }
+        // Unless an answer comes before.
+        let given_up = What::Answered(node, life, attempt, None);
+        self.after(patience.as_nanos() as Nanos, given_up);
+    }
+
+    /// Somebody says hello.
+    pub(crate) fn hello(
+        &mut self,
+        from: usize,
+        life: u64,
+        to: usize,
+        attempt: Attempt,
+        frame: Vec<u8>,
+    ) {
+        if !self.lives(from, life) {
+            return;
+        }
+        let (near, far) = (Place::Node(from), Place::Node(to));
+        if !self.machines[to].is_up() {
+            let delay = self.delay(far, near);
+            return self.after(delay, What::Answered(from, life, attempt, None));
+        }
+        let paused = self.machines[to].paused_until;
+        if paused > self.now {
+            let again = What::Hello {
+                from,
+                life,
+                to,
+                attempt,
+                frame,
+            };
+            return self.agenda.note(paused, again);
+        }
+        let end = End { place: near, life };
+        let (connection, answer) = match self.judge_hello(to, frame) {
+            Greeted::Ok(hello) => self.take(end, to, hello),
+            Greeted::Refused(refused) => (None, Answer::Refused(refused)),
+            Greeted::Stranger(what) => {
+                return self.object(format!("node {to} does not understand node {from}: {what}"));
+            }
+        };
+        let delay = self.delay(far, near);
+        let answer = Some((connection, answer.frame()));
+        self.after(delay, What::Answered(from, life, attempt, answer));
+    }
+
+    fn judge_hello(&self, to: usize, mut frame: Vec<u8>) -> Greeted<Hello> {
+        let Ok(Some(body)) = take_frame(&mut frame, HELLO_BYTES_MAX) else {
+            return Greeted::Stranger("its first frame is damaged");
+        };
+        let hello = match on_hello(&body) {
+            Greeted::Ok(hello) => hello,
+            other => return other,
+        };
+        let Some(process) = &self.machines[to].process else {
+            return Greeted::Refused(Refused::Stopping);
+        };
+        let introduction = process.common.host.contacts.introduction();
+        match judge(&hello, introduction, process.member(), &process.common) {
+            Ok(()) => Greeted::Ok(hello),
+            Err(refused) => Greeted::Refused(refused),
+        }
+    }
+
+    /// A connection that is made to a node is taken.
+    fn take(&mut self, from: End, to: usize, hello: Hello) -> (Option<ConnectionId>, Answer) {
+        let here = End {
+            place: Place::Node(to),
+            life: self.machines[to].life,
+        };
+        let what = match hello.kind {
+            Kind::Control => Use::Control,
+            Kind::Stream { from, to, .. } => Use::Stream {
+                bricks: [from.member.brick.0 as usize, to.member.brick.0 as usize],
+            },
+        };
+        let id = self.network.connect([from, here], what);
+        if let Kind::Stream {
+            from: peer,
+            to: own,
+            connection,
+        } = hello.kind
+        {
+            let stream = Stream {
+                own,
+                peer,
+                direction: Direction::Incoming,
+                connection,
+                socket: Socket {
+                    connection: id,
+                    end: 1,
+                },
+            };
+            self.give_stream(to, stream);
+        }
+        let Some(process) = &mut self.machines[to].process else {
+            return (None, Answer::Refused(Refused::Stopping));
+        };
+        let contacts = &mut process.common.host.contacts;
+        contacts.on_arrived(id.0, hello);
+        let welcome = contacts.introduction().welcome();
+        (Some(id), Answer::Welcome(welcome))
+    }
+
+    fn give_stream(&mut self, node: usize, stream: Stream<Socket>) {
+        let brick = stream.own.member.brick.0 as usize;
+        self.give(node, brick, |outside| {
+            outside.messages.push_back(ToLoop::Peer(stream));
+        });
+    }
+
+    /// What came of an attempt; `None`: there was no answer.
+    pub(crate) fn answered(&mut self, node: usize, attempt: Attempt, answer: Answered) {
+        let connection = answer.as_ref().and_then(|(connection, _)| *connection);
+        if !self.is_awaited(node, &attempt) {
+            if let Some(id) = connection {
+                self.close_end(id, 0);
+            }
+            return;
+        }
+        let greeted = answer.map(|(_, frame)| self.read_answer(node, &attempt, frame));
+        let is_there = |id: &ConnectionId| {
+            let there = self.network.get(*id);
+            there.is_some_and(|it| it.is_open == [true; 2])
+        };
+        let connection = connection.filter(is_there);
+        match (attempt, greeted, connection) {
+            (Attempt::Control { target, .. }, Some(Greeted::Ok(welcome)), Some(id)) => {
+                self.on_connected(node, target, welcome, id);
+            }
+            (Attempt::Control { target, .. }, greeted, _) => {
+                let refused = match greeted {
+                    Some(Greeted::Refused(refused)) => Some(refused),
+                    _ => None,
+                };
+                self.on_not_connected(node, target, refused);
+            }
+            (Attempt::Stream { own, peer, number }, Some(Greeted::Ok(_)), Some(id)) => {
+                self.member(node, |member, _| member.on_stream(own, peer));
+                let stream = Stream {
+                    own,
+                    peer,
+                    direction: Direction::Outgoing,
+                    connection: number,
+                    socket: Socket {
+                        connection: id,
+                        end: 0,
+                    },
+                };
+                self.give_stream(node, stream);
+            }
+            (Attempt::Stream { own, peer, .. }, ..) => self.member(node, |member, common| {
+                member.on_no_stream(common.host.now(), own, peer);
+            }),
+        }
+    }
+
+    /// Whether a node waits for what comes of an attempt; it does so no more after that.
+    fn is_awaited(&mut self, node: usize, attempt: &Attempt) -> bool {
+        let Some(process) = &mut self.machines[node].process else {
+            return false;
+        };
+        let wires = &mut process.common.host.wires;
+        match attempt {
+            Attempt::Control { target, number } => {
+                let dialed = wires.dialed.get_mut(target);
+                dialed.is_some_and(|it| it.attempt.take_if(|it| it == number).is_some())
+            }
+            Attempt::Stream { number, .. } => wires.streams.remove(number),
+        }
+    }
+
+    fn read_answer(&self, node: usize, attempt: &Attempt, mut frame: Vec<u8>) -> Greeted<Welcome> {
+        let process = self.machines[node].process.as_ref();
+        let dialed = process.map(|it| &it.common.host.wires.dialed);
+        let expected = match attempt {
+            Attempt::Control { target, .. } => dialed
+                .and_then(|it| it.get(target))
+                .and_then(|it| it.expected),
+            Attempt::Stream { .. } => None,
+        };
+        match take_frame(&mut frame, HELLO_BYTES_MAX) {
+            Ok(Some(body)) => on_answer(&body, expected),
+            _ => Greeted::Stranger("its answer is damaged"),
+        }
+    }
+
+    fn on_connected(&mut self, node: usize, target: Target, welcome: Welcome, id: ConnectionId) {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let host = &mut process.common.host;
+        if let Some(dialed) = host.wires.dialed.get_mut(&target) {
+            dialed.connection = Some(id);
+        }
+        host.contacts.on_welcomed(&target, welcome.key);
+        // What the other end has said meanwhile was for this connection.
+        self.deliver_again(id, 1);
+        self.founding(node, |founding, common| {
+            let source = Source::Dialed(target);
+            founding.on_welcome(source, welcome.key, welcome.cluster, common);
+        });
+    }
+
+    fn on_not_connected(&mut self, node: usize, target: Target, refused: Option<Refused>) {
+        self.redial(node, &target, refused.is_some());
+        let Some(refused) = refused else {
+            return;
+        };
+        let process = self.machines[node].process.as_ref();
+        let incarnation = process.and_then(|it| it.member()?.incarnation());
+        match consequence(&target, &refused, incarnation) {
+            Consequence::DropSeed(address) => {
+                if let Some(process) = &mut self.machines[node].process {
+                    let host = &mut process.common.host;
+                    host.contacts.drop_seed(&mut host.wires, &address);
+                }
+            }
+            Consequence::Superseded(present) => self.on_superseded(node, Some(present)),
+            Consequence::Complain(what) => {
+                self.tell(|| format!("node {node} is not wanted: {what}"));
+                self.founding(node, |founding, _| founding.complain(what));
+            }
+        }
+    }
+
+    /// A connection is gone, or there was none: another attempt follows.
+    pub(crate) fn redial(&mut self, node: usize, target: &Target, is_refused: bool) {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        if let Some(dialed) = process.common.host.wires.dialed.get_mut(target) {
+            let was_connected = dialed.connection.take().is_some();
+            if was_connected {
+                dialed.redial.on_connected();
+            }
+            if is_refused {
+                dialed.redial.on_refused();
+            }
+            dialed.pause = dialed.redial.pause();
+        }
+        self.connect(node);
+    }
+}
