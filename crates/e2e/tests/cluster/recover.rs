@@ -60,7 +60,7 @@ fn what_is_left_is_gone_on_from_when_an_operator_says_so() {
         assert!(text.contains("nothing was done"), "{text}");
         assert!(text.contains("its end may be missing"), "{text}");
         assert!(
-            text.contains("; not heard of: "),
+            text.contains("; no answer from: "),
             "who is missing is named: {text}"
         );
         assert!(text.contains("CONFIRM t"), "{text}");
