@@ -1,10 +1,19 @@
 //! The switch: which bug is on in this thread, and how often the code has asked for it.
+//!
+//! `SABOTAGE_ON=VoteBeforeSync` has one on in all threads from their beginning, for tests that do not hunt.
 
+use crate::PLANTED;
 use std::cell::Cell;
+use std::env;
 
 thread_local! {
-    static ON: Cell<Option<usize>> = const { Cell::new(None) };
+    static ON: Cell<Option<usize>> = Cell::new(of_environment());
     static REACHED: Cell<u64> = const { Cell::new(0) };
+}
+
+fn of_environment() -> Option<usize> {
+    let name = env::var("SABOTAGE_ON").ok()?;
+    PLANTED.iter().position(|it| it.name == name)
 }
 
 /// Whether this bug, by its place in the list, is on in this thread.

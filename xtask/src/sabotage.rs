@@ -4,6 +4,7 @@
 //! cargo xtask sabotage              what is found within a few seeds
 //! cargo xtask sabotage --every      all of them
 //! cargo xtask sabotage --release    the same, from an optimized build
+//! cargo xtask sabotage --tests      what other tests than hunts find, one run of a crate's tests for each bug
 //! cargo xtask sabotage --page       what was found goes into docs/sabotage.md
 //! cargo xtask sabotage --page-only  no hunt: the table goes into docs/sabotage.md
 //! ```
@@ -19,6 +20,7 @@ mod copy;
 mod page;
 mod plant;
 mod table;
+mod unit_tests;
 
 use crate::{finding::Finding, tree::Tree};
 use page::PAGE;
@@ -52,8 +54,10 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
         if bug.name.is_empty() || bug.wrong.is_empty() || bug.places.is_empty() {
             findings.push(bug.finding("needs a name, `wrong` and `in`"));
         }
-        if bug.judges().next().is_none() == bug.unfound.is_empty() {
-            findings.push(bug.finding("needs judges (`quick`, `slow`), or else `unfound`"));
+        let is_found = bug.judges().next().is_some() || !bug.tests.is_empty();
+        if is_found != bug.unfound.is_empty() {
+            let what = "needs judges (`quick`, `slow`) or `tests`, or else `unfound`";
+            findings.push(bug.finding(what));
         }
         for judge in bug.judges() {
             let quoted = format!("\"{judge}\"");
@@ -86,6 +90,8 @@ pub struct Options {
     pub is_every: bool,
     /// Optimized.
     pub is_release: bool,
+    /// No hunts, but the other tests of crates.
+    pub is_tests: bool,
     /// Write the page.
     pub is_page: bool,
     /// Hunt for nothing.
@@ -100,6 +106,7 @@ impl Options {
             match argument.as_str() {
                 "--every" => options.is_every = true,
                 "--release" => options.is_release = true,
+                "--tests" => options.is_tests = true,
                 "--page" => options.is_page = true,
                 "--page-only" => options.is_page_only = true,
                 _ => return None,
@@ -129,7 +136,6 @@ pub fn run(root: &Path, tree: &Tree, options: Options) -> io::Result<Vec<Finding
     }
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let (copy, built) = (target.join("sabotage/tree"), target.join("sabotage/build"));
-    let report = target.join("sabotage/report");
     fs::create_dir_all(&copy)?;
     copy::write(root, &copy, &bugs)?;
     let profile = if options.is_release {
@@ -138,32 +144,38 @@ pub fn run(root: &Path, tree: &Tree, options: Options) -> io::Result<Vec<Finding
         "debug"
     };
     copy::share_built(&target.join(profile), &built.join(profile))?;
+    let cargo = || {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(["test", "--lib", "--no-fail-fast"]);
+        if options.is_release {
+            cargo.arg("--release");
+        }
+        cargo.env("CARGO_TARGET_DIR", &built).current_dir(&copy);
+        cargo
+    };
+    if options.is_tests {
+        return unit_tests::run(cargo, &bugs);
+    }
+
+    let report = target.join("sabotage/report");
     if report.exists() {
         fs::remove_file(&report)?;
     }
-
-    let crates = bugs.iter().flat_map(Bug::judges);
-    let crates: BTreeSet<&str> = crates.filter_map(|it| it.split('-').next()).collect();
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["test", "--lib", "--no-fail-fast"]);
+    let judges = bugs.iter().flat_map(Bug::judges);
+    let judges = judges.filter(|it| is_named("SABOTAGE_JUDGE", it));
+    let crates: BTreeSet<&str> = judges.filter_map(|it| it.split('-').next()).collect();
+    let mut cargo = cargo();
     for name in crates {
         cargo.args(["--package".to_owned(), format!("brickyard-{name}")]);
-    }
-    if options.is_release {
-        cargo.arg("--release");
     }
     cargo.args(["sabotage", "--", "--ignored"]);
     if options.is_every {
         cargo.env("SABOTAGE_EVERY", "1");
     }
-    cargo.env("SABOTAGE_REPORT", &report);
-    cargo.env("CARGO_TARGET_DIR", &built).current_dir(&copy);
-    let status = cargo.status()?;
-
-    let lines = match fs::read_to_string(&report) {
-        Ok(lines) => lines,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error),
+    let status = cargo.env("SABOTAGE_REPORT", &report).status()?;
+    let Ok(lines) = fs::read_to_string(&report) else {
+        let what = format!("no judge has hunted; cargo test: {status}");
+        return Ok(vec![Finding::new(TABLE, 0, what)]);
     };
     let mut findings = missed(&bugs, &lines, options.is_every);
     if !status.success() && findings.is_empty() {
@@ -175,6 +187,12 @@ pub fn run(root: &Path, tree: &Tree, options: Options) -> io::Result<Vec<Finding
     Ok(findings)
 }
 
+/// Whether the environment names it there, or nothing, or `all`.
+fn is_named(variable: &str, name: &str) -> bool {
+    let names = env::var(variable).unwrap_or_else(|_| "all".to_owned());
+    names.split(',').any(|it| it == name || it == "all")
+}
+
 fn write_page(root: &Path, bugs: &[Bug], lines: &str) -> io::Result<()> {
     let path = root.join(PAGE);
     let text = fs::read_to_string(&path)?;
@@ -184,22 +202,16 @@ fn write_page(root: &Path, bugs: &[Bug], lines: &str) -> io::Result<()> {
 /// The pairs of bug and judge that should have a success in the report and have none. Says how many have one.
 fn missed(bugs: &[Bug], lines: &str, is_every: bool) -> Vec<Finding> {
     let report = page::parse(lines);
-    let named = |variable| env::var(variable).ok();
-    let (named_bugs, named_judges) = (named("SABOTAGE"), named("SABOTAGE_JUDGE"));
-    let is_in = |names: &Option<String>, name: &str| {
-        let names = names.as_deref().unwrap_or("all");
-        names.split(',').any(|it| it == name || it == "all")
-    };
     let mut findings = Vec::new();
     let mut hunted: BTreeMap<&str, bool> = BTreeMap::new();
-    for bug in bugs.iter().filter(|it| is_in(&named_bugs, &it.name)) {
-        let slow = if is_every || named_bugs.is_some() {
+    for bug in bugs.iter().filter(|it| is_named("SABOTAGE", &it.name)) {
+        let slow = if is_every || env::var_os("SABOTAGE").is_some() {
             bug.slow.as_slice()
         } else {
             &[]
         };
         for judge in bug.quick.iter().chain(slow) {
-            if !is_in(&named_judges, judge) {
+            if !is_named("SABOTAGE_JUDGE", judge) {
                 continue;
             }
             let found = report

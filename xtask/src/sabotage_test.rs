@@ -120,7 +120,7 @@ fn table_that_says_too_little_is_refused() {
     );
     assert_refused(
         "bug A\nwhere x.rs",
-        "sabotage/bugs/x.txt:2: `where` is none of bug, rule, wrong, quick, slow, unfound, in",
+        "sabotage/bugs/x.txt:2: `where` is none of bug, rule, wrong, quick, slow, tests, unfound, in",
     );
     let files = [
         (
@@ -136,7 +136,7 @@ fn table_that_says_too_little_is_refused() {
     assert_eq!(
         found,
         [
-            "sabotage/bugs/x.txt:1: A: needs judges (`quick`, `slow`), or else `unfound`",
+            "sabotage/bugs/x.txt:1: A: needs judges (`quick`, `slow`) or `tests`, or else `unfound`",
             "sabotage/bugs/x.txt:5: A: is there twice",
             "sabotage/bugs/x.txt:5: A: no test has a judge `brick`",
             "sabotage/bugs/x.txt:8: A: its text occurs 0 times, not 1, in y.rs",

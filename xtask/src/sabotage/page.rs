@@ -106,11 +106,11 @@ fn revise(bug: &Bug, old: &str, news: Option<&Found<'_>>) -> String {
         };
     }
     let found = found.iter();
-    let found: Vec<String> = found
+    let found = found
         .filter(|it| bug.judges().any(|judge| judge == *it.0))
-        .map(|(judge, median)| format!("{judge} {median}"))
-        .collect();
-    found.join(", ")
+        .map(|(judge, median)| format!("{judge} {median}"));
+    let tests = bug.tests.iter().map(|it| format!("tests of {it}"));
+    found.chain(tests).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@
 //!     least = least.min(vote);
 //!     [--]{+break;+}
 //! ```
-//! `quick` and `slow` name the judges that find it; a bug that no judge finds says why with `unfound`. `in` may come
+//! `quick` and `slow` name the judges that find it, `tests` the crates whose other tests do; a bug that nobody finds says
+//! why with `unfound`. `in` may come
 //! several times; the code is there once, or `2 times` after the path. The code below it is marked as word differences are: `[-` what stands there `-]{+` what would be
 //! wrong `+}`; the rest says where that is. White space does not count. What is between the marks is an expression, or
 //! one or more whole statements without `let`. Where that does not fit, the word `BUG` in the wrong text asks whether the bug is on.
@@ -34,7 +35,9 @@ pub(super) struct Bug {
     pub(super) quick: Vec<String>,
     /// The judges that find it with patience.
     pub(super) slow: Vec<String>,
-    /// Why no judge finds it.
+    /// The crates whose unit tests fail with it.
+    pub(super) tests: Vec<String>,
+    /// Why nobody finds it.
     pub(super) unfound: String,
     /// The places in the code.
     pub(super) places: Vec<Place>,
@@ -118,10 +121,12 @@ pub(super) fn parse(file: &str, text: &str, findings: &mut Vec<Finding>) -> Vec<
             "wrong" => bug.wrong = value.to_owned(),
             "quick" => bug.quick = names(),
             "slow" => bug.slow = names(),
+            "tests" => bug.tests = names(),
             "unfound" => bug.unfound = value.to_owned(),
             "in" => bug.places.push(place(value, line)),
             _ => {
-                let what = format!("`{key}` is none of bug, rule, wrong, quick, slow, unfound, in");
+                let what =
+                    format!("`{key}` is none of bug, rule, wrong, quick, slow, tests, unfound, in");
                 findings.push(Finding::new(file, line, what));
             }
         }

@@ -1,0 +1,87 @@
+//! Bugs that no hunt finds and other tests do: the tests of a crate are run with one bug on in all of their threads.
+//!
+//! In:  bugs with `tests`, or those that `SABOTAGE` names, which every crate that they change is tried for. Out: findings
+//! about those whose tests pass.
+
+use super::table::Bug;
+use super::{TABLE, is_named};
+use crate::finding::Finding;
+use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, io, thread};
+
+/// Tests that take longer hang, which is noticed too.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How often is looked whether they have ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub(super) fn run(cargo: impl Fn() -> Command, bugs: &[Bug]) -> io::Result<Vec<Finding>> {
+    let is_asked = env::var_os("SABOTAGE").is_some();
+    let bugs = bugs.iter().filter(|it| is_named("SABOTAGE", &it.name));
+    let pairs: Vec<(&Bug, String)> = bugs
+        .flat_map(|bug| {
+            let changed = bug.places.iter().filter_map(|it| it.file.split('/').nth(1));
+            let changed = changed.filter(|_| is_asked).map(str::to_owned);
+            let crates: BTreeSet<String> = changed.chain(bug.tests.iter().cloned()).collect();
+            crates.into_iter().map(move |name| (bug, name))
+        })
+        .collect();
+    let package = |name: &str| ["--package".to_owned(), format!("brickyard-{name}")];
+    let crates: BTreeSet<&str> = pairs.iter().map(|it| it.1.as_str()).collect();
+    let packages = crates.iter().flat_map(|it| package(it));
+    let built = cargo().arg("--no-run").args(packages).status()?;
+    if !built.success() {
+        let what = format!("the tests were not built: {built}");
+        return Ok(vec![Finding::new(TABLE, 0, what)]);
+    }
+    // Tests that fail without a bug say nothing about one.
+    for name in crates {
+        if with(&cargo, "", &package(name))?.is_none_or(|it| !it.success()) {
+            let what = format!("the tests of {name} fail without a bug");
+            return Ok(vec![Finding::new(TABLE, 0, what)]);
+        }
+    }
+    let mut findings = Vec::new();
+    for (bug, name) in pairs {
+        let is_found = with(&cargo, &bug.name, &package(&name))?.is_none_or(|it| !it.success());
+        let told = if is_found { "fail" } else { "pass" };
+        println!("{}: the tests of {name} {told}", bug.name);
+        if !is_found && bug.tests.contains(&name) {
+            findings.push(bug.finding(format!("the tests of {name} do not find it")));
+        }
+    }
+    Ok(findings)
+}
+
+/// Runs tests with a bug on; `None`: they hang.
+fn with(
+    cargo: impl Fn() -> Command,
+    bug: &str,
+    package: &[String],
+) -> io::Result<Option<ExitStatus>> {
+    let mut cargo = cargo();
+    cargo.args(package).env("SABOTAGE_ON", bug);
+    cargo.stdout(Stdio::null()).stderr(Stdio::null());
+    cargo.process_group(0);
+    wait(cargo.spawn()?)
+}
+
+fn wait(mut child: Child) -> io::Result<Option<ExitStatus>> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begun.elapsed() > PATIENCE {
+            // The test program is cargo's child, in the same group.
+            let group = format!("-{}", child.id());
+            Command::new("kill").args(["--", &group]).status()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(LOOK);
+    }
+}
