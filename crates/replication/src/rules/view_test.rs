@@ -254,6 +254,34 @@ fn rule_28_nothing_committed_is_cut_whatever_a_primary_says() {
 }
 
 #[test]
+fn rule_28_an_agreed_tail_is_kept_to_its_last_record() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    cluster.is_log_held[1] = true;
+    for value in ["a", "b"] {
+        cluster.brick(0).put(P, "k", value).unwrap();
+    }
+    cluster.run();
+    assert_eq!(cluster.brick(1).committed(P), 1);
+    assert_eq!(cluster.brick(1).last(P), (1, 3));
+    let begin = Begin {
+        table: TABLE,
+        partition: P,
+        view: View(1),
+        lineage: 1,
+        is_learner: false,
+        first: (View(1), Op(1)),
+        last: Op(3),
+        runs: vec![Run {
+            view: View(1),
+            first: Op(1),
+        }],
+    };
+    assert_eq!(cluster.forge(0, 1, &Frame::Begin(begin)), Ok(()));
+    assert_eq!(cluster.brick(1).host.cut, []);
+    assert_eq!(cluster.brick(1).last(P), (1, 3));
+}
+
+#[test]
 fn rule_28_a_view_starts_with_a_record_that_names_its_predecessor() {
     let (mut cluster, next) = taken_over(&[]);
     cluster.adopt(P, &next);
