@@ -40,7 +40,6 @@ use crate::rebuild::Rebuilds;
 use crate::remote::Remotes;
 use crate::replica::Replicas;
 use crate::resize::Shrunk;
-use crate::retained::Retained;
 use crate::segments::Segments;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -173,7 +172,6 @@ impl Brick {
             table_by_id: BTreeMap::new(),
             log: Log::new(),
             segments: Segments::new(segment_bytes),
-            retained: Retained::default(),
             absences: Absences::new(Random::new(!seed).next()),
             cold: Cold::default(),
             outbox: Outbox::new(node, bricks),

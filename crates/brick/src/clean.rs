@@ -396,7 +396,7 @@ impl Brick {
             kept,
             ..
         } = moved;
-        self.core.retained.on_moved(position.segment, kept);
+        self.core.segments.retained.on_moved(position.segment, kept);
         for Move {
             key,
             name,
@@ -462,7 +462,6 @@ impl Brick {
             return;
         }
         self.core.segments.remove(segment);
-        self.core.retained.remove(segment);
         self.core.effects.push_back(Effect::DeleteSegment(segment));
         self.core.stats().segments_cleaned.add(1);
         self.cleaner.cleaned += 1;
@@ -489,7 +488,7 @@ impl Core {
         let segments = self.segments.ids().chain([self.segments.active()]);
         segments
             .map(|segment| {
-                let kept = self.retained.kept(segment, oldest, now);
+                let kept = self.segments.retained.kept(segment, oldest, now);
                 let usage = Usage {
                     live: live.get(&segment).copied().unwrap_or(0) + kept.lasting,
                     tombstones: kept.tombstones,
@@ -502,9 +501,11 @@ impl Core {
     /// What the log says of partitions that were dropped, split, merged or moved away is dead.
     pub(crate) fn forget_marks(&mut self) {
         let Self {
-            retained, replicas, ..
+            segments, replicas, ..
         } = self;
-        retained.retain(|partition| replicas.has_place(partition));
+        segments
+            .retained
+            .retain(|partition| replicas.has_place(partition));
     }
 
     /// Horizons are as they were: the tombstones below them still stand where they stood.

@@ -19,7 +19,6 @@ use crate::rebuild::Rebuilds;
 use crate::replica::Replicas;
 use crate::requests::Window;
 use crate::resize::Shrunk;
-use crate::retained::Retained;
 use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::slowlog::Slowlog;
@@ -245,7 +244,6 @@ pub(crate) struct Core {
     pub(crate) table_by_id: BTreeMap<TableId, usize>,
     pub(crate) log: Log,
     pub(crate) segments: Segments,
-    pub(crate) retained: Retained,
     pub(crate) absences: Absences,
     pub(crate) cold: Cold,
     pub(crate) outbox: Outbox,

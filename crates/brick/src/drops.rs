@@ -57,7 +57,7 @@ impl Core {
         partition: PartitionId,
         last: (View, Op),
     ) {
-        self.retained.forget(partition);
+        self.segments.retained.forget(partition);
         let header = Header {
             kind: Kind::Drop,
             flags: 0,

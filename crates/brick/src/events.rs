@@ -83,7 +83,10 @@ impl Brick {
     fn on_appended(&mut self, id: BatchId, position: Position) {
         let moved_to = self.cleaner.on_appended(id, position);
         self.core.drops.on_appended(id);
-        self.core.retained.on_appended(id, position.segment);
+        self.core
+            .segments
+            .retained
+            .on_appended(id, position.segment);
         let committed = self.core.log.on_appended(id, position);
         let is_news = committed.is_some();
         if let Some(committed) = committed {
@@ -148,7 +151,7 @@ impl Brick {
         let error = error_line(&error);
         let refused = self.core.log.on_refused(id);
         self.core.drops.on_refused(id);
-        self.core.retained.on_refused(id);
+        self.core.segments.retained.on_refused(id);
         self.lose(Lost::Unwritten(id), &error);
         // What the replicator knows of goes on: only what it never heard of is refused.
         for partition in &refused.partitions {

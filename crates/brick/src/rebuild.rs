@@ -446,7 +446,8 @@ impl Core {
         let bytes = self.log.building_len() - before;
         let level = (u64::from(header.view.0), header.op.0);
         let batch = self.log.building_id();
-        self.retained
+        self.segments
+            .retained
             .append(batch, (partition, Mark::Base), level, bytes);
         true
     }

@@ -2,6 +2,7 @@
 //!
 //! How much of a segment is live is not counted here: the tables know what they have where.
 
+use crate::retained::Retained;
 use brickyard_types::record::{self, Record};
 use brickyard_types::{Instant, PartitionId, Position, SegmentId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,6 +83,8 @@ pub(crate) struct Segments {
     pub(crate) shelved: BTreeSet<SegmentId>,
     /// The disk is full: clean whatever gains something, however little the log holds.
     pub(crate) is_pressed: bool,
+    /// What must stay although no table counts it.
+    pub(crate) retained: Retained,
     /// Bytes of a full segment. Below so many a log is left as it is, whatever is live: together with the segment that
     /// is written to it is at most two segments longer than twice what it holds.
     segment_bytes: u64,
@@ -135,6 +138,7 @@ impl Segments {
 
     pub(crate) fn remove(&mut self, id: SegmentId) {
         let removed = self.sealed.remove(&id);
+        self.retained.remove(id);
         assert!(
             removed.is_some_and(|it| !it.is_damaged && !it.is_leaving),
             "segment {id} goes as {removed:?}"

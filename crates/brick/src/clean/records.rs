@@ -96,7 +96,10 @@ impl Core {
         let state = self.table_mut(table);
         let horizon = state.and_then(|it| Some(it.partition_mut(id)?.horizon));
         let key = (id, Mark::Horizon);
-        let is_said = self.retained.is_said_behind(segment, key, (0, header.op.0));
+        let is_said = self
+            .segments
+            .retained
+            .is_said_behind(segment, key, (0, header.op.0));
         if horizon == Some(header.op) && !is_said {
             let header = Header {
                 flags: flag::MOVED,
@@ -113,7 +116,9 @@ impl Core {
         let bytes = self.log.building_len() - before;
         let key = (header.partition, Mark::Horizon);
         let batch = self.log.building_id();
-        self.retained.append(batch, key, (0, header.op.0), bytes);
+        self.segments
+            .retained
+            .append(batch, key, (0, header.op.0), bytes);
     }
 
     /// Appends the id of a request that the partition remembers again, whatever becomes of its record
@@ -163,9 +168,10 @@ impl Core {
         for (&partition, &level) in &pass.claims {
             // It may have been split since its records were looked at.
             for heir in self.heirs(partition) {
-                let is_said = self
-                    .retained
-                    .is_said_behind(segment, (heir, Mark::Base), level);
+                let is_said =
+                    self.segments
+                        .retained
+                        .is_said_behind(segment, (heir, Mark::Base), level);
                 if !is_said && self.is_replicated(heir) && !self.append_own_base(heir) {
                     return false;
                 }
@@ -194,7 +200,11 @@ impl Core {
         else {
             return;
         };
-        if self.retained.is_said_behind(segment, key, (0, highest)) {
+        if self
+            .segments
+            .retained
+            .is_said_behind(segment, key, (0, highest))
+        {
             return;
         }
         let floor = partition.requests.as_ref().map_or(0, |it| it.floor());
@@ -210,7 +220,7 @@ impl Core {
         self.log.append_id(&header, None);
         let bytes = self.log.building_len() - before;
         let batch = self.log.building_id();
-        self.retained.append(batch, key, (0, floor), bytes);
+        self.segments.retained.append(batch, key, (0, floor), bytes);
     }
 
     fn move_put(
