@@ -417,8 +417,8 @@ impl Brick {
                 .relocate(key.partition, key.hash, &name, op, from, to)
                 .is_err()
             {
-                self.cleaner.state = State::Idle;
                 self.cleaner.back_off = BACK_OFF_TICKS;
+                self.abandon_pass();
             }
         }
     }

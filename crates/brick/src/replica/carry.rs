@@ -370,6 +370,10 @@ impl Core {
             .ok_or("the partition is gone")?;
         let header = &record.header;
         let one = |kind: Kind, key: &[u8], key_at: usize, value_at: usize, value_len: usize| {
+            // Only what says which requests were executed may come before the first op.
+            if header.op == Op(0) {
+                return Err(format!("a {kind:?} has op 0, and ops are numbered from 1"));
+            }
             if kind == Kind::Put && !state.table.has_room(key.len(), value_len) {
                 return Err(format!("table '{}' has no room for it here", state.name));
             }
