@@ -15,6 +15,7 @@
 
 use crate::group::{Member, NodeId};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// A brick that may hold copies, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +129,16 @@ impl Wards {
             }
         }
         quotas
+    }
+
+    /// Each brick's exact share rounded down and up: what it may hold without being off by a whole copy.
+    pub(crate) fn bounds(&self, partitions: usize, replicas: usize) -> Vec<RangeInclusive<u64>> {
+        let shares = self.shares(partitions as u128, (partitions * replicas) as u128);
+        let rounded = shares.into_iter().map(|share| {
+            let up = share.whole + u64::from(share.part > 0);
+            share.whole..=up
+        });
+        rounded.collect()
     }
 
     /// The zone of a brick.

@@ -155,6 +155,17 @@ fn copies_and_primaries_go_by_weight() {
 }
 
 #[test]
+fn bricks_that_share_only_with_each_other_lead_their_shares() {
+    // Two of weight 1 share all their partitions with each other: which bricks lead one more is theirs to say.
+    let before = sites(&[1, 1]);
+    let placed = target(&before, 2, &vec![Vec::new(); 512]);
+    let after: Vec<Site<'_>> = sites(&[0, 1, 3, 1, 1, 3, 1, 1, 2]).split_off(1);
+    let aimed = target(&after, 2, &placed);
+    assert!(farthest(&after, &primaries(&aimed), 512) < 1.0);
+    assert_eq!(target(&after, 2, &aimed), aimed);
+}
+
+#[test]
 fn copies_are_in_different_zones_where_there_are_zones() {
     let mut sites = sites(&[1; 6]);
     for (site, zone) in sites.iter_mut().zip(["a", "a", "b", "b", "c", "c"]) {

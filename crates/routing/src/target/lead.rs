@@ -5,10 +5,23 @@ use std::collections::VecDeque;
 
 impl Draft {
     /// Evens out primaries: along chains of bricks, each of which holds something of the one before it.
+    ///
+    /// No brick leads more than its share rounded up, then none less than its share rounded down. Which bricks
+    /// get the odd partition is left to what they hold: bricks that share partitions only with each other could
+    /// not keep a choice made beforehand.
     pub(super) fn lead(&mut self) {
+        let bounds = self.wards.bounds(self.holders.len(), 1);
+        let most: Vec<u64> = bounds.iter().map(|it| *it.end()).collect();
+        let least: Vec<u64> = bounds.iter().map(|it| *it.start()).collect();
+        self.lead_towards(&most);
+        // This leaves the first as it is: a brick above its most reaches none that the second adds to.
+        self.lead_towards(&least);
+    }
+
+    /// Takes from bricks that lead more than `bound` and gives to those that lead less.
+    fn lead_towards(&mut self, bound: &[u64]) {
         let mut led = self.led();
-        let wanted = self.led_quotas(&led);
-        while let Some(path) = self.way_to_lead(&led, &wanted) {
+        while let Some(path) = self.way_to_lead(&led, bound) {
             for (leaf, from, to) in path {
                 let holders = &mut self.holders[leaf];
                 if let Some(at) = holders.iter().position(|it| *it == to) {
