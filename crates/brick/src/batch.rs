@@ -93,18 +93,18 @@ impl Brick {
         self.spans.clear();
         let single = self.logs_everything();
         let batch_max = if single { 1 } else { BATCH_MAX };
-        for _ in 0..self.queued.len() {
+        for _ in 0..self.clients.queued_len() {
             if self.batch.len() >= batch_max {
                 break;
             }
-            let Some(id) = self.queued.pop_front() else {
+            let Some(id) = self.clients.take_queued() else {
                 break;
             };
             if self.parse(id, batch_max) {
-                self.queued.push_back(id);
+                self.clients.queue_again(id);
             } else {
                 let has_requests = self.batch.last().is_some_and(|it| it.connection == id);
-                self.on_parsed(id, has_requests);
+                self.clients.on_parsed(id, has_requests);
             }
             if matches!(self.batch.last(), Some(Parsed { found: Found::Request { spec: Some(spec), .. }, spans, .. }) if is_heavy(spec, (spans.1 - spans.0) as usize))
             {
@@ -112,29 +112,10 @@ impl Brick {
             }
         }
         self.look_ahead();
-        self.is_running = true;
+        self.clients.begin_batch();
         self.execute_batch(single);
-        self.is_running = false;
-        while let Some(id) = self.ending.pop() {
-            self.close_if_over(id);
-        }
+        self.clients.end_batch();
         self.tend_tables();
-    }
-
-    /// All that the connection has sent so far is parsed, or must wait.
-    fn on_parsed(&mut self, id: ConnectionId, has_requests: bool) {
-        let Some(connection) = self.connections.get_mut(id.0 as usize) else {
-            return;
-        };
-        connection.is_queued = false;
-        if !connection.may_execute() {
-            return;
-        }
-        // What is left is part of a request, however long: the rest of it is wanted.
-        self.unpause(id);
-        if !has_requests {
-            self.close_if_over(id);
-        }
     }
 
     /// With a very low slow-log threshold every command is measured by itself.
@@ -151,7 +132,7 @@ impl Brick {
 
     /// Parses a connection's input into the batch; whether there may be more of it.
     fn parse(&mut self, id: ConnectionId, batch_max: usize) -> bool {
-        let Some(connection) = self.connections.get_mut(id.0 as usize) else {
+        let Some(connection) = self.clients.get_mut(id) else {
             return false;
         };
         if !connection.may_execute() {
@@ -296,8 +277,8 @@ impl Brick {
             }
             last = Some(parsed.connection);
             let is_next = self
-                .connections
-                .get(parsed.connection.0 as usize)
+                .clients
+                .get(parsed.connection)
                 .is_some_and(|it| it.executed == parsed.start && it.may_execute());
             if is_next && self.core.log.building_len() < BATCH_BYTES_MAX {
                 self.execute_parsed(parsed, &spans, single);
@@ -312,20 +293,20 @@ impl Brick {
 
     /// A request that cannot run yet: its connection goes on there later.
     fn stop_at(&mut self, parsed: &Parsed) {
-        let Some(connection) = self.connections.get_mut(parsed.connection.0 as usize) else {
+        let Some(connection) = self.clients.get_mut(parsed.connection) else {
             return;
         };
         // The decoder may be inside a request behind this one, which will be parsed anew.
         connection.decoder = RequestDecoder::new(*connection.decoder.limits());
-        self.resume(parsed.connection);
+        self.clients.resume(parsed.connection);
     }
 
     fn execute_parsed(&mut self, parsed: &Parsed, spans: &[Span], single: bool) {
         let id = parsed.connection;
         match &parsed.found {
-            Found::Nothing => self.connections[id.0 as usize].executed = parsed.end,
+            Found::Nothing => self.clients[id].executed = parsed.end,
             Found::Garbage(error) => {
-                let connection = &mut self.connections[id.0 as usize];
+                let connection = &mut self.clients[id];
                 let reply = connection.output.begin();
                 let start = reply.len();
                 brickyard_wire::Reply::new(reply, connection.session.protocol)
@@ -333,19 +314,19 @@ impl Brick {
                 connection.output.end(start, crate::output::Gate::OPEN);
                 connection.executed = parsed.end;
                 self.core.stats().protocol_errors.add(1);
-                self.close(id);
+                self.clients.close(id);
             }
             Found::Request { spec, target } => {
                 let spans = &spans[parsed.spans.0 as usize..parsed.spans.1 as usize];
                 // The input is lent to the command and given back: the command may change
                 // anything else of its connection.
-                let input = std::mem::take(&mut self.connections[id.0 as usize].input);
+                let input = std::mem::take(&mut self.clients[id].input);
                 let args = Args::new(&input[parsed.base..parsed.end], spans);
                 if single || spec.is_some_and(|spec| is_heavy(spec, args.len())) {
                     self.note_slow(id, *spec, &args);
                 }
                 self.execute(id, *spec, *target, &args);
-                if let Some(connection) = self.connections.get_mut(id.0 as usize) {
+                if let Some(connection) = self.clients.get_mut(id) {
                     connection.input = input;
                     connection.executed = parsed.end;
                 }
@@ -362,7 +343,7 @@ impl Brick {
             .load(Relaxed);
         let is_kept_out =
             spec.is_some_and(|spec| spec.has(flag::SKIP_SLOWLOG) || spec.id == CommandId::Slowlog);
-        let Some(connection) = self.connections.get(id.0 as usize) else {
+        let Some(connection) = self.clients.get(id) else {
             return;
         };
         if threshold < 0
@@ -384,21 +365,8 @@ impl Brick {
     /// The batch has no more requests of this connection: what it may send is listed, its input
     /// trimmed.
     fn end_requests(&mut self, id: Option<ConnectionId>) {
-        let Some(id) = id else { return };
-        if let Some(connection) = self.connections.get_mut(id.0 as usize) {
-            let taken = (connection.executed - connection.counted) as u64;
-            connection.bytes_in += taken;
-            self.core.stats().bytes_in.add(taken);
-            connection.trim_input();
-            let may_execute = connection.may_execute();
-            let is_full = !may_execute && connection.pending_input() > 0;
-            let is_over = connection.is_ended && may_execute && !connection.is_queued;
-            self.list(id);
-            if is_full {
-                self.pause(id);
-            } else if is_over {
-                self.close(id);
-            }
+        if let Some(id) = id {
+            self.clients.end_requests(id, self.core.stats());
         }
     }
 }

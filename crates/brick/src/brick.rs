@@ -12,20 +12,19 @@
 //! - What any one client can make grow is bounded: its input by the wire's limits, its output by
 //!   `output_bytes_max`, its share of a turn by the batch.
 //!
-//! Not here: what comes from clients and goes to them (`brick/clients`), what a request does (`batch`, `keyed`,
+//! Not here: what comes from clients and goes to them (`clients`), what a request does (`batch`, `keyed`,
 //! `session`), what events do (`events`).
 //! Source: Gribble et al., OSDI 2000, section 4: a brick is a single-threaded, event-driven store.
 
-mod clients;
-
 use crate::catch_up::CatchUps;
 use crate::clean::Cleaner;
+use crate::clients::Clients;
 use crate::cold::Cold;
-use crate::connection::{Blocked, Connection, ConnectionId};
+use crate::connection::ConnectionId;
 use crate::core::Core;
 use crate::deadlines::Deadlines;
 use crate::drops::Drops;
-use crate::effect::{BatchId, Effect};
+use crate::effect::{Accepted, BatchId, Effect};
 use crate::forward::{ForwardReply, Origin, Outbox};
 use crate::heat::Burden;
 use crate::inbox::Inbox;
@@ -56,7 +55,6 @@ use brickyard_metadata::Catalog;
 use brickyard_routing::{Member, Seat};
 use brickyard_types::{BrickId, Incarnation, Instant, UnixMillis};
 use brickyard_wire::Span;
-use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -85,17 +83,7 @@ pub struct Brick {
     pub(crate) core: Core,
     /// The life of the node that begins when the log is read.
     pub(crate) incarnation: Incarnation,
-    pub(crate) connections: Slab<Connection>,
-    /// Connections with input to execute.
-    pub(crate) queued: VecDeque<ConnectionId>,
-    /// Connections with output to send.
-    listed: VecDeque<ConnectionId>,
-    /// Connections with replies that wait for the log.
-    pub(crate) waiting: Vec<ConnectionId>,
-    /// Who is told of changes of the map, with the client that asked.
-    pub(crate) map_watchers: Vec<(ConnectionId, u64)>,
-    resumed: Vec<ConnectionId>,
-    pub(crate) closing: Vec<ConnectionId>,
+    pub(crate) clients: Clients,
     /// What other bricks have asked and has not been executed.
     pub(crate) inbox: Inbox,
     /// Replies to other bricks that wait for the log.
@@ -117,10 +105,6 @@ pub struct Brick {
     pub(crate) cleaner: Cleaner,
     /// Partitions that are being read as they were.
     pub(crate) exports: Exports,
-    /// A batch is being executed.
-    pub(crate) is_running: bool,
-    /// Connections that may be over when it is done.
-    pub(crate) ending: Vec<ConnectionId>,
     // Scratch of run(), kept for its memory.
     pub(crate) batch: Vec<Parsed>,
     pub(crate) spans: Vec<Span>,
@@ -141,9 +125,6 @@ pub struct Brick {
     pub(crate) ops_per_second: u64,
     pub(crate) commands_at_sweep: u64,
 }
-
-/// Connections may be at most this many on one brick: what a driver's token can name.
-const CONNECTIONS_MAX: usize = 1 << 24;
 
 impl Brick {
     /// A brick that has no connections and has not read its log yet.
@@ -208,13 +189,7 @@ impl Brick {
         Self {
             core,
             incarnation,
-            connections: Slab::new(),
-            queued: VecDeque::new(),
-            listed: VecDeque::new(),
-            waiting: Vec::new(),
-            map_watchers: Vec::new(),
-            resumed: Vec::new(),
-            closing: Vec::new(),
+            clients: Clients::default(),
             inbox: Inbox::default(),
             held_replies: Vec::new(),
             deadlines: Deadlines::default(),
@@ -227,8 +202,6 @@ impl Brick {
             checkpoints: BTreeMap::new(),
             cleaner: Cleaner::default(),
             exports: Exports::default(),
-            is_running: false,
-            ending: Vec::new(),
             batch: Vec::new(),
             spans: Vec::new(),
             ran: Vec::new(),
@@ -253,27 +226,18 @@ impl Brick {
     /// Whether nothing that was accepted is still on its way to the log.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        // Who waits for replicas, or asked for this very end, will not be answered.
-        let is_answerable = |id: &ConnectionId| {
-            self.connections.get(id.0 as usize).is_some_and(|it| {
-                let is_endless =
-                    matches!(it.blocked, Some(Blocked::Wait { .. } | Blocked::Control(_)));
-                // The list is only tidied when the log moves on: not all on it still wait.
-                !is_endless && !it.is_broken && it.output.is_held()
-            })
-        };
         self.core.is_settled()
             && self.inbox.is_empty()
             && self.stalls.is_empty()
             && self.remotes.is_idle()
             && self.held_replies.is_empty()
-            && !self.waiting.iter().any(is_answerable)
+            && !self.clients.has_answerable()
     }
 
     /// Whether [`Self::run`] has something to do.
     #[must_use]
     pub fn has_work(&self) -> bool {
-        !self.queued.is_empty()
+        self.clients.has_queued()
             || (!self.inbox.is_empty() && !self.remotes.is_choked())
             || (self.core.replicas.is_woken && !self.stalls.is_empty())
             || self.core.has_buried
@@ -365,6 +329,88 @@ impl Brick {
     #[must_use]
     pub fn building(&self) -> BatchId {
         self.core.building()
+    }
+
+    /// Takes a new connection.
+    ///
+    /// # Errors
+    /// The bytes to send before it is closed: there are too many connections.
+    pub fn accept(&mut self, accepted: Accepted) -> Result<ConnectionId, Vec<u8>> {
+        let may_accept = !self.is_stopping;
+        let id = may_accept
+            .then(|| self.clients.accept(&self.core, accepted))
+            .flatten();
+        id.ok_or_else(|| {
+            self.core.stats().connections_refused.add(1);
+            b"-ERR max number of clients reached\r\n".to_vec()
+        })
+    }
+
+    /// The buffer to which the driver appends what the client sent; call [`Self::on_received`]
+    /// after that.
+    ///
+    /// # Panics
+    /// If there is no such connection (a caller bug).
+    #[inline]
+    pub fn input(&mut self, id: ConnectionId) -> &mut Vec<u8> {
+        &mut self.clients[id].input
+    }
+
+    /// Whether the driver should read from the connection. When not, [`Self::poll_resumed`] says
+    /// when to go on: that is how a client feels that it sends faster than it is served.
+    #[must_use]
+    pub fn wants_input(&self, id: ConnectionId) -> bool {
+        self.clients.get(id).is_some_and(|it| !it.marks.is_paused)
+    }
+
+    /// The input has grown.
+    #[inline]
+    pub fn on_received(&mut self, id: ConnectionId) {
+        self.clients.on_received(id, self.core.now);
+    }
+
+    /// The client will send no more. What it has sent is executed, then the connection is closed.
+    pub fn on_end_of_stream(&mut self, id: ConnectionId) {
+        self.clients.on_end_of_stream(id);
+    }
+
+    /// The connection broke: replies can no longer be delivered.
+    pub fn on_error(&mut self, id: ConnectionId) {
+        self.clients.on_broken(id);
+    }
+
+    /// A connection with output to send.
+    #[inline]
+    pub fn poll_output(&mut self) -> Option<ConnectionId> {
+        self.clients.take_listed()
+    }
+
+    /// What may be sent to the client now.
+    #[inline]
+    #[must_use]
+    pub fn output(&self, id: ConnectionId) -> &[u8] {
+        self.clients.get(id).map_or(&[], |it| it.output.ready())
+    }
+
+    /// `len` bytes of the output were sent.
+    #[inline]
+    pub fn on_sent(&mut self, id: ConnectionId, len: usize) {
+        self.clients.on_sent(id, len);
+        self.core.stats().bytes_out.add(len as u64);
+    }
+
+    /// A connection from which the driver should read again.
+    pub fn poll_resumed(&mut self) -> Option<ConnectionId> {
+        self.clients.take_resumed()
+    }
+
+    /// A connection to close, after what [`Self::output`] still has was sent as far as the socket
+    /// takes it. Its id may be given out again at once.
+    pub fn poll_closed(&mut self) -> Option<ConnectionId> {
+        let core = &self.core;
+        let id = self.clients.take_closed(&core.shared, core.stats())?;
+        self.end_export(id);
+        Some(id)
     }
 
     /// Accepts no more connections; those that are there go on until the driver closes them.

@@ -70,6 +70,30 @@ pub(crate) struct Session {
     pub(crate) commands: u64,
 }
 
+/// How the connection comes to its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct End {
+    /// Nothing more is executed; closed when its replies are sent.
+    pub(crate) is_closing: bool,
+    /// The client sends no more: closed when all that it sent is executed.
+    pub(crate) is_ended: bool,
+    /// The other side is gone: what is left of the output is of no use.
+    pub(crate) is_broken: bool,
+}
+
+/// In which lists of `Clients` the connection is: set there alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks {
+    /// With input to execute.
+    pub(crate) is_queued: bool,
+    /// With output to send.
+    pub(crate) is_listed: bool,
+    /// With replies that wait.
+    pub(crate) is_waiting: bool,
+    /// In none: the driver was told to stop reading.
+    pub(crate) is_paused: bool,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -91,20 +115,8 @@ pub(crate) struct Connection {
     pub(crate) outstanding: usize,
     pub(crate) session: Session,
     pub(crate) blocked: Option<Blocked>,
-    /// Nothing more is executed; closed when its replies are sent.
-    pub(crate) is_closing: bool,
-    /// The client sends no more: closed when all that it sent is executed.
-    pub(crate) is_ended: bool,
-    /// The other side is gone: what is left of the output is of no use.
-    pub(crate) is_broken: bool,
-    /// It is in the list of connections with input to execute.
-    pub(crate) is_queued: bool,
-    /// It is in the list of connections with output to send.
-    pub(crate) is_listed: bool,
-    /// It is in the list of connections with replies that wait.
-    pub(crate) is_waiting: bool,
-    /// The driver was told to stop reading.
-    pub(crate) is_paused: bool,
+    pub(crate) end: End,
+    pub(crate) marks: Marks,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
 }
@@ -168,13 +180,8 @@ impl Connection {
                 commands: 0,
             },
             blocked: None,
-            is_closing: false,
-            is_ended: false,
-            is_broken: false,
-            is_queued: false,
-            is_listed: false,
-            is_waiting: false,
-            is_paused: false,
+            end: End::default(),
+            marks: Marks::default(),
             bytes_in: 0,
             bytes_out: 0,
         };
@@ -198,8 +205,8 @@ impl Connection {
     #[inline]
     pub(crate) fn may_execute(&self) -> bool {
         self.blocked.is_none()
-            && !self.is_closing
-            && !self.is_broken
+            && !self.end.is_closing
+            && !self.end.is_broken
             && self.output.len() <= OUTPUT_SOFT
             && self.output.holes() <= HOLES_MAX
             && self.outstanding <= OUTSTANDING_SOFT
@@ -213,7 +220,7 @@ impl Connection {
             if self.input.capacity() > INPUT_KEPT {
                 self.input = Vec::new();
             }
-        } else if self.is_queued && self.executed < self.input.len() / 2 {
+        } else if self.marks.is_queued && self.executed < self.input.len() / 2 {
             // Moving a long pipeline up after each few of its requests would cost more than they.
             self.counted = self.executed;
             return;

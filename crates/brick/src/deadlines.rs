@@ -74,13 +74,8 @@ impl Brick {
             *gate = Gate::OPEN;
             return;
         }
-        let connection = self.connections.get_mut(token.connection.0 as usize);
-        let connection = connection.filter(|it| it.client == token.client);
-        if let Some(connection) = connection.filter(|_| member == self.core.member()) {
-            if let Some(gather) = connection.gather(token.hole) {
-                gather.give_up(token.part, error);
-            }
-            connection.output.give_up(token.hole, error, &self.core.log);
+        if member == self.core.member() {
+            self.clients.give_up(token, error, &self.core.log);
         }
     }
 }

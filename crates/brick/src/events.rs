@@ -4,7 +4,6 @@
 
 use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
-use crate::connection::Blocked;
 use crate::core::Core;
 use crate::effect::{BatchId, ColdRead, Effect, Event};
 use crate::forward::{Forward, ForwardRequest, Origin, Token, Work};
@@ -15,9 +14,7 @@ use crate::output::{Gate, Lost, Opens};
 use crate::replica::SYNC_TOKEN;
 use crate::segments::Chunk;
 use crate::session::is_of_export;
-use crate::settings::Settings;
 use crate::view::{ColdWanted, Detour, PendingClear};
-use crate::watch::Version;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Member;
@@ -123,7 +120,8 @@ impl Brick {
             self.leave_shelved();
             self.leave_removed();
             self.tell_lost();
-            self.tell_map_watchers();
+            let version = self.core.catalog.version();
+            crate::session::tell_map_watchers(&mut self.clients, version);
         }
     }
 
@@ -163,12 +161,7 @@ impl Brick {
         self.core.replicas_refused(id);
         self.adopt_waiting();
         self.tell_lost();
-        // Op numbers will be used again: a watched key's number no longer says what it was.
-        for (_, connection) in &mut self.connections {
-            for watch in &mut connection.session.watches {
-                watch.version = Version::Unknown;
-            }
-        }
+        self.clients.forget_watches();
         self.core.cold.forget_watches();
         self.on_clean_refused();
         self.let_out();
@@ -199,12 +192,7 @@ impl Brick {
         } else if let Lost::Of(partition, _) = lost {
             self.core.find_clear(partition);
         }
-        for (_, connection) in &mut self.connections {
-            connection.output.refuse(lost, error);
-            for (_, gather) in &mut connection.gathers {
-                gather.refuse(lost, error);
-            }
-        }
+        self.clients.lose(lost, error);
         // A share waits on for what was prepared before that and is not committed yet.
         for (gate, _) in &mut self.deferred {
             if gate.is_hit_by(lost) {
@@ -225,22 +213,7 @@ impl Brick {
         // Before anything is let out that waited for what is lost.
         self.tell_lost();
         self.let_out_upto = self.core.log.frontier();
-        let mut at = 0;
-        while let Some(&id) = self.waiting.get(at) {
-            let Some(connection) = self.connections.get_mut(id.0 as usize) else {
-                self.waiting.swap_remove(at);
-                continue;
-            };
-            connection.output.advance(&self.core.log);
-            if connection.output.is_held() {
-                at += 1;
-            } else {
-                connection.is_waiting = false;
-                self.waiting.swap_remove(at);
-            }
-            self.list(id);
-            self.resume(id);
-        }
+        self.clients.let_out(&self.core.log);
         let log = &self.core.log;
         let held = &mut self.held_replies;
         let opened: Vec<_> = held.extract_if(.., |(gate, ..)| log.opens(*gate)).collect();
@@ -533,7 +506,8 @@ impl Brick {
             self.ops_per_second = executed * 1000 / (since.as_millis() as u64).max(1);
             self.commands_at_sweep = commands;
             self.last_sweep = self.core.now;
-            self.close_idle();
+            let settings = &self.core.shared.settings;
+            self.clients.close_idle(settings, self.core.now);
             self.end_idle_exports();
             self.core.expire_requests();
             self.core.resize_partitions();
@@ -543,47 +517,11 @@ impl Brick {
     }
 
     fn end_waits(&mut self) {
-        let now = self.core.now;
-        let due: Vec<_> = self
-            .connections
-            .iter()
-            .filter_map(|(_, connection)| match connection.blocked {
-                Some(Blocked::Wait {
-                    until: Some(until),
-                    hole,
-                }) if until <= now => Some((connection.id, hole)),
-                _ => None,
-            })
-            .collect();
-        for (connection, hole) in due {
-            let backups = self.backups(self.connections[connection.0 as usize].session.table);
-            let blocked = &mut self.connections[connection.0 as usize];
-            blocked.blocked = None;
-            let token = Token {
-                connection,
-                client: blocked.client,
-                hole,
-                part: 0,
-            };
+        for token in self.clients.due_waits(self.core.now) {
+            let connection = &mut self.clients[token.connection];
+            connection.blocked = None;
+            let backups = self.core.backups(connection.session.table);
             self.on_part(token, format!(":{backups}\r\n").into_bytes(), Gate::OPEN);
-        }
-    }
-
-    fn close_idle(&mut self) {
-        let timeout = Settings::load(&self.core.shared.settings.timeout);
-        let output_max = Settings::load(&self.core.shared.settings.output_bytes_max) as usize;
-        let now = self.core.now;
-        let mut closing = Vec::new();
-        for (_, connection) in &self.connections {
-            let is_idle = timeout > 0
-                && connection.blocked.is_none()
-                && now - connection.last_active > Duration::from_secs(timeout);
-            if is_idle || connection.output.len() > output_max {
-                closing.push(connection.id);
-            }
-        }
-        for id in closing {
-            self.on_error(id);
         }
     }
 
@@ -596,16 +534,11 @@ impl Brick {
         let (segments, bytes) = self.core.segments.files();
         let usage = self.core.segment_usage();
         let live = usage.values().map(|usage| usage.live).sum();
-        let buffers: usize = self
-            .connections
-            .iter()
-            .map(|(_, connection)| connection.input.capacity() + connection.output.len())
-            .sum();
         let stats = self.core.stats();
         stats.log_segments.set(segments);
         stats.log_file_bytes.set(bytes);
         stats.log_live_bytes.set(live);
-        stats.buffer_bytes.set(buffers as u64);
+        stats.buffer_bytes.set(self.clients.buffer_bytes() as u64);
     }
 }
 

@@ -9,7 +9,6 @@ use crate::brick::Brick;
 use crate::connection::{Connection, ConnectionId, ReplyMode};
 use crate::effect::Port;
 use crate::keyed::CROSSSLOT;
-use crate::output::Gate;
 use crate::transaction::Queue;
 use crate::users::Rights;
 use brickyard_command::{Args, CommandId, ErrorReply, Spec, keys, resolve, table::flag};
@@ -43,8 +42,7 @@ impl Brick {
                     _ => self.ran.push((spec.id, 1)),
                 }
                 let is_keyed = spec.key_first > 0 && spec.id != CommandId::Watch;
-                if self.connections[id.0 as usize].session.queue.is_some() && is_queueable(spec.id)
-                {
+                if self.clients[id].session.queue.is_some() && is_queueable(spec.id) {
                     self.enqueue(id, spec, args);
                 } else if is_keyed {
                     self.execute_keyed(id, spec, target, args);
@@ -59,8 +57,8 @@ impl Brick {
             Err(error) => self.refuse(id, spec, &error),
         }
         if self
-            .connections
-            .get(id.0 as usize)
+            .clients
+            .get(id)
             .is_some_and(|it| it.session.reply_mode != ReplyMode::On)
         {
             self.turn_reply_mode(id);
@@ -75,7 +73,7 @@ impl Brick {
         spec: Option<&'static Spec>,
         args: &Args<'_>,
     ) -> Result<&'static Spec, ErrorReply> {
-        let connection = &mut self.connections[id.0 as usize];
+        let connection = &mut self.clients[id];
         connection.session.commands += 1;
         let spec = match spec {
             Some(spec) if spec.subcommands.is_empty() && spec.accepts(args.len()) => spec,
@@ -108,56 +106,13 @@ impl Brick {
         error: &ErrorReply,
     ) {
         let stats = self.core.stats();
-        stats.errors.add(1);
-        if let Some(command) = spec.and_then(|spec| stats.commands_by_id.get(spec.id as usize)) {
-            command.rejected.add(1);
-        }
-        let connection = &mut self.connections[id.0 as usize];
-        if spec.is_some_and(|spec| spec.id == CommandId::Exec)
-            && !error.as_bytes().starts_with(b"EXECABORT")
-        {
-            // Whatever is wrong with EXEC itself ends the transaction.
-            connection.session.queue = None;
-            connection.session.watches.clear();
-            if error.as_bytes().starts_with(b"ERR ") {
-                let reason = error.as_bytes().strip_prefix(b"ERR ").unwrap_or_default();
-                let start = b"EXECABORT Transaction discarded because of: ";
-                let aborted = ErrorReply::new([&start[..], reason].concat());
-                return self.reply(id, |reply| reply.error_bytes(aborted.as_bytes()));
-            }
-        } else if let Some(queue) = &mut connection.session.queue {
-            queue.is_refused = true;
-        }
-        self.reply(id, |reply| reply.error_bytes(error.as_bytes()));
+        self.clients.refuse(id, spec, error, stats);
     }
 
     /// Writes a reply that waits for nothing.
     #[inline]
     pub(crate) fn reply(&mut self, id: ConnectionId, write: impl FnOnce(&mut Reply<'_>)) {
-        self.reply_gated(id, Gate::OPEN, write);
-    }
-
-    /// Writes a reply that waits for `gate`.
-    pub(crate) fn reply_gated(
-        &mut self,
-        id: ConnectionId,
-        gate: Gate,
-        write: impl FnOnce(&mut Reply<'_>),
-    ) {
-        let Some(connection) = self.connections.get_mut(id.0 as usize) else {
-            return;
-        };
-        let protocol = connection.session.protocol;
-        let is_wanted = wants_reply(connection);
-        let out = connection.output.begin();
-        let start = out.len();
-        write(&mut Reply::new(out, protocol));
-        if is_wanted {
-            connection.output.end(start, gate);
-        } else {
-            out.truncate(start);
-            connection.output.end(start, Gate::OPEN);
-        }
+        self.clients.reply(id, write);
     }
 
     fn enqueue(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
@@ -172,7 +127,7 @@ impl Brick {
             return self.refuse(id, Some(spec), &error);
         }
         let owned = args.to_owned();
-        let connection = &mut self.connections[id.0 as usize];
+        let connection = &mut self.clients[id];
         let Some(queue) = &mut connection.session.queue else {
             return;
         };
@@ -195,7 +150,7 @@ impl Brick {
         spec: &'static Spec,
         args: &Args<'_>,
     ) -> Result<(), ErrorReply> {
-        let connection = &self.connections[id.0 as usize];
+        let connection = &self.clients[id];
         let table = connection.session.table;
         if connection.accepted.port == Port::Node {
             return Ok(());
@@ -213,7 +168,7 @@ impl Brick {
     }
 
     pub(crate) fn begin_transaction(&mut self, id: ConnectionId) {
-        let connection = &mut self.connections[id.0 as usize];
+        let connection = &mut self.clients[id];
         if connection.session.queue.is_some() {
             return self.reply(id, |reply| reply.error("ERR MULTI calls can not be nested"));
         }
@@ -222,19 +177,13 @@ impl Brick {
     }
 
     fn turn_reply_mode(&mut self, id: ConnectionId) {
-        let session = &mut self.connections[id.0 as usize].session;
+        let session = &mut self.clients[id].session;
         session.reply_mode = match session.reply_mode {
             ReplyMode::SkipNext => ReplyMode::Skip,
             ReplyMode::Skip => ReplyMode::On,
             mode => mode,
         };
     }
-}
-
-/// Whether the client wants the reply to the command at hand.
-#[inline]
-pub(crate) fn wants_reply(connection: &Connection) -> bool {
-    matches!(connection.session.reply_mode, ReplyMode::On)
 }
 
 const fn is_queueable(id: CommandId) -> bool {

@@ -27,9 +27,9 @@ pub(crate) use standing::too_few;
 
 use crate::batch::Target;
 use crate::brick::Brick;
+use crate::clients::wants_reply;
 use crate::connection::ConnectionId;
 use crate::effect::Port;
-use crate::execute::wants_reply;
 use crate::forward::{Origin, Work};
 use crate::gather::{Gather, Join};
 use crate::log::Writer;
@@ -74,7 +74,7 @@ impl Brick {
         args: &Args<'_>,
         request: Option<Request>,
     ) {
-        let connection = &self.connections[id.0 as usize];
+        let connection = &self.clients[id];
         let table = connection.session.table;
         let protocol = connection.session.protocol;
         let port = connection.accepted.port;
@@ -160,7 +160,7 @@ impl Brick {
             return self.park(work, table, protocol, origin, call.writer, Vec::new());
         }
         // The hot path: the reply goes straight into the client's output.
-        let connection = &mut self.connections[id.0 as usize];
+        let connection = &mut self.clients[id];
         let is_wanted = wants_reply(connection);
         let out = connection.output.begin();
         let start = out.len();

@@ -18,6 +18,7 @@ mod batch;
 mod brick;
 mod catch_up;
 mod clean;
+mod clients;
 #[cfg(test)]
 mod cluster_chaos_test;
 #[cfg(test)]

@@ -423,7 +423,7 @@ fn forwarded_requests_and_their_replies_are_bounded_in_bytes() {
     for client in clients {
         for _ in 0..60 {
             pipeline(&mut node, client, &[b"SET", b"other", &value]);
-            let connection = &node.bricks[client.brick].connections[client.id.0 as usize];
+            let connection = &node.bricks[client.brick].clients[client.id];
             most = most.max(connection.outstanding);
         }
         node.settle();
@@ -436,7 +436,7 @@ fn forwarded_requests_and_their_replies_are_bounded_in_bytes() {
         let mut received = 0;
         for _ in 0..200 {
             node.turn();
-            let connection = &node.bricks[client.brick].connections[client.id.0 as usize];
+            let connection = &node.bricks[client.brick].clients[client.id];
             assert!(
                 connection.output.len() < 12 << 20,
                 "{}",

@@ -24,8 +24,8 @@ mod tables;
 mod transact;
 mod whole;
 
+pub(crate) use cluster::tell_map_watchers;
 pub(crate) use export::{Exports, is_of_export};
-pub(crate) use login::enter_user;
 pub(crate) use share::ShareStanding;
 pub(crate) use whole::Shares;
 
@@ -73,7 +73,7 @@ impl Brick {
             Id::Time => self.time(id),
             Id::Quit => {
                 self.reply(id, |reply| reply.ok());
-                self.close(id);
+                self.clients.close(id);
             }
             Id::Readonly | Id::Readwrite => self.set_readonly(id, spec),
             // We never send ASK: a brick that is asked for what it does not have forwards or
@@ -122,11 +122,11 @@ impl Brick {
     /// Reads from backups are linearizable here, so these are permissions and no consent to
     /// anything stale.
     fn set_readonly(&mut self, id: ConnectionId, spec: &'static Spec) {
-        if self.connections[id.0 as usize].accepted.port == crate::effect::Port::Node {
+        if self.clients[id].accepted.port == crate::effect::Port::Node {
             let error = ErrorReply::constant("ERR This instance has cluster support disabled");
             return self.refuse(id, Some(spec), &error);
         }
-        let session = &mut self.connections[id.0 as usize].session;
+        let session = &mut self.clients[id].session;
         session.is_readonly = spec.id == CommandId::Readonly;
         self.reply(id, |reply| reply.ok());
     }
@@ -141,12 +141,12 @@ impl Brick {
 
     /// Leaves a hole that an answer from outside will fill, and blocks the connection until then.
     pub(crate) fn block_on(&mut self, id: ConnectionId, then: Then) -> u64 {
-        let protocol = self.connections[id.0 as usize].session.protocol;
+        let protocol = self.clients[id].session.protocol;
         let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
         let number = self.pending_next;
         self.pending_next += 1;
         self.pending.insert(number, Pending { token, then });
-        self.connections[id.0 as usize].blocked = Some(Blocked::Control(number));
+        self.clients[id].blocked = Some(Blocked::Control(number));
         number
     }
 
@@ -156,15 +156,10 @@ impl Brick {
             return;
         };
         let id = token.connection;
-        let is_there = self
-            .connections
-            .get_mut(id.0 as usize)
-            .filter(|connection| connection.client == token.client)
-            .map(|connection| connection.blocked = None)
-            .is_some();
-        if !is_there {
+        let Some(connection) = self.clients.named_mut(token) else {
             return;
-        }
+        };
+        connection.blocked = None;
         let bytes = self.answer(id, reply, then);
         self.on_part(token, bytes, crate::output::Gate::OPEN);
     }
@@ -188,7 +183,7 @@ impl Brick {
             Err(error) => {
                 if closes_on_error {
                     // Some clients go on after an error and would write into another table.
-                    self.close(id);
+                    self.clients.close(id);
                 }
                 crate::keyed::error_line(&error)
             }

@@ -36,4 +36,9 @@ impl Settings {
     pub(crate) fn load(value: &AtomicU64) -> u64 {
         value.load(Relaxed)
     }
+
+    /// Bytes of replies that a client may leave unread.
+    pub(crate) fn output_max(&self) -> usize {
+        usize::try_from(Self::load(&self.output_bytes_max)).unwrap_or(usize::MAX)
+    }
 }

@@ -38,13 +38,13 @@ impl Brick {
         if !(args.len() - 1).is_multiple_of(step) {
             return self.refuse(id, Some(spec), &ErrorReply::wrong_arity(spec.name));
         }
-        let connection = &self.connections[id.0 as usize];
+        let connection = &self.clients[id];
         let protocol = connection.session.protocol;
         let table = connection.session.table;
         let places: Vec<usize> = keys(spec, *args).collect();
         let bytes = args.from(0).map(<[u8]>::len).sum();
         let gather = Gather::new(join, protocol, places.len())
-            .within(self.output_bytes_max())
+            .within(self.core.shared.settings.output_max())
             .reading(spec.has(flag::READONLY))
             .costing(bytes);
         let token = self.open_gather(id, gather);

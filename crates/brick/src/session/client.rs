@@ -33,11 +33,11 @@ impl Brick {
         args: &Args<'_>,
         command: ClientCommand<'_>,
     ) {
-        let session = &mut self.connections[id.0 as usize].session;
+        let session = &mut self.clients[id].session;
         match command {
             ClientCommand::Help => return self.reply(id, |reply| help("client", reply)),
             ClientCommand::Id => {
-                let client = self.connections[id.0 as usize].client as i64;
+                let client = self.clients[id].client as i64;
                 return self.reply(id, |reply| reply.integer(client));
             }
             ClientCommand::GetName => {
@@ -51,7 +51,7 @@ impl Brick {
                 });
             }
             ClientCommand::Info => {
-                let line = describe(&self.core, &self.connections[id.0 as usize]);
+                let line = describe(&self.core, &self.clients[id]);
                 return self.reply(id, |reply| reply.verbatim("txt", line.as_bytes()));
             }
             ClientCommand::Reply(mode) => return self.set_reply_mode(id, mode),
@@ -86,7 +86,7 @@ impl Brick {
     }
 
     fn set_reply_mode(&mut self, id: ConnectionId, mode: request::ReplyMode) {
-        let session = &mut self.connections[id.0 as usize].session;
+        let session = &mut self.clients[id].session;
         match mode {
             request::ReplyMode::On => {
                 session.reply_mode = ReplyMode::On;
@@ -103,17 +103,17 @@ impl Brick {
 
     /// Connections are on all bricks of the node, so all are asked.
     fn ask_all(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>, join: Join) {
-        let protocol = self.connections[id.0 as usize].session.protocol;
-        let table = self.connections[id.0 as usize].session.table;
+        let protocol = self.clients[id].session.protocol;
+        let table = self.clients[id].session.table;
         let table_id = self
             .core
             .table(table)
             .map(|state| state.id)
             .unwrap_or_default();
         let bricks = self.core.bricks;
-        let asker = self.connections[id.0 as usize].client;
+        let asker = self.clients[id].client;
         let token = self.open_gather(id, Gather::new(join, protocol, bricks as usize));
-        self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
+        self.clients[id].blocked = Some(Blocked::Drain);
         for brick in 0..bricks {
             let token = Token {
                 part: brick,
@@ -160,12 +160,8 @@ impl Brick {
         let asked: brickyard_command::OwnedArgs = args.from(0).take(count).collect();
         match ClientCommand::parse(spec.id, asked.as_args()) {
             Ok(ClientCommand::List(filter)) => {
-                let text: String = self
-                    .connections
-                    .iter()
-                    .filter(|(_, connection)| is_listed(&filter, connection))
-                    .map(|(_, connection)| describe(&self.core, connection))
-                    .collect();
+                let listed = self.clients.iter().filter(|it| is_listed(&filter, it));
+                let text: String = listed.map(|it| describe(&self.core, it)).collect();
                 reply.verbatim("txt", text.as_bytes());
             }
             Ok(ClientCommand::Kill(filter)) => {
@@ -178,21 +174,21 @@ impl Brick {
 
     fn kill(&mut self, filter: &KillFilter<'_>, asker: u64) -> i64 {
         let killed: Vec<ConnectionId> = self
-            .connections
+            .clients
             .iter()
-            .filter(|(_, connection)| {
+            .filter(|connection| {
                 let is_asker = connection.client == asker;
                 !(is_asker && filter.skips_self) && is_meant(filter, connection)
             })
-            .map(|(_, connection)| connection.id)
+            .map(|connection| connection.id)
             .collect();
         for id in &killed {
-            let connection = &mut self.connections[id.0 as usize];
+            let connection = &self.clients[*id];
             // Who kills itself still gets its reply.
             if connection.client == asker {
-                self.close(*id);
+                self.clients.close(*id);
             } else {
-                self.on_error(*id);
+                self.clients.on_broken(*id);
             }
         }
         killed.len() as i64

@@ -1,10 +1,11 @@
 //! CLUSTER: the node's bricks as the nodes of a Redis cluster.
 
 use crate::brick::Brick;
-use crate::connection::{ConnectionId, OUTPUT_SOFT};
+use crate::clients::Clients;
+use crate::connection::ConnectionId;
 use brickyard_command::request::ClusterCommand;
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use brickyard_metadata::{Topology, TopologyReplies, brick_name};
+use brickyard_metadata::{CatalogVersion, Topology, TopologyReplies, brick_name};
 use brickyard_wire::{Protocol, Reply};
 
 impl Brick {
@@ -28,7 +29,7 @@ impl Brick {
         args: &Args<'_>,
         command: &ClusterCommand<'_>,
     ) -> Result<(), ErrorReply> {
-        let connection = &self.connections[id.0 as usize];
+        let connection = &self.clients[id];
         let protocol = connection.session.protocol;
         let table = connection.session.table;
         match command {
@@ -73,53 +74,14 @@ impl Brick {
     }
 
     fn watch_map(&mut self, id: ConnectionId, is_on: bool) -> Result<(), ErrorReply> {
-        let connection = &mut self.connections[id.0 as usize];
-        if is_on && connection.session.protocol == Protocol::Resp2 {
+        if is_on && self.clients[id].session.protocol == Protocol::Resp2 {
             return Err(ErrorReply::constant(
                 "ERR CLUSTER WATCH pushes messages, which RESP2 does not know; send HELLO 3 before",
             ));
         }
-        let was_on = std::mem::replace(&mut connection.session.watches_map, is_on);
-        let watcher = (id, connection.client);
-        if is_on && !was_on {
-            self.map_watchers.push(watcher);
-        } else if !is_on && was_on {
-            self.map_watchers.retain(|it| *it != watcher);
-        }
+        self.clients.watch_map(id, is_on);
         self.reply(id, |reply| reply.ok());
         Ok(())
-    }
-
-    /// The map has changed: whoever wants to know is told, at once, whatever replies it waits for.
-    pub(crate) fn tell_map_watchers(&mut self) {
-        if self.map_watchers.is_empty() {
-            return;
-        }
-        let mut message = Vec::new();
-        let mut push = Reply::new(&mut message, Protocol::Resp3);
-        push.push(2);
-        push.bulk(b"cluster-map");
-        push.integer(self.core.catalog.version().0.cast_signed());
-        let mut watchers = std::mem::take(&mut self.map_watchers);
-        watchers.retain(|(id, client)| {
-            let connection = self.connections.get_mut(id.0 as usize);
-            let connection = connection.filter(|it| {
-                // It may have closed, gone back to RESP2, or begun anew with RESET.
-                it.client == *client
-                    && it.session.watches_map
-                    && it.session.protocol == Protocol::Resp3
-            });
-            let Some(connection) = connection else {
-                return false;
-            };
-            // Whoever does not read is told of the next change; this one is but a hint.
-            if connection.output.len() <= OUTPUT_SOFT {
-                connection.output.push(&message);
-                self.list(*id);
-            }
-            true
-        });
-        self.map_watchers = watchers;
     }
 
     fn topology(
@@ -154,6 +116,18 @@ impl Brick {
         };
         let bytes = choose(&replies.1).to_vec();
         self.reply(id, |reply| reply.raw(&bytes));
+    }
+}
+
+/// The map has changed.
+pub(crate) fn tell_map_watchers(clients: &mut Clients, version: CatalogVersion) {
+    if clients.has_map_watchers() {
+        let mut message = Vec::new();
+        let mut push = Reply::new(&mut message, Protocol::Resp3);
+        push.push(2);
+        push.bulk(b"cluster-map");
+        push.integer(version.0.cast_signed());
+        clients.tell_map_watchers(&message);
     }
 }
 

@@ -93,8 +93,7 @@ impl Brick {
 
     fn show_settings(&mut self, id: ConnectionId, patterns: &[&[u8]]) {
         let attributes = self.default_table();
-        let is_node_port =
-            self.connections[id.0 as usize].accepted.port == crate::effect::Port::Node;
+        let is_node_port = self.clients[id].accepted.port == crate::effect::Port::Node;
         let settings = all(&self.core.shared, &attributes, is_node_port);
         let shown: Vec<&(&str, String)> = settings
             .iter()

@@ -214,7 +214,7 @@ impl Brick {
 
     /// Replies with a piece, once the values that are in the log alone were read.
     fn send_piece(&mut self, id: ConnectionId, rows: Vec<Row>, has_more: bool) {
-        let protocol = self.connections[id.0 as usize].session.protocol;
+        let protocol = self.clients[id].session.protocol;
         let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
         let Some(export) = self.exports.open.iter_mut().find(|it| it.connection == id) else {
             return;
@@ -278,7 +278,7 @@ impl Brick {
     }
 
     fn finish_piece(&mut self, id: ConnectionId) {
-        let protocol = match self.connections.get(id.0 as usize) {
+        let protocol = match self.clients.get(id) {
             Some(connection) => connection.session.protocol,
             None => return,
         };

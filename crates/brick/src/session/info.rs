@@ -44,7 +44,7 @@ impl Brick {
             all || (default && DEFAULT_SECTIONS.contains(&section))
                 || asked.iter().any(|name| name == section)
         };
-        let port = self.connections[id.0 as usize].accepted.port;
+        let port = self.clients[id].accepted.port;
         let mut text = String::new();
         let sections: [(&str, Section<'_>); 12] = [
             ("server", &|out| self.info_server(out, port)),

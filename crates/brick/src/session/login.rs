@@ -2,10 +2,10 @@
 
 use super::Then;
 use crate::brick::Brick;
-use crate::connection::{Connection, ConnectionId};
-use crate::core::Core;
+use crate::clients::{database_of, enter_user};
+use crate::connection::ConnectionId;
 use crate::effect::{ControlRequest, Port};
-use crate::users::{Rights, User};
+use crate::users::Rights;
 use brickyard_command::request::{AuthArgs, HelloArgs, parse_select};
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 use brickyard_metadata::{Change, NewTable, database_table};
@@ -22,41 +22,6 @@ pub(crate) struct Hello {
 
 const WRONGPASS: ErrorReply =
     ErrorReply::constant("WRONGPASS invalid username-password pair or user is disabled.");
-
-/// The place of no table.
-const NOWHERE: usize = usize::MAX;
-
-/// Lets the connection act for `user`, in the table that the user starts in.
-pub(crate) fn enter_user(core: &Core, connection: &mut Connection, user: Arc<User>) {
-    // A user that is bound to no table works on where the connection is: on `default` at first.
-    if let Some(name) = user.table.as_deref() {
-        // Until the table is made the connection is nowhere: what is meant for it must not go elsewhere.
-        connection.session.table = core.table_by_name.get(name).copied().unwrap_or(NOWHERE);
-        connection.session.database = database_of(name);
-    }
-    connection.set_user(Some(user), &core.shared);
-    refresh_rights(core, connection);
-}
-
-/// The number by which `SELECT` knows a table; 0 for one that it does not know.
-fn database_of(table: &str) -> u16 {
-    table
-        .parse()
-        .ok()
-        .filter(|number| (1..16).contains(number))
-        .unwrap_or(0)
-}
-
-fn refresh_rights(core: &Core, connection: &mut Connection) {
-    let table = core
-        .table(connection.session.table)
-        .map_or("", |state| state.name.as_str());
-    connection.session.rights = connection
-        .session
-        .user
-        .as_ref()
-        .map_or_else(Rights::default, |user| user.rights(table));
-}
 
 impl Brick {
     pub(super) fn execute_login(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
@@ -83,7 +48,7 @@ impl Brick {
         if let Some((user, password)) = hello.auth {
             return self.check_password(id, user, password, Some(then));
         }
-        if self.connections[id.0 as usize].session.user.is_none() {
+        if self.clients[id].session.user.is_none() {
             return Err(ErrorReply::constant(
                 "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
                  HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
@@ -98,7 +63,7 @@ impl Brick {
 
     fn greet(&mut self, id: ConnectionId, hello: Hello, out: &mut Vec<u8>) {
         let shared = Arc::clone(&self.core.shared);
-        let connection = &mut self.connections[id.0 as usize];
+        let connection = &mut self.clients[id];
         if let Some(protocol) = hello.protocol {
             connection.session.protocol = protocol;
         }
@@ -191,7 +156,7 @@ impl Brick {
             .cloned()
             .filter(|_| is_right)
             .ok_or(WRONGPASS)?;
-        enter_user(&self.core, &mut self.connections[id.0 as usize], user);
+        enter_user(&self.core, &mut self.clients[id], user);
         let Some(hello) = hello else {
             return Ok(b"+OK\r\n".to_vec());
         };
@@ -202,7 +167,7 @@ impl Brick {
 
     fn select(&mut self, id: ConnectionId, args: Args<'_>) -> Result<(), ErrorReply> {
         let number = parse_select(args)?;
-        let is_brick_port = self.connections[id.0 as usize].accepted.port == Port::Brick;
+        let is_brick_port = self.clients[id].accepted.port == Port::Brick;
         let table = u32::try_from(number).ok().and_then(database_table);
         let table = match table {
             _ if is_brick_port && number != 0 => Err(ErrorReply::constant(
@@ -212,8 +177,8 @@ impl Brick {
             Some(table) => Ok(table),
         };
         // Some clients go on after an error and would write into the table that they left.
-        let table = table.inspect_err(|_| self.close(id))?;
-        let connection = &self.connections[id.0 as usize];
+        let table = table.inspect_err(|_| self.clients.close(id))?;
+        let connection = &self.clients[id];
         let user = connection.session.user.as_ref();
         // Clients send SELECT 0 by habit: of a user that is bound to a table it means that one.
         let home = user.and_then(|user| user.table.clone());
@@ -228,7 +193,7 @@ impl Brick {
                     Ok(())
                 }
                 Err(error) => {
-                    self.close(id);
+                    self.clients.close(id);
                     Err(error)
                 }
             };
@@ -239,7 +204,7 @@ impl Brick {
             .as_ref()
             .is_some_and(|user| user.rights(&table) != Rights::default());
         if !is_granted {
-            self.close(id);
+            self.clients.close(id);
             return Err(ErrorReply::new(format!(
                 "NOPERM this user has no rights on table '{table}'"
             )));
@@ -265,7 +230,7 @@ impl Brick {
                 "ERR there is no table '{table}'; TABLE LIST shows those there are, TABLE CREATE makes one"
             )));
         };
-        let connection = &mut self.connections[id.0 as usize];
+        let connection = &mut self.clients[id];
         let rights = connection
             .session
             .user
@@ -285,14 +250,13 @@ impl Brick {
     fn reset(&mut self, id: ConnectionId) {
         let anonymous = self.core.shared.users.anonymous().cloned();
         let default = self.core.table_by_name.get("default").copied().unwrap_or(0);
-        let connection = &mut self.connections[id.0 as usize];
+        let connection = &mut self.clients[id];
         let session = &mut connection.session;
         session.queue = None;
         session.watches.clear();
         session.protocol = Protocol::Resp2;
         session.name.clear();
         session.is_readonly = false;
-        session.watches_map = false;
         session.no_evict = false;
         session.no_touch = false;
         session.reply_mode = crate::connection::ReplyMode::On;
@@ -300,8 +264,9 @@ impl Brick {
         session.database = 0;
         session.rights = Rights::default();
         connection.set_user(None, &self.core.shared);
+        self.clients.watch_map(id, false);
         if let Some(user) = anonymous {
-            enter_user(&self.core, &mut self.connections[id.0 as usize], user);
+            enter_user(&self.core, &mut self.clients[id], user);
         }
         self.reply(id, |reply| reply.simple("RESET"));
     }

@@ -43,7 +43,7 @@ impl Brick {
 
     /// Asks every brick of the node: each has a log.
     fn checkpoint(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
-        let session = &self.connections[id.0 as usize].session;
+        let session = &self.clients[id].session;
         let protocol = session.protocol;
         // A message between bricks names a table; this one is about none.
         let any = std::iter::once(session.table).chain(0..self.core.tables.len());
@@ -55,7 +55,7 @@ impl Brick {
         let bricks = self.core.bricks;
         let gather = Gather::new(Join::Saved { in_background }, protocol, bricks as usize);
         let token = self.open_gather(id, gather);
-        self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
+        self.clients[id].blocked = Some(Blocked::Drain);
         for part in 0..bricks {
             let token = Token { part, ..token };
             let member = Member {

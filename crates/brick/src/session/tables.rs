@@ -24,7 +24,7 @@ impl Brick {
     }
 
     fn table(&mut self, id: ConnectionId, command: &TableCommand<'_>) -> Result<(), ErrorReply> {
-        let user = self.connections[id.0 as usize].session.user.clone();
+        let user = self.clients[id].session.user.clone();
         let rights = |name: &str| {
             user.as_ref()
                 .map_or_else(Rights::default, |user| user.rights(name))
@@ -70,7 +70,7 @@ impl Brick {
                     .unwrap_or(0);
                 if let Err(error) = self.use_table(id, name, database) {
                     // As after a refused SELECT: nobody must go on in the wrong table.
-                    self.close(id);
+                    self.clients.close(id);
                     return Err(error);
                 }
                 self.reply(id, |reply| reply.ok());
@@ -151,7 +151,7 @@ impl Brick {
 
     fn list_tables(&mut self, id: ConnectionId) {
         let names: Vec<String> = self.core.table_by_name.keys().cloned().collect();
-        let user = self.connections[id.0 as usize].session.user.clone();
+        let user = self.clients[id].session.user.clone();
         let names: Vec<&String> = names
             .iter()
             .filter(|name| {

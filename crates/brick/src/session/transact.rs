@@ -30,19 +30,14 @@ impl Brick {
         match spec.id {
             CommandId::Multi => self.begin_transaction(id),
             CommandId::Discard => {
-                if self.connections[id.0 as usize]
-                    .session
-                    .queue
-                    .take()
-                    .is_none()
-                {
+                if self.clients[id].session.queue.take().is_none() {
                     return self.reply(id, |reply| reply.error("ERR DISCARD without MULTI"));
                 }
-                self.connections[id.0 as usize].session.watches.clear();
+                self.clients[id].session.watches.clear();
                 self.reply(id, |reply| reply.ok());
             }
             CommandId::Unwatch => {
-                self.connections[id.0 as usize].session.watches.clear();
+                self.clients[id].session.watches.clear();
                 self.reply(id, |reply| reply.ok());
             }
             CommandId::Watch => self.watch(id, spec, args),
@@ -51,7 +46,7 @@ impl Brick {
     }
 
     fn watch(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
-        let connection = &self.connections[id.0 as usize];
+        let connection = &self.clients[id];
         if connection.session.queue.is_some() {
             return self.reply(id, |reply| {
                 reply.error("ERR WATCH inside MULTI is not allowed")
@@ -76,14 +71,14 @@ impl Brick {
         }
         // Which op each key has is asked where the keys are; the answer is kept here.
         let names: Vec<Vec<u8>> = args.from(1).map(<[u8]>::to_vec).collect();
-        let session = &mut self.connections[id.0 as usize].session;
+        let session = &mut self.clients[id].session;
         session.watches.extend(names.into_iter().map(|key| Watch {
             table: table_id,
             key,
             version: Version::Unknown,
         }));
         let token = self.open_gather(id, Gather::new(Join::Watch, protocol, 1));
-        self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
+        self.clients[id].blocked = Some(Blocked::Drain);
         let work = Work::Command(spec, args.to_owned());
         self.place(work, table, protocol, token, Some(args.at(1)));
     }
@@ -95,7 +90,7 @@ impl Brick {
         }
         let versions = String::from_utf8_lossy(lines).into_owned();
         let versions: Vec<Version> = versions.lines().map(Version::parse).collect();
-        let connection = &mut self.connections[token.connection.0 as usize];
+        let connection = &mut self.clients[token.connection];
         let first = connection
             .session
             .watches
@@ -118,7 +113,7 @@ impl Brick {
     }
 
     fn exec(&mut self, id: ConnectionId, spec: &'static Spec) {
-        let connection = &mut self.connections[id.0 as usize];
+        let connection = &mut self.clients[id];
         let Some(queue) = connection.session.queue.take() else {
             return self.reply(id, |reply| reply.error("ERR EXEC without MULTI"));
         };
@@ -160,7 +155,7 @@ impl Brick {
         let gather = Gather::new(join, protocol, 1).costing(transaction.bytes());
         let token = self.open_gather(id, gather);
         if has_later {
-            let connection = &mut self.connections[id.0 as usize];
+            let connection = &mut self.clients[id];
             connection.session.after_exec = later;
             connection.blocked = Some(Blocked::Drain);
         }
@@ -172,7 +167,7 @@ impl Brick {
     /// or not, and their replies take their places.
     pub(super) fn on_executed(&mut self, token: Token, whole: Vec<u8>) -> Vec<u8> {
         let id = token.connection;
-        let session = &mut self.connections[id.0 as usize].session;
+        let session = &mut self.clients[id].session;
         let later = std::mem::take(&mut session.after_exec);
         // Otherwise it is an error, or the null that tells of a watched key that has changed.
         let is_executed = whole.first() == Some(&b'*') && !whole.starts_with(b"*-");
@@ -197,9 +192,9 @@ impl Brick {
 
     /// The reply to a command of the connection, not yet in its output.
     fn reply_of(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) -> Vec<u8> {
-        let output = std::mem::take(&mut self.connections[id.0 as usize].output);
+        let output = std::mem::take(&mut self.clients[id].output);
         self.execute_session(id, spec, args);
-        let connection = &mut self.connections[id.0 as usize];
+        let connection = &mut self.clients[id];
         let reply = connection.output.ready().to_vec();
         connection.output = output;
         reply

@@ -31,7 +31,7 @@ impl Brick {
         if let Err(error) = check(spec, *args) {
             return self.refuse(id, Some(spec), &error);
         }
-        let connection = &self.connections[id.0 as usize];
+        let connection = &self.clients[id];
         let (table, protocol) = (connection.session.table, connection.session.protocol);
         if self.core.table(table).is_none() {
             return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
@@ -39,7 +39,7 @@ impl Brick {
         if let Some(error) = self.offline_of(id, spec, table) {
             return self.refuse(id, Some(spec), &error);
         }
-        let connection = &self.connections[id.0 as usize];
+        let connection = &self.clients[id];
         let is_everywhere = connection.accepted.port == Port::Node;
         let bricks = if is_everywhere {
             self.sharers(spec, *args, table)
@@ -54,11 +54,11 @@ impl Brick {
             _ => Join::Only,
         };
         let gather = Gather::new(join, protocol, bricks.len())
-            .within(self.output_bytes_max())
+            .within(self.core.shared.settings.output_max())
             .reading(spec.has(flag::READONLY));
         let token = self.open_gather(id, gather);
         // What the client wrote on its way to other bricks must be there before it is counted.
-        self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
+        self.clients[id].blocked = Some(Blocked::Drain);
         let share = match spec.id {
             CommandId::Flushall => self.flushed_by(id),
             _ => args.to_owned(),
@@ -79,7 +79,7 @@ impl Brick {
         if spec.id != CommandId::Flushall {
             return self.core.table(table)?.refusal();
         }
-        let user = self.connections[id.0 as usize].session.user.as_ref()?;
+        let user = self.clients[id].session.user.as_ref()?;
         let states = self.core.tables.iter().flatten();
         let mut writable = states.filter(|state| user.rights(&state.name).write);
         writable.find_map(TableState::refusal)
@@ -130,8 +130,7 @@ impl Brick {
     /// now, since together they must be the table.
     pub(crate) fn ask_shares_again(&mut self, asked: &Shares, token: Token, until: Instant) {
         let bricks = self.sharers(asked.spec, asked.args.as_args(), asked.table);
-        let connection = self.connections.get_mut(token.connection.0 as usize);
-        let connection = connection.filter(|it| it.client == token.client);
+        let connection = self.clients.named_mut(token);
         let gather = connection.and_then(|it| it.gather(token.hole));
         if let Some(part) = gather.and_then(|it| it.begin_again(token.part, bricks.len())) {
             self.ask_shares(asked, bricks, Token { part, ..token }, until);
@@ -140,10 +139,10 @@ impl Brick {
 
     /// A command about what this brick holds: answered once what was prepared before has committed.
     pub(super) fn ask_own_share(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
-        let session = &self.connections[id.0 as usize].session;
+        let session = &self.clients[id].session;
         let (table, protocol) = (session.table, session.protocol);
         let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
-        self.connections[id.0 as usize].blocked = Some(Blocked::Drain);
+        self.clients[id].blocked = Some(Blocked::Drain);
         let origin = Origin {
             member: self.core.member(),
             token,
@@ -154,7 +153,7 @@ impl Brick {
 
     /// `FLUSHALL` as the bricks get it: with the names of the tables that its user may write.
     fn flushed_by(&self, id: ConnectionId) -> OwnedArgs {
-        let user = self.connections[id.0 as usize].session.user.as_ref();
+        let user = self.clients[id].session.user.as_ref();
         let names = self.core.table_by_name.keys().map(String::as_str);
         let writable = names.filter(|name| user.is_some_and(|user| user.rights(name).write));
         std::iter::once("flushall").chain(writable).collect()
@@ -188,9 +187,9 @@ impl Brick {
             Ok(wait) => wait,
             Err(error) => return self.reply(id, |reply| reply.error_bytes(error.as_bytes())),
         };
-        let session = &self.connections[id.0 as usize].session;
+        let session = &self.clients[id].session;
         let (table, protocol) = (session.table, session.protocol);
-        let backups = self.backups(table);
+        let backups = self.core.backups(table);
         if wait.replicas <= backups {
             return self.reply(id, |reply| reply.integer(backups));
         }
@@ -199,12 +198,7 @@ impl Brick {
             .hole;
         let until = (wait.timeout_ms > 0)
             .then(|| self.core.now + std::time::Duration::from_millis(wait.timeout_ms));
-        self.connections[id.0 as usize].blocked = Some(Blocked::Wait { until, hole });
-    }
-
-    /// How many replicas beside the primary have whatever was acknowledged in the table.
-    pub(crate) fn backups(&self, table: usize) -> i64 {
-        self.core.table(table).map_or(0, TableState::backups_min)
+        self.clients[id].blocked = Some(Blocked::Wait { until, hole });
     }
 }
 
@@ -217,6 +211,11 @@ fn check(spec: &Spec, args: Args<'_>) -> Result<(), ErrorReply> {
 }
 
 impl Core {
+    /// How many replicas beside the primary have whatever was acknowledged in the table.
+    pub(crate) fn backups(&self, table: usize) -> i64 {
+        self.table(table).map_or(0, TableState::backups_min)
+    }
+
     /// All bricks that are primary for something of a table, or of any.
     fn primaries(&self, table: Option<usize>) -> Vec<Member> {
         let states = self.tables.iter().flatten();

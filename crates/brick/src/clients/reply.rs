@@ -1,0 +1,183 @@
+//! Replies to one client: at once, with the gate that they wait for, or in parts that come later.
+
+use super::Clients;
+use crate::connection::{Blocked, Connection, ConnectionId, ReplyMode};
+use crate::forward::Token;
+use crate::gather::{Gather, Join};
+use crate::log::Log;
+use crate::output::{Gate, Lost};
+use crate::settings::Settings;
+use crate::stats::Stats;
+use crate::watch::Version;
+use brickyard_command::{CommandId, ErrorReply, Spec};
+use brickyard_wire::Reply;
+
+/// A reply of which all parts are there.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) join: Join,
+    pub(crate) bytes: Vec<u8>,
+    gate: Gate,
+    is_silent: bool,
+    is_divided: bool,
+}
+
+/// Whether the client wants the reply to the command at hand.
+#[inline]
+pub(crate) fn wants_reply(connection: &Connection) -> bool {
+    matches!(connection.session.reply_mode, ReplyMode::On)
+}
+
+impl Clients {
+    /// Writes a reply that waits for nothing.
+    #[inline]
+    pub(crate) fn reply(&mut self, id: ConnectionId, write: impl FnOnce(&mut Reply<'_>)) {
+        self.reply_gated(id, Gate::OPEN, write);
+    }
+
+    /// Writes a reply that waits for `gate`.
+    pub(crate) fn reply_gated(
+        &mut self,
+        id: ConnectionId,
+        gate: Gate,
+        write: impl FnOnce(&mut Reply<'_>),
+    ) {
+        let Some(connection) = self.get_mut(id) else {
+            return;
+        };
+        let protocol = connection.session.protocol;
+        let is_wanted = wants_reply(connection);
+        let out = connection.output.begin();
+        let start = out.len();
+        write(&mut Reply::new(out, protocol));
+        if is_wanted {
+            connection.output.end(start, gate);
+        } else {
+            out.truncate(start);
+            connection.output.end(start, Gate::OPEN);
+        }
+    }
+
+    /// Answers with an error that was found before the command ran.
+    pub(crate) fn refuse(
+        &mut self,
+        id: ConnectionId,
+        spec: Option<&'static Spec>,
+        error: &ErrorReply,
+        stats: &Stats,
+    ) {
+        stats.errors.add(1);
+        if let Some(command) = spec.and_then(|spec| stats.commands_by_id.get(spec.id as usize)) {
+            command.rejected.add(1);
+        }
+        let session = &mut self[id].session;
+        if spec.is_some_and(|spec| spec.id == CommandId::Exec)
+            && !error.as_bytes().starts_with(b"EXECABORT")
+        {
+            // Whatever is wrong with EXEC itself ends the transaction.
+            session.queue = None;
+            session.watches.clear();
+            if error.as_bytes().starts_with(b"ERR ") {
+                let reason = error.as_bytes().strip_prefix(b"ERR ").unwrap_or_default();
+                let start = b"EXECABORT Transaction discarded because of: ";
+                let aborted = ErrorReply::new([&start[..], reason].concat());
+                return self.reply(id, |reply| reply.error_bytes(aborted.as_bytes()));
+            }
+        } else if let Some(queue) = &mut session.queue {
+            queue.is_refused = true;
+        }
+        self.reply(id, |reply| reply.error_bytes(error.as_bytes()));
+    }
+
+    /// Leaves a hole in the client's output for a reply in parts.
+    pub(crate) fn open_gather(&mut self, id: ConnectionId, mut gather: Gather) -> Token {
+        let connection = &mut self[id];
+        let hole = connection.output.open_hole();
+        gather.is_silent = !wants_reply(connection);
+        connection.outstanding += gather.cost;
+        connection.gathers.push_back((hole, gather));
+        let client = connection.client;
+        self.list(id);
+        Token {
+            connection: id,
+            client,
+            hole,
+            part: 0,
+        }
+    }
+
+    /// A part of a reply is there: the whole, if it was the last one. The whole is for [`Self::fill`].
+    pub(crate) fn take_part(&mut self, token: Token, bytes: Vec<u8>, gate: Gate) -> Option<Whole> {
+        let connection = self.named_mut(token)?;
+        let gather = connection.gather(token.hole)?;
+        let (join, is_silent) = (gather.kind(), gather.is_silent);
+        let (bytes, gate) = gather.on_part(token.part, bytes, gate)?;
+        let is_divided = gather.is_divided();
+        connection.end_gather(token.hole);
+        Some(Whole {
+            join,
+            bytes,
+            gate,
+            is_silent,
+            is_divided,
+        })
+    }
+
+    /// The reply takes the place that was left for it, and its client goes on if it waited for that.
+    pub(crate) fn fill(&mut self, token: Token, whole: Whole, settings: &Settings, log: &Log) {
+        let id = token.connection;
+        let Some(connection) = self.get_mut(id) else {
+            return;
+        };
+        // Who wants no reply wants no error either, should the log refuse what it waits for.
+        let (bytes, gate) = if whole.is_silent {
+            (Vec::new(), Gate::OPEN)
+        } else {
+            (whole.bytes, whole.gate)
+        };
+        let is_unread = connection.output.len() > settings.output_max();
+        connection.output.fill_hole(token.hole, bytes, gate);
+        if whole.is_divided {
+            connection.output.mark_divided(token.hole);
+        }
+        connection.output.advance(log);
+        if connection.blocked == Some(Blocked::Drain) && connection.output.holes() == 0 {
+            connection.blocked = None;
+        }
+        if is_unread {
+            // Its requests are with other bricks already, so it cannot be held back any more.
+            self.on_broken(id);
+        }
+        self.list(id);
+        self.resume(id);
+    }
+
+    /// Operations were lost: whoever waits for one of them is told so.
+    pub(crate) fn lose(&mut self, lost: Lost, error: &[u8]) {
+        for connection in self.iter_mut() {
+            connection.output.refuse(lost, error);
+            for (_, gather) in &mut connection.gathers {
+                gather.refuse(lost, error);
+            }
+        }
+    }
+
+    /// What is made for `token` has waited for too long: it becomes `error`.
+    pub(crate) fn give_up(&mut self, token: Token, error: &[u8], log: &Log) {
+        if let Some(connection) = self.named_mut(token) {
+            if let Some(gather) = connection.gather(token.hole) {
+                gather.give_up(token.part, error);
+            }
+            connection.output.give_up(token.hole, error, log);
+        }
+    }
+
+    /// Op numbers will be used again: a watched key's number no longer says what it was.
+    pub(crate) fn forget_watches(&mut self) {
+        for connection in self.iter_mut() {
+            for watch in &mut connection.session.watches {
+                watch.version = Version::Unknown;
+            }
+        }
+    }
+}
