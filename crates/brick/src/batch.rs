@@ -10,16 +10,13 @@
 //! - A request that must not run yet (its connection is blocked) stops those behind it on its
 //!   connection, and no others.
 
-use crate::brick::Brick;
-use crate::connection::ConnectionId;
-use crate::settings::Settings;
-use crate::slowlog::{self, SlowCommand};
-use brickyard_command::{Args, CommandId, Spec, lookup, table::flag};
+use crate::clients::Clients;
+use crate::connection::{Connection, ConnectionId};
+use crate::core::Core;
+use brickyard_command::{Args, CommandId, Spec, lookup};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
-use brickyard_types::UnixMillis;
-use brickyard_wire::{ProtocolError, RequestDecoder, Span, Step};
-use std::sync::atomic::Ordering::Relaxed;
+use brickyard_wire::{ProtocolError, Span, Step};
 
 /// Requests that one run executes at most: enough to overlap their memory accesses, few enough
 /// that one client's pipeline does not hold up the others.
@@ -30,7 +27,7 @@ pub(crate) const BATCH_BYTES_MAX: usize = 4 << 20;
 
 /// What was found in the input.
 #[derive(Debug)]
-enum Found {
+pub(crate) enum Found {
     Request {
         spec: Option<&'static Spec>,
         target: Option<Target>,
@@ -50,17 +47,25 @@ pub(crate) struct Target {
 /// One request of the batch.
 #[derive(Debug)]
 pub(crate) struct Parsed {
-    connection: ConnectionId,
-    found: Found,
+    pub(crate) connection: ConnectionId,
+    pub(crate) found: Found,
     /// The request's bytes in the connection's input; spans count from `base`.
-    start: usize,
-    base: usize,
-    end: usize,
+    pub(crate) start: usize,
+    pub(crate) base: usize,
+    pub(crate) end: usize,
     spans: (u32, u32),
 }
 
+/// See the module. Used again for its memory.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    requests: Vec<Parsed>,
+    /// Of all arguments of all requests.
+    spans: Vec<Span>,
+}
+
 /// Whether the command may take so long that it gets a run, and a measurement, of its own.
-fn is_heavy(spec: &Spec, arguments: usize) -> bool {
+pub(crate) fn is_heavy(spec: &Spec, arguments: usize) -> bool {
     arguments > 1000
         || matches!(
             spec.id,
@@ -82,71 +87,52 @@ fn is_heavy(spec: &Spec, arguments: usize) -> bool {
         )
 }
 
-impl Brick {
-    /// Executes a batch of the requests that have arrived, or one that may take long.
-    pub fn run(&mut self) {
-        self.take_messages();
-        self.run_inbox();
-        self.run_stalled();
-        self.core.count_out_cleared();
-        self.batch.clear();
+impl Batch {
+    /// Parses what connections have sent, one by one, until there is enough; of one that may take long, that alone.
+    /// With `is_single` there is one request.
+    pub(crate) fn collect(&mut self, core: &Core, clients: &mut Clients, is_single: bool) {
+        self.requests.clear();
         self.spans.clear();
-        let single = self.logs_everything();
-        let batch_max = if single { 1 } else { BATCH_MAX };
-        for _ in 0..self.clients.queued_len() {
-            if self.batch.len() >= batch_max {
+        let len_max = if is_single { 1 } else { BATCH_MAX };
+        for _ in 0..clients.queued_len() {
+            if self.requests.len() >= len_max {
                 break;
             }
-            let Some(id) = self.clients.take_queued() else {
+            let Some(id) = clients.take_queued() else {
                 break;
             };
-            if self.parse(id, batch_max) {
-                self.clients.queue_again(id);
+            if self.parse(core, &mut clients[id], len_max) {
+                clients.queue_again(id);
             } else {
-                let has_requests = self.batch.last().is_some_and(|it| it.connection == id);
-                self.clients.on_parsed(id, has_requests);
+                let has_requests = self.requests.last().is_some_and(|it| it.connection == id);
+                clients.on_parsed(id, has_requests);
             }
-            if matches!(self.batch.last(), Some(Parsed { found: Found::Request { spec: Some(spec), .. }, spans, .. }) if is_heavy(spec, (spans.1 - spans.0) as usize))
-            {
+            if self.requests.last().is_some_and(Parsed::is_heavy) {
                 break;
             }
         }
-        self.look_ahead();
-        self.clients.begin_batch();
-        self.execute_batch(single);
-        self.clients.end_batch();
-        self.tend_tables();
+        assert!(
+            self.requests.len() <= len_max,
+            "{} requests, and there may be {len_max}",
+            self.requests.len()
+        );
     }
 
-    /// With a very low slow-log threshold every command is measured by itself.
-    fn logs_everything(&self) -> bool {
-        const STEP_BELOW_US: i64 = 100;
-        let threshold = self
-            .core
-            .shared
-            .settings
-            .slowlog_log_slower_than
-            .load(Relaxed);
-        (0..STEP_BELOW_US).contains(&threshold)
-    }
-
-    /// Parses a connection's input into the batch; whether there may be more of it.
-    fn parse(&mut self, id: ConnectionId, batch_max: usize) -> bool {
-        let Some(connection) = self.clients.get_mut(id) else {
-            return false;
-        };
+    /// Parses a connection's input; whether there may be more of it.
+    fn parse(&mut self, core: &Core, connection: &mut Connection, len_max: usize) -> bool {
         if !connection.may_execute() {
             return false;
         }
+        let id = connection.id;
         // A stranger's requests are parsed one by one: the bounds change with AUTH.
-        let batch_max = if connection.decoder.limits().unauthenticated {
-            batch_max.min(self.batch.len() + 1)
+        let len_max = if connection.decoder.limits().unauthenticated {
+            len_max.min(self.requests.len() + 1)
         } else {
-            batch_max
+            len_max
         };
         let mut start = connection.executed;
         let mut at = start;
-        while self.batch.len() < batch_max {
+        while self.requests.len() < len_max {
             let first = self.spans.len() as u32;
             let step = connection
                 .decoder
@@ -154,14 +140,7 @@ impl Brick {
             let (found, end) = match step {
                 Ok(Step::Incomplete { .. }) => {
                     if at > start {
-                        self.batch.push(Parsed {
-                            connection: id,
-                            found: Found::Nothing,
-                            start,
-                            base: at,
-                            end: at,
-                            spans: (first, first),
-                        });
+                        self.push(id, Found::Nothing, (start, at, at), first);
                     }
                     return false;
                 }
@@ -173,7 +152,11 @@ impl Brick {
                     connection.input.splice(at..at + consumed, request);
                     continue;
                 }
-                Err(error) => (Found::Garbage(error), connection.input.len()),
+                Err(error) => {
+                    let end = connection.input.len();
+                    self.push(id, Found::Garbage(error), (start, at, end), first);
+                    return false;
+                }
                 Ok(Step::Request { consumed, .. }) => {
                     let spans = &self.spans[first as usize..];
                     let input = &connection.input[at..at + consumed];
@@ -182,63 +165,44 @@ impl Brick {
                     if let Some(spec) = spec
                         && is_heavy(spec, args.len())
                     {
-                        if !self.batch.is_empty() {
+                        if !self.requests.is_empty() {
                             self.spans.truncate(first as usize);
                             return true;
                         }
-                        self.push_request(id, spec, None, (start, at, at + consumed), first);
+                        let found = Found::Request {
+                            spec: Some(spec),
+                            target: None,
+                        };
+                        self.push(id, found, (start, at, at + consumed), first);
                         return true;
                     }
-                    let target = spec.and_then(|spec| {
-                        let key =
-                            args.get(usize::try_from(spec.key_first).ok().filter(|at| *at > 0)?)?;
-                        let table = connection.session.table;
-                        let state = self.core.table(table)?;
-                        let location = state.map.locate(key);
-                        if let Some(Some(partition)) = state.partitions.get(location.leaf as usize)
-                        {
-                            state
-                                .table
-                                .prefetch_bucket(partition.local, KeyHash(location.key_hash));
-                        }
-                        Some(Target { table, location })
-                    });
+                    let table = connection.session.table;
+                    let target = spec.and_then(|spec| aim(core, table, spec, &args));
                     (Found::Request { spec, target }, at + consumed)
                 }
             };
-            let is_garbage = matches!(found, Found::Garbage(_));
-            let spans = (first, self.spans.len() as u32);
-            self.batch.push(Parsed {
-                connection: id,
-                found,
-                start,
-                base: at,
-                end,
-                spans,
-            });
-            if is_garbage {
-                return false;
-            }
+            self.push(id, found, (start, at, end), first);
             start = end;
             at = end;
         }
         at < connection.input.len()
     }
 
-    fn push_request(
+    /// Takes a request whose arguments are the spans from `first` on.
+    #[inline]
+    fn push(
         &mut self,
         connection: ConnectionId,
-        spec: &'static Spec,
-        target: Option<Target>,
+        found: Found,
         (start, base, end): (usize, usize, usize),
         first: u32,
     ) {
+        assert!(
+            start <= base && base <= end,
+            "a request at {base}..{end} begins at {start}"
+        );
         let spans = (first, self.spans.len() as u32);
-        let found = Found::Request {
-            spec: Some(spec),
-            target,
-        };
-        self.batch.push(Parsed {
+        self.requests.push(Parsed {
             connection,
             found,
             start,
@@ -248,16 +212,17 @@ impl Brick {
         });
     }
 
-    fn look_ahead(&self) {
-        if self.batch.len() < 2 {
+    /// Has the records of all requests fetched, whose index buckets are there by now.
+    pub(crate) fn look_ahead(&self, core: &Core) {
+        if self.requests.len() < 2 {
             return;
         }
-        for parsed in &self.batch {
+        for parsed in &self.requests {
             if let Found::Request {
                 target: Some(target),
                 ..
             } = &parsed.found
-                && let Some(state) = self.core.table(target.table)
+                && let Some(state) = core.table(target.table)
                 && let Some(Some(partition)) = state.partitions.get(target.location.leaf as usize)
             {
                 state
@@ -267,106 +232,35 @@ impl Brick {
         }
     }
 
-    fn execute_batch(&mut self, single: bool) {
-        let batch = std::mem::take(&mut self.batch);
-        let spans = std::mem::take(&mut self.spans);
-        let mut last = None;
-        for parsed in &batch {
-            if last.is_some_and(|last| last != parsed.connection) {
-                self.end_requests(last);
-            }
-            last = Some(parsed.connection);
-            let is_next = self
-                .clients
-                .get(parsed.connection)
-                .is_some_and(|it| it.executed == parsed.start && it.may_execute());
-            if is_next && self.core.log.building_len() < BATCH_BYTES_MAX {
-                self.execute_parsed(parsed, &spans, single);
-            } else {
-                self.stop_at(parsed);
-            }
-        }
-        self.end_requests(last);
-        self.batch = batch;
-        self.spans = spans;
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Parsed> {
+        self.requests.iter()
     }
 
-    /// A request that cannot run yet: its connection goes on there later.
-    fn stop_at(&mut self, parsed: &Parsed) {
-        let Some(connection) = self.clients.get_mut(parsed.connection) else {
-            return;
-        };
-        // The decoder may be inside a request behind this one, which will be parsed anew.
-        connection.decoder = RequestDecoder::new(*connection.decoder.limits());
-        self.clients.resume(parsed.connection);
+    /// The arguments of a request, in the input of its connection.
+    #[inline]
+    pub(crate) fn args<'a>(&'a self, parsed: &Parsed, input: &'a [u8]) -> Args<'a> {
+        let spans = &self.spans[parsed.spans.0 as usize..parsed.spans.1 as usize];
+        Args::new(&input[parsed.base..parsed.end], spans)
     }
+}
 
-    fn execute_parsed(&mut self, parsed: &Parsed, spans: &[Span], single: bool) {
-        let id = parsed.connection;
-        match &parsed.found {
-            Found::Nothing => self.clients[id].executed = parsed.end,
-            Found::Garbage(error) => {
-                let connection = &mut self.clients[id];
-                let reply = connection.output.begin();
-                let start = reply.len();
-                brickyard_wire::Reply::new(reply, connection.session.protocol)
-                    .protocol_error(error);
-                connection.output.end(start, crate::output::Gate::OPEN);
-                connection.executed = parsed.end;
-                self.core.stats().protocol_errors.add(1);
-                self.clients.close(id);
-            }
-            Found::Request { spec, target } => {
-                let spans = &spans[parsed.spans.0 as usize..parsed.spans.1 as usize];
-                // The input is lent to the command and given back: the command may change
-                // anything else of its connection.
-                let input = std::mem::take(&mut self.clients[id].input);
-                let args = Args::new(&input[parsed.base..parsed.end], spans);
-                if single || spec.is_some_and(|spec| is_heavy(spec, args.len())) {
-                    self.note_slow(id, *spec, &args);
-                }
-                self.execute(id, *spec, *target, &args);
-                if let Some(connection) = self.clients.get_mut(id) {
-                    connection.input = input;
-                    connection.executed = parsed.end;
-                }
-            }
-        }
+impl Parsed {
+    fn is_heavy(&self) -> bool {
+        let arguments = (self.spans.1 - self.spans.0) as usize;
+        matches!(self.found, Found::Request { spec: Some(spec), .. } if is_heavy(spec, arguments))
     }
+}
 
-    fn note_slow(&mut self, id: ConnectionId, spec: Option<&Spec>, args: &Args<'_>) {
-        let threshold = self
-            .core
-            .shared
-            .settings
-            .slowlog_log_slower_than
-            .load(Relaxed);
-        let is_kept_out =
-            spec.is_some_and(|spec| spec.has(flag::SKIP_SLOWLOG) || spec.id == CommandId::Slowlog);
-        let Some(connection) = self.clients.get(id) else {
-            return;
-        };
-        if threshold < 0
-            || is_kept_out
-            || Settings::load(&self.core.shared.settings.slowlog_max_len) == 0
-        {
-            return;
-        }
-        self.ran_slow = Some(SlowCommand {
-            id: 0,
-            at: UnixMillis(self.core.unix.0),
-            microseconds: 0,
-            arguments: slowlog::shortened(spec, args),
-            client: connection.accepted.peer.clone(),
-            client_name: String::from_utf8_lossy(&connection.session.name).into_owned(),
-        });
+/// Where the first key is; its index bucket is on its way from then on.
+#[inline]
+fn aim(core: &Core, table: usize, spec: &Spec, args: &Args<'_>) -> Option<Target> {
+    let key = args.get(usize::try_from(spec.key_first).ok().filter(|at| *at > 0)?)?;
+    let state = core.table(table)?;
+    let location = state.map.locate(key);
+    if let Some(Some(partition)) = state.partitions.get(location.leaf as usize) {
+        state
+            .table
+            .prefetch_bucket(partition.local, KeyHash(location.key_hash));
     }
-
-    /// The batch has no more requests of this connection: what it may send is listed, its input
-    /// trimmed.
-    fn end_requests(&mut self, id: Option<ConnectionId>) {
-        if let Some(id) = id {
-            self.clients.end_requests(id, self.core.stats());
-        }
-    }
+    Some(Target { table, location })
 }

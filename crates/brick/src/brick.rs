@@ -16,6 +16,7 @@
 //! `session`), what events do (`events`).
 //! Source: Gribble et al., OSDI 2000, section 4: a brick is a single-threaded, event-driven store.
 
+use crate::batch::Batch;
 use crate::catch_up::CatchUps;
 use crate::clean::Cleaner;
 use crate::clients::Clients;
@@ -25,11 +26,12 @@ use crate::core::Core;
 use crate::deadlines::Deadlines;
 use crate::drops::Drops;
 use crate::effect::{Accepted, BatchId, Effect};
-use crate::forward::{ForwardReply, Origin, Outbox};
+use crate::forward::{ForwardReply, Outbox};
 use crate::heat::Burden;
 use crate::inbox::Inbox;
 use crate::keyed::Share;
 use crate::log::Log;
+use crate::meter::Meter;
 use crate::offline::Offline;
 use crate::output::{Frontier, Gate};
 use crate::parting::Partings;
@@ -40,24 +42,17 @@ use crate::remote::Remotes;
 use crate::replica::Replicas;
 use crate::resize::Shrunk;
 use crate::segments::Segments;
-use crate::settings::Settings;
+use crate::session::{Calls, Exports};
 use crate::shared::Shared;
-use crate::slowlog::{SlowCommand, Slowlog};
 use crate::staging::Staging;
 use crate::stall::Stalls;
+use crate::upkeep::Upkeep;
 use crate::watch::Absences;
-use crate::{
-    batch::Parsed,
-    session::{Exports, Pending},
-};
-use brickyard_command::CommandId;
 use brickyard_metadata::Catalog;
 use brickyard_routing::{Member, Seat};
 use brickyard_types::{BrickId, Incarnation, Instant, UnixMillis};
-use brickyard_wire::Span;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// What a brick is made with.
@@ -98,32 +93,18 @@ pub struct Brick {
     pub(crate) peers: Peers,
     /// Shares of commands on whole tables that wait for what was prepared before them.
     pub(crate) deferred: VecDeque<(Gate, Share)>,
-    pub(crate) pending: BTreeMap<u64, Pending>,
-    pub(crate) pending_next: u64,
-    /// Checkpoints of this brick's log that are under way, and who waits for them.
-    pub(crate) checkpoints: BTreeMap<u64, Origin>,
+    pub(crate) calls: Calls,
     pub(crate) cleaner: Cleaner,
     /// Partitions that are being read as they were.
     pub(crate) exports: Exports,
-    // Scratch of run(), kept for its memory.
-    pub(crate) batch: Vec<Parsed>,
-    pub(crate) spans: Vec<Span>,
-    /// What the last run() executed: (command, how often).
-    pub(crate) ran: Vec<(CommandId, u32)>,
-    pub(crate) ran_slow: Option<SlowCommand>,
+    pub(crate) batch: Batch,
+    pub(crate) meter: Meter,
     pub(crate) is_stopping: bool,
     /// What this turn has for other nodes is on its way.
     has_ended_turn: bool,
     /// How far the log had come when replies were let out last.
     pub(crate) let_out_upto: Frontier,
-    pub(crate) last_sweep: Instant,
-    /// There are more expired keys to remove.
-    pub(crate) has_expired: bool,
-    /// A table is past its memory bound and can make room.
-    pub(crate) is_crowded: bool,
-    /// Commands a second over the last second or so, and the count that it was taken from.
-    pub(crate) ops_per_second: u64,
-    pub(crate) commands_at_sweep: u64,
+    pub(crate) upkeep: Upkeep,
 }
 
 impl Brick {
@@ -159,7 +140,6 @@ impl Brick {
             effects: VecDeque::new(),
             staging: Staging::default(),
             random: Random::new(seed),
-            slowlog: Slowlog::default(),
             drops: Drops::default(),
             has_buried: false,
             leftovers: Vec::new(),
@@ -197,23 +177,15 @@ impl Brick {
             stalls: Stalls::default(),
             peers: Peers::default(),
             deferred: VecDeque::new(),
-            pending: BTreeMap::new(),
-            pending_next: 1,
-            checkpoints: BTreeMap::new(),
+            calls: Calls::default(),
             cleaner: Cleaner::default(),
             exports: Exports::default(),
-            batch: Vec::new(),
-            spans: Vec::new(),
-            ran: Vec::new(),
-            ran_slow: None,
+            batch: Batch::default(),
+            meter: Meter::default(),
             is_stopping: false,
             has_ended_turn: false,
             let_out_upto: Frontier::default(),
-            last_sweep: Instant(0),
-            has_expired: false,
-            is_crowded: false,
-            ops_per_second: 0,
-            commands_at_sweep: 0,
+            upkeep: Upkeep::default(),
         }
     }
 
@@ -242,8 +214,7 @@ impl Brick {
             || (self.core.replicas.is_woken && !self.stalls.is_empty())
             || self.core.has_buried
             || self.core.offline.has_work()
-            || self.has_expired
-            || self.is_crowded
+            || self.upkeep.has_work()
     }
 
     /// When a [`crate::Event::Tick`] is wanted at the latest.
@@ -420,36 +391,9 @@ impl Brick {
 
     /// The run before took `duration`: goes into latency histograms and the slow log.
     pub fn on_ran(&mut self, duration: Duration) {
-        let count: u32 = self.ran.iter().map(|(_, count)| count).sum();
-        if count == 0 {
-            return;
-        }
-        let each = (duration.as_nanos() / u128::from(count)) as u64;
-        let bucket = each
-            .div_ceil(1000)
-            .max(1)
-            .next_power_of_two()
-            .trailing_zeros() as usize;
-        let stats = self.core.stats();
-        for (command, count) in self.ran.drain(..) {
-            let count = u64::from(count);
-            stats.commands.add(count);
-            if let Some(command) = stats.commands_by_id.get(command as usize) {
-                command.calls.add(count);
-                command.nanoseconds.add(each * count);
-                let bucket = bucket.min(command.latency.len() - 1);
-                command.latency[bucket].add(count);
-            }
-        }
-        if let Some(mut slow) = self.ran_slow.take() {
-            let settings = &self.core.shared.settings;
-            let threshold = settings.slowlog_log_slower_than.load(Relaxed);
-            slow.microseconds = each / 1000;
-            if threshold >= 0 && i128::from(slow.microseconds) >= i128::from(threshold) {
-                let len_max = Settings::load(&settings.slowlog_max_len);
-                self.core.slowlog.push(slow, len_max);
-            }
-        }
+        let core = &self.core;
+        self.meter
+            .on_ran(duration, core.stats(), &core.shared.settings);
     }
 }
 

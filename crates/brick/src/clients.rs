@@ -28,7 +28,7 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::stats::Stats;
 use brickyard_types::Instant;
-use brickyard_wire::Protocol;
+use brickyard_wire::{Protocol, RequestDecoder};
 use slab::Slab;
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -261,6 +261,15 @@ impl Clients {
         self.is_running = false;
         while let Some(id) = self.ending.pop() {
             self.close_if_over(id);
+        }
+    }
+
+    /// A request of the batch cannot run yet: its connection goes on there later.
+    pub(crate) fn stop(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.get_mut(id) {
+            // The decoder may be inside a request behind this one, which will be parsed anew.
+            connection.decoder = RequestDecoder::new(*connection.decoder.limits());
+            self.resume(id);
         }
     }
 

@@ -21,7 +21,6 @@ use crate::requests::Window;
 use crate::resize::Shrunk;
 use crate::segments::Segments;
 use crate::shared::Shared;
-use crate::slowlog::Slowlog;
 use crate::staging::Staging;
 use crate::stats::{Stats, TableStats};
 use crate::view::PendingClear;
@@ -250,7 +249,6 @@ pub(crate) struct Core {
     pub(crate) effects: VecDeque<Effect>,
     pub(crate) staging: Staging,
     pub(crate) random: Random,
-    pub(crate) slowlog: Slowlog,
     /// What says that partitions are here no more, and is not in the log yet.
     pub(crate) drops: Drops,
     /// Cleared partitions and dropped tables still have memory to be won back.

@@ -14,6 +14,7 @@ use crate::output::{Gate, Lost, Opens};
 use crate::replica::SYNC_TOKEN;
 use crate::segments::Chunk;
 use crate::session::is_of_export;
+use crate::upkeep::publish;
 use crate::view::{ColdWanted, Detour, PendingClear};
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
@@ -476,13 +477,11 @@ impl Brick {
     }
 
     fn on_tick(&mut self) {
-        const SWEEP_EVERY: Duration = Duration::from_secs(1);
         if self.core.is_adopting() {
             // What it waited for may have come about without the log: a batch of tables without one is never appended.
             self.adopt_waiting();
         }
-        self.expire_due();
-        self.evict();
+        self.upkeep.on_tick(&mut self.core);
         self.clean();
         self.end_waits();
         self.append_drops();
@@ -493,26 +492,15 @@ impl Brick {
         self.core.find_leftovers();
         self.core.absences.forget_old(self.core.now);
         self.core.settle_durability();
-        let since = self.core.now - self.last_sweep;
-        if since >= SWEEP_EVERY {
-            let commands = self
-                .core
-                .shared
-                .stats
-                .iter()
-                .map(|stats| stats.commands.value())
-                .sum();
-            let executed = u64::saturating_sub(commands, self.commands_at_sweep);
-            self.ops_per_second = executed * 1000 / (since.as_millis() as u64).max(1);
-            self.commands_at_sweep = commands;
-            self.last_sweep = self.core.now;
+        let all = &self.core.shared.stats;
+        if self.upkeep.begin_sweep(self.core.now, all) {
             let settings = &self.core.shared.settings;
             self.clients.close_idle(settings, self.core.now);
             self.end_idle_exports();
             self.core.expire_requests();
             self.core.resize_partitions();
             self.core.look_at_load();
-            self.publish();
+            publish(&self.core, &self.clients);
         }
     }
 
@@ -523,22 +511,6 @@ impl Brick {
             let backups = self.core.backups(connection.session.table);
             self.on_part(token, format!(":{backups}\r\n").into_bytes(), Gate::OPEN);
         }
-    }
-
-    /// Copies the figures that anybody may read.
-    pub(crate) fn publish(&mut self) {
-        let unix = self.core.unix;
-        for state in self.core.tables.iter().flatten() {
-            state.publish(unix);
-        }
-        let (segments, bytes) = self.core.segments.files();
-        let usage = self.core.segment_usage();
-        let live = usage.values().map(|usage| usage.live).sum();
-        let stats = self.core.stats();
-        stats.log_segments.set(segments);
-        stats.log_file_bytes.set(bytes);
-        stats.log_live_bytes.set(live);
-        stats.buffer_bytes.set(self.clients.buffer_bytes() as u64);
     }
 }
 

@@ -4,11 +4,13 @@
 //!
 //! The order of the checks is Redis's, so that a request with several faults gets the same error.
 
-use crate::batch::Target;
+use crate::batch::{BATCH_BYTES_MAX, Batch, Found, Parsed, Target, is_heavy};
 use crate::brick::Brick;
 use crate::connection::{Connection, ConnectionId, ReplyMode};
 use crate::effect::Port;
 use crate::keyed::CROSSSLOT;
+use crate::output::Gate;
+use crate::slowlog::SlowCommand;
 use crate::transaction::Queue;
 use crate::users::Rights;
 use brickyard_command::{Args, CommandId, ErrorReply, Spec, keys, resolve, table::flag};
@@ -26,6 +28,82 @@ fn is_of_http(args: &Args<'_>) -> bool {
 }
 
 impl Brick {
+    /// Executes a batch of the requests that have arrived, or one that may take long.
+    pub fn run(&mut self) {
+        self.take_messages();
+        self.run_inbox();
+        self.run_stalled();
+        self.core.count_out_cleared();
+        let is_single = self.core.shared.settings.measures_each();
+        self.batch.collect(&self.core, &mut self.clients, is_single);
+        self.batch.look_ahead(&self.core);
+        self.clients.begin_batch();
+        self.execute_batch(is_single);
+        self.clients.end_batch();
+        self.upkeep.on_turn(&mut self.core);
+    }
+
+    fn execute_batch(&mut self, is_single: bool) {
+        let batch = std::mem::take(&mut self.batch);
+        let mut last = None;
+        for parsed in batch.iter() {
+            let id = parsed.connection;
+            if let Some(last) = last.filter(|last| *last != id) {
+                self.clients.end_requests(last, self.core.stats());
+            }
+            last = Some(id);
+            let is_next = self
+                .clients
+                .get(id)
+                .is_some_and(|it| it.executed == parsed.start && it.may_execute());
+            if is_next && self.core.log.building_len() < BATCH_BYTES_MAX {
+                self.execute_parsed(parsed, &batch, is_single);
+            } else {
+                self.clients.stop(id);
+            }
+        }
+        if let Some(last) = last {
+            self.clients.end_requests(last, self.core.stats());
+        }
+        self.batch = batch;
+    }
+
+    fn execute_parsed(&mut self, parsed: &Parsed, batch: &Batch, is_single: bool) {
+        let id = parsed.connection;
+        match &parsed.found {
+            Found::Nothing => self.clients[id].executed = parsed.end,
+            Found::Garbage(error) => {
+                let connection = &mut self.clients[id];
+                let reply = connection.output.begin();
+                let start = reply.len();
+                Reply::new(reply, connection.session.protocol).protocol_error(error);
+                connection.output.end(start, Gate::OPEN);
+                connection.executed = parsed.end;
+                self.core.stats().protocol_errors.add(1);
+                self.clients.close(id);
+            }
+            Found::Request { spec, target } => {
+                // The input is lent to the command and given back: the command may change
+                // anything else of its connection.
+                let connection = &mut self.clients[id];
+                let input = std::mem::take(&mut connection.input);
+                let args = batch.args(parsed, &input);
+                if is_single || spec.is_some_and(|spec| is_heavy(spec, args.len())) {
+                    let (settings, now) = (&self.core.shared.settings, self.core.unix);
+                    let slow = SlowCommand::begin(connection, *spec, &args, settings, now);
+                    if let Some(slow) = slow {
+                        self.meter.note_slow(slow);
+                    }
+                }
+                self.execute(id, *spec, *target, &args);
+                if let Some(connection) = self.clients.get_mut(id) {
+                    connection.input = input;
+                    connection.executed = parsed.end;
+                }
+            }
+        }
+    }
+
     /// Executes one request.
     #[inline]
     pub(crate) fn execute(
@@ -37,10 +115,7 @@ impl Brick {
     ) {
         match self.check(id, spec, args) {
             Ok(spec) => {
-                match self.ran.last_mut() {
-                    Some((command, count)) if *command == spec.id => *count += 1,
-                    _ => self.ran.push((spec.id, 1)),
-                }
+                self.meter.note(spec.id);
                 let is_keyed = spec.key_first > 0 && spec.id != CommandId::Watch;
                 if self.clients[id].session.queue.is_some() && is_queueable(spec.id) {
                     self.enqueue(id, spec, args);

@@ -125,7 +125,7 @@ impl Brick {
             }
         }
         self.core.take_seat(self.incarnation);
-        self.publish();
+        crate::upkeep::publish(&self.core, &self.clients);
     }
 }
 

@@ -8,6 +8,7 @@
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
 //! `cluster`, `config`, `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
+mod calls;
 mod client;
 mod cluster;
 mod config;
@@ -24,6 +25,7 @@ mod tables;
 mod transact;
 mod whole;
 
+pub(crate) use calls::Calls;
 pub(crate) use cluster::tell_map_watchers;
 pub(crate) use export::{Exports, is_of_export};
 pub(crate) use share::ShareStanding;
@@ -32,17 +34,9 @@ pub(crate) use whole::Shares;
 use crate::brick::Brick;
 use crate::connection::{Blocked, ConnectionId};
 use crate::effect::{ControlReply, ControlRequest, Effect};
-use crate::forward::Token;
 use crate::gather::{Gather, Join};
 use brickyard_command::request::parse_ping;
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
-
-/// What an answer of the control thread is for.
-#[derive(Debug)]
-pub(crate) struct Pending {
-    pub(crate) token: Token,
-    pub(crate) then: Then,
-}
 
 /// What happens when the control thread has answered.
 #[derive(Debug)]
@@ -143,16 +137,14 @@ impl Brick {
     pub(crate) fn block_on(&mut self, id: ConnectionId, then: Then) -> u64 {
         let protocol = self.clients[id].session.protocol;
         let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
-        let number = self.pending_next;
-        self.pending_next += 1;
-        self.pending.insert(number, Pending { token, then });
+        let number = self.calls.begin(token, then);
         self.clients[id].blocked = Some(Blocked::Control(number));
         number
     }
 
     /// The control thread has answered.
     pub(crate) fn on_control(&mut self, request: u64, reply: ControlReply) {
-        let Some(Pending { token, then }) = self.pending.remove(&request) else {
+        let Some(calls::Pending { token, then }) = self.calls.end(request) else {
             return;
         };
         let id = token.connection;

@@ -37,6 +37,13 @@ impl Settings {
         value.load(Relaxed)
     }
 
+    /// Whether every command is measured by itself: the slow log's threshold is very low.
+    pub(crate) fn measures_each(&self) -> bool {
+        const STEP_BELOW_US: i64 = 100;
+        let threshold = self.slowlog_log_slower_than.load(Relaxed);
+        (0..STEP_BELOW_US).contains(&threshold)
+    }
+
     /// Bytes of replies that a client may leave unread.
     pub(crate) fn output_max(&self) -> usize {
         usize::try_from(Self::load(&self.output_bytes_max)).unwrap_or(usize::MAX)

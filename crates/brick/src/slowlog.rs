@@ -1,8 +1,11 @@
 //! Commands that took long: the last few on this brick.
 
-use brickyard_command::{Args, CommandId, Spec};
+use crate::connection::Connection;
+use crate::settings::Settings;
+use brickyard_command::{Args, CommandId, Spec, table::flag};
 use brickyard_types::UnixMillis;
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Arguments kept of one command, and bytes kept of one argument: Redis's own bounds.
 const ARGUMENTS_KEPT: usize = 32;
@@ -17,6 +20,32 @@ pub(crate) struct SlowCommand {
     pub(crate) arguments: Vec<Vec<u8>>,
     pub(crate) client: String,
     pub(crate) client_name: String,
+}
+
+impl SlowCommand {
+    /// A command of which it is not known yet how long it takes; `None`: the slow log would not have it.
+    pub(crate) fn begin(
+        connection: &Connection,
+        spec: Option<&Spec>,
+        args: &Args<'_>,
+        settings: &Settings,
+        at: UnixMillis,
+    ) -> Option<Self> {
+        let threshold = settings.slowlog_log_slower_than.load(Relaxed);
+        let is_kept_out =
+            spec.is_some_and(|spec| spec.has(flag::SKIP_SLOWLOG) || spec.id == CommandId::Slowlog);
+        if threshold < 0 || is_kept_out || Settings::load(&settings.slowlog_max_len) == 0 {
+            return None;
+        }
+        Some(Self {
+            id: 0,
+            at,
+            microseconds: 0,
+            arguments: shortened(spec, args),
+            client: connection.accepted.peer.clone(),
+            client_name: String::from_utf8_lossy(&connection.session.name).into_owned(),
+        })
+    }
 }
 
 /// See the module.
@@ -52,7 +81,7 @@ impl Slowlog {
 const REDACTED: &[u8] = b"(redacted)";
 
 /// What the log keeps of a command's arguments: never a password.
-pub(crate) fn shortened(spec: Option<&Spec>, args: &Args<'_>) -> Vec<Vec<u8>> {
+fn shortened(spec: Option<&Spec>, args: &Args<'_>) -> Vec<Vec<u8>> {
     let kept = if args.len() > ARGUMENTS_KEPT {
         ARGUMENTS_KEPT - 1
     } else {

@@ -31,7 +31,7 @@ type Section<'a> = &'a dyn Fn(&mut String);
 
 impl Brick {
     pub(super) fn info(&mut self, id: ConnectionId, args: &Args<'_>) {
-        self.publish();
+        crate::upkeep::publish(&self.core, &self.clients);
         let asked: Vec<String> = args
             .from(1)
             .map(|name| String::from_utf8_lossy(name).to_ascii_lowercase())
@@ -260,7 +260,11 @@ impl Brick {
             "total_commands_processed",
             self.sum(|stats| &stats.commands),
         );
-        field(out, "instantaneous_ops_per_sec", self.ops_per_second);
+        field(
+            out,
+            "instantaneous_ops_per_sec",
+            self.upkeep.ops_per_second(),
+        );
         field(
             out,
             "total_net_input_bytes",

@@ -51,16 +51,20 @@ impl Brick {
         match command {
             SlowlogCommand::Help => self.reply(id, |reply| help("slowlog", reply)),
             SlowlogCommand::Len => {
-                let len = self.core.slowlog.len() as i64;
+                let len = self.meter.slowlog().len() as i64;
                 self.reply(id, |reply| reply.integer(len));
             }
             SlowlogCommand::Reset => {
-                self.core.slowlog.clear();
+                self.meter.slowlog().clear();
                 self.reply(id, |reply| reply.ok());
             }
             SlowlogCommand::Get(count) => {
                 let count = count.and_then(|count| usize::try_from(count).ok());
-                let entries = self.core.slowlog.iter().take(count.unwrap_or(usize::MAX));
+                let entries = self
+                    .meter
+                    .slowlog()
+                    .iter()
+                    .take(count.unwrap_or(usize::MAX));
                 let entries: Vec<_> = entries.cloned().collect();
                 self.reply(id, |reply| {
                     reply.array(entries.len());

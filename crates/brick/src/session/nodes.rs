@@ -85,7 +85,7 @@ impl Brick {
     /// What has to move, and about how many bytes each copy has: the mean of this node's of the table.
     fn moves(&mut self) -> Vec<(Move, u64)> {
         // Other bricks' figures are as of their last second.
-        self.publish();
+        crate::upkeep::publish(&self.core, &self.clients);
         let catalog = &self.core.catalog;
         let plan: Plan = catalog.plan(&BTreeSet::new());
         let own = self.core.member().node;

@@ -76,15 +76,13 @@ impl Brick {
 
     /// This brick's share of a checkpoint.
     pub(crate) fn checkpoint_for(&mut self, origin: Origin) {
-        let number = self.pending_next;
-        self.pending_next += 1;
-        self.checkpoints.insert(number, origin);
+        let number = self.calls.begin_checkpoint(origin);
         self.core.effects.push_back(Effect::Checkpoint(number));
     }
 
     /// The log is synced, and its active segment sealed.
     pub(crate) fn on_checkpointed(&mut self, number: u64, outcome: Result<(), String>) {
-        let Some(origin) = self.checkpoints.remove(&number) else {
+        let Some(origin) = self.calls.end_checkpoint(number) else {
             return;
         };
         let bytes = match outcome {

@@ -195,7 +195,7 @@ impl Brick {
             TableStatus::Returning { .. } => "returning",
         };
         // Other bricks' figures are as of their last second.
-        self.publish();
+        crate::upkeep::publish(&self.core, &self.clients);
         let mut keys = 0;
         let mut memory = 0;
         for stats in &self.core.shared.stats {

@@ -1,0 +1,85 @@
+//! What a brick does for its tables by itself: removals of what has expired or has no room, and figures for others.
+//!
+//! In:  turns and ticks. Out: whether there is more to remove; once a second, how many commands the node executes.
+
+use crate::clients::Clients;
+use crate::core::Core;
+use crate::expire::{evict_all, expire_due};
+use crate::stats::Stats;
+use brickyard_types::Instant;
+use std::time::Duration;
+
+/// How often it is time for a sweep: what is looked at now and then, and costs something.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Upkeep {
+    /// There are more expired keys to remove.
+    has_expired: bool,
+    /// A table is past its memory bound and can make room.
+    is_crowded: bool,
+    last_sweep: Instant,
+    /// Commands a second of the whole node over the last second or so, and the count that it was taken from.
+    ops_per_second: u64,
+    commands_at_sweep: u64,
+}
+
+impl Upkeep {
+    /// Whether tables have more to remove than one turn's worth.
+    pub(crate) fn has_work(&self) -> bool {
+        self.has_expired || self.is_crowded
+    }
+
+    /// A turn's worth, between batches.
+    pub(crate) fn on_turn(&mut self, core: &mut Core) {
+        self.is_crowded = evict_all(core);
+        if self.has_expired {
+            self.has_expired = expire_due(core);
+        }
+    }
+
+    /// Looks for what has expired, or has no room.
+    pub(crate) fn on_tick(&mut self, core: &mut Core) {
+        self.has_expired = expire_due(core);
+        self.is_crowded = evict_all(core);
+    }
+
+    /// Whether it is time for a sweep, which begins then: the node's rate of commands is taken.
+    pub(crate) fn begin_sweep(&mut self, now: Instant, all: &[Stats]) -> bool {
+        assert!(
+            now >= self.last_sweep,
+            "time goes back from {:?} to {now:?}",
+            self.last_sweep
+        );
+        let since = now - self.last_sweep;
+        if since < SWEEP_EVERY {
+            return false;
+        }
+        let commands = all.iter().map(|stats| stats.commands.value()).sum();
+        let executed = u64::saturating_sub(commands, self.commands_at_sweep);
+        self.ops_per_second = executed * 1000 / (since.as_millis() as u64).max(1);
+        self.commands_at_sweep = commands;
+        self.last_sweep = now;
+        true
+    }
+
+    pub(crate) fn ops_per_second(&self) -> u64 {
+        self.ops_per_second
+    }
+}
+
+/// Copies the figures that anybody may read.
+pub(crate) fn publish(core: &Core, clients: &Clients) {
+    for state in core.tables.iter().flatten() {
+        state.publish(core.unix);
+    }
+    let (segments, bytes) = core.segments.files();
+    let usage = core.segment_usage();
+    let live = usage.values().map(|usage| usage.live).sum();
+    let stats = core.stats();
+    stats.log_segments.set(segments);
+    stats.log_file_bytes.set(bytes);
+    stats.log_live_bytes.set(live);
+    stats.buffer_bytes.set(clients.buffer_bytes() as u64);
+}
