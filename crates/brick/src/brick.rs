@@ -20,32 +20,28 @@ use crate::batch::Batch;
 use crate::catch_up::CatchUps;
 use crate::clean::Cleaner;
 use crate::clients::Clients;
-use crate::cold::Cold;
 use crate::connection::ConnectionId;
 use crate::core::Core;
-use crate::deadlines::Deadlines;
 use crate::drops::Drops;
 use crate::effect::{Accepted, BatchId, Effect};
-use crate::forward::{ForwardReply, Outbox};
+use crate::forward::Outbox;
 use crate::heat::Burden;
-use crate::inbox::Inbox;
-use crate::keyed::Share;
 use crate::log::Log;
 use crate::meter::Meter;
 use crate::offline::Offline;
-use crate::output::{Frontier, Gate};
+use crate::output::Frontier;
 use crate::parting::Partings;
 use crate::peer::Peers;
 use crate::random::Random;
 use crate::rebuild::Rebuilds;
 use crate::remote::Remotes;
 use crate::replica::Replicas;
+use crate::requests::Requests;
 use crate::resize::Shrunk;
 use crate::segments::Segments;
 use crate::session::{Calls, Exports};
 use crate::shared::Shared;
 use crate::staging::Staging;
-use crate::stall::Stalls;
 use crate::upkeep::Upkeep;
 use crate::watch::Absences;
 use brickyard_metadata::Catalog;
@@ -79,20 +75,10 @@ pub struct Brick {
     /// The life of the node that begins when the log is read.
     pub(crate) incarnation: Incarnation,
     pub(crate) clients: Clients,
-    /// What other bricks have asked and has not been executed.
-    pub(crate) inbox: Inbox,
-    /// Replies to other bricks that wait for the log.
-    pub(crate) held_replies: Vec<(Gate, Member, ForwardReply)>,
-    /// When some of what waits for replicas is given up.
-    pub(crate) deadlines: Deadlines,
     /// What bricks of other nodes were asked.
     pub(crate) remotes: Remotes,
-    /// What cannot run now.
-    pub(crate) stalls: Stalls,
     /// Streams to and from bricks of other nodes.
     pub(crate) peers: Peers,
-    /// Shares of commands on whole tables that wait for what was prepared before them.
-    pub(crate) deferred: VecDeque<(Gate, Share)>,
     pub(crate) calls: Calls,
     pub(crate) cleaner: Cleaner,
     /// Partitions that are being read as they were.
@@ -135,7 +121,7 @@ impl Brick {
             log: Log::new(),
             segments: Segments::new(segment_bytes),
             absences: Absences::new(Random::new(!seed).next()),
-            cold: Cold::default(),
+            requests: Requests::default(),
             outbox: Outbox::new(node, bricks),
             effects: VecDeque::new(),
             staging: Staging::default(),
@@ -170,13 +156,8 @@ impl Brick {
             core,
             incarnation,
             clients: Clients::default(),
-            inbox: Inbox::default(),
-            held_replies: Vec::new(),
-            deadlines: Deadlines::default(),
             remotes: Remotes::default(),
-            stalls: Stalls::default(),
             peers: Peers::default(),
-            deferred: VecDeque::new(),
             calls: Calls::default(),
             cleaner: Cleaner::default(),
             exports: Exports::default(),
@@ -199,10 +180,8 @@ impl Brick {
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.core.is_settled()
-            && self.inbox.is_empty()
-            && self.stalls.is_empty()
+            && self.core.requests.is_idle()
             && self.remotes.is_idle()
-            && self.held_replies.is_empty()
             && !self.clients.has_answerable()
     }
 
@@ -210,8 +189,8 @@ impl Brick {
     #[must_use]
     pub fn has_work(&self) -> bool {
         self.clients.has_queued()
-            || (!self.inbox.is_empty() && !self.remotes.is_choked())
-            || (self.core.replicas.is_woken && !self.stalls.is_empty())
+            || (self.core.requests.has_ready() && !self.remotes.is_choked())
+            || (self.core.replicas.is_woken && self.core.requests.has_view())
             || self.core.has_buried
             || self.core.offline.has_work()
             || self.upkeep.has_work()

@@ -111,7 +111,7 @@ pub(crate) struct Connection {
     pub(crate) decoder: RequestDecoder,
     pub(crate) output: Output,
     pub(crate) gathers: VecDeque<(HoleId, Gather)>,
-    /// Bytes of requests that other bricks or parked commands hold for this client.
+    /// Bytes of requests of this client that wait here or are with other bricks.
     pub(crate) outstanding: usize,
     pub(crate) session: Session,
     pub(crate) blocked: Option<Blocked>,

@@ -4,9 +4,9 @@
 //! input, write its reply to the same connection's output, and change everything here.
 
 use crate::catch_up::CatchUps;
-use crate::cold::Cold;
 use crate::drops::Drops;
 use crate::effect::{BatchId, Effect};
+use crate::executed::Window;
 use crate::forward::Outbox;
 use crate::heat::{Burden, Heat};
 use crate::log::{Commits, Committed, KeyRef, Log, Prepared};
@@ -17,7 +17,7 @@ use crate::parting::Partings;
 use crate::random::Random;
 use crate::rebuild::Rebuilds;
 use crate::replica::Replicas;
-use crate::requests::Window;
+use crate::requests::Requests;
 use crate::resize::Shrunk;
 use crate::segments::Segments;
 use crate::shared::Shared;
@@ -244,7 +244,7 @@ pub(crate) struct Core {
     pub(crate) log: Log,
     pub(crate) segments: Segments,
     pub(crate) absences: Absences,
-    pub(crate) cold: Cold,
+    pub(crate) requests: Requests,
     pub(crate) outbox: Outbox,
     pub(crate) effects: VecDeque<Effect>,
     pub(crate) staging: Staging,
@@ -405,7 +405,7 @@ impl Core {
 
     /// Whether no write waits for anything.
     pub(crate) fn is_settled(&self) -> bool {
-        self.log.is_idle() && self.cold.is_idle()
+        self.log.is_idle() && self.requests.values.is_idle()
     }
 
     /// The batch that is being built, for tests and statistics.

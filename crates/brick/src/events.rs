@@ -1,26 +1,22 @@
 //! What happens outside, and what the brick makes of it.
 //!
-//! In:  [`Event`]s. Out: committed operations in their tables, replies let out, parked commands run.
+//! In:  [`Event`]s. Out: committed operations in their tables, replies let out, requests that waited for it run.
 
-use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
 use crate::core::Core;
-use crate::effect::{BatchId, ColdRead, Effect, Event};
-use crate::forward::{Forward, ForwardRequest, Origin, Token, Work};
-use crate::keyed::{Missing, error_line, no_table};
-use crate::log::KeyRef;
+use crate::effect::{BatchId, Effect, Event};
+use crate::forward::Forward;
+use crate::keyed::error_line;
 use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
-use crate::output::{Gate, Lost, Opens};
+use crate::output::{Gate, Lost};
 use crate::replica::SYNC_TOKEN;
 use crate::segments::Chunk;
-use crate::session::is_of_export;
 use crate::upkeep::publish;
-use crate::view::{ColdWanted, Detour, PendingClear};
+use crate::view::PendingClear;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Member;
 use brickyard_types::{BrickId, PartitionId, Position};
-use brickyard_wire::Protocol;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,7 +106,7 @@ impl Brick {
         self.adopt_waiting();
     }
 
-    fn adopt_waiting(&mut self) {
+    pub(crate) fn adopt_waiting(&mut self) {
         let needs_idle = self.core.is_about_to_share();
         if self.core.log.is_handed_over()
             && (!needs_idle || self.core.log.is_idle())
@@ -163,7 +159,7 @@ impl Brick {
         self.adopt_waiting();
         self.tell_lost();
         self.clients.forget_watches();
-        self.core.cold.forget_watches();
+        self.core.requests.forget_watches();
         self.on_clean_refused();
         self.let_out();
     }
@@ -194,19 +190,8 @@ impl Brick {
             self.core.find_clear(partition);
         }
         self.clients.lose(lost, error);
-        // A share waits on for what was prepared before that and is not committed yet.
-        for (gate, _) in &mut self.deferred {
-            if gate.is_hit_by(lost) {
-                let barrier = self.core.log.barrier();
-                *gate = barrier;
-            }
-        }
-        for (gate, _, reply) in &mut self.held_replies {
-            if let Some(error) = gate.error(lost, error) {
-                reply.bytes = error;
-                *gate = Gate::OPEN;
-            }
-        }
+        let core = &mut self.core;
+        core.requests.refuse(lost, error, || core.log.barrier());
     }
 
     /// Lets out every reply whose gate has opened.
@@ -215,178 +200,11 @@ impl Brick {
         self.tell_lost();
         self.let_out_upto = self.core.log.frontier();
         self.clients.let_out(&self.core.log);
-        let log = &self.core.log;
-        let held = &mut self.held_replies;
-        let opened: Vec<_> = held.extract_if(.., |(gate, ..)| log.opens(*gate)).collect();
-        for (_, member, reply) in opened {
-            if member == self.core.member() {
-                self.on_part(reply.token, reply.bytes, Gate::OPEN);
-            } else {
-                self.core.outbox.push(member, Forward::Reply(reply));
-            }
-        }
-        while let Some((gate, _)) = self.deferred.front()
-            && self.core.log.opens(*gate)
-        {
-            let Some((_, share)) = self.deferred.pop_front() else {
-                break;
-            };
-            self.run_deferred(share);
-        }
+        self.let_out_requests();
         let stats = self.core.stats();
         stats
             .log_pending_bytes
             .set(self.core.log.pending_bytes() as u64);
-    }
-
-    /// Asks for the values that a parked command wants.
-    pub(crate) fn fetch(&mut self, parked: usize, wanted: Vec<ColdWanted>) {
-        for want in wanted {
-            let Some(state) = self
-                .core
-                .tables
-                .get(want.place.table)
-                .and_then(Option::as_ref)
-            else {
-                continue;
-            };
-            let Some(Some(partition)) = state.partitions.get(want.place.leaf) else {
-                continue;
-            };
-            let key = KeyRef {
-                table: want.place.table as u32,
-                partition: partition.local,
-                hash: want.hash,
-            };
-            state.stats.cold_reads.add(1);
-            let id = (!state.is_divided).then_some(partition.id);
-            if let Some(token) =
-                self.core
-                    .cold
-                    .want(parked, key, &want.name, want.op, want.position)
-            {
-                self.core.effects.push_back(Effect::Read(ColdRead {
-                    token,
-                    position: want.position,
-                    partition: id,
-                    op: want.op,
-                    key: want.name,
-                    value_len: want.value_len,
-                }));
-            }
-        }
-        self.core.cold.check(parked);
-    }
-
-    fn on_read(&mut self, token: u64, value: Result<&[u8], String>) {
-        if is_of_export(token) {
-            return self.on_export_read(token, value);
-        }
-        let Some((reading, position, waiting)) =
-            self.core.cold.on_read(token, value.as_ref().ok().copied())
-        else {
-            return;
-        };
-        match value {
-            Ok(value) => {
-                let KeyRef {
-                    table,
-                    partition,
-                    hash,
-                } = reading.key;
-                if let Some(Some(state)) = self.core.tables.get_mut(table as usize) {
-                    // Only a cache: a table that has no room for it serves it all the same.
-                    let _ = state
-                        .table
-                        .warm(partition, hash, &reading.name, reading.op, value);
-                }
-            }
-            Err(text) => {
-                self.core.stats().refused_damaged.add(1);
-                let line = error_line(&ErrorReply::new(format!(
-                    "DAMAGED the value could not be read back: {text}. Run \"brickyard inspect\" on the \
-                     data directory, or SET the key anew"
-                )));
-                // The cleaner may have moved the record while it was read, or a client overwritten
-                // it: then the command just runs again.
-                if self.core.is_still_at(&reading, position) {
-                    for id in waiting {
-                        self.finish_parked(id, line.clone(), Gate::OPEN);
-                    }
-                }
-            }
-        }
-        self.run_parked();
-        if self.core.is_adopting() {
-            self.adopt_waiting();
-        }
-    }
-
-    /// Runs parked commands that need not wait any longer.
-    pub(crate) fn run_parked(&mut self) {
-        while let Some(id) = self.core.cold.poll_runnable() {
-            let Some((work, values, parked)) = self.core.cold.take(id) else {
-                continue;
-            };
-            let (table, protocol, writer) = (parked.table, parked.protocol, parked.writer);
-            let placing = parked.placing;
-            if self.core.table(table).is_none() {
-                self.finish_parked(id, error_line(&no_table(work.named())), Gate::OPEN);
-                continue;
-            }
-            self.keep_time(placing, |brick| {
-                // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
-                // and 24).
-                if !brick.may_run(&work, table) {
-                    return brick.detour_parked(id, Detour::Wait, work, table, protocol);
-                }
-                match brick.rerun(&work, table, protocol, writer, &values) {
-                    Ok((bytes, gate)) => brick.finish_parked(id, bytes, gate),
-                    Err(Missing::Values(wanted)) => {
-                        brick.core.cold.give_back(id, work, values);
-                        brick.fetch(id, wanted);
-                    }
-                    Err(Missing::Detour(detour)) => {
-                        brick.detour_parked(id, detour, work, table, protocol);
-                    }
-                }
-            });
-        }
-    }
-
-    /// A parked command waits for something else, or goes elsewhere; and with it what its connection sent
-    /// after it on its keys, which would overtake it (PROTOCOL rule 26).
-    fn detour_parked(
-        &mut self,
-        id: usize,
-        detour: Detour,
-        work: Work,
-        table: usize,
-        protocol: Protocol,
-    ) {
-        let behind = self.core.cold.behind(id);
-        if let Some(origin) = self.core.cold.remove(id) {
-            self.take_detour(detour, work, table, protocol, origin);
-        }
-        for id in behind {
-            let taken = self.core.cold.take(id);
-            let taken = taken.map(|(work, _, it)| (work, it.table, it.protocol, it.placing));
-            if let (Some((work, table, protocol, placing)), Some(origin)) =
-                (taken, self.core.cold.remove(id))
-            {
-                self.keep_time(placing, |brick| {
-                    brick.take_detour(Detour::Wait, work, table, protocol, origin);
-                });
-            }
-        }
-    }
-
-    fn finish_parked(&mut self, id: usize, bytes: Vec<u8>, gate: Gate) {
-        if let Some(origin) = self.core.cold.remove(id) {
-            // What came behind it may be waiting for that.
-            self.core.replicas.wake();
-            self.complete(origin, bytes, gate);
-        }
     }
 
     fn on_forward(&mut self, from: BrickId, messages: Vec<Forward>) {
@@ -408,72 +226,6 @@ impl Brick {
                 Forward::Request(request) => self.take_request(from, request),
             }
         }
-    }
-
-    /// A brick of this node does not serve what it was asked to read.
-    fn on_returned(&mut self, request: ForwardRequest) {
-        let is_near = self.end_near(request.token);
-        if is_near || matches!(request.work, Work::Share(..)) {
-            self.stall_returned(request);
-        } else {
-            // What its connection sent after it may be done there: then it would come too late.
-            self.on_misplaced(request.token);
-        }
-    }
-
-    /// A brick of this node has adopted another map than this one: the views are changing.
-    fn on_misplaced(&mut self, token: Token) {
-        let error = ErrorReply::constant(
-            "CLUSTERDOWN the key's partition is changing hands; the command was not executed, try again",
-        );
-        self.on_part(token, error_line(&error), Gate::OPEN);
-    }
-
-    /// Executes what other bricks have asked, a run's worth of it: few bytes can ask for many.
-    pub(crate) fn run_inbox(&mut self) {
-        const REPLY_BYTES_MAX: usize = 8 << 20;
-        const REQUESTS_MAX: usize = 1024;
-        for _ in 0..REQUESTS_MAX {
-            let is_full = self.remotes.is_choked()
-                || self.core.outbox.bytes() > REPLY_BYTES_MAX
-                || self.core.log.building_len() > BATCH_BYTES_MAX;
-            if is_full {
-                break;
-            }
-            let Some((from, request)) = self.inbox.pop() else {
-                break;
-            };
-            self.run_request(from, request);
-        }
-    }
-
-    fn run_request(&mut self, from: Member, request: ForwardRequest) {
-        let origin = Origin {
-            member: from,
-            token: request.token,
-        };
-        let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
-            let error = no_table(request.work.named());
-            return self.complete(origin, error_line(&error), Gate::OPEN);
-        };
-        let key = request.work.first_key().map(<[u8]>::to_vec);
-        let until = if from.node == self.core.shared.node {
-            request.until
-        } else {
-            self.core.deadline()
-        };
-        let lane = self.lane(&origin, request.table, &request.work);
-        if lane.is_some_and(|lane| self.stalls.lanes.is_busy(lane)) {
-            return self.stall_request(request, origin, until);
-        }
-        self.run_for_peer(
-            request.work,
-            table,
-            request.protocol,
-            origin,
-            key.as_deref(),
-            until,
-        );
     }
 
     fn on_tick(&mut self) {

@@ -31,8 +31,8 @@ impl Brick {
     /// Executes a batch of the requests that have arrived, or one that may take long.
     pub fn run(&mut self) {
         self.take_messages();
-        self.run_inbox();
-        self.run_stalled();
+        self.run_ready();
+        self.retry_waiting();
         self.core.count_out_cleared();
         let is_single = self.core.shared.settings.measures_each();
         self.batch.collect(&self.core, &mut self.clients, is_single);

@@ -144,14 +144,11 @@ impl Brick {
     #[must_use]
     pub fn leftovers(&self) -> String {
         let mut out = self.core.log.leftovers();
-        if !(self.stalls.is_empty() && self.remotes.is_idle()) {
-            out += &format!("stalls {:?} remotes {:?}", self.stalls, self.remotes);
-        }
-        if !(self.held_replies.is_empty() && self.deferred.is_empty() && self.inbox.is_empty()) {
-            out += &format!("held {:?} deferred {:?}", self.held_replies, self.deferred);
-        }
-        if !self.core.cold.is_idle() {
-            out += &format!("parked {:?}", self.core.cold);
+        if !(self.core.requests.is_idle() && self.remotes.is_idle()) {
+            out += &format!(
+                "requests {:?} remotes {:?}",
+                self.core.requests, self.remotes
+            );
         }
         out
     }
@@ -160,10 +157,10 @@ impl Brick {
     #[must_use]
     pub fn describe_replicas(&self) -> String {
         let mut out = format!(
-            "leased {} acks {:?} stalls {:?} remotes {:?}\n",
+            "leased {} acks {:?} requests {:?} remotes {:?}\n",
             self.core.replicas.is_leased,
             self.acknowledged(),
-            self.stalls,
+            self.core.requests,
             self.remotes
         );
         if let Some(waiting) = &self.core.waiting_catalog {

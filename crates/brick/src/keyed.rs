@@ -7,52 +7,46 @@
 //! - A command whose keys are all in one slot takes effect at one instant, on every port.
 //! - A command that is merely many (MGET, MSET, DEL, ...) is split by key at the node port, and
 //!   each key's part takes effect at one instant.
-//! - Commands that touch a key which a parked command waits for park behind it.
+//! - Commands that touch a key for which a request waits wait behind it.
 //!
-//! The files: this one the way of a client's command from its request to its reply, `standing` (may it run
-//! here, now), `place` (which brick runs it), `run` (on one partition), `request` (one with an id), `exec` (a transaction), `park` (values
-//! that are in the log alone), `reply` (replies in parts).
+//! The files: this one the way of a client's command from its request to its reply, `admission` (may it run
+//! here, now), `scatter` (in parts, by key), `run` (on one partition), `attempt` (one with an id), `exec` (a transaction),
+//! `reply` (replies in parts). What does not run at once goes on in `dispatch`.
 
+mod admission;
+mod attempt;
 mod exec;
-mod park;
-mod place;
 mod reply;
-mod request;
 mod run;
-mod standing;
+mod scatter;
 
-pub(crate) use request::{honest_line, honest_reply};
-pub(crate) use run::{Missing, Share};
-pub(crate) use standing::too_few;
+pub(crate) use admission::{Admission, too_few};
+pub(crate) use attempt::{honest_line, honest_reply};
+pub(crate) use run::{Caller, Missing};
 
 use crate::batch::Target;
 use crate::brick::Brick;
 use crate::clients::wants_reply;
 use crate::connection::ConnectionId;
 use crate::effect::Port;
-use crate::forward::{Origin, Work};
+use crate::executed::Attempt;
 use crate::gather::{Gather, Join};
 use crate::log::Writer;
 use crate::output::Gate;
-use crate::requests::Request;
+use crate::request::{Request, Work};
+use admission::admission;
+use attempt::run_attempt;
 use brickyard_command::{Args, ErrorReply, Spec, check_key_lengths, keys, table::flag};
 use brickyard_routing::Member;
+use brickyard_types::TableId;
 use brickyard_wire::{Protocol, Reply};
-use place::split;
-use request::run_request;
-use run::{Call, Ran, run};
-use standing::{Standing, standing};
+use run::{Call, run};
+use scatter::split;
 
 pub(crate) const CROSSSLOT: ErrorReply =
     ErrorReply::constant("CROSSSLOT Keys in request don't hash to the same slot");
 
 impl Brick {
-    /// Who prepares what this connection writes.
-    #[inline]
-    pub(crate) fn writer(&self, id: ConnectionId) -> Writer {
-        writer_of(self.core.member(), id)
-    }
-
     #[inline]
     pub(crate) fn execute_keyed(
         &mut self,
@@ -72,7 +66,7 @@ impl Brick {
         spec: &'static Spec,
         target: Option<Target>,
         args: &Args<'_>,
-        request: Option<Request>,
+        attempt: Option<Attempt>,
     ) {
         let connection = &self.clients[id];
         let table = connection.session.table;
@@ -85,7 +79,7 @@ impl Brick {
             Some(target) => target.location,
             None => match self.core.locate(table, args.get(first).unwrap_or_default()) {
                 Some(location) => location,
-                None => return self.refuse(id, Some(spec), &no_table(request)),
+                None => return self.refuse(id, Some(spec), &no_table(attempt)),
             },
         };
         let has_one_key = spec.key_first == spec.key_last;
@@ -101,7 +95,7 @@ impl Brick {
             });
             if !slots_agree {
                 if port == Port::Node
-                    && request.is_none()
+                    && attempt.is_none()
                     && let Some((part, join)) = split(spec.id)
                 {
                     return self.scatter(id, spec, part, join, args);
@@ -110,95 +104,83 @@ impl Brick {
             }
         }
         let Some(state) = self.core.table(table) else {
-            return self.refuse(id, Some(spec), &no_table(request));
+            return self.refuse(id, Some(spec), &no_table(attempt));
         };
         let reads_only = spec.has(flag::READONLY);
         // The node port serves whatever is right; a cluster client says that replicas will do.
         let from_backup = port == Port::Node || connection.session.is_readonly;
-        let standing = standing(&self.core, state, location.leaf, reads_only, from_backup);
-        let standing = if connection.gathers.is_empty() {
-            standing
+        let admission = admission(&self.core, state, location.leaf, reads_only, from_backup);
+        let admission = if connection.gathers.is_empty() {
+            admission
         } else {
-            self.behind_earlier(standing, id, location, state)
+            self.behind_earlier(admission, id, location, state)
         };
-        match standing {
-            Standing::Serves => {}
-            Standing::Refused(error) => return self.refuse(id, Some(spec), &error),
-            elsewhere => {
-                if matches!(elsewhere, Standing::Elsewhere(_))
-                    && let Some(moved) = self.redirect(port, state, location)
-                {
+        let table_id = state.id;
+        match admission {
+            Admission::Serves => {}
+            Admission::Refused(error) => return self.refuse(id, Some(spec), &error),
+            Admission::Waits => {
+                let request = self.defer(id, table_id, Work::of(spec, args, attempt));
+                return self.await_view(request, None);
+            }
+            Admission::Elsewhere(owner) => {
+                if let Some(moved) = self.redirect(port, state, location) {
                     return self.refuse(id, Some(spec), &moved);
                 }
-                let work = Work::of(spec, args, request);
-                let gather = Gather::new(Join::Only, protocol, 1).costing(work.memory_bytes());
-                let token = self.open_gather(id, gather);
-                if let Standing::Elsewhere(owner) = elsewhere {
-                    let until = self.core.deadline();
-                    return self.forward(owner, token, table, protocol, work, until);
-                }
-                return self.stall(work, table, protocol, token);
+                let request = self.defer(id, table_id, Work::of(spec, args, attempt));
+                return self.forward(owner, request);
             }
         }
+        if self.is_behind_values(spec, *args, table) {
+            let request = self.defer(id, table_id, Work::of(spec, args, attempt));
+            return self.await_values(request, Vec::new());
+        }
+        let caller = Caller {
+            table,
+            protocol,
+            writer: writer_of(self.core.member(), id),
+        };
         let call = Call {
             spec,
             args: *args,
-            table,
             location,
-            protocol,
-            writer: self.writer(id),
+            caller,
             values: &[],
         };
-        if self.must_park(&call) {
-            let work = Work::of(spec, args, request);
-            let gather = Gather::new(Join::Only, protocol, 1).costing(work.memory_bytes());
-            let token = self.open_gather(id, gather);
-            let origin = Origin {
-                member: self.core.member(),
-                token,
-            };
-            return self.park(work, table, protocol, origin, call.writer, Vec::new());
-        }
         // The hot path: the reply goes straight into the client's output.
         let connection = &mut self.clients[id];
         let is_wanted = wants_reply(connection);
         let out = connection.output.begin();
         let start = out.len();
-        let ran = match request {
+        let ran = match attempt {
             None => run(&mut self.core, &call, out),
-            Some(request) => run_request(&mut self.core, &call, request, out),
+            Some(attempt) => run_attempt(&mut self.core, &call, attempt, out),
         };
-        match ran {
-            Ran::Done(gate) => {
-                if is_wanted {
-                    connection.output.end(start, gate);
-                } else {
-                    // Nor an error, should the log refuse it.
-                    out.truncate(start);
-                    connection.output.end(start, Gate::OPEN);
-                }
-            }
-            Ran::Wants(wanted) => {
+        let missing = match ran {
+            Ok(gate) if is_wanted => return connection.output.end(start, gate),
+            Ok(_) => {
+                // Nor an error, should the log refuse it.
                 out.truncate(start);
-                connection.output.end(start, Gate::OPEN);
-                let work = Work::of(spec, args, request);
-                let gather = Gather::new(Join::Only, protocol, 1).costing(work.memory_bytes());
-                let token = self.open_gather(id, gather);
-                let origin = Origin {
-                    member: self.core.member(),
-                    token,
-                };
-                self.park(work, table, protocol, origin, self.writer(id), wanted);
+                return connection.output.end(start, Gate::OPEN);
             }
-            Ran::Detour(detour) => {
-                out.truncate(start);
-                connection.output.end(start, Gate::OPEN);
-                let work = Work::of(spec, args, request);
-                let gather = Gather::new(Join::Only, protocol, 1).costing(work.memory_bytes());
-                let token = self.open_gather(id, gather);
-                self.detour(detour, work, table, protocol, token, location.leaf);
-            }
+            Err(missing) => missing,
+        };
+        out.truncate(start);
+        connection.output.end(start, Gate::OPEN);
+        let request = self.defer(id, table_id, Work::of(spec, args, attempt));
+        match missing {
+            Missing::Values(wanted) => self.await_values(request, wanted),
+            Missing::Detour(detour) => self.detour(detour, request),
         }
+    }
+
+    /// A client's request that is not answered at once: its reply gets a place in the client's output.
+    fn defer(&mut self, id: ConnectionId, table: TableId, work: Work) -> Request {
+        let protocol = self.clients[id].session.protocol;
+        let gather = Gather::new(Join::Only, protocol, 1).costing(work.memory_bytes());
+        let token = self.open_gather(id, gather);
+        let origin = self.core.own(token);
+        Request::new(origin, table, protocol, work, self.core.deadline())
     }
 }
 
@@ -215,8 +197,8 @@ pub(crate) fn dropped_table() -> ErrorReply {
 }
 
 /// The same for what may have been asked before: elsewhere the table may be known, and that attempt executed.
-pub(crate) fn no_table(request: Option<Request>) -> ErrorReply {
-    if request.is_some_and(|request| request.is_again) {
+pub(crate) fn no_table(attempt: Option<Attempt>) -> ErrorReply {
+    if attempt.is_some_and(|attempt| attempt.is_again) {
         return ErrorReply::constant(
             "UNKNOWNRESULT an earlier attempt may have been executed; this one was not: the table was dropped, or is not \
              made yet here",

@@ -1,7 +1,7 @@
 //! A connection's replies, in order, some of them not yet allowed out.
 //!
 //! In:  replies rendered in request order, each with the [`Gate`] that it waits for; values for
-//!      the holes that forwarded and parked requests left; the progress of the log.
+//!      the holes that requests left which are answered later; the progress of the log.
 //! Out: bytes that may be sent.
 //!
 //! Invariants:

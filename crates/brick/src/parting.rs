@@ -78,7 +78,7 @@ impl Core {
 
     fn is_at_rest(&self, table: usize, partition: &Partition) -> bool {
         !self.log.concerns(table as u32, partition.local)
-            && !self.cold.concerns(table, partition.local)
+            && !self.requests.values.concerns(table, partition.local)
             && (!partition.is_replicated || self.replicas.replicator().is_written(partition.id))
     }
 

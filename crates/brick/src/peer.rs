@@ -191,10 +191,7 @@ impl Brick {
         self.tell_lost();
         self.tend_catch_ups();
         self.give_up_writes();
-        self.end_replies();
-        self.end_stalled();
-        self.end_deferred();
-        self.end_remote();
+        self.end_overdue();
         self.tell_lost();
         // Requests that another node has refused are tried again now and then, whatever happened.
         self.core.replicas.wake();

@@ -18,39 +18,36 @@ mod message;
 pub use message::reads_message;
 
 use crate::brick::Brick;
-use crate::forward::{Forward, ForwardReply, ForwardRequest, Origin, Token, Work};
+use crate::effect::Effect;
+use crate::executed::OwnIds;
+use crate::forward::ForwardReply;
 use crate::keyed::{error_line, honest_reply};
 use crate::output::Gate;
-use crate::requests::OwnIds;
-use crate::stall::{Lane, Lanes};
-use crate::transaction::Step;
-use brickyard_command::{ErrorReply, table::flag};
+use crate::request::{Request, Token, Work};
+use crate::requests::SessionOrder;
+use brickyard_command::ErrorReply;
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::{Member, Seat};
 use brickyard_types::{Incarnation, Instant};
-use hedge::{Hearing, NearReads, may_stray};
-use message::{decode, encode_reply, encode_request};
+use hedge::{Hearing, may_stray};
+use message::{Message, decode, encode_reply, encode_request};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A request that another node has, or will get.
+/// A request that another node has, or will get; [`crate::requests`] has it under `id`.
 #[derive(Debug)]
-pub(crate) struct Remote {
+struct Remote {
+    id: usize,
     to: Member,
     /// The stream's far end in the life in which it got the request; `None`: not sent.
     sent: Option<Seat>,
-    request: ForwardRequest,
-    lane: Option<Lane>,
+    order: Option<SessionOrder>,
     /// Since when it waits for its answer, or to be sent.
     since: Instant,
+    only_reads: bool,
+    /// Another replica than the primary may answer it.
+    may_move: bool,
     /// A read that is for a backup.
     is_stray: bool,
-}
-
-impl Remote {
-    /// Whether another replica may answer it.
-    fn is_movable(&self) -> bool {
-        may_stray(&self.request.work) && self.lane.is_some()
-    }
 }
 
 /// See the module.
@@ -65,12 +62,8 @@ pub(crate) struct Remotes {
     /// Replies that wait for a stream, and their bytes.
     replies: VecDeque<(Member, Vec<u8>)>,
     reply_bytes: usize,
-    pub(crate) lanes: Lanes,
-    /// Those of them with something that writes.
-    pub(crate) writing: Lanes,
     /// How many requests are reads for a backup.
     strays: usize,
-    pub(crate) near: NearReads,
     pub(crate) hearing: Hearing,
     pub(crate) ids: OwnIds,
 }
@@ -87,11 +80,6 @@ impl Remotes {
         self.pending.is_empty() && self.replies.is_empty()
     }
 
-    /// Whether no lane has anything under way.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.lanes.is_empty() && self.near.is_empty()
-    }
-
     /// Whether peers are owed more than they take.
     pub(crate) fn is_choked(&self) -> bool {
         self.reply_bytes > REPLY_BYTES_MAX
@@ -102,108 +90,116 @@ impl Remotes {
         self.next
     }
 
-    fn take(&mut self, id: u64) -> Option<Remote> {
-        let remote = self.pending.remove(&id)?;
-        self.lanes.leave(remote.lane);
-        if !only_reads(&remote.request.work) {
-            self.writing.leave(remote.lane);
-        }
+    fn add(&mut self, number: u64, remote: Remote) {
+        self.strays += usize::from(remote.is_stray);
+        self.unsent.push_back(number);
+        let before = self.pending.insert(number, remote);
+        assert!(before.is_none(), "request {number} is under way already");
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Remote> {
+        let remote = self.pending.remove(&number)?;
         let stray = usize::from(remote.is_stray);
         assert!(self.strays >= stray, "a stray of {} ends", self.strays);
         self.strays -= stray;
         Some(remote)
     }
 
-    /// Whether something of the lane was sent after this request, to another brick than this one.
-    fn is_overtaken(&self, id: u64, lane: Option<Lane>, peer: Seat) -> bool {
-        let mut later = self.pending.range(id + 1..);
-        lane.is_some()
-            && later.any(|(_, it)| it.lane == lane && it.sent.is_some_and(|seat| seat != peer))
+    /// Whether the request of that number was sent.
+    pub(crate) fn was_sent(&self, number: u64) -> bool {
+        let remote = self.pending.get(&number);
+        remote.is_some_and(|remote| remote.sent.is_some())
     }
 
-    /// Whether something of the lane that came before this request is under way.
-    fn has_earlier(&self, id: u64, lane: Option<Lane>) -> bool {
-        let mut earlier = self.pending.range(..id);
-        lane.is_some() && earlier.any(|(_, it)| it.lane == lane)
+    /// Its request is given up; whom it was for, and whether it was sent.
+    pub(crate) fn forget(&mut self, number: u64) -> Option<(Member, bool)> {
+        let remote = self.remove(number)?;
+        Some((remote.to, remote.sent.is_some()))
     }
 
-    /// Whether a write of the lane was sent after this request: a read that is done later would see it.
-    fn has_later_write(&self, id: u64, lane: Option<Lane>) -> bool {
-        let mut later = self.pending.range(id + 1..);
-        lane.is_some()
-            && later.any(|(_, it)| {
-                it.lane == lane && it.sent.is_some() && !only_reads(&it.request.work)
-            })
+    /// Whether something of the order was sent after this request, to another brick than this one.
+    fn is_overtaken(&self, number: u64, order: Option<SessionOrder>, peer: Seat) -> bool {
+        let mut later = self.later(number, order);
+        later.any(|it| it.sent.is_some_and(|seat| seat != peer))
     }
 
-    /// What of the lane was not sent yet, in order.
-    fn take_unsent(&mut self, lane: Lane) -> Vec<Remote> {
-        let is_its = |it: &Remote| it.lane == Some(lane) && it.sent.is_none();
-        let ids = self.pending.iter().filter(|(_, it)| is_its(it));
-        let ids: Vec<u64> = ids.map(|(id, _)| *id).collect();
-        ids.into_iter().filter_map(|id| self.take(id)).collect()
+    /// Whether something of the order that came before this request is under way.
+    fn has_earlier(&self, number: u64, order: Option<SessionOrder>) -> bool {
+        let mut earlier = self.pending.range(..number);
+        order.is_some() && earlier.any(|(_, it)| it.order == order)
     }
 
-    /// Whether something of the lane was sent after this request.
-    fn has_later(&self, id: u64, lane: Lane) -> bool {
-        let mut later = self.pending.range(id + 1..);
-        later.any(|(_, it)| it.lane == Some(lane) && it.sent.is_some())
+    /// Whether a write of the order was sent after this request: a read that is done later would see it.
+    fn has_later_write(&self, number: u64, order: Option<SessionOrder>) -> bool {
+        let mut later = self.later(number, order);
+        later.any(|it| it.sent.is_some() && !it.only_reads)
     }
-}
 
-/// Whether work may be done twice without harm.
-pub(crate) fn only_reads(work: &Work) -> bool {
-    match work {
-        Work::Command(spec, _) | Work::Share(spec, ..) => spec.has(flag::READONLY),
-        Work::Request(..) => false,
-        Work::Transaction(transaction) => transaction.steps.iter().all(|step| match step {
-            Step::Command(spec, _) => spec.has(flag::READONLY),
-            Step::Later => true,
-        }),
+    /// Whether something of the order was sent after this request.
+    fn has_later(&self, number: u64, order: Option<SessionOrder>) -> bool {
+        self.later(number, order).any(|it| it.sent.is_some())
+    }
+
+    /// What of the order came after this request.
+    fn later(&self, number: u64, order: Option<SessionOrder>) -> impl Iterator<Item = &Remote> {
+        let later = self.pending.range(number + 1..).map(|(_, it)| it);
+        later.filter(move |it| order.is_some() && it.order == order)
+    }
+
+    /// What of the order was not sent yet, in order.
+    fn unsent_of(&self, order: SessionOrder) -> Vec<u64> {
+        let is_its = |it: &Remote| it.order == Some(order) && it.sent.is_none();
+        let numbers = self.pending.iter().filter(|(_, it)| is_its(it));
+        numbers.map(|(number, _)| *number).collect()
     }
 }
 
 impl Brick {
+    /// A request of a client of this brick goes to a brick of another node, as soon as there is a stream.
+    pub(crate) fn send_to(&mut self, to: Member, request: Request) {
+        let number = self.remotes.number(self.core.replicas.incarnation);
+        let (order, only_reads) = (request.order, request.work.only_reads());
+        let may_move = order.is_some() && may_stray(&request.work);
+        if may_move {
+            self.remotes.hearing.watch(self.core.now);
+        }
+        let id = self.core.requests.await_answer(request, number);
+        let mut remote = Remote {
+            id,
+            to,
+            sent: None,
+            order,
+            since: self.core.now,
+            only_reads,
+            may_move,
+            is_stray: false,
+        };
+        remote.is_stray = may_move && self.core.has_moved(&remote);
+        self.remotes.add(number, remote);
+    }
+
     /// Sends what is for other nodes, as far as there are streams.
     pub(crate) fn send_remote(&mut self) {
         self.leave_silent();
-        for (to, message) in std::mem::take(&mut self.core.outbox.remote) {
-            match message {
-                Forward::Request(request) => {
-                    let id = self.remotes.number(self.core.replicas.incarnation);
-                    let lane = request.lane;
-                    let mut remote = Remote {
-                        to,
-                        sent: None,
-                        request,
-                        lane,
-                        since: self.core.now,
-                        is_stray: false,
-                    };
-                    remote.is_stray = remote.is_movable() && self.core.has_moved(&remote);
-                    if remote.is_movable() {
-                        self.remotes.hearing.watch(self.core.now);
-                    }
-                    self.remotes.strays += usize::from(remote.is_stray);
-                    self.remotes.pending.insert(id, remote);
-                    self.remotes.unsent.push_back(id);
-                }
-                // Within a node alone.
-                Forward::Returned(_) => {}
-                Forward::Reply(reply) => {
-                    let mut bytes = Vec::with_capacity(reply.bytes.len() + 10);
-                    encode_reply(&mut bytes, &reply);
-                    if bytes.len() > RECORD_BYTES_MAX {
-                        bytes.clear();
-                        encode_reply(&mut bytes, &too_long(reply.token));
-                    }
-                    self.remotes.reply_bytes += bytes.len();
-                    self.remotes.replies.push_back((to, bytes));
-                }
+        for (to, reply) in self.core.outbox.take_remote() {
+            let mut bytes = Vec::with_capacity(reply.bytes.len() + 10);
+            encode_reply(&mut bytes, &reply);
+            if bytes.len() > RECORD_BYTES_MAX {
+                bytes.clear();
+                encode_reply(&mut bytes, &too_long(reply.token));
             }
+            self.remotes.reply_bytes += bytes.len();
+            self.remotes.replies.push_back((to, bytes));
         }
         self.send_replies();
         self.send_requests();
+    }
+
+    /// A request that is with another node, or was to go there, is here again.
+    fn take_remote(&mut self, number: u64) -> Option<(Remote, Request)> {
+        let remote = self.remotes.remove(number)?;
+        let request = self.core.requests.take(remote.id)?;
+        Some((remote, request))
     }
 
     fn send_replies(&mut self) {
@@ -234,10 +230,10 @@ impl Brick {
         // What one brick is asked arrives in order: behind one that must wait, all wait.
         let mut waits: BTreeSet<Member> = BTreeSet::new();
         for _ in 0..self.remotes.unsent.len() {
-            let Some(id) = self.remotes.unsent.pop_front() else {
+            let Some(number) = self.remotes.unsent.pop_front() else {
                 return;
             };
-            let Some(remote) = self.remotes.pending.get(&id) else {
+            let Some(remote) = self.remotes.pending.get(&number) else {
                 continue;
             };
             // Behind one that is under way it must stay: that one may come back.
@@ -246,49 +242,52 @@ impl Brick {
             } else {
                 self.core.has_moved(remote)
             };
-            if has_moved && !self.remotes.has_earlier(id, remote.lane) {
+            if has_moved && !self.remotes.has_earlier(number, remote.order) {
                 // Another brick is primary now, or this one: it need not wait for the former.
-                if let Some(remote) = self.remotes.take(id) {
+                if let Some((remote, request)) = self.take_remote(number) {
                     self.core.replicas.wake();
-                    self.stall_remote(remote);
+                    self.dispatch_returned(request);
+                    self.dispatch_unsent(remote.order);
                 }
                 continue;
             }
-            if self.remotes.follows_stray(id, remote) {
-                self.remotes.unsent.push_back(id);
+            if self.remotes.follows_stray(number, remote) {
+                self.remotes.unsent.push_back(number);
                 continue;
             }
-            let Some(remote) = self.remotes.pending.get_mut(&id) else {
-                continue;
-            };
-            if waits.contains(&remote.to) {
-                self.remotes.unsent.push_back(id);
+            let (id, to) = (remote.id, remote.to);
+            if waits.contains(&to) {
+                self.remotes.unsent.push_back(number);
                 continue;
             }
-            let Some((link, seat)) = self.core.link_to(remote.to) else {
-                waits.insert(remote.to);
-                self.remotes.unsent.push_back(id);
-                self.core.dial(remote.to);
+            let Some((link, seat)) = self.core.link_to(to) else {
+                waits.insert(to);
+                self.remotes.unsent.push_back(number);
+                self.core.dial(to);
                 continue;
             };
             let mut bytes = Vec::new();
-            encode_request(&mut bytes, id, &remote.request);
+            if let Some(request) = self.core.requests.get(id) {
+                encode_request(&mut bytes, number, request);
+            }
             if bytes.len() > RECORD_BYTES_MAX {
-                let token = remote.request.token;
-                self.remotes.take(id);
+                let Some((_, request)) = self.take_remote(number) else {
+                    continue;
+                };
                 let error = ErrorReply::constant(
                     "ERR the request is too long to be passed on to the brick that has its keys; the command was \
                      not executed. Split it, or send it to that brick",
                 );
-                self.on_part(token, error_line(&error), Gate::OPEN);
+                self.on_part(request.origin.token, error_line(&error), Gate::OPEN);
                 continue;
             }
-            if self.core.replicas.engine.outbox.message(link, &bytes) {
+            let is_sent = self.core.replicas.engine.outbox.message(link, &bytes);
+            if let Some(remote) = self.remotes.pending.get_mut(&number).filter(|_| is_sent) {
                 remote.sent = Some(seat);
                 remote.since = self.core.now;
             } else {
-                waits.insert(remote.to);
-                self.remotes.unsent.push_back(id);
+                waits.insert(to);
+                self.remotes.unsent.push_back(number);
             }
         }
     }
@@ -296,120 +295,104 @@ impl Brick {
     /// Takes what other nodes' bricks have sent.
     pub(crate) fn take_messages(&mut self) {
         for (peer, bytes) in std::mem::take(&mut self.core.replicas.messages) {
-            match decode(&bytes) {
-                Some(Forward::Request(request)) => self.take_request(peer.member, request),
-                Some(Forward::Reply(reply)) => self.on_remote_reply(peer, reply),
-                Some(Forward::Returned(_)) | None => {
+            match decode(peer.member, &bytes) {
+                Some(Message::Request(request)) => self.take_request(peer.member, *request),
+                Some(Message::Reply(number, reply)) => self.on_remote_reply(peer, number, reply),
+                None => {
                     let text = format!("brick {peer} sent a message that is none; it was ignored");
-                    self.core
-                        .effects
-                        .push_back(crate::effect::Effect::Report(text));
+                    self.core.effects.push_back(Effect::Report(text));
                 }
             }
         }
     }
 
-    fn on_remote_reply(&mut self, peer: Seat, reply: ForwardReply) {
-        let id = reply.token.client;
-        let is_its = self
-            .remotes
-            .pending
-            .get(&id)
-            .is_some_and(|remote| remote.sent == Some(peer));
-        let Some(remote) = is_its.then(|| self.remotes.take(id)).flatten() else {
+    fn on_remote_reply(&mut self, peer: Seat, number: u64, reply: message::Reply) {
+        let remote = self.remotes.pending.get(&number);
+        if remote.is_none_or(|remote| remote.sent != Some(peer)) {
+            return;
+        }
+        let Some((remote, request)) = self.take_remote(number) else {
             return;
         };
         let now = self.core.now;
         self.remotes.hearing.answered(peer, remote.since, now);
         self.core.replicas.wake();
+        // What the connection sent after it may be done: then it would come too late.
+        let is_overtaken = self.remotes.has_later(number, remote.order);
+        let token = request.origin.token;
         if reply.is_misplaced {
-            // What the connection sent after it may be done: then it would come too late.
-            let is_overtaken = remote
-                .lane
-                .is_some_and(|lane| self.remotes.has_later(id, lane));
-            if is_overtaken && remote.request.work.was_lost() {
+            if is_overtaken && request.work.was_lost() {
                 let reason = "the key's partition is changing hands";
-                return self.tell_unknown(remote.request.token, reason);
+                return self.tell_unknown(token, reason);
             }
-            if only_reads(&remote.request.work) && !self.remotes.has_later_write(id, remote.lane) {
-                return self.take_back(id, remote);
+            if remote.only_reads && !self.remotes.has_later_write(number, remote.order) {
+                return self.dispatch_refused(number, &remote, request);
             }
-            if is_overtaken || matches!(remote.request.work, Work::Share(..)) {
-                return self.refuse_unplaced(remote.request.token);
+            if is_overtaken || matches!(request.work, Work::Share(..)) {
+                return self.on_misplaced(token);
             }
-            return self.stall_remote(remote);
+            self.dispatch_returned(request);
+            return self.dispatch_unsent(remote.order);
         }
-        let Some(remote) = self.ask_again(id, remote, &reply.bytes) else {
+        let Some(request) = self.ask_again(&remote, is_overtaken, request, &reply.bytes) else {
             return;
         };
-        let bytes = match &remote.request.work {
-            Work::Request(request, ..) => honest_reply(*request, reply.bytes),
+        let bytes = match &request.work {
+            Work::Attempt(attempt, ..) => honest_reply(*attempt, reply.bytes),
             _ => reply.bytes,
         };
-        self.on_part(remote.request.token, bytes, Gate::OPEN);
+        self.on_part(token, bytes, Gate::OPEN);
     }
 
-    /// Places a request with an id anew if its reply is none; else gives it back.
-    fn ask_again(&mut self, id: u64, mut remote: Remote, reply: &[u8]) -> Option<Remote> {
-        let is_in_time = remote.request.until > self.core.now;
-        let is_overtaken = remote
-            .lane
-            .is_some_and(|lane| self.remotes.has_later(id, lane));
+    /// Dispatches a request with an id anew if its reply is none; else gives it back.
+    fn ask_again(
+        &mut self,
+        remote: &Remote,
+        is_overtaken: bool,
+        mut request: Request,
+        reply: &[u8],
+    ) -> Option<Request> {
+        let is_in_time = request.deadline > self.core.now;
         let now = self.core.unix;
-        let Work::Request(request, ..) = &mut remote.request.work else {
-            return Some(remote);
+        let Work::Attempt(attempt, ..) = &mut request.work else {
+            return Some(request);
         };
-        if !is_in_time || is_overtaken || !self.remotes.ids.revise(request, reply, now) {
-            return Some(remote);
+        if !is_in_time || is_overtaken || !self.remotes.ids.revise(attempt, reply, now) {
+            return Some(request);
         }
-        self.stall_remote(remote);
+        self.dispatch_returned(request);
+        self.dispatch_unsent(remote.order);
         None
     }
 
-    /// Sets a request aside that comes back, and behind it what its lane has not sent yet: that would overtake it.
-    fn stall_remote(&mut self, remote: Remote) {
-        let lane = remote.lane;
-        self.stall_one(remote);
-        self.stall_unsent(lane);
-    }
-
-    /// Sets a read aside that comes back, and behind it the reads that its lane sent after it.
-    fn take_back(&mut self, id: u64, remote: Remote) {
-        let lane = remote.lane;
-        self.stall_returned(remote.request);
-        let later = self.remotes.pending.range(id + 1..);
-        let later = later.filter(|(_, it)| lane.is_some() && it.lane == lane);
-        let later: Vec<u64> = later.map(|(id, _)| *id).collect();
-        for id in later {
-            if let Some(remote) = self.remotes.take(id) {
-                self.stall_one(remote);
+    /// A read that another brick has refused waits, and behind it the reads that its connection sent after it.
+    fn dispatch_refused(&mut self, number: u64, remote: &Remote, request: Request) {
+        let order = remote.order;
+        self.await_view_again(request);
+        let later = self.remotes.pending.range(number + 1..);
+        let later = later.filter(|(_, it)| order.is_some() && it.order == order);
+        let later: Vec<u64> = later.map(|(number, _)| *number).collect();
+        for number in later {
+            if let Some((_, request)) = self.take_remote(number) {
+                self.dispatch_returned(request);
             }
         }
     }
 
-    fn stall_unsent(&mut self, lane: Option<Lane>) {
-        let behind = lane.map(|lane| self.remotes.take_unsent(lane));
-        for remote in behind.into_iter().flatten() {
-            self.stall_one(remote);
+    /// What an order has not sent yet waits behind what has come back: else it would overtake that.
+    fn dispatch_unsent(&mut self, order: Option<SessionOrder>) {
+        let unsent = order.map(|order| self.remotes.unsent_of(order));
+        for number in unsent.into_iter().flatten() {
+            if let Some((_, request)) = self.take_remote(number) {
+                self.dispatch_returned(request);
+            }
         }
     }
 
-    fn stall_one(&mut self, remote: Remote) {
-        let mut request = remote.request;
-        request.moves += 1;
-        let origin = Origin {
-            member: self.core.member(),
-            token: request.token,
-        };
-        let until = request.until;
-        self.stall_request(request, origin, until);
-    }
-
-    fn refuse_unplaced(&mut self, token: Token) {
-        let error = ErrorReply::constant(
-            "CLUSTERDOWN the key's partition is changing hands; the command was not executed, try again",
-        );
-        self.on_part(token, error_line(&error), Gate::OPEN);
+    /// A request that comes back waits to be dispatched anew.
+    fn dispatch_returned(&mut self, mut request: Request) {
+        request.attempts += 1;
+        self.await_view(request, None);
     }
 }
 

@@ -9,7 +9,7 @@
 //! - A record is applied once it has committed, in the order of its partition.
 //! - Without a lease nothing is served and nothing commits (PROTOCOL rules 3 and 22).
 //!
-//! Not here: streams and messages between bricks (`peer`), who waits for what (`stall`).
+//! Not here: streams and messages between bricks (`peer`), who waits for what (`requests`).
 
 mod carry;
 
@@ -18,7 +18,7 @@ use crate::effect::{BatchId, Effect};
 use crate::log::HeldId;
 use crate::output::Lost;
 use brickyard_replication::{
-    Config, Demand, FrameError, LinkId, LogMark, Outbox, Ready, Replicator, Request,
+    Config, Demand, FrameError, LinkId, LogMark, Outbox, Ready, Replicator, Want,
 };
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{Incarnation, Instant, Op, PartitionId};
@@ -37,15 +37,6 @@ const LEASE_GRACE: Duration = Duration::from_secs(1);
 /// The token of a checkpoint that the replicator waits for.
 pub(crate) const SYNC_TOKEN: u64 = u64::MAX;
 
-/// What is known of a request that was set aside, or sent on in vain, and is placed anew.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placing {
-    /// When it is given up.
-    pub(crate) until: Instant,
-    /// How often it was sent on in vain.
-    pub(crate) moves: u32,
-}
-
 /// The replicator, and where what it says goes.
 #[derive(Debug)]
 pub(crate) struct Engine {
@@ -54,7 +45,7 @@ pub(crate) struct Engine {
     /// Buffers for what it says.
     ready: Ready,
     /// What it wants of the world outside, to be seen to at the end of the turn.
-    requests: VecDeque<Request>,
+    requests: VecDeque<Want>,
 }
 
 /// See the module.
@@ -73,10 +64,8 @@ pub(crate) struct Replicas {
     unleased_since: Option<Instant>,
     /// Writes whose clients are to be told that nobody knows.
     pub(crate) lost: Vec<Lost>,
-    /// Something changed that stalled requests may have waited for.
+    /// Something changed that requests may have waited for.
     pub(crate) is_woken: bool,
-    /// The request that is being placed anew.
-    pub(crate) placing: Option<Placing>,
     /// Partitions that were cleared: to whoever misses that, the difference is not enough.
     cleared: Vec<(PartitionId, Op)>,
     /// Messages of other bricks, as they came.
@@ -109,7 +98,6 @@ impl Replicas {
             unleased_since: None,
             lost: Vec::new(),
             is_woken: false,
-            placing: None,
             cleared: Vec::new(),
             messages: Vec::new(),
             syncing: None,
@@ -339,7 +327,7 @@ impl Core {
         }
         // A sync covers what was appended before it was asked for, and nothing that came later.
         if std::mem::take(&mut self.replicas.sync_wanted) || !is_well {
-            self.carry(Request::SyncLog);
+            self.carry(Want::SyncLog);
         }
     }
 
@@ -359,11 +347,11 @@ impl Core {
         self.replicate(|replicator| replicator.raise_horizon(partition, op));
     }
 
-    fn carry(&mut self, request: Request) {
+    fn carry(&mut self, request: Want) {
         use crate::effect::ControlRequest;
         let effect = match request {
-            Request::Dial(seat) => Effect::Dial(seat),
-            Request::SyncLog => {
+            Want::Dial(seat) => Effect::Dial(seat),
+            Want::SyncLog => {
                 self.replicas.engine.replicator.on_sync_asked();
                 // What was appended before is covered by a checkpoint; what is being built syncs itself.
                 let upto = BatchId(self.log.building_id().0 - 1);
@@ -377,7 +365,7 @@ impl Core {
                 self.replicas.syncing = Some(upto);
                 Effect::Checkpoint(SYNC_TOKEN)
             }
-            Request::Promote {
+            Want::Promote {
                 partition,
                 view,
                 learner,
@@ -389,7 +377,7 @@ impl Core {
                     learner,
                 },
             ),
-            Request::Evict {
+            Want::Evict {
                 partition,
                 view,
                 backup,
@@ -401,23 +389,23 @@ impl Core {
                     backup,
                 },
             ),
-            Request::Split {
+            Want::Split {
                 partition,
                 view,
                 begun_at,
                 last,
             } => return self.tell_ready(partition, view, begun_at, last),
-            Request::CatchUp {
+            Want::CatchUp {
                 partition,
                 learner,
                 link,
                 after,
             } => return self.catch_ups.begin(partition, learner, link, after),
-            Request::StopCatchUp { partition, learner } => {
+            Want::StopCatchUp { partition, learner } => {
                 return self.catch_ups.stop(partition, learner);
             }
-            Request::Close { link, reason } => Effect::ClosePeer(link, reason.to_owned()),
-            Request::Report { partition, what } => {
+            Want::Close { link, reason } => Effect::ClosePeer(link, reason.to_owned()),
+            Want::Report { partition, what } => {
                 Effect::Report(format!("partition {partition}: {what}"))
             }
         };

@@ -1,523 +1,397 @@
-//! Which requests with ids a partition has executed, and how they were answered.
+//! The requests of this brick that are not answered yet and not in their clients' input: where each of them waits, and
+//! for what.
 //!
-//! In:  the ids in records, as these are prepared, appended for a peer, copied or read back from the log; cuts.
-//! Out: what is known of a request ([`Recall`]); records that carry the window elsewhere.
+//! In:  a [`Request`] with what it waits for. Out: the same request, when that has come about or its time is up.
 //!
-//! Invariants (PROTOCOL rule 19):
-//! - The window is state of the partition: an id is in it if and only if its op is in the partition's log, or
-//!   was once committed there. What cuts the op removes the id.
-//! - What was forgotten is never executed again: an id that is not in the window and not above the *floor*, the
-//!   highest sequence that was ever forgotten, is refused. The floor is part of the window.
-//! - Sequences are about the time, so the floor is far behind what is asked now. Safety depends on clocks only where
-//!   something was lost (damage, a new lineage): then the floor is the present, and [`CLOCKS_APART_MAX`] more.
-//! - It is bounded: [`PARTITION_MAX`], [`BRICK_MAX`] and [`KEPT_FOR`].
+//! ```text
+//!                 a brick asks ──> Ready ──┐
+//!  a client asks, not served at once ──────┤
+//!                                          v
+//!        ┌── Barrier <── what was prepared before must commit ── dispatch ──> executed: `replies` until it commits
+//!        ├── Values  <── a value is in the log alone ───────────────┤
+//!        ├── View    <── no replica may serve it now ───────────────┤
+//!        └── Remote  <── another node's brick orders it ────────────┘
+//! ```
+//! Invariants:
+//! - What is here in any state but `Remote` has not been executed, not even in part (PROTOCOL rule 24).
+//! - What an order has in a state is counted in `orders` as long as it is here (PROTOCOL rule 26).
+//! - `Ready` and `View`, which other bricks and other nodes' failures fill, are bounded in bytes.
 //!
-//! In the log and between bricks the window is records like any other: one that has an id, or, where its record
-//! is gone, an empty batch with the id and the outcome. An empty batch of client 0 says what the floor is.
-//!
-//! Not here: running a request (`keyed/request`), sending one again (`remote`).
-//! Source: Lee et al., "Implementing linearizability at large scale and low latency" (RIFL, SOSP 2015);
-//! docs/decisions/0017.
+//! Not here: what happens to a request (`dispatch`), streams to other nodes (`remote`).
 
-use crate::core::{Core, Partition};
-use crate::effect::BatchId;
-use crate::output::{Gate, Opens};
-use crate::random::Random;
-use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
-use brickyard_types::{Op, PartitionId, UnixMillis};
-use brickyard_wire::{Fate, Protocol, fate, ids_up_to, is_past_asking};
-use hashbrown::HashMap;
-use std::collections::VecDeque;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::time::Duration;
+mod order;
+mod replies;
+mod values;
 
-/// Ids that a partition remembers at most.
-const PARTITION_MAX: usize = 64 << 10;
+pub(crate) use order::{Orders, Place, SessionOrder};
+pub(crate) use replies::{Held, Replies};
+pub(crate) use values::Values;
 
-/// Ids that all partitions of a brick remember at most, those apart that [`PARTITION_MIN`] grants.
-const BRICK_MAX: usize = 256 << 10;
+use crate::log::KeyRef;
+use crate::output::{Gate, HoleId, Lost, Opens};
+use crate::request::{Request, Token, Work};
+use crate::watch::Version;
+use brickyard_metadata::CatalogVersion;
+use brickyard_types::Instant;
+use slab::Slab;
+use std::collections::{BTreeMap, VecDeque};
 
-/// Ids that a partition remembers however many the others do.
-const PARTITION_MIN: usize = 64;
+/// Bytes of requests of other bricks that wait for their turn; past that further ones are refused.
+const READY_BYTES_MAX: usize = 64 << 20;
 
-/// How long an id is remembered if there is room: longer than anybody waits for a reply.
-const KEPT_FOR: Duration = Duration::from_secs(600);
+/// Bytes of requests that wait for a view or a lease; past that further ones are refused.
+const VIEW_BYTES_MAX: usize = 64 << 20;
 
-/// The same in microseconds, as sequences have it.
-pub(crate) const KEPT_FOR_US: u64 = KEPT_FOR.as_micros() as u64;
-
-/// How far ahead of this brick's clock a sequence may be. Forgotten, it raises the floor for everybody.
-const AHEAD_MAX: Duration = Duration::from_secs(3600);
-
-/// How far the clocks of nodes may be apart where something was lost, and only they tell what came before.
-const CLOCKS_APART_MAX: Duration = Duration::from_secs(10);
-
-/// Longest reply that is kept.
-const OUTCOME_BYTES_MAX: usize = 128;
-
-/// A window goes to another replica in pieces of about so many bytes.
-const PIECE_BYTES: usize = 64 << 10;
-
-/// Outcomes up to this length are kept in place.
-const SHORT: usize = 22;
-
-/// A request that can be recognised.
+/// What a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub(crate) id: RequestId,
-    /// It may have been sent before. Of all the attempts that are made one does not say so.
-    pub(crate) is_again: bool,
-    /// This brick has lost an attempt, so it may not promise that the request was not executed.
-    pub(crate) was_lost: bool,
+pub(crate) enum State {
+    /// Another brick asked it: for its turn.
+    Ready,
+    /// For a view in which some replica may serve it, or for a lease.
+    View(Option<Backoff>),
+    /// For what was prepared before it to commit.
+    Barrier,
+    /// For values that are read back from the log, and for requests on its keys that came before.
+    Values,
+    /// For the answer of another node's brick, or for a stream to it: under this number (`remote`).
+    Remote(u64),
 }
 
-impl Request {
-    /// An attempt was made and its outcome is not known.
-    pub(crate) fn lose(&mut self) {
-        self.is_again = true;
-        self.was_lost = true;
+/// A request that another brick has just refused: asking again at once would find nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Backoff {
+    pub(crate) until: Instant,
+    /// A newer catalog ends it.
+    pub(crate) catalog: CatalogVersion,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    request: Request,
+    state: State,
+}
+
+impl Waiting {
+    /// Rises with what one connection asks.
+    const fn sequence(&self) -> (u64, HoleId, u32) {
+        let Token {
+            client, hole, part, ..
+        } = self.request.origin.token;
+        (client, hole, part)
     }
 }
 
-/// The ids that a brick gives to what it passes on for clients that give none.
+/// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct OwnIds {
-    /// 0: none was given yet.
-    client: u64,
-    last: u64,
+pub(crate) struct Requests {
+    waiting: Slab<Waiting>,
+    orders: Orders,
+    ready: VecDeque<usize>,
+    ready_bytes: usize,
+    view: VecDeque<usize>,
+    view_bytes: usize,
+    barrier: VecDeque<(Gate, usize)>,
+    pub(crate) values: Values,
+    /// Reads that are with a backup on another brick of this node.
+    near: BTreeMap<(u64, HoleId, u32), Option<SessionOrder>>,
+    pub(crate) replies: Replies,
 }
 
-impl OwnIds {
-    pub(crate) fn draw(&mut self, random: &mut Random, now: UnixMillis) -> RequestId {
-        while self.client == 0 {
-            self.client = random.next();
-        }
-        self.next(now)
+impl Requests {
+    /// Whether nothing is here, and no reply to another brick is held back.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.replies.all_left()
     }
 
-    fn next(&mut self, now: UnixMillis) -> RequestId {
-        self.last = micros(now).max(self.last + 1);
-        RequestId {
-            client: self.client,
-            sequence: self.last,
-        }
+    /// What is on its way, by order.
+    #[inline]
+    pub(crate) const fn orders(&self) -> &Orders {
+        &self.orders
     }
 
-    /// Makes of a request what is to be sent instead; whether its reply leaves something to be sent.
-    pub(crate) fn revise(&mut self, request: &mut Request, reply: &[u8], now: UnixMillis) -> bool {
-        let Some(error) = reply.strip_prefix(b"-") else {
-            return false;
-        };
-        if fate(error) == Fate::Unknown && !is_past_asking(error) {
-            request.lose();
-            return true;
-        }
-        let floor =
-            ids_up_to(error).filter(|_| !request.is_again && request.id.client == self.client);
-        if let Some(floor) = floor {
-            self.last = self.last.max(floor);
-            request.id = self.next(now);
-        }
-        floor.is_some()
-    }
-}
-
-/// What a partition knows of a request.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Recall<'a> {
-    /// It was not executed.
-    New,
-    /// It was: the reply, which waits for this. `None`: it was too long to be kept.
-    Done(Gate, Option<&'a [u8]>),
-    /// It was, and nobody knows yet whether that stays.
-    Undecided,
-    /// It may have been executed: ids up to this sequence are not all remembered.
-    Forgotten(u64),
-    /// No clock can be so far ahead.
-    Ahead,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Outcome {
-    #[default]
-    NotKept,
-    Short(u8, [u8; SHORT]),
-    Long(Box<[u8]>),
-}
-
-impl Outcome {
-    fn new(bytes: Option<&[u8]>) -> Self {
-        let Some(bytes) = bytes else {
-            return Self::NotKept;
-        };
-        let mut short = [0; SHORT];
-        match short.get_mut(..bytes.len()) {
-            Some(room) => {
-                room.copy_from_slice(bytes);
-                Self::Short(bytes.len() as u8, short)
-            }
-            None => Self::Long(bytes.into()),
-        }
+    /// Whether a request of another brick waits for its turn.
+    #[inline]
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
     }
 
-    fn bytes(&self) -> Option<&[u8]> {
-        match self {
-            Self::NotKept => None,
-            Self::Short(len, bytes) => bytes.get(..usize::from(*len)),
-            Self::Long(bytes) => Some(bytes),
-        }
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Known {
-    op: Op,
-    /// The batch in which it was prepared here; 0 if it was read back or copied.
-    batch: BatchId,
-    outcome: Outcome,
-}
-
-/// The ids that a partition knows.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Window {
-    known: HashMap<RequestId, Known, BuildHasherDefault<IdHasher>>,
-    /// In the order in which they came.
-    order: VecDeque<RequestId>,
-    floor: u64,
-}
-
-impl Window {
-    pub(crate) fn len(&self) -> usize {
-        self.known.len()
+    /// Whether a request waits for a view.
+    pub(crate) fn has_view(&self) -> bool {
+        !self.view.is_empty()
     }
 
-    /// Whether the id is known by this op.
-    pub(crate) fn has(&self, id: RequestId, op: Op) -> bool {
-        self.known.get(&id).is_some_and(|known| known.op == op)
+    /// How many requests wait for a view.
+    pub(crate) fn view_len(&self) -> usize {
+        self.view.len()
     }
 
-    pub(crate) fn floor(&self) -> u64 {
-        self.floor
+    /// Bytes of requests that wait for their turn, and of those that wait for a view.
+    pub(crate) const fn bytes(&self) -> (usize, usize) {
+        (self.ready_bytes, self.view_bytes)
     }
 
-    fn note(&mut self, id: RequestId, op: Op, batch: BatchId, outcome: Option<&[u8]>) {
-        if id.client == 0 {
-            self.floor = self.floor.max(id.sequence);
-            return;
-        }
-        let known = Known {
-            op,
-            batch,
-            outcome: Outcome::new(outcome),
-        };
-        // One that is known came by the stream and in a copy, or its first op was refused.
-        if self.known.insert(id, known).is_none() {
-            self.order.push_back(id);
-        }
-        self.check();
+    pub(crate) fn get(&self, id: usize) -> Option<&Request> {
+        self.waiting.get(id).map(|waiting| &waiting.request)
     }
 
-    /// What both know, in the order of their sequences, which are about the time.
-    pub(crate) fn with(self, other: Self) -> Self {
-        let mut known = self.known;
-        // What came before the two were parted is in both.
-        known.extend(other.known);
-        let mut order: Vec<RequestId> = known.keys().copied().collect();
-        order.sort_unstable_by_key(|id| (id.sequence, id.client));
-        Self {
-            known,
-            order: order.into(),
-            floor: self.floor.max(other.floor),
-        }
+    pub(crate) fn get_mut(&mut self, id: usize) -> Option<&mut Request> {
+        self.waiting.get_mut(id).map(|waiting| &mut waiting.request)
     }
 
-    /// Ops from this one on are gone.
-    fn cut(&mut self, from: Op) {
-        let Self { known, order, .. } = self;
-        order.retain(|id| {
-            let stays = known.get(id).is_some_and(|known| known.op < from);
-            if !stays {
-                known.remove(id);
-            }
-            stays
-        });
+    /// Whether another brick's request may wait for its turn. One always may.
+    #[inline]
+    pub(crate) fn has_turn_for(&self, request: &Request) -> bool {
+        self.ready_bytes + request.bytes() <= READY_BYTES_MAX || !self.has_ready()
     }
 
-    fn forget_oldest(&mut self) {
-        if let Some(id) = self.order.pop_front() {
-            let forgotten = self.known.remove(&id);
-            assert!(forgotten.is_some(), "{id:?} is in order, and not known");
-            self.floor = self.floor.max(id.sequence);
-        }
-        self.check();
+    /// A request of another brick waits for its turn.
+    #[inline]
+    pub(crate) fn await_turn(&mut self, request: Request) {
+        self.ready_bytes += request.bytes();
+        let state = State::Ready;
+        let id = self.waiting.insert(Waiting { request, state });
+        self.ready.push_back(id);
     }
 
-    /// Each id that is known is in the order once.
-    fn check(&self) {
-        assert_eq!(
-            self.known.len(),
-            self.order.len(),
-            "ids that are known, and in order"
-        );
-    }
-
-    fn expire(&mut self, now: UnixMillis) {
-        let before = micros(now).saturating_sub(KEPT_FOR_US);
-        while self.order.front().is_some_and(|id| id.sequence < before) {
-            self.forget_oldest();
-        }
-    }
-}
-
-/// A partition's ids are not among all that the brick knows any more.
-fn uncount(all: &mut usize, ids: usize) {
-    assert!(*all >= ids, "{ids} ids of a partition, {all} of all");
-    *all -= ids;
-}
-
-/// A brick's clock as sequences have it.
-pub(crate) const fn micros(now: UnixMillis) -> u64 {
-    now.0.saturating_mul(1000)
-}
-
-/// What of a reply is kept: one that is short, and means the same in both protocols or can be translated.
-pub(crate) fn kept(reply: &[u8]) -> Option<&[u8]> {
-    let is_plain = matches!(reply.first(), Some(b'+' | b'-' | b':' | b'$' | b'_'));
-    (is_plain && reply.len() <= OUTCOME_BYTES_MAX).then_some(reply)
-}
-
-/// Writes a kept reply for a client that may speak another protocol than the one that it was made for.
-pub(crate) fn put_kept(out: &mut Vec<u8>, reply: &[u8], protocol: Protocol) {
-    let reply = match (reply, protocol) {
-        (b"_\r\n", Protocol::Resp2) => &b"$-1\r\n"[..],
-        (b"$-1\r\n", Protocol::Resp3) => b"_\r\n",
-        _ => reply,
-    };
-    out.extend_from_slice(reply);
-}
-
-/// The record that stands for an id whose own record is elsewhere, or gone.
-pub(crate) fn header_of(partition: &Partition, table: brickyard_types::TableId, op: Op) -> Header {
-    Header {
-        kind: Kind::Batch,
-        flags: flag::MOVED,
-        table,
-        partition: partition.id,
-        view: partition.view,
-        op,
-        expires_at: None,
-        request: None,
-        origin: None,
-        committed: None,
-    }
-}
-
-impl Partition {
-    /// Takes note that the request was executed by this op.
-    pub(crate) fn note_request(
-        &mut self,
-        all: &mut usize,
-        now: UnixMillis,
-        (id, op, batch): (RequestId, Op, BatchId),
-        outcome: Option<&[u8]>,
-    ) {
-        let window = self.requests.get_or_insert_default();
-        uncount(all, window.len());
-        window.note(id, op, batch, outcome);
-        window.expire(now);
-        while window.len() > PARTITION_MAX
-            || window.len() > PARTITION_MIN && *all + window.len() > BRICK_MAX
-        {
-            window.forget_oldest();
-        }
+    /// The request whose turn it is.
+    #[inline]
+    pub(crate) fn take_ready(&mut self) -> Option<Request> {
+        let id = self.ready.pop_front()?;
+        let Waiting { request, state } = self.waiting.remove(id);
+        assert_eq!(state, State::Ready, "request {id}");
+        let bytes = request.bytes();
         assert!(
-            window.len() <= PARTITION_MAX,
-            "{} ids of one partition",
-            window.len()
+            self.ready_bytes >= bytes,
+            "a request of {bytes} bytes is taken from {}",
+            self.ready_bytes
         );
-        *all += window.len();
+        self.ready_bytes -= bytes;
+        assert!(
+            self.has_ready() || self.ready_bytes == 0,
+            "no request waits for its turn, but {} bytes",
+            self.ready_bytes
+        );
+        Some(request)
     }
 
-    /// Ops from this one on are gone, and with them their ids.
-    pub(crate) fn cut_requests(&mut self, all: &mut usize, from: Op) {
-        if let Some(window) = &mut self.requests {
-            uncount(all, window.len());
-            window.cut(from);
-            window.check();
-            *all += window.len();
+    /// Whether a request may wait for a view. One always may.
+    pub(crate) fn has_view_for(&self, request: &Request) -> bool {
+        self.view_bytes + request.bytes() <= VIEW_BYTES_MAX || !self.has_view()
+    }
+
+    /// A request waits for a view.
+    ///
+    /// It comes where it belongs in its order: one that comes back from another brick, or from waiting for a value,
+    /// goes before what its connection sent after it (PROTOCOL rule 26).
+    pub(crate) fn await_view(&mut self, request: Request, backoff: Option<Backoff>) {
+        self.view_bytes += request.bytes();
+        let order = request.order;
+        let has_others = order.is_some_and(|order| self.orders.is_at(order, Place::View));
+        let id = self.enter(request, State::View(backoff));
+        let sequence = self.waiting[id].sequence();
+        let is_after = |other: &usize| {
+            let other = &self.waiting[*other];
+            other.request.order == order && other.sequence() > sequence
+        };
+        let at = has_others.then(|| self.view.iter().position(is_after));
+        match at.flatten() {
+            Some(at) => self.view.insert(at, id),
+            None => self.view.push_back(id),
         }
     }
 
-    /// The partition's content is gone.
-    pub(crate) fn drop_requests(&mut self, all: &mut usize) {
-        if let Some(window) = self.requests.take() {
-            uncount(all, window.len());
+    /// All that wait for a view, in order: each is to be taken, or to be kept.
+    pub(crate) fn take_view(&mut self) -> VecDeque<usize> {
+        std::mem::take(&mut self.view)
+    }
+
+    /// One of [`Self::take_view`] waits on.
+    pub(crate) fn keep_view(&mut self, id: usize) {
+        assert!(
+            matches!(
+                self.waiting.get(id).map(|it| it.state),
+                Some(State::View(_))
+            ),
+            "request {id} waits for a view"
+        );
+        self.view.push_back(id);
+    }
+
+    /// Until when a request of [`Self::take_view`] leaves the brick that refused it alone.
+    pub(crate) fn backoff(&self, id: usize) -> Option<Backoff> {
+        match self.waiting.get(id)?.state {
+            State::View(backoff) => backoff,
+            _ => None,
         }
     }
 
-    /// Something was lost, and what was asked before now may be among it.
-    pub(crate) fn doubt_requests(&mut self, now: UnixMillis) {
-        let window = self.requests.get_or_insert_default();
-        let leeway = CLOCKS_APART_MAX.as_micros() as u64;
-        window.floor = window.floor.max(micros(now) + leeway);
+    /// A request waits for what was prepared before it.
+    pub(crate) fn await_barrier(&mut self, gate: Gate, request: Request) {
+        let id = self.enter(request, State::Barrier);
+        self.barrier.push_back((gate, id));
     }
-}
 
-impl Core {
-    /// Takes note of the request that a record of a partition answers.
-    pub(crate) fn note_record(&mut self, record: &Record<'_>, batch: BatchId) {
-        if let Some(id) = record.header.request {
-            self.note_id(&record.header, id, record.outcome, batch);
+    /// The first of those that wait for what was prepared before them, if that has committed.
+    pub(crate) fn take_behind_barrier(&mut self, log: &impl Opens) -> Option<Request> {
+        let (gate, id) = *self.barrier.front()?;
+        if !log.opens(gate) {
+            return None;
+        }
+        self.barrier.pop_front();
+        Some(self.leave(id))
+    }
+
+    /// A request waits for values, and for those on its keys that came before it.
+    pub(crate) fn await_values(&mut self, request: Request, keys: Vec<KeyRef>) -> usize {
+        let origin = request.origin;
+        let id = self.enter(request, State::Values);
+        let session = (origin.member, origin.token.connection);
+        self.values.suspend(id, session, keys);
+        id
+    }
+
+    /// Lends out what a request asks, while it runs on the brick that holds it here.
+    pub(crate) fn lend_work(&mut self, id: usize) -> Option<Work> {
+        let waiting = self.waiting.get_mut(id)?;
+        assert_eq!(waiting.state, State::Values, "request {id} runs");
+        let placeholder = Work::Transaction(Box::default());
+        Some(std::mem::replace(&mut waiting.request.work, placeholder))
+    }
+
+    /// Takes it back.
+    pub(crate) fn give_back_work(&mut self, id: usize, work: Work) {
+        if let Some(request) = self.get_mut(id) {
+            request.work = work;
         }
     }
 
-    pub(crate) fn note_id(
+    /// A request goes to another node, under a number of `remote`.
+    pub(crate) fn await_answer(&mut self, request: Request, number: u64) -> usize {
+        self.enter(request, State::Remote(number))
+    }
+
+    /// Takes a request that waits for values, for a view after [`Self::take_view`], or for an answer.
+    pub(crate) fn take(&mut self, id: usize) -> Option<Request> {
+        self.waiting.contains(id).then(|| self.leave(id))
+    }
+
+    /// A read goes to a backup on another brick of this node.
+    pub(crate) fn enter_near(&mut self, token: Token, order: Option<SessionOrder>) {
+        self.orders.enter(order, Place::Near);
+        let before = self
+            .near
+            .insert((token.client, token.hole, token.part), order);
+        assert!(before.is_none(), "{token:?} is with a backup already");
+    }
+
+    /// It is answered, or given back; whether it was one.
+    pub(crate) fn leave_near(&mut self, token: Token) -> bool {
+        if self.near.is_empty() {
+            return false;
+        }
+        let order = self.near.remove(&(token.client, token.hole, token.part));
+        self.orders.leave(order.flatten(), Place::Near);
+        order.is_some()
+    }
+
+    /// Takes those whose time is up, with what they waited for; where this node is cut off also those that wait for it
+    /// not to be. `was_sent` says whether what has that number is with another node.
+    pub(crate) fn take_overdue(
         &mut self,
-        header: &Header,
-        id: RequestId,
-        outcome: Option<&[u8]>,
-        batch: BatchId,
-    ) {
-        let now = self.unix;
-        let mut known = self.requests_known;
-        // PROTOCOL rule 19: what was asked of a partition that was split was asked of all its parts.
-        self.for_heirs(header.partition, |partition| {
-            partition.note_request(&mut known, now, (id, header.op, batch), outcome);
-        });
-        self.requests_known = known;
-    }
-
-    /// What is known of a request on a partition of which this brick is the primary.
-    pub(crate) fn recall(&self, table: usize, leaf: usize, id: RequestId) -> Recall<'_> {
-        if id.sequence > micros(self.unix).saturating_add(AHEAD_MAX.as_micros() as u64) {
-            return Recall::Ahead;
-        }
-        let Some(state) = self.table(table) else {
-            return Recall::New;
-        };
-        let Some(Some(partition)) = state.partitions.get(leaf) else {
-            return Recall::New;
-        };
-        let Some(window) = &partition.requests else {
-            return Recall::New;
-        };
-        let Some(known) = window.known.get(&id) else {
-            return if id.sequence <= window.floor {
-                Recall::Forgotten(window.floor)
-            } else {
-                Recall::New
-            };
-        };
-        let gate = if partition.is_replicated {
-            if known.op <= partition.committed {
-                Gate::OPEN
-            } else if self.log.is_given_up(partition.id) {
-                return Recall::Undecided;
-            } else {
-                self.log.gate_of(partition.id)
-            }
-        } else {
-            let is_fsync = state.is_fsync();
-            Gate {
-                appended: known.batch,
-                synced: if is_fsync { known.batch } else { BatchId(0) },
-                ..Gate::OPEN
+        now: Instant,
+        is_cut_off: bool,
+        was_sent: impl Fn(u64) -> bool,
+    ) -> Vec<(Request, State)> {
+        let is_over = |waiting: &Waiting| {
+            let is_late = waiting.request.deadline <= now;
+            match waiting.state {
+                State::Ready | State::Values => false,
+                State::Barrier => is_late,
+                State::View(_) => is_late || is_cut_off,
+                State::Remote(number) => is_late || is_cut_off && !was_sent(number),
             }
         };
-        // Nobody looks again at what is open already.
-        let gate = if self.log.opens(gate) {
-            Gate::OPEN
-        } else {
-            gate
-        };
-        Recall::Done(gate, known.outcome.bytes())
-    }
-
-    /// Forgets what nobody can ask for any more.
-    pub(crate) fn expire_requests(&mut self) {
-        let now = self.unix;
-        let Self {
-            tables,
-            requests_known,
-            ..
-        } = self;
-        let partitions = tables
-            .iter_mut()
-            .flatten()
-            .flat_map(|it| &mut it.partitions);
-        for partition in partitions.flatten() {
-            if let Some(window) = &mut partition.requests {
-                uncount(requests_known, window.len());
-                window.expire(now);
-                *requests_known += window.len();
-            }
-        }
-    }
-
-    /// The records that carry a partition's window to a replica that catches up, in pieces. All at once: what
-    /// is forgotten between two halves would be in neither.
-    pub(crate) fn window_records(&self, id: PartitionId) -> Vec<Vec<u8>> {
-        let window = || {
-            let (table, leaf) = self.place_of(id).ok()?;
-            let state = self.table(table)?;
-            let partition = state.partitions.get(leaf)?.as_ref()?;
-            let window = partition.requests.as_deref()?;
-            Some((state.id, partition, window))
-        };
-        let Some((table, partition, window)) = window() else {
+        let over: Vec<usize> = self
+            .waiting
+            .iter()
+            .filter(|(_, waiting)| is_over(waiting))
+            .map(|(id, _)| id)
+            .collect();
+        if over.is_empty() {
             return Vec::new();
-        };
-        let floor = (
-            partition.committed,
-            RequestId {
-                client: 0,
-                sequence: window.floor,
-            },
-            None,
-        );
-        // What is pending comes by the stream.
-        let ids = window.order.iter().filter_map(|id| {
-            let known = window.known.get(id)?;
-            (known.op <= partition.committed).then_some((known.op, *id, known.outcome.bytes()))
+        }
+        // Both are in order of their numbers.
+        let is_left = |id: &usize| over.binary_search(id).is_err();
+        self.view.retain(is_left);
+        self.barrier.retain(|(_, id)| is_left(id));
+        let taken = over.iter().map(|id| {
+            let state = self.waiting[*id].state;
+            (self.leave(*id), state)
         });
-        let mut pieces = vec![Vec::new()];
-        for (op, id, outcome) in std::iter::once(floor).chain(ids) {
-            let header = Header {
-                flags: 0,
-                request: Some(id),
-                ..header_of(partition, table, op)
-            };
-            if pieces.last().is_some_and(|piece| piece.len() > PIECE_BYTES) {
-                pieces.push(Vec::new());
-            }
-            if let Some(piece) = pieces.last_mut() {
-                record::encode_with(piece, &header, outcome, b"", &[]);
+        taken.collect()
+    }
+
+    /// Operations were lost: what waits for some of them to commit waits for what was prepared since.
+    pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8], barrier: impl Fn() -> Gate) {
+        for (gate, _) in &mut self.barrier {
+            if gate.is_hit_by(lost) {
+                *gate = barrier();
             }
         }
-        pieces
-    }
-}
-
-/// Ids are drawn at random by their clients, and counted up by them.
-#[derive(Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
+        self.replies.refuse(lost, error);
     }
 
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
+    /// Op numbers will be used again: what a transaction watches no longer says what it was.
+    pub(crate) fn forget_watches(&mut self) {
+        for (_, waiting) in &mut self.waiting {
+            if let Work::Transaction(transaction) = &mut waiting.request.work {
+                for watch in &mut transaction.watches {
+                    watch.version = Version::Unknown;
+                }
+            }
         }
     }
 
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn enter(&mut self, mut request: Request, state: State) -> usize {
+        request.has_waited |= !matches!(state, State::Remote(_));
+        for place in places(&request, state) {
+            self.orders.enter(request.order, place);
+        }
+        self.waiting.insert(Waiting { request, state })
+    }
+
+    fn leave(&mut self, id: usize) -> Request {
+        let Waiting { request, state } = self.waiting.remove(id);
+        for place in places(&request, state) {
+            self.orders.leave(request.order, place);
+        }
+        match state {
+            State::Values => self.values.resume(id),
+            State::View(_) => {
+                let bytes = request.bytes();
+                assert!(
+                    self.view_bytes >= bytes,
+                    "a request of {bytes} bytes is taken from {}",
+                    self.view_bytes
+                );
+                self.view_bytes -= bytes;
+            }
+            State::Ready | State::Barrier | State::Remote(_) => {}
+        }
+        request
     }
 }
 
-#[cfg(test)]
-#[path = "requests_test.rs"]
-mod requests_test;
+/// As what a request counts in its order.
+fn places(request: &Request, state: State) -> impl Iterator<Item = Place> {
+    let place = match state {
+        State::Ready | State::Barrier => None,
+        State::View(_) => Some(Place::View),
+        State::Values => Some(Place::Values),
+        State::Remote(_) => Some(Place::Remote),
+    };
+    let writes = place == Some(Place::Remote) && !request.work.only_reads();
+    place
+        .into_iter()
+        .chain(writes.then_some(Place::RemoteWrite))
+}

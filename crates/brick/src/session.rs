@@ -28,7 +28,7 @@ mod whole;
 pub(crate) use calls::Calls;
 pub(crate) use cluster::tell_map_watchers;
 pub(crate) use export::{Exports, is_of_export};
-pub(crate) use share::ShareStanding;
+pub(crate) use share::ShareAdmission;
 pub(crate) use whole::Shares;
 
 use crate::brick::Brick;

@@ -19,9 +19,9 @@ mod newest;
 mod write;
 
 use crate::core::{Core, Partition, TableState};
+use crate::executed::{Attempt, kept};
 use crate::log::{KeyRef, Writer};
 use crate::output::Gate;
-use crate::requests::{Request, kept};
 use crate::settings::Settings;
 use crate::transaction::Watch;
 use crate::watch::Version;
@@ -32,7 +32,7 @@ use brickyard_types::{Eviction, Medium, Op, Position};
 use newest::Basis;
 use write::Named;
 
-/// A value of a `disk` table that was read back for a parked command.
+/// A value of a `disk` table that was read back for a request that waits for it.
 #[derive(Debug, Clone)]
 pub(crate) struct ColdValue {
     pub(crate) key: KeyRef,
@@ -295,7 +295,7 @@ impl<'a> View<'a> {
     /// executed, must not come to another end.
     pub(crate) fn finish_request(
         mut self,
-        request: Request,
+        request: Attempt,
         reply: &[u8],
         has_failed: bool,
     ) -> Finished {

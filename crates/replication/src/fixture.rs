@@ -10,7 +10,7 @@ pub(crate) use host::FakeHost;
 pub(crate) use plane::Plane;
 
 use crate::frame::FrameError;
-use crate::{Demand, Direction, LinkId, LogMark, Outbox, Ready, Replicator, Request, Restored};
+use crate::{Demand, Direction, LinkId, LogMark, Outbox, Ready, Replicator, Restored, Want};
 use brickyard_routing::{Group, Member, NodeId, Seat, ViewChange};
 use brickyard_types::record::{Header, Kind, encode};
 use brickyard_types::{BrickId, Incarnation, Instant, Op, PartitionId, TableId, View};
@@ -26,7 +26,7 @@ pub(crate) struct Brick {
     pub(crate) host: FakeHost,
     pub(crate) core: Replicator,
     pub(crate) outbox: Outbox,
-    pub(crate) requests: VecDeque<Request>,
+    pub(crate) requests: VecDeque<Want>,
     ready: Ready,
 }
 
@@ -165,9 +165,9 @@ impl Brick {
     }
 
     /// The next request, which is seen to.
-    pub(crate) fn poll_request(&mut self) -> Option<Request> {
+    pub(crate) fn poll_request(&mut self) -> Option<Want> {
         let request = self.requests.pop_front()?;
-        if request == Request::SyncLog {
+        if request == Want::SyncLog {
             self.core.on_sync_asked();
         }
         Some(request)

@@ -16,7 +16,7 @@ use crate::log::Log;
 use crate::merge::{Half, Whole};
 use crate::own_log::OwnLog;
 use crate::partition::Parting;
-use crate::ready::{Action, Request};
+use crate::ready::{Action, Want};
 use crate::restored::Restored;
 use crate::split::{ask_splits, end_at_rest};
 use crate::teach::promote;
@@ -198,7 +198,7 @@ impl Replicator {
         }
     }
 
-    /// The sync that was wanted ([`Request::SyncLog`]) is under way: one that was before proves nothing.
+    /// The sync that was wanted ([`Want::SyncLog`]) is under way: one that was before proves nothing.
     pub fn on_sync_asked(&mut self) {
         self.own.acknowledgements.on_asked();
     }
@@ -306,7 +306,7 @@ impl Replicator {
             ..
         } = &mut self.own;
         if acknowledgements.on_adopted(version, *newest) {
-            self.ready.request(Request::SyncLog);
+            self.ready.request(Want::SyncLog);
         }
     }
 
@@ -340,7 +340,7 @@ impl Replicator {
         }
     }
 
-    /// Everything that [`Request::CatchUp`] asked for was handed over.
+    /// Everything that [`Want::CatchUp`] asked for was handed over.
     pub fn catch_up_done(&mut self, link: LinkId, partition: PartitionId) {
         if let Some(it) = self.partitions.by_id_mut(partition) {
             Leader {
@@ -496,7 +496,7 @@ impl Replicator {
             }
             if entry.wanted > 0 && entry.outgoing.is_none() {
                 entry.dialed_at = Some(self.now);
-                self.ready.request(Request::Dial(closed.peer));
+                self.ready.request(Want::Dial(closed.peer));
             }
         }
         self.links.drop_idle(closed.peer);

@@ -5,7 +5,7 @@ use crate::frame::{FrameError, Reason, Refuse};
 use crate::link::{Link, Voted};
 use crate::member::{Copy, Phase};
 use crate::partition::Partition;
-use crate::ready::{Ready, Request};
+use crate::ready::{Ready, Want};
 use crate::slots::Slots;
 use crate::work::Work;
 use crate::{Config, Entry, LinkId, LogMark, Turn};
@@ -118,7 +118,7 @@ impl Leader<'_> {
             return;
         };
         if matches!(member.copy, Copy::Running(_)) {
-            ready.request(Request::StopCatchUp {
+            ready.request(Want::StopCatchUp {
                 partition,
                 learner: seat,
             });

@@ -3,7 +3,7 @@
 //! In:  what the control plane's map says ([`Replicator::adopt`]), records that this brick prepared
 //! ([`Replicator::on_prepared`]), its own log's progress ([`Replicator::on_appended`]), peers' frames
 //! ([`Replicator::on_frame`]), time and leases. Out: one [`Ready`] after each call ([`Replicator::take_ready`]): records
-//! to be appended, committed, cut and sent, and [`Request`]s, in order. Nothing calls back.
+//! to be appended, committed, cut and sent, and [`Want`]s, in order. Nothing calls back.
 //!
 //! ```text
 //!            on_prepared  on_appended  on_frame  adopt  tick  flush
@@ -66,7 +66,7 @@ pub use history::{History, Run};
 pub use ids::{Direction, LinkId, LogMark, Turn};
 pub use merge::Half;
 pub use outbox::Outbox;
-pub use ready::{Action, Ready, Received, Request};
+pub use ready::{Action, Ready, Received, Want};
 pub use rebuild::Rebuild;
 pub use replicator::Replicator;
 pub use restored::{Restored, TailEntry};

@@ -8,7 +8,7 @@
 use crate::frame::{Frame, Refuse};
 use crate::link::{Link, REFUSED_MAX};
 use crate::member::Member;
-use crate::ready::{Ready, Request};
+use crate::ready::{Ready, Want};
 use crate::{Config, LinkId};
 use brickyard_routing::Seat;
 use brickyard_types::{Instant, PartitionId, View};
@@ -146,7 +146,7 @@ impl Links {
         peer.wanted += 1;
         if peer.outgoing.is_none() && peer.wanted == 1 {
             peer.dialed_at = Some(now);
-            ready.request(Request::Dial(seat));
+            ready.request(Want::Dial(seat));
         }
         peer.outgoing
     }
@@ -177,7 +177,7 @@ impl Links {
             let is_early = peer.dialed_at.is_some_and(|at| now - at < DIAL_AGAIN);
             if is_wanted && !is_early {
                 peer.dialed_at = Some(now);
-                ready.request(Request::Dial(*seat));
+                ready.request(Want::Dial(*seat));
             }
         }
     }

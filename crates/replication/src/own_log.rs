@@ -10,7 +10,7 @@
 use crate::accept::Acknowledgements;
 use crate::claim::Base;
 use crate::partition::Partition;
-use crate::ready::{Action, Ready, Request};
+use crate::ready::{Action, Ready, Want};
 use crate::work::Work;
 use crate::{LogMark, Role};
 use brickyard_types::record::{Header, Kind};
@@ -215,7 +215,7 @@ impl OwnLog {
         self.note(mark);
         self.await_both(mark, it.slot);
         if self.acknowledgements.raise(self.newest) {
-            ready.request(Request::SyncLog);
+            ready.request(Want::SyncLog);
         }
         work.make_ready(it);
     }

@@ -128,7 +128,7 @@ pub enum Action {
         bytes: Range<usize>,
     },
     /// Something is wanted of the world outside.
-    Request(Request),
+    Want(Want),
 }
 
 /// Where a checked record is in the frame that brought it.
@@ -145,7 +145,7 @@ pub struct Received {
 
 /// What the replicator wants of the world outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum Want {
     /// A stream to that seat is wanted and there is none. Repeated by `tick`; the owner passes over those
     /// that it is dialing already, and backs off.
     Dial(Seat),
@@ -249,16 +249,16 @@ impl Ready {
         self.actions.push(action);
     }
 
-    pub(crate) fn request(&mut self, request: Request) {
-        self.actions.push(Action::Request(request));
+    pub(crate) fn request(&mut self, request: Want) {
+        self.actions.push(Action::Want(request));
     }
 
     pub(crate) fn report(&mut self, partition: PartitionId, what: String) {
-        self.request(Request::Report { partition, what });
+        self.request(Want::Report { partition, what });
     }
 
     pub(crate) fn close(&mut self, link: LinkId, reason: &'static str) {
-        self.request(Request::Close { link, reason });
+        self.request(Want::Close { link, reason });
     }
 
     pub(crate) fn frame(&mut self, link: LinkId, frame: &Frame<'_>) {

@@ -173,7 +173,7 @@ impl Replicator {
         self.links.peers.get(&peer)?.outgoing
     }
 
-    /// Whether the learner on `link` still wants copies of a partition ([`Request::CatchUp`](crate::Request)).
+    /// Whether the learner on `link` still wants copies of a partition ([`Want::CatchUp`](crate::Want)).
     #[must_use]
     pub fn wants_copies(&self, link: LinkId, partition: PartitionId) -> bool {
         let it = self.partitions.by_id(partition);

@@ -1,7 +1,7 @@
 //! A partition becomes two: its primary comes to rest, and each half goes on from its log.
 //!
 //! In:  the catalog's word that a partition is to be split in a view, and later that it was. Out:
-//!      [`Request::Split`] once nothing is pending; the halves, with what the whole had.
+//!      [`Want::Split`] once nothing is pending; the halves, with what the whole had.
 //!
 //! Invariants (PROTOCOL rule 31):
 //! - From when the primary says that it is ready nothing is prepared in that view: what was in sync in it holds the
@@ -15,7 +15,7 @@
 
 use crate::own_log::OwnLog;
 use crate::partition::Partition;
-use crate::ready::{Ready, Request};
+use crate::ready::{Ready, Want};
 use crate::slots::Slots;
 use crate::work::Work;
 use brickyard_types::{Instant, View};
@@ -48,7 +48,7 @@ pub(crate) fn ask_splits(
                 "writes after it has come to rest"
             );
             it.lead.split_asked = Some(now);
-            ready.request(Request::Split {
+            ready.request(Want::Split {
                 partition: it.id,
                 view: parting.view,
                 begun_at: parting.begun_at,

@@ -15,7 +15,7 @@ use crate::link::level;
 use crate::links::Links;
 use crate::member::{Copy, Phase, Promotion};
 use crate::partition::Partition;
-use crate::ready::{Ready, Request};
+use crate::ready::{Ready, Want};
 use crate::slots::Slots;
 use crate::work::Work;
 use brickyard_types::{Durability, Instant, Op, View};
@@ -157,7 +157,7 @@ impl Beginning<'_> {
             // It may have held everything once, and have been no learner since: what was asked then is asked
             // again when it does. Its vote stays required meanwhile (PROTOCOL rule 4).
             member.promotion = Promotion::None;
-            self.ready.request(Request::CatchUp {
+            self.ready.request(Want::CatchUp {
                 partition,
                 learner,
                 link,
@@ -198,7 +198,7 @@ pub(crate) fn promote(
         if holds_all {
             member.promotion = Promotion::Asked(now);
             member.was_asked = true;
-            ready.request(Request::Promote {
+            ready.request(Want::Promote {
                 partition,
                 view,
                 learner: seat,

@@ -5,7 +5,7 @@ use crate::links::Links;
 use crate::member::{Member, Phase, Promotion};
 use crate::own_log::OwnLog;
 use crate::partition::Partition;
-use crate::ready::{Ready, Request};
+use crate::ready::{Ready, Want};
 use crate::slots::Slots;
 use crate::work::Work;
 use crate::{Config, Turn};
@@ -106,7 +106,7 @@ impl Tick<'_> {
                 && now - *asked >= repeat
             {
                 *asked = now;
-                self.ready.request(Request::Promote {
+                self.ready.request(Want::Promote {
                     partition,
                     view,
                     learner: seat,
@@ -137,7 +137,7 @@ fn find_stalls(
         match member.stalled {
             Some((held, voted, since)) if (held, voted) == (op, vote) => {
                 if now - since >= config.eviction_timeout {
-                    ready.request(Request::Evict {
+                    ready.request(Want::Evict {
                         partition: it.id,
                         view: it.place.view,
                         backup: member.seat,

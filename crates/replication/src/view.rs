@@ -12,7 +12,7 @@ use crate::links::Links;
 use crate::member::{Copy, Member, Phase};
 use crate::own_log::OwnLog;
 use crate::partition::Partition;
-use crate::ready::{Ready, Request};
+use crate::ready::{Ready, Want};
 use crate::work::Work;
 use crate::{Entry, LogMark, Role, Turn};
 use brickyard_routing::{Group, Seat};
@@ -273,7 +273,7 @@ impl Adoption<'_> {
         };
         let member = members.remove(at);
         if matches!(member.copy, Copy::Running(_)) {
-            self.ready.request(Request::StopCatchUp {
+            self.ready.request(Want::StopCatchUp {
                 partition: self.it.id,
                 learner: seat,
             });

@@ -3,8 +3,8 @@
 use super::{Move, Pass, Sorted};
 use crate::catch_up::is_from;
 use crate::core::Core;
+use crate::executed::{self, header_of};
 use crate::log::KeyRef;
-use crate::requests::{self, header_of};
 use crate::retained::Mark;
 use brickyard_table::KeyHash;
 use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
@@ -153,7 +153,7 @@ impl Core {
             let before = self.log.building_len();
             self.log.append_id(&header, record.outcome);
             sorted.kept.ids += (self.log.building_len() - before) as u64;
-            let until = id.sequence.saturating_add(requests::KEPT_FOR_US);
+            let until = id.sequence.saturating_add(executed::KEPT_FOR_US);
             sorted.kept.ids_until = sorted.kept.ids_until.max(until);
         } else if id.sequence <= window.floor() {
             let (last, highest) = pass.floors.entry((table, id_of)).or_default();

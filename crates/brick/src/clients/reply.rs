@@ -2,10 +2,10 @@
 
 use super::Clients;
 use crate::connection::{Blocked, Connection, ConnectionId, ReplyMode};
-use crate::forward::Token;
 use crate::gather::{Gather, Join};
 use crate::log::Log;
 use crate::output::{Gate, Lost};
+use crate::request::Token;
 use crate::settings::Settings;
 use crate::stats::Stats;
 use crate::watch::Version;

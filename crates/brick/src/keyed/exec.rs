@@ -1,28 +1,30 @@
 //! `EXEC`: the commands of a transaction against one view, and what they write as one record.
 
 use super::dropped_table;
-use super::run::{Ran, admit};
+use super::run::{Caller, Missing, Ran, admit};
 use crate::core::Core;
 use crate::gather::REPLY_TOO_LONG;
-use crate::log::Writer;
 use crate::output::Gate;
 use crate::settings::Settings;
 use crate::transaction::{Step, Transaction};
 use crate::view::{Asker, ColdValue, View};
 use brickyard_command::{Failure, execute as execute_command, table::flag};
-use brickyard_wire::{Protocol, Reply};
+use brickyard_wire::Reply;
 
 /// Runs a transaction: its watched keys are as they were, and all of its writes are one record; or
 /// nothing happens.
 pub(super) fn run_transaction(
     core: &mut Core,
     transaction: &Transaction,
-    table: usize,
-    protocol: Protocol,
-    writer: Writer,
+    caller: Caller,
     values: &[ColdValue],
     out: &mut Vec<u8>,
 ) -> Ran {
+    let Caller {
+        table,
+        protocol,
+        writer,
+    } = caller;
     let first = transaction.steps.iter().find_map(|step| match step {
         Step::Command(spec, args) => args
             .as_args()
@@ -34,7 +36,7 @@ pub(super) fn run_transaction(
     let mut reply = Reply::new(out, protocol);
     let Some(location) = first.as_ref().and_then(|key| core.locate(table, key)) else {
         reply.error_bytes(dropped_table().as_bytes());
-        return Ran::Done(Gate::OPEN);
+        return Ok(Gate::OPEN);
     };
     let key = first.unwrap_or_default();
     for step in &transaction.steps {
@@ -43,7 +45,7 @@ pub(super) fn run_transaction(
             && let Err(error) = admit(core, spec, table)
         {
             reply.error_bytes(error.as_bytes());
-            return Ran::Done(Gate::OPEN);
+            return Ok(Gate::OPEN);
         }
     }
     let asker = Asker {
@@ -58,11 +60,11 @@ pub(super) fn run_transaction(
             Ok(true) => {}
             Ok(false) => {
                 reply.null_array();
-                return Ran::Done(view.abandon().gate);
+                return Ok(view.abandon().gate);
             }
             Err(error) => {
                 reply.error_bytes(error.as_bytes());
-                return Ran::Done(view.abandon().gate);
+                return Ok(view.abandon().gate);
             }
         }
     }
@@ -75,7 +77,7 @@ pub(super) fn run_transaction(
             let gate = view.abandon().gate;
             reply.truncate(start);
             reply.error_bytes(REPLY_TOO_LONG.as_bytes());
-            return Ran::Done(gate);
+            return Ok(gate);
         }
         match step {
             Step::Later => {}
@@ -98,22 +100,22 @@ pub(super) fn run_transaction(
         let finished = view.abandon();
         if let Some(detour) = finished.detour {
             reply.truncate(start);
-            return Ran::Detour(detour);
+            return Err(Missing::Detour(detour));
         }
         let wanted = finished.wanted.iter().map(|want| want.value_len as usize);
         let read: usize = values.iter().map(|value| value.value.len()).sum();
         if (read + wanted.sum::<usize>()) as u64 > bytes_max {
             reply.truncate(start);
             reply.error_bytes(REPLY_TOO_LONG.as_bytes());
-            return Ran::Done(finished.gate);
+            return Ok(finished.gate);
         }
-        return Ran::Wants(finished.wanted);
+        return Err(Missing::Values(finished.wanted));
     }
     let finished = view.finish();
     if let Some(detour) = finished.detour {
         // PROTOCOL rule 34: what it found expired is gone when the primary says so.
         reply.truncate(start);
-        return Ran::Detour(detour);
+        return Err(Missing::Detour(detour));
     }
-    Ran::Done(finished.gate)
+    Ok(finished.gate)
 }

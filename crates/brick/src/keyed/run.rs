@@ -1,51 +1,51 @@
-//! Executing work on this brick's partitions: admitted, run against one view, or set aside.
+//! Executing work on this brick's partitions: admitted, and run against one view.
 
+use super::attempt::run_attempt;
 use super::exec::run_transaction;
-use super::request::run_request;
-use super::{dropped_table, error_line};
+use super::{dropped_table, error_line, writer_of};
 use crate::brick::Brick;
 use crate::core::Core;
-use crate::forward::{Origin, Work};
 use crate::log::Writer;
-use crate::output::{Gate, Opens};
-use crate::replica::Placing;
-use crate::session::ShareStanding;
+use crate::output::Gate;
+use crate::request::{Origin, Request, Work};
 use crate::settings::Settings;
 use crate::view::{Asker, ColdValue, ColdWanted, Detour, Finished, View, is_out_of_memory};
 use brickyard_command::{
-    Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, is_data_command,
-    table::flag,
+    Args, CommandId, ErrorReply, Failure, OwnedArgs, Spec, execute as execute_command,
+    is_data_command, table::flag,
 };
 use brickyard_routing::Location;
-use brickyard_types::Instant;
 use brickyard_wire::{Protocol, Reply};
 
-/// How a command on this brick's keys went.
-pub(crate) enum Ran {
-    /// The reply is written and waits for this.
-    Done(Gate),
-    /// It needs these values first; nothing was written.
-    Wants(Vec<ColdWanted>),
-    /// It cannot be answered here and now; nothing was written.
-    Detour(Detour),
-}
+/// How a command on this brick's keys went: its reply is written and waits for this; or nothing was written.
+pub(crate) type Ran = Result<Gate, Missing>;
 
 /// What work lacks to be executed here.
 pub(crate) enum Missing {
+    /// These values.
     Values(Vec<ColdWanted>),
+    /// It cannot be answered here and now.
     Detour(Detour),
 }
 
-/// A brick's share of a command on a whole table, set aside.
-#[derive(Debug)]
-pub(crate) struct Share {
-    pub(crate) work: Work,
+/// On which table work is run, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
     pub(crate) table: usize,
     pub(crate) protocol: Protocol,
-    pub(crate) origin: Origin,
     pub(crate) writer: Writer,
-    /// When it is given up.
-    pub(crate) until: Instant,
+}
+
+impl Caller {
+    /// Whoever asks a request.
+    pub(crate) fn of(request: &Request, table: usize) -> Self {
+        let Origin { member, token } = request.origin;
+        Self {
+            table,
+            protocol: request.protocol,
+            writer: writer_of(member, token.connection),
+        }
+    }
 }
 
 /// Everything that a command on one partition is run with.
@@ -53,170 +53,64 @@ pub(crate) struct Share {
 pub(crate) struct Call<'a> {
     pub(crate) spec: &'static Spec,
     pub(crate) args: Args<'a>,
-    pub(crate) table: usize,
     /// Where its first key is.
     pub(crate) location: Location,
-    pub(crate) protocol: Protocol,
-    pub(crate) writer: Writer,
+    pub(crate) caller: Caller,
     pub(crate) values: &'a [ColdValue],
 }
 
 impl Brick {
-    /// Runs work on this brick whose outcome goes to `origin`.
-    pub(crate) fn run_for(
-        &mut self,
-        work: Work,
-        table: usize,
-        protocol: Protocol,
-        origin: Origin,
-        writer: Writer,
-    ) {
-        let is_share = match &work {
-            Work::Share(..) => true,
-            Work::Command(spec, _) => !is_data_command(spec.id) && spec.id != CommandId::Watch,
-            Work::Request(..) | Work::Transaction(_) => false,
-        };
-        if is_share {
-            // It is about what the table holds, so what was prepared before must have committed.
-            let gate = self.core.log.barrier();
-            if !self.core.log.opens(gate) {
-                let share = Share {
-                    work,
-                    table,
-                    protocol,
-                    origin,
-                    writer,
-                    until: self.core.deadline(),
-                };
-                return self.deferred.push_back((gate, share));
-            }
-        }
-        self.run_now(work, table, protocol, origin, writer);
-    }
-
-    /// Runs a share that has waited for what was prepared before it: what was prepared since is none of its
-    /// business, and waiting for that too might never end.
-    pub(crate) fn run_deferred(&mut self, share: Share) {
-        let Share {
-            work,
-            table,
-            protocol,
-            origin,
-            writer,
-            until,
-        } = share;
-        self.keep_time(Placing { until, moves: 0 }, |brick| {
-            brick.run_now(work, table, protocol, origin, writer);
-        });
-    }
-
-    fn run_now(
-        &mut self,
-        work: Work,
-        table: usize,
-        protocol: Protocol,
-        origin: Origin,
-        writer: Writer,
-    ) {
-        if let Work::Share(spec, args, share) = &work {
-            if matches!(spec.id, CommandId::Save | CommandId::Bgsave) {
-                return self.checkpoint_for(origin);
-            }
-            let standing = self
-                .core
-                .share_standing(spec, args.as_args(), *share, table);
-            if !matches!(standing, ShareStanding::Serves) {
-                let until = self.core.deadline();
-                return self.set_share_aside(standing, work, table, protocol, origin, until);
-            }
-        }
-        let must_park = !self.core.cold.is_idle()
-            && self
-                .keys_of(&work, table)
-                .iter()
-                .any(|key| self.core.cold.is_waited_for(key));
-        if must_park {
-            return self.park(work, table, protocol, origin, writer, Vec::new());
-        }
-        match self.rerun(&work, table, protocol, writer, &[]) {
-            Ok((bytes, gate)) => self.complete(origin, bytes, gate),
-            Err(Missing::Values(wanted)) => {
-                self.park(work, table, protocol, origin, writer, wanted);
-            }
-            Err(Missing::Detour(detour)) => self.take_detour(detour, work, table, protocol, origin),
-        }
-    }
-
-    /// Runs work with the values that were read back for it: its reply, or the values that it
-    /// still needs.
-    pub(crate) fn rerun(
+    /// Runs work with the values that were read back for it: its reply, or what it still needs.
+    pub(crate) fn execute_work(
         &mut self,
         work: &Work,
-        table: usize,
-        protocol: Protocol,
-        writer: Writer,
+        caller: Caller,
         values: &[ColdValue],
     ) -> Result<(Vec<u8>, Gate), Missing> {
         let mut out = Vec::new();
+        let Caller {
+            table, protocol, ..
+        } = caller;
         let ran = match work {
-            Work::Command(spec, args) => {
-                let args = args.as_args();
-                if !is_data_command(spec.id) {
-                    let gate = self.execute_share(spec, args, table, protocol, &mut out);
-                    return Ok((out, gate));
-                }
-                let key = args.get(spec.key_first as usize).unwrap_or_default();
-                let Some(location) = self.core.locate(table, key) else {
+            Work::Command(spec, args) if is_data_command(spec.id) => {
+                let Some(call) = self.call(spec, args, caller, values) else {
                     return Ok((error_line(&dropped_table()), Gate::OPEN));
-                };
-                let call = Call {
-                    spec,
-                    args,
-                    table,
-                    location,
-                    protocol,
-                    writer,
-                    values,
                 };
                 run(&mut self.core, &call, &mut out)
             }
-            Work::Request(request, spec, args) => {
-                let args = args.as_args();
-                let key = args.get(spec.key_first as usize).unwrap_or_default();
-                let Some(location) = self.core.locate(table, key) else {
+            Work::Attempt(attempt, spec, args) => {
+                let Some(call) = self.call(spec, args, caller, values) else {
                     return Ok((error_line(&dropped_table()), Gate::OPEN));
                 };
-                let call = Call {
-                    spec,
-                    args,
-                    table,
-                    location,
-                    protocol,
-                    writer,
-                    values,
-                };
-                run_request(&mut self.core, &call, *request, &mut out)
+                run_attempt(&mut self.core, &call, *attempt, &mut out)
             }
-            Work::Share(spec, args, _) => {
-                let args = args.as_args();
-                let gate = self.execute_share(spec, args, table, protocol, &mut out);
+            Work::Command(spec, args) | Work::Share(spec, args, _) => {
+                let gate = self.execute_share(spec, args.as_args(), table, protocol, &mut out);
                 return Ok((out, gate));
             }
-            Work::Transaction(transaction) => run_transaction(
-                &mut self.core,
-                transaction,
-                table,
-                protocol,
-                writer,
-                values,
-                &mut out,
-            ),
+            Work::Transaction(transaction) => {
+                run_transaction(&mut self.core, transaction, caller, values, &mut out)
+            }
         };
-        match ran {
-            Ran::Done(gate) => Ok((out, gate)),
-            Ran::Wants(wanted) => Err(Missing::Values(wanted)),
-            Ran::Detour(detour) => Err(Missing::Detour(detour)),
-        }
+        ran.map(|gate| (out, gate))
+    }
+
+    fn call<'a>(
+        &self,
+        spec: &'static Spec,
+        args: &'a OwnedArgs,
+        caller: Caller,
+        values: &'a [ColdValue],
+    ) -> Option<Call<'a>> {
+        let args = args.as_args();
+        let key = args.get(spec.key_first as usize).unwrap_or_default();
+        Some(Call {
+            spec,
+            args,
+            location: self.core.locate(caller.table, key)?,
+            caller,
+            values,
+        })
     }
 }
 
@@ -281,18 +175,17 @@ pub(super) fn admit(core: &Core, spec: &Spec, table: usize) -> Result<(), ErrorR
 /// Runs a command on one partition of this brick and writes its reply to `out`.
 #[inline]
 pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
-    let Call {
-        spec,
+    let Call { spec, caller, .. } = *call;
+    let Caller {
         table,
         protocol,
         writer,
-        ..
-    } = *call;
+    } = caller;
     let reads_only = spec.has(flag::READONLY);
     let mut reply = Reply::new(out, protocol);
     if !reads_only && let Err(error) = admit(core, spec, table) {
         reply.error_bytes(error.as_bytes());
-        return Ran::Done(Gate::OPEN);
+        return Ok(Gate::OPEN);
     }
     let start = reply.position();
     let asker = Asker {
@@ -312,13 +205,13 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
     }
     if let Some(detour) = finished.detour {
         reply.truncate(start);
-        return Ran::Detour(detour);
+        return Err(Missing::Detour(detour));
     }
     if finished.wanted.is_empty() {
-        return Ran::Done(finished.gate);
+        return Ok(finished.gate);
     }
     reply.truncate(start);
-    Ran::Wants(finished.wanted)
+    Err(Missing::Values(finished.wanted))
 }
 
 /// Runs the command as this asker.
@@ -328,13 +221,12 @@ fn attempt(core: &mut Core, call: &Call<'_>, asker: Asker, reply: &mut Reply<'_>
     let Call {
         spec,
         args,
-        table,
         location,
+        caller,
         values,
-        ..
     } = *call;
     let key = args.at(spec.key_first as usize);
-    let mut view = View::new(core, table, asker, (key, location), values);
+    let mut view = View::new(core, caller.table, asker, (key, location), values);
     match execute_command(spec.id, args, &mut view, reply) {
         Ok(()) => view.finish(),
         Err(Failure::Error(error)) => {

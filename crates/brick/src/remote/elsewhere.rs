@@ -3,12 +3,12 @@
 //! In:  streams that broke, a new catalog, the time. Out: the same requests, placed anew where that is safe; what can
 //!      truly be said to those who wait for the others.
 
-use super::{Remote, only_reads};
+use super::Remote;
 use crate::brick::Brick;
 use crate::core::Core;
-use crate::forward::{Token, Work};
 use crate::keyed::error_line;
 use crate::output::Gate;
+use crate::request::{Token, Work};
 use brickyard_command::ErrorReply;
 use brickyard_routing::{Group, Seat};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ impl Brick {
         self.remotes.hearing.lose(peer);
         let pending = self.remotes.pending.iter();
         let lost = pending.filter(|(_, remote)| remote.sent == Some(peer));
-        let lost = lost.map(|(id, _)| *id).collect();
+        let lost = lost.map(|(number, _)| *number).collect();
         self.ask_elsewhere(peer, lost);
     }
 
@@ -31,86 +31,54 @@ impl Brick {
         let is_current = |seat| catalog.is_current(seat);
         self.remotes.hearing.forget(is_current);
         let mut left: BTreeMap<Seat, Vec<u64>> = BTreeMap::new();
-        for (id, remote) in &self.remotes.pending {
-            let work = &remote.request.work;
-            let may_repeat = only_reads(work) || matches!(work, Work::Request(..));
+        for (number, remote) in &self.remotes.pending {
+            let request = self.core.requests.get(remote.id);
+            let is_named = request.is_some_and(|it| it.work.named().is_some());
             if let Some(peer) = remote.sent
-                && may_repeat
+                && (remote.only_reads || is_named)
                 && self.core.has_left(remote)
             {
-                left.entry(peer).or_default().push(*id);
+                left.entry(peer).or_default().push(*number);
             }
         }
-        for (peer, ids) in left {
-            self.ask_elsewhere(peer, ids);
+        for (peer, numbers) in left {
+            self.ask_elsewhere(peer, numbers);
         }
     }
 
     /// `peer` does not answer these.
     fn ask_elsewhere(&mut self, peer: Seat, lost: Vec<u64>) {
-        let mut stalled = BTreeSet::new();
-        for id in lost {
-            let Some(mut remote) = self.remotes.take(id) else {
+        let mut returned = BTreeSet::new();
+        for number in lost {
+            let Some((remote, mut request)) = self.take_remote(number) else {
                 continue;
             };
             self.core.replicas.wake();
-            let is_overtaken = self.remotes.is_overtaken(id, remote.lane, peer);
-            if let Work::Request(request, ..) = &mut remote.request.work
+            let is_overtaken = self.remotes.is_overtaken(number, remote.order, peer);
+            if let Work::Attempt(attempt, ..) = &mut request.work
                 && !is_overtaken
             {
-                request.lose();
-                stalled.insert(remote.lane);
-                self.stall_one(remote);
-            } else if !only_reads(&remote.request.work) {
+                attempt.lose();
+                returned.insert(remote.order);
+                self.dispatch_returned(request);
+            } else if !remote.only_reads {
                 let reason = format!("the connection to brick {} broke", remote.to);
-                self.tell_unknown(remote.request.token, &reason);
-            } else if self.remotes.has_later_write(id, remote.lane) {
+                self.tell_unknown(request.origin.token, &reason);
+            } else if self.remotes.has_later_write(number, remote.order) {
                 // Read again, it would see what its connection wrote only afterwards.
-                self.refuse_unplaced(remote.request.token);
+                self.on_misplaced(request.origin.token);
             } else {
-                stalled.insert(remote.lane);
-                self.stall_one(remote);
+                returned.insert(remote.order);
+                self.dispatch_returned(request);
             }
         }
         // Behind all of them.
-        for lane in stalled {
-            self.stall_unsent(lane);
+        for order in returned {
+            self.dispatch_unsent(order);
         }
     }
 
-    /// Requests whose time is up.
-    pub(crate) fn end_remote(&mut self) {
-        let now = self.core.now;
-        let is_cut_off = self.is_cut_off();
-        let is_over =
-            |remote: &Remote| remote.request.until <= now || (is_cut_off && remote.sent.is_none());
-        let over: Vec<u64> = self
-            .remotes
-            .pending
-            .iter()
-            .filter(|(_, remote)| is_over(remote))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in over {
-            let Some(remote) = self.remotes.take(id) else {
-                continue;
-            };
-            self.core.replicas.wake();
-            let token = remote.request.token;
-            let reason = format!("brick {} did not answer in time", remote.to);
-            let was_sent = remote.sent.is_some() || remote.request.work.was_lost();
-            if was_sent && !only_reads(&remote.request.work) {
-                self.tell_unknown(token, &reason);
-            } else {
-                let error = ErrorReply::new(format!(
-                    "CLUSTERDOWN {reason}; the command was not executed, try again"
-                ));
-                self.on_part(token, error_line(&error), Gate::OPEN);
-            }
-        }
-    }
-
-    pub(super) fn tell_unknown(&mut self, token: Token, reason: &str) {
+    pub(crate) fn tell_unknown(&mut self, token: Token, reason: &str) {
         let error = ErrorReply::new(format!(
             "UNKNOWNRESULT {reason}; the write may or may not have been executed: read the key to know"
         ));
@@ -141,20 +109,24 @@ impl Core {
 
     /// Whether the brick would be asked for another share of the table now.
     fn shares_otherwise(&self, remote: &Remote) -> bool {
-        let Work::Share(spec, args, share) = &remote.request.work else {
+        let Some(request) = self.requests.get(remote.id).filter(|_| remote.only_reads) else {
             return false;
         };
-        let table = self.table_by_id.get(&remote.request.table);
+        let Work::Share(spec, args, share) = &request.work else {
+            return false;
+        };
+        let table = self.table_by_id.get(&request.table);
         table.is_some_and(|table| {
             let now = self.share(spec, args.as_args(), *table, remote.to);
-            *share != 0 && *share != now && only_reads(&remote.request.work)
+            *share != 0 && *share != now
         })
     }
 
     /// The replica group that a request is about.
     pub(super) fn group_of(&self, remote: &Remote) -> Option<&Group> {
-        let key = remote.request.work.first_key()?;
-        let table = *self.table_by_id.get(&remote.request.table)?;
+        let request = self.requests.get(remote.id)?;
+        let key = request.work.first_key()?;
+        let table = *self.table_by_id.get(&request.table)?;
         let leaf = self.locate(table, key)?.leaf;
         self.table(table)?.map.groups().get(leaf as usize)
     }

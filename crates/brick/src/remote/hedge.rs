@@ -12,12 +12,10 @@
 //! - A read is with one replica at a time. Whatever the former says later is not listened to, so reads of one
 //!   connection never see a value and then an older one.
 
-use super::{Remote, Remotes, only_reads};
+use super::{Remote, Remotes};
 use crate::brick::Brick;
-use crate::core::TableState;
-use crate::forward::{Origin, Token, Work};
-use crate::output::HoleId;
-use crate::stall::{Lane, Lanes};
+use crate::request::{Request, Work};
+use crate::requests::{Place, SessionOrder};
 use brickyard_command::is_data_command;
 use brickyard_routing::{Member, Seat};
 use brickyard_types::Instant;
@@ -102,43 +100,13 @@ impl Hearing {
     }
 
     /// Until when a read may go unanswered.
-    fn limit(&self, remote: &Remote) -> Instant {
+    fn limit(&self, remote: &Remote, attempts: u32) -> Instant {
         let peer = remote.sent.and_then(|seat| self.peers.get(&seat));
         let heard = peer.map_or(Instant(0), |peer| peer.heard);
         let round_trip = peer.map_or(Duration::ZERO, |peer| peer.round_trip);
         let patience = HEDGE_AFTER.max(round_trip * ROUND_TRIPS);
-        let doublings = remote.request.moves.min(DOUBLINGS_MAX);
+        let doublings = attempts.min(DOUBLINGS_MAX);
         remote.since.max(heard) + patience * (1 << doublings)
-    }
-}
-
-/// Reads that are with a backup on another brick of this node.
-#[derive(Debug, Default)]
-pub(crate) struct NearReads {
-    lanes: Lanes,
-    by_token: BTreeMap<(u64, HoleId, u32), Option<Lane>>,
-}
-
-impl NearReads {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.by_token.is_empty()
-    }
-
-    pub(crate) fn is_busy(&self, lane: Lane) -> bool {
-        self.lanes.is_busy(lane)
-    }
-
-    pub(crate) fn enter(&mut self, token: Token, lane: Option<Lane>) {
-        self.lanes.enter(lane);
-        self.by_token
-            .insert((token.client, token.hole, token.part), lane);
-    }
-
-    fn leave(&mut self, token: Token) -> bool {
-        let key = (token.client, token.hole, token.part);
-        let lane = self.by_token.remove(&key);
-        self.lanes.leave(lane.flatten());
-        lane.is_some()
     }
 }
 
@@ -147,33 +115,31 @@ pub(super) fn may_stray(work: &Work) -> bool {
     let is_plain = match work {
         Work::Command(spec, _) => is_data_command(spec.id),
         Work::Transaction(transaction) => transaction.watches.is_empty(),
-        Work::Request(..) | Work::Share(..) => false,
+        Work::Attempt(..) | Work::Share(..) => false,
     };
-    is_plain && only_reads(work)
+    is_plain && work.only_reads()
 }
 
 impl Remotes {
-    /// Whether a read that the lane sent before is with another brick than this one: it has to be answered first.
-    pub(super) fn follows_stray(&self, id: u64, remote: &Remote) -> bool {
-        let mut earlier = self.pending.range(..id);
+    /// Whether a read that the order sent before is with another brick than this one: it has to be answered first.
+    pub(super) fn follows_stray(&self, number: u64, remote: &Remote) -> bool {
+        let mut earlier = self.pending.range(..number);
         self.strays > 0
-            && remote.lane.is_some()
-            && earlier.any(|(_, it)| it.is_stray && it.lane == remote.lane && it.to != remote.to)
+            && remote.order.is_some()
+            && earlier.any(|(_, it)| it.is_stray && it.order == remote.order && it.to != remote.to)
     }
 }
 
 impl Brick {
     /// The brick that a request for `owner`'s partition is sent to: for a read it may be a backup.
-    pub(crate) fn reader(
-        &self,
-        owner: Member,
-        origin: &Origin,
-        state: &TableState,
-        work: &Work,
-    ) -> Member {
+    pub(crate) fn reader(&self, owner: Member, request: &Request) -> Member {
         let me = self.core.member();
-        let may_stray = owner.node != me.node && may_stray(work);
-        let Some(key) = work.first_key().filter(|_| may_stray) else {
+        if owner.node == me.node || !may_stray(&request.work) {
+            return owner;
+        }
+        let table = self.core.table_by_id.get(&request.table);
+        let state = table.and_then(|table| self.core.table(*table));
+        let Some((state, key)) = state.zip(request.work.first_key()) else {
             return owner;
         };
         let location = state.map.locate(key);
@@ -185,23 +151,24 @@ impl Brick {
         if hears(&group.primary) && is_linked(owner) {
             return owner;
         }
-        let lane = Lane {
-            member: origin.member,
-            connection: origin.token.connection,
+        let order = SessionOrder {
+            member: request.origin.member,
+            connection: request.origin.token.connection,
             table: state.id,
             slot: location.slot,
         };
-        if self.remotes.writing.is_busy(lane) {
+        let orders = self.core.requests.orders();
+        if orders.is_at(order, Place::RemoteWrite) {
             return owner;
         }
         let others = group.in_sync().filter(|seat| seat.member != me);
         let others: Vec<Member> = others.filter(hears).map(|seat| seat.member).collect();
-        let moves = self.core.moves() as usize;
+        let attempts = request.attempts as usize;
         let near = others.iter().find(|it| it.node == me.node);
         let linked = others.iter().find(|it| is_linked(**it));
-        let any = others.get(moves % others.len().max(1));
+        let any = others.get(attempts % others.len().max(1));
         // One that is near has refused before; one that is not linked may be dead: not the same again and again.
-        let near = near.filter(|_| moves.is_multiple_of(2));
+        let near = near.filter(|_| attempts.is_multiple_of(2));
         near.or(linked).or(any).copied().unwrap_or(owner)
     }
 
@@ -214,13 +181,14 @@ impl Brick {
         let mut next: Option<Instant> = None;
         let mut silent = BTreeSet::new();
         let mut overdue = Vec::new();
-        for (id, remote) in &self.remotes.pending {
-            if !remote.is_movable() {
+        for (number, remote) in &self.remotes.pending {
+            if !remote.may_move {
                 continue;
             }
-            let limit = self.remotes.hearing.limit(remote);
+            let attempts = self.core.requests.get(remote.id).map(|it| it.attempts);
+            let limit = self.remotes.hearing.limit(remote, attempts.unwrap_or(0));
             if limit <= now {
-                overdue.push(*id);
+                overdue.push(*number);
                 silent.extend(remote.sent);
             } else {
                 next = Some(next.map_or(limit, |next| next.min(limit)));
@@ -237,40 +205,42 @@ impl Brick {
     /// connection has a write under way: that may be done before, or after.
     fn move_reads(&mut self, silent: &BTreeSet<Seat>, overdue: Vec<u64>) {
         let pending = self.remotes.pending.iter();
-        let of_silent = pending.filter(|(_, it)| {
-            it.is_movable() && it.sent.is_some_and(|seat| silent.contains(&seat))
-        });
-        let ids: BTreeSet<u64> = of_silent.map(|(id, _)| *id).chain(overdue).collect();
-        let writing: BTreeSet<Lane> = self
+        let of_silent = pending
+            .filter(|(_, it)| it.may_move && it.sent.is_some_and(|seat| silent.contains(&seat)));
+        let numbers: BTreeSet<u64> = of_silent
+            .map(|(number, _)| *number)
+            .chain(overdue)
+            .collect();
+        let writing: BTreeSet<SessionOrder> = self
             .remotes
             .pending
             .values()
-            .filter(|it| it.sent.is_some() && !only_reads(&it.request.work))
-            .filter_map(|it| it.lane)
+            .filter(|it| it.sent.is_some() && !it.only_reads)
+            .filter_map(|it| it.order)
             .collect();
         let mut moved = BTreeSet::new();
-        for id in ids {
-            let lane = self.remotes.pending.get(&id).and_then(|it| it.lane);
-            let has_another = self.has_another(id);
-            if lane.is_some_and(|lane| writing.contains(&lane)) || !has_another {
+        for number in numbers {
+            let order = self.remotes.pending.get(&number).and_then(|it| it.order);
+            let has_another = self.has_another(number);
+            if order.is_some_and(|order| writing.contains(&order)) || !has_another {
                 // It waits on, and is looked at again.
                 self.remotes.hearing.watch(self.core.now);
                 continue;
             }
-            if let Some(remote) = self.remotes.take(id) {
+            if let Some((remote, request)) = self.take_remote(number) {
                 self.core.replicas.wake();
-                moved.insert(remote.lane);
-                self.stall_one(remote);
+                moved.insert(remote.order);
+                self.dispatch_returned(request);
             }
         }
-        for lane in moved {
-            self.stall_unsent(lane);
+        for order in moved {
+            self.dispatch_unsent(order);
         }
     }
 
     /// Whether another replica than the one that it was sent to may answer a read.
-    fn has_another(&self, id: u64) -> bool {
-        let Some(remote) = self.remotes.pending.get(&id) else {
+    fn has_another(&self, number: u64) -> bool {
+        let Some(remote) = self.remotes.pending.get(&number) else {
             return false;
         };
         let group = self.core.group_of(remote);
@@ -278,15 +248,6 @@ impl Brick {
             let mut others = group.in_sync().filter(|seat| seat.member != remote.to);
             others.any(|seat| !self.remotes.hearing.is_silent(seat))
         })
-    }
-
-    /// A read that was with a backup on this node is answered, or given back; whether it was one.
-    pub(crate) fn end_near(&mut self, token: Token) -> bool {
-        let was_near = !self.remotes.near.is_empty() && self.remotes.near.leave(token);
-        if was_near {
-            self.core.replicas.wake();
-        }
-        was_near
     }
 }
 

@@ -7,15 +7,33 @@
 //! `2, share u64, command`, or `3, client u64, sequence u64, again u8, command`; a command is `count u32` arguments, the first its name; an argument `len u32, bytes`.
 
 use crate::connection::ConnectionId;
-use crate::forward::{Forward, ForwardReply, ForwardRequest, Token, Work};
+use crate::executed::Attempt;
+use crate::forward::ForwardReply;
 use crate::output::HoleId;
-use crate::requests::Request;
+use crate::request::{Origin, Request, Token, Work};
 use crate::transaction::{Step, Transaction, Watch};
 use crate::watch::Version;
 use brickyard_command::{OwnedArgs, Spec, is_data_command, lookup, table::flag};
+use brickyard_routing::{Member, NodeId};
 use brickyard_types::record::RequestId;
-use brickyard_types::{Instant, TableId};
+use brickyard_types::{BrickId, Instant, TableId};
 use brickyard_wire::Protocol;
+
+/// What another node's brick has sent.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// It asks.
+    Request(Box<Request>),
+    /// It answers the request of that number.
+    Reply(u64, Reply),
+}
+
+/// An answer as it was sent.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) bytes: Vec<u8>,
+    pub(super) is_misplaced: bool,
+}
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
@@ -32,10 +50,10 @@ fn put_command(out: &mut Vec<u8>, spec: &Spec, args: &OwnedArgs) {
     }
 }
 
-pub(super) fn encode_request(out: &mut Vec<u8>, id: u64, request: &ForwardRequest) {
+pub(super) fn encode_request(out: &mut Vec<u8>, number: u64, request: &Request) {
     out.push(1);
-    out.extend_from_slice(&id.to_le_bytes());
-    out.extend_from_slice(&request.token.connection.0.to_le_bytes());
+    out.extend_from_slice(&number.to_le_bytes());
+    out.extend_from_slice(&request.origin.token.connection.0.to_le_bytes());
     out.extend_from_slice(&request.table.0.to_le_bytes());
     out.push(u8::from(request.protocol == Protocol::Resp3));
     match &request.work {
@@ -43,11 +61,11 @@ pub(super) fn encode_request(out: &mut Vec<u8>, id: u64, request: &ForwardReques
             out.push(0);
             put_command(out, spec, args);
         }
-        Work::Request(request, spec, args) => {
+        Work::Attempt(attempt, spec, args) => {
             out.push(3);
-            out.extend_from_slice(&request.id.client.to_le_bytes());
-            out.extend_from_slice(&request.id.sequence.to_le_bytes());
-            out.push(u8::from(request.is_again));
+            out.extend_from_slice(&attempt.id.client.to_le_bytes());
+            out.extend_from_slice(&attempt.id.sequence.to_le_bytes());
+            out.push(u8::from(attempt.is_again));
             put_command(out, spec, args);
         }
         Work::Share(spec, args, share) => {
@@ -142,14 +160,14 @@ impl<'a> Input<'a> {
                     client: self.u64()?,
                     sequence: self.u64()?,
                 };
-                let request = Request {
+                let attempt = Attempt {
                     id,
                     is_again: self.u8()? != 0,
                     was_lost: false,
                 };
                 let (spec, args) = self.command()?;
                 let is_write = is_data_command(spec.id) && spec.has(flag::WRITE);
-                return is_write.then_some(Work::Request(request, spec, args));
+                return is_write.then_some(Work::Attempt(attempt, spec, args));
             }
             2 => {
                 let share = self.u64()?;
@@ -180,28 +198,28 @@ impl<'a> Input<'a> {
     }
 }
 
-fn token(id: u64, connection: u32) -> Token {
-    Token {
-        connection: ConnectionId(connection),
-        client: id,
-        hole: HoleId(0),
-        part: 0,
-    }
-}
-
 /// Whether a message of another node's brick can be read; for whoever tries that with any bytes (`crates/fuzz`).
 #[doc(hidden)]
 #[must_use]
 pub fn reads_message(bytes: &[u8]) -> bool {
-    decode(bytes).is_some()
+    let from = Member {
+        node: NodeId(0),
+        brick: BrickId(0),
+    };
+    decode(from, bytes).is_some()
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Option<Forward> {
+/// Reads what the brick `from` has sent.
+pub(super) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
     let mut input = Input(bytes);
     match input.u8()? {
         1 => {
-            let id = input.u64()?;
-            let connection = input.u32()?;
+            let token = Token {
+                client: input.u64()?,
+                connection: ConnectionId(input.u32()?),
+                hole: HoleId(0),
+                part: 0,
+            };
             let table = TableId(input.u32()?);
             let protocol = if input.u8()? == 0 {
                 Protocol::Resp2
@@ -209,27 +227,25 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Forward> {
                 Protocol::Resp3
             };
             let work = input.work()?;
-            input.0.is_empty().then(|| {
-                Forward::Request(ForwardRequest {
-                    token: token(id, connection),
-                    table,
-                    protocol,
-                    work,
-                    // Not sent: how long it may take here is for this brick to say.
-                    until: Instant(0),
-                    lane: None,
-                    moves: 0,
-                })
-            })
+            let origin = Origin {
+                member: from,
+                token,
+            };
+            // Its time is not sent: how long it may take here is for this brick to say.
+            let request = Request::new(origin, table, protocol, work, Instant(0));
+            input
+                .0
+                .is_empty()
+                .then(|| Message::Request(Box::new(request)))
         }
         2 => {
-            let id = input.u64()?;
+            let number = input.u64()?;
             let is_misplaced = input.u8()? != 0;
-            Some(Forward::Reply(ForwardReply {
-                token: token(id, 0),
+            let reply = Reply {
                 bytes: input.0.to_vec(),
                 is_misplaced,
-            }))
+            };
+            Some(Message::Reply(number, reply))
         }
         _ => None,
     }

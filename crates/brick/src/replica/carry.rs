@@ -13,7 +13,7 @@ use crate::effect::BatchId;
 use crate::log::{Commits, KeyRef, Prepared};
 use crate::output::Lost;
 use crate::view::PendingClear;
-use brickyard_replication::{Action, LinkId, LogMark, Ready, Request, Role, Status};
+use brickyard_replication::{Action, LinkId, LogMark, Ready, Role, Status, Want};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
 use brickyard_types::{Op, PartitionId, Position};
@@ -99,8 +99,8 @@ impl Core {
                 Action::Message { peer, bytes } => {
                     self.replicas.messages.push((peer, frame[bytes].to_vec()));
                 }
-                Action::Request(request) => {
-                    if let Request::Close { link, .. } = request {
+                Action::Want(request) => {
+                    if let Want::Close { link, .. } = request {
                         self.replicas.engine.outbox.shut(link);
                     }
                     self.replicas.engine.requests.push_back(request);

@@ -3,7 +3,7 @@
 //! Invariant: each number is given out once, and its answer is taken once; an answer that comes again finds nothing.
 
 use super::Then;
-use crate::forward::{Origin, Token};
+use crate::request::{Origin, Token};
 use std::collections::BTreeMap;
 
 /// What an answer of the control thread is for.

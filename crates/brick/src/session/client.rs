@@ -4,9 +4,10 @@ use crate::brick::Brick;
 use crate::connection::{Blocked, Connection, ConnectionId, ReplyMode};
 use crate::core::Core;
 use crate::effect::Port;
-use crate::forward::{Forward, ForwardRequest, Token, Work};
+use crate::forward::Forward;
 use crate::gather::{Gather, Join};
 use crate::output::Gate;
+use crate::request::{Request, Token, Work};
 use brickyard_command::request::{self, ClientCommand, ClientFilter, ClientKind, KillFilter};
 use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_routing::Member;
@@ -128,15 +129,8 @@ impl Brick {
                 self.on_part(token, out, Gate::OPEN);
             } else {
                 let work = Work::Command(spec, share);
-                let request = ForwardRequest {
-                    token,
-                    table: table_id,
-                    protocol,
-                    work,
-                    until: self.core.deadline(),
-                    lane: None,
-                    moves: 0,
-                };
+                let (origin, deadline) = (self.core.own(token), self.core.deadline());
+                let request = Request::new(origin, table_id, protocol, work, deadline);
                 let member = Member {
                     brick: BrickId(brick),
                     ..self.core.member()

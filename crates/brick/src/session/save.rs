@@ -8,10 +8,10 @@ use super::Then;
 use crate::brick::Brick;
 use crate::connection::{Blocked, ConnectionId};
 use crate::effect::{ControlRequest, Effect};
-use crate::forward::{Origin, Token, Work};
 use crate::gather::{Gather, Join};
 use crate::keyed::{dropped_table, error_line};
 use crate::output::Gate;
+use crate::request::{Origin, Request, Token, Work};
 use brickyard_command::request::{ShutdownArgs, parse_bgsave};
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 use brickyard_routing::Member;
@@ -47,8 +47,8 @@ impl Brick {
         let protocol = session.protocol;
         // A message between bricks names a table; this one is about none.
         let any = std::iter::once(session.table).chain(0..self.core.tables.len());
-        let table = { any }.find(|table| self.core.table(*table).is_some());
-        let Some(table) = table else {
+        let table = { any }.find_map(|table| self.core.table(table));
+        let Some(table) = table.map(|state| state.id) else {
             return self.refuse(id, Some(spec), &dropped_table());
         };
         let in_background = spec.id == CommandId::Bgsave;
@@ -63,13 +63,12 @@ impl Brick {
                 ..self.core.member()
             };
             let work = Work::Share(spec, args.to_owned(), 0);
+            let (origin, deadline) = (self.core.own(token), self.core.deadline());
+            let request = Request::new(origin, table, protocol, work, deadline);
             if member == self.core.member() {
-                let writer = self.writer(id);
-                let origin = Origin { member, token };
-                self.run_for(work, table, protocol, origin, writer);
+                self.serve(request);
             } else {
-                let until = self.core.deadline();
-                self.forward(member, token, table, protocol, work, until);
+                self.forward(member, request);
             }
         }
     }
@@ -89,7 +88,7 @@ impl Brick {
             Ok(()) => b"+OK\r\n".to_vec(),
             Err(text) => error_line(&ErrorReply::new(format!("ERR {text}"))),
         };
-        self.complete(origin, bytes, Gate::OPEN);
+        self.complete(origin, bytes, Gate::OPEN, None);
     }
 
     /// All bricks have answered.

@@ -10,12 +10,11 @@
 
 use crate::brick::Brick;
 use crate::core::{Core, Partition, TableState};
-use crate::forward::{Origin, Work};
 use crate::keyed::{error_line, too_few};
 use crate::log::KeyRef;
 use crate::output::Gate;
 use crate::random::Random;
-use crate::remote::only_reads;
+use crate::request::Request;
 use crate::view::PendingClear;
 use crate::watch::Version;
 use brickyard_command::request::{ClusterCommand, ScanArgs};
@@ -23,12 +22,12 @@ use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 use brickyard_routing::{Cursor, Member};
 use brickyard_table::KeyHash;
 use brickyard_types::record::Kind;
-use brickyard_types::{Instant, Op, PartitionId};
+use brickyard_types::{Op, PartitionId};
 use brickyard_wire::{Protocol, Reply};
 
 /// What a brick may do with its share at this moment.
 #[derive(Debug)]
-pub(crate) enum ShareStanding {
+pub(crate) enum ShareAdmission {
     Serves,
     /// Not now: a view is changing, or the lease has run out.
     Waits,
@@ -47,28 +46,18 @@ const SHARES_DIFFER: ErrorReply = ErrorReply::constant(
 impl Brick {
     /// A share that cannot be had now waits. Where the maps differ all shares are asked for anew, by one map, unless
     /// some of them may have been executed.
-    pub(crate) fn set_share_aside(
-        &mut self,
-        standing: ShareStanding,
-        work: Work,
-        table: usize,
-        protocol: Protocol,
-        origin: Origin,
-        until: Instant,
-    ) {
-        let is_own = origin.member == self.core.member();
-        match standing {
-            ShareStanding::TooFew(error) => self.complete(origin, error_line(&error), Gate::OPEN),
-            ShareStanding::Differs if !is_own => {
-                self.refuse_misplaced(work, table, protocol, origin, until);
+    pub(crate) fn set_share_aside(&mut self, admission: ShareAdmission, request: Request) {
+        let is_own = request.origin.member == self.core.member();
+        match admission {
+            ShareAdmission::TooFew(error) => {
+                self.respond(&request, error_line(&error), Gate::OPEN);
             }
-            ShareStanding::Differs if !only_reads(&work) => {
-                self.complete(origin, error_line(&SHARES_DIFFER), Gate::OPEN);
+            ShareAdmission::Differs if !is_own => self.send_back(request),
+            ShareAdmission::Differs if !request.work.only_reads() => {
+                self.respond(&request, error_line(&SHARES_DIFFER), Gate::OPEN);
             }
-            ShareStanding::Serves | ShareStanding::Waits | ShareStanding::Differs => {
-                if let Some(request) = self.request(work, table, protocol, origin.token, until) {
-                    self.stall_request(request, origin, until);
-                }
+            ShareAdmission::Serves | ShareAdmission::Waits | ShareAdmission::Differs => {
+                self.await_view(request, None);
             }
         }
     }
@@ -173,22 +162,22 @@ impl Core {
 
     /// What this brick may do with its share of a command on a whole table. `share` is its name in the eyes of
     /// whoever asks; 0: whatever the brick has.
-    pub(crate) fn share_standing(
+    pub(crate) fn share_admission(
         &self,
         spec: &Spec,
         args: Args<'_>,
         share: u64,
         table: usize,
-    ) -> ShareStanding {
+    ) -> ShareAdmission {
         if matches!(
             spec.id,
             CommandId::ClientList | CommandId::ClientKill | CommandId::Watch
         ) {
-            return ShareStanding::Serves;
+            return ShareAdmission::Serves;
         }
         let me = self.member();
         if share != 0 && share != self.share(spec, args, table, me) {
-            return ShareStanding::Differs;
+            return ShareAdmission::Differs;
         }
         let writes = matches!(spec.id, CommandId::Flushdb | CommandId::Flushall);
         let leaves = self.shared_leaves(spec, args, table, me);
@@ -198,7 +187,7 @@ impl Core {
             few.or_else(|| state.refusal())
         };
         if let Some(error) = leaves.iter().find_map(too_few) {
-            return ShareStanding::TooFew(error);
+            return ShareAdmission::TooFew(error);
         }
         let may_act = self.replicas.is_leased && !(writes && self.is_adopting());
         let is_well = |(_, table, leaf): &(PartitionId, usize, usize)| {
@@ -208,9 +197,9 @@ impl Core {
             partition.is_some_and(|it| self.is_shared(it, writes))
         };
         if may_act && leaves.iter().all(is_well) {
-            ShareStanding::Serves
+            ShareAdmission::Serves
         } else {
-            ShareStanding::Waits
+            ShareAdmission::Waits
         }
     }
 

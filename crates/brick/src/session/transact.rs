@@ -5,9 +5,9 @@
 
 use crate::brick::Brick;
 use crate::connection::{Blocked, ConnectionId};
-use crate::forward::{Token, Work};
 use crate::gather::{Gather, Join};
 use crate::keyed::{CROSSSLOT, error_line};
+use crate::request::{Request, Token, Work};
 use crate::transaction::{Step, Transaction, Watch};
 use crate::watch::Version;
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, is_data_command, keys};
@@ -80,7 +80,8 @@ impl Brick {
         let token = self.open_gather(id, Gather::new(Join::Watch, protocol, 1));
         self.clients[id].blocked = Some(Blocked::Drain);
         let work = Work::Command(spec, args.to_owned());
-        self.place(work, table, protocol, token, Some(args.at(1)));
+        let (origin, deadline) = (self.core.own(token), self.core.deadline());
+        self.begin(Request::new(origin, table_id, protocol, work, deadline));
     }
 
     /// The versions of watched keys, as `WATCH`'s share rendered them: one line a key.
@@ -148,6 +149,7 @@ impl Brick {
         if let Some(moved) = self.redirect(port, state, location) {
             return self.refuse(id, Some(spec), &moved);
         }
+        let table_id = state.id;
         let (steps, later) = split(queue.commands);
         let transaction = Transaction { steps, watches };
         let has_later = later.iter().any(Option::is_some);
@@ -160,7 +162,8 @@ impl Brick {
             connection.blocked = Some(Blocked::Drain);
         }
         let work = Work::Transaction(Box::new(transaction));
-        self.place(work, table, protocol, token, all.first().map(Vec::as_slice));
+        let (origin, deadline) = (self.core.own(token), self.core.deadline());
+        self.begin(Request::new(origin, table_id, protocol, work, deadline));
     }
 
     /// The transaction was executed, or not: what it has of commands that are about no keys is executed now,

@@ -7,8 +7,8 @@ use crate::brick::Brick;
 use crate::connection::{Blocked, ConnectionId};
 use crate::core::{Core, TableState};
 use crate::effect::Port;
-use crate::forward::{Origin, Token, Work};
 use crate::gather::{Gather, Join};
+use crate::request::{Request, Token, Work};
 use brickyard_command::request::{ScanArgs, WaitArgs, parse_flush};
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, table::flag};
 use brickyard_routing::{Cursor, Member};
@@ -24,6 +24,10 @@ pub(crate) struct Shares {
     pub(crate) protocol: Protocol,
     /// Each share is named, so that together they are the table; else a brick gives what it has.
     pub(crate) is_named: bool,
+    /// When they are given up.
+    pub(crate) deadline: Instant,
+    /// They were asked before, in vain.
+    pub(crate) is_again: bool,
 }
 
 impl Brick {
@@ -69,9 +73,10 @@ impl Brick {
             table,
             protocol,
             is_named: is_everywhere,
+            deadline: self.core.deadline(),
+            is_again: false,
         };
-        let until = self.core.deadline();
-        self.ask_shares(&asked, bricks, token, until);
+        self.ask_shares(&asked, bricks, token);
     }
 
     /// Why a table cannot be asked as a whole, nor all be flushed: one of them is offline.
@@ -95,14 +100,19 @@ impl Brick {
     }
 
     /// Asks each brick for its share, as the parts of a reply from `token`'s part on.
-    fn ask_shares(&mut self, asked: &Shares, bricks: Vec<Member>, token: Token, until: Instant) {
+    fn ask_shares(&mut self, asked: &Shares, bricks: Vec<Member>, token: Token) {
         let Shares {
             spec,
             args,
             table,
             protocol,
             is_named,
+            deadline,
+            is_again,
         } = asked;
+        let Some(table_id) = self.core.table(*table).map(|state| state.id) else {
+            return;
+        };
         for (part, brick) in bricks.into_iter().enumerate() {
             let token = Token {
                 part: token.part + part as u32,
@@ -113,27 +123,25 @@ impl Brick {
                 false => 0,
             };
             let work = Work::Share(spec, args.clone(), share);
+            let origin = self.core.own(token);
+            let mut request = Request::new(origin, table_id, *protocol, work, *deadline);
+            request.has_waited = *is_again;
             if brick == self.core.member() {
-                let origin = Origin {
-                    member: brick,
-                    token,
-                };
-                let writer = self.writer(token.connection);
-                self.run_for(work, *table, *protocol, origin, writer);
+                self.serve(request);
             } else {
-                self.forward(brick, token, *table, *protocol, work, until);
+                self.forward(brick, request);
             }
         }
     }
 
     /// A share of a command that only reads could not be had: all of them are asked for anew, by the map that there is
     /// now, since together they must be the table.
-    pub(crate) fn ask_shares_again(&mut self, asked: &Shares, token: Token, until: Instant) {
+    pub(crate) fn ask_shares_again(&mut self, asked: &Shares, token: Token) {
         let bricks = self.sharers(asked.spec, asked.args.as_args(), asked.table);
         let connection = self.clients.named_mut(token);
         let gather = connection.and_then(|it| it.gather(token.hole));
         if let Some(part) = gather.and_then(|it| it.begin_again(token.part, bricks.len())) {
-            self.ask_shares(asked, bricks, Token { part, ..token }, until);
+            self.ask_shares(asked, bricks, Token { part, ..token });
         }
     }
 
@@ -141,14 +149,14 @@ impl Brick {
     pub(super) fn ask_own_share(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
         let session = &self.clients[id].session;
         let (table, protocol) = (session.table, session.protocol);
+        let Some(table) = self.core.table(table).map(|state| state.id) else {
+            return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
+        };
         let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
         self.clients[id].blocked = Some(Blocked::Drain);
-        let origin = Origin {
-            member: self.core.member(),
-            token,
-        };
         let work = Work::Share(spec, args.to_owned(), 0);
-        self.run_for(work, table, protocol, origin, self.writer(id));
+        let (origin, deadline) = (self.core.own(token), self.core.deadline());
+        self.serve(Request::new(origin, table, protocol, work, deadline));
     }
 
     /// `FLUSHALL` as the bricks get it: with the names of the tables that its user may write.

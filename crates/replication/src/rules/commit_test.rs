@@ -1,6 +1,6 @@
 use crate::fixture::{Cluster, P, Q, changing, group};
 use crate::frame::Frame;
-use crate::{Request, Turn};
+use crate::{Turn, Want};
 use brickyard_types::{Durability, Op, View};
 use std::time::Duration;
 
@@ -165,7 +165,7 @@ fn a_member_that_does_not_vote_is_to_be_evicted() {
     cluster.is_log_held[2] = true;
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.run();
-    let evict = Request::Evict {
+    let evict = Want::Evict {
         partition: P,
         view: View(1),
         backup: cluster.seats[2],
@@ -193,15 +193,12 @@ fn a_member_without_a_stream_is_dialed_again_and_to_be_evicted() {
     }
     let asked = cluster.asked(0);
     let peer = cluster.seats[1];
-    let dials = asked
-        .iter()
-        .filter(|it| **it == Request::Dial(peer))
-        .count();
+    let dials = asked.iter().filter(|it| **it == Want::Dial(peer)).count();
     assert!(
         (50..=61).contains(&dials),
         "{dials}: the pauses are made by who dials"
     );
-    assert!(asked.iter().any(|it| matches!(it, Request::Evict { .. })));
+    assert!(asked.iter().any(|it| matches!(it, Want::Evict { .. })));
 }
 
 #[test]

@@ -1,12 +1,12 @@
 use crate::fixture::{Cluster, P, Q, changing, group, seat};
 use crate::frame::Frame;
-use crate::{Claim, Request, Role};
+use crate::{Claim, Role, Want};
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, View};
 use std::time::Duration;
 
-fn promotion(view: u32) -> Request {
-    Request::Promote {
+fn promotion(view: u32) -> Want {
+    Want::Promote {
         partition: P,
         view: View(view),
         learner: seat(1),
@@ -30,7 +30,7 @@ fn joining() -> Cluster {
 fn copy_all(cluster: &mut Cluster) {
     let asked = cluster.asked(0);
     for request in asked {
-        if let Request::CatchUp { link, after, .. } = request {
+        if let Want::CatchUp { link, after, .. } = request {
             cluster.copy(0, P, link, after, usize::MAX);
             cluster.brick(0).catch_up_done(link, P);
         }
@@ -97,7 +97,7 @@ fn rule_4_a_promotion_is_asked_for_when_the_learner_holds_everything() {
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.run();
     let asked = cluster.asked(0);
-    let Request::CatchUp { link, after, .. } = asked[0] else {
+    let Want::CatchUp { link, after, .. } = asked[0] else {
         panic!("{asked:?}");
     };
     cluster.copy(0, P, link, after, usize::MAX);
@@ -113,7 +113,7 @@ fn rule_4_a_promotion_is_asked_for_when_the_learner_holds_everything() {
 /// The copies are done, the learner's votes are under way.
 fn copy_all_but_votes(cluster: &mut Cluster) {
     let asked = cluster.asked(0);
-    let Request::CatchUp { link, after, .. } = asked[0] else {
+    let Want::CatchUp { link, after, .. } = asked[0] else {
         panic!("{asked:?}");
     };
     cluster.copy(0, P, link, after, usize::MAX);
@@ -154,7 +154,7 @@ fn rule_4_learner_that_dropped_what_it_held_is_asked_for_when_it_has_it_again() 
     }
     assert!(!asked.contains(&promotion(1)), "{asked:?}");
     let mut copies = asked.iter().filter_map(|request| match request {
-        Request::CatchUp { link, after, .. } => Some((*link, *after)),
+        Want::CatchUp { link, after, .. } => Some((*link, *after)),
         _ => None,
     });
     let (link, after) = copies.next_back().unwrap();
@@ -188,7 +188,7 @@ fn rule_4_the_vote_stays_required_until_a_newer_view_whatever_happens() {
     assert!(
         asked
             .iter()
-            .any(|it| matches!(it, Request::Evict { backup, .. } if *backup == seat(1)))
+            .any(|it| matches!(it, Want::Evict { backup, .. } if *backup == seat(1)))
     );
     cluster.adopt(P, &group(2, 0, &[], &[]));
     cluster.run();
@@ -276,17 +276,17 @@ fn rule_14_a_horizon_that_rises_during_a_catch_up_begins_it_anew() {
     let mut cluster = joining();
     cluster
         .requests
-        .retain(|(_, it)| !matches!(it, Request::CatchUp { after: None, .. }));
+        .retain(|(_, it)| !matches!(it, Want::CatchUp { after: None, .. }));
     cluster.brick(0).with(|core| core.raise_horizon(P, Op(3)));
     cluster.run();
     let asked = cluster.asked(0);
     assert!(
         asked
             .iter()
-            .any(|it| matches!(it, Request::StopCatchUp { .. }))
+            .any(|it| matches!(it, Want::StopCatchUp { .. }))
     );
     assert!(
-        matches!(asked.last(), Some(Request::CatchUp { after: None, .. })),
+        matches!(asked.last(), Some(Want::CatchUp { after: None, .. })),
         "{asked:?}"
     );
 }
@@ -295,7 +295,7 @@ fn rule_14_a_horizon_that_rises_during_a_catch_up_begins_it_anew() {
 fn rule_15_an_unfinished_catch_up_is_not_claimed() {
     let mut cluster = joining();
     let asked = cluster.asked(0);
-    let Request::CatchUp { link, after, .. } = asked[0] else {
+    let Want::CatchUp { link, after, .. } = asked[0] else {
         panic!("{asked:?}");
     };
     assert_eq!(after, Some(Op(0)));

@@ -1,5 +1,5 @@
 use crate::fixture::{Brick, Cluster, FakeHost, P, group, seat_in};
-use crate::{Request, Role};
+use crate::{Role, Want};
 use brickyard_types::record::Kind;
 use brickyard_types::{Instant, Op, View};
 
@@ -155,7 +155,7 @@ fn rule_9_the_tail_is_cut_where_the_primary_of_a_newer_view_says() {
         cluster
             .asked(0)
             .iter()
-            .any(|it| matches!(it, Request::Promote { .. }))
+            .any(|it| matches!(it, Want::Promote { .. }))
     );
 }
 

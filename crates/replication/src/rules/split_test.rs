@@ -1,6 +1,6 @@
 use super::restart_test::{restarted, torn};
 use crate::fixture::{Cluster, P, Q, TABLE, group};
-use crate::{LogMark, Request};
+use crate::{LogMark, Want};
 use brickyard_types::record::{Kind, decode};
 use brickyard_types::{PartitionId, View};
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn split(cluster: &mut Cluster, at: usize, view: u32) {
 /// Whether brick 0 has asked for the split.
 fn asks(cluster: &mut Cluster) -> bool {
     let asked = cluster.asked(0);
-    asked.contains(&Request::Split {
+    asked.contains(&Want::Split {
         partition: P,
         view: View(1),
         begun_at: 5,

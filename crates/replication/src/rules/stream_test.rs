@@ -1,6 +1,6 @@
 use crate::fixture::{Cluster, FakeHost, P, TABLE, changing, group, header, seat_in};
 use crate::frame::{Begin, Frame, Reason};
-use crate::{Direction, LinkId, Request, Role, Turn};
+use crate::{Direction, LinkId, Role, Turn, Want};
 use brickyard_types::record::{Kind, encode};
 use brickyard_types::{Op, View};
 use std::time::Duration;
@@ -116,7 +116,7 @@ fn rule_2_records_of_another_stream_are_dropped() {
     assert_eq!(cluster.brick(1).last(P), before);
     assert!(cluster.requests.is_empty());
     cluster.flush(1);
-    assert!(matches!(cluster.asked(1)[0], Request::Close { link, .. } if link == old));
+    assert!(matches!(cluster.asked(1)[0], Want::Close { link, .. } if link == old));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn rule_2_a_stream_that_was_dialed_earlier_and_arrives_later_is_closed() {
     brick.on_link(late, peer, Direction::Incoming, 0);
     cluster.requests.clear();
     cluster.flush(1);
-    assert!(matches!(cluster.asked(1)[0], Request::Close { link, .. } if link == late));
+    assert!(matches!(cluster.asked(1)[0], Want::Close { link, .. } if link == late));
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.run();
     assert_eq!(cluster.brick(0).committed(P), 2);
@@ -300,6 +300,6 @@ fn a_silent_stream_is_closed_and_a_quiet_one_is_not() {
         cluster.pass(Duration::from_millis(100));
         cluster.run();
     }
-    assert!(matches!(cluster.asked(0)[..], [Request::Close { .. }]));
-    assert!(matches!(cluster.asked(1)[..], [Request::Close { .. }]));
+    assert!(matches!(cluster.asked(0)[..], [Want::Close { .. }]));
+    assert!(matches!(cluster.asked(1)[..], [Want::Close { .. }]));
 }

@@ -1,6 +1,6 @@
 use crate::fixture::{Brick, Cluster, P, TABLE, changing, group, header};
 use crate::frame::{Begin, Frame};
-use crate::{Request, Role, Run, ViewStart};
+use crate::{Role, Run, ViewStart, Want};
 use brickyard_routing::Group;
 use brickyard_types::record::{Kind, encode};
 use brickyard_types::{Op, View};
@@ -110,7 +110,7 @@ fn rule_8_accepting_is_said_once_the_log_is_synced() {
     // A sync that was under way before the request proves nothing.
     cluster.brick(1).sync();
     assert_eq!(cluster.brick(1).core.accepted(), 0);
-    assert_eq!(cluster.brick(1).poll_request(), Some(Request::SyncLog));
+    assert_eq!(cluster.brick(1).poll_request(), Some(Want::SyncLog));
     cluster.brick(1).append();
     assert_eq!(cluster.brick(1).core.accepted(), 0);
     cluster.brick(1).sync();
@@ -246,10 +246,7 @@ fn rule_28_nothing_committed_is_cut_whatever_a_primary_says() {
     assert_eq!(cluster.brick(1).committed(P), 2);
     cluster.flush(1);
     let reports = cluster.asked(1);
-    assert!(
-        matches!(reports[..], [Request::Report { .. }]),
-        "{reports:?}"
-    );
+    assert!(matches!(reports[..], [Want::Report { .. }]), "{reports:?}");
     assert!(!cluster.brick(1).core.status(P).serves_reads);
 }
 

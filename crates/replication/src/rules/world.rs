@@ -9,7 +9,7 @@ mod faults;
 mod views;
 
 use crate::fixture::{Cluster, P, Plane, Q, group, header};
-use crate::{LinkId, Request};
+use crate::{LinkId, Want};
 use brickyard_routing::Seat;
 use brickyard_types::record::{self, encode};
 use brickyard_types::{Durability, Op, PartitionId, View};
@@ -307,13 +307,13 @@ impl World {
     pub(crate) fn sort_requests(&mut self) {
         for (at, request) in std::mem::take(&mut self.cluster.requests) {
             match request {
-                Request::Dial(peer) => self.dials.push((at, peer)),
-                Request::Promote {
+                Want::Dial(peer) => self.dials.push((at, peer)),
+                Want::Promote {
                     partition,
                     view,
                     learner,
                 } => self.promotions.push((partition, view, learner)),
-                Request::CatchUp {
+                Want::CatchUp {
                     partition,
                     learner,
                     link,
@@ -326,17 +326,17 @@ impl World {
                     after,
                     from: Vec::new(),
                 }),
-                Request::StopCatchUp { partition, learner } => self.walks.retain(|walk| {
+                Want::StopCatchUp { partition, learner } => self.walks.retain(|walk| {
                     (walk.brick, walk.partition, walk.learner) != (at, partition, learner)
                 }),
-                Request::Close { link, .. } => {
+                Want::Close { link, .. } => {
                     let at = self.cluster.wires.iter().position(|it| it.link == link);
                     if let Some(at) = at {
                         self.cluster.close(at);
                     }
                 }
-                Request::Report { what, .. } => panic!("brick {at} reports: {what}"),
-                Request::Evict { .. } | Request::SyncLog | Request::Split { .. } => {}
+                Want::Report { what, .. } => panic!("brick {at} reports: {what}"),
+                Want::Evict { .. } | Want::SyncLog | Want::Split { .. } => {}
             }
         }
     }

@@ -1,7 +1,9 @@
-use super::*;
 use crate::effect::{Effect, Event, Port};
 use crate::harness::Node;
 use brickyard_types::TableAttributes;
+
+/// What a brick holds of requests of other bricks.
+const BYTES_MAX: usize = 64 << 20;
 
 /// As much as one client may have with other bricks.
 const CLIENT_BYTES: usize = 4 << 20;
@@ -50,7 +52,7 @@ fn brick_that_falls_behind_refuses_what_it_cannot_hold_and_executes_the_rest() {
     }
     for forwards in messages {
         node.bricks[1].handle(Event::Forward(brickyard_types::BrickId(0), forwards));
-        assert!(node.bricks[1].inbox.bytes <= BYTES_MAX);
+        assert!(node.bricks[1].core.requests.bytes().0 <= BYTES_MAX);
     }
     node.settle();
     node.settle();
@@ -74,7 +76,7 @@ fn brick_that_falls_behind_refuses_what_it_cannot_hold_and_executes_the_rest() {
         node.bricks[1].core.stats().refused_busy.value(),
         refused as u64
     );
-    assert!(node.bricks[1].inbox.is_empty() && node.bricks[1].inbox.bytes == 0);
+    assert!(node.bricks[1].core.requests.is_idle());
     assert_eq!(
         node.call(probe, &format!("SET {key} y\nGET {key}")),
         "+OK $1 y"

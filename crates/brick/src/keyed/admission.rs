@@ -3,15 +3,14 @@
 use crate::brick::Brick;
 use crate::connection::ConnectionId;
 use crate::core::{Core, TableState};
-use crate::forward::Work;
-use crate::remote::only_reads;
-use crate::stall::Lane;
+use crate::request::Request;
+use crate::requests::{Place, SessionOrder};
 use brickyard_command::ErrorReply;
 use brickyard_replication::Role;
 use brickyard_routing::{Location, Member};
 
 /// Whether a command may run on a partition here and now.
-pub(super) enum Standing {
+pub(crate) enum Admission {
     Serves,
     /// Not now.
     Waits,
@@ -22,83 +21,72 @@ pub(super) enum Standing {
 }
 
 impl Brick {
-    /// Whether the work may run here and now.
-    pub(crate) fn may_run(&self, work: &Work, table: usize) -> bool {
-        matches!(
-            self.standing_of(work, table, work.first_key()),
-            Standing::Serves
-        )
+    /// Whether the request may run here and now.
+    pub(crate) fn may_run(&self, request: &Request) -> bool {
+        matches!(self.admission_of(request), Admission::Serves)
     }
 
-    pub(super) fn standing_of(&self, work: &Work, table: usize, key: Option<&[u8]>) -> Standing {
-        let location = key.and_then(|key| self.core.locate(table, key));
-        match (location, self.core.table(table)) {
-            (Some(location), Some(state)) => {
-                let reads_only = only_reads(work);
-                standing(&self.core, state, location.leaf, reads_only, true)
-            }
-            _ => Standing::Serves,
-        }
+    pub(crate) fn admission_of(&self, request: &Request) -> Admission {
+        let work = &request.work;
+        let table = self.core.table_by_id.get(&request.table).copied();
+        let at = table.and_then(|table| {
+            let location = self.core.locate(table, work.first_key()?)?;
+            Some((location, self.core.table(table)?))
+        });
+        at.map_or(Admission::Serves, |(location, state)| {
+            admission(&self.core, state, location.leaf, work.only_reads(), true)
+        })
     }
 
     /// What the connection asked of the partition before is on its way elsewhere, or waits: this goes the
     /// same way (PROTOCOL rule 26).
     pub(super) fn behind_earlier(
         &self,
-        standing: Standing,
+        admission: Admission,
         id: ConnectionId,
         location: Location,
         state: &TableState,
-    ) -> Standing {
-        let lane = Lane {
+    ) -> Admission {
+        let order = SessionOrder {
             member: self.core.member(),
             connection: id,
             table: state.id,
             slot: location.slot,
         };
-        if self.stalls.lanes.is_busy(lane) || self.remotes.near.is_busy(lane) {
-            return Standing::Waits;
+        let orders = self.core.requests.orders();
+        if orders.is_at(order, Place::View) || orders.is_at(order, Place::Near) {
+            return Admission::Waits;
         }
-        let has_asked = self.has_asked(lane);
-        let goes_away = has_asked || matches!(standing, Standing::Elsewhere(_));
-        if goes_away && self.has_parked(lane) {
+        let is_away = orders.is_away(order);
+        let goes_away = is_away || matches!(admission, Admission::Elsewhere(_));
+        if goes_away && orders.is_at(order, Place::Values) {
             // A read that waits here for its value would see what this writes, or more than this reads.
-            return Standing::Waits;
+            return Admission::Waits;
         }
-        if !has_asked {
-            return standing;
+        if !is_away {
+            return admission;
         }
         match state.owner(location.leaf) {
-            owner if owner != self.core.member() => Standing::Elsewhere(owner),
-            _ => Standing::Waits,
+            owner if owner != self.core.member() => Admission::Elsewhere(owner),
+            _ => Admission::Waits,
         }
-    }
-
-    /// Whether something of the lane waits here for values.
-    pub(crate) fn has_parked(&self, lane: Lane) -> bool {
-        self.core.cold.has_of(lane)
-    }
-
-    /// Whether something of the lane is with another brick, or about to go there.
-    pub(crate) fn has_asked(&self, lane: Lane) -> bool {
-        self.remotes.lanes.is_busy(lane) || self.remotes.near.is_busy(lane)
     }
 }
 
 /// What this brick may do with a partition at this moment.
 #[inline]
-pub(super) fn standing(
+pub(super) fn admission(
     core: &Core,
     state: &TableState,
     leaf: u32,
     reads_only: bool,
     from_backup: bool,
-) -> Standing {
+) -> Admission {
     let partition = state.partitions.get(leaf as usize).and_then(Option::as_ref);
     if partition.is_none()
         && let Some(error) = state.refusal()
     {
-        return Standing::Refused(error);
+        return Admission::Refused(error);
     }
     if let Some(partition) = partition
         && partition.is_primary()
@@ -110,9 +98,9 @@ pub(super) fn standing(
             status.accepts_writes && !core.is_adopting()
         };
         if may && core.replicas.is_leased {
-            return Standing::Serves;
+            return Admission::Serves;
         }
-        return too_few(state, leaf, reads_only).map_or(Standing::Waits, Standing::Refused);
+        return too_few(state, leaf, reads_only).map_or(Admission::Waits, Admission::Refused);
     }
     if let Some(partition) = partition
         && reads_only
@@ -122,7 +110,7 @@ pub(super) fn standing(
         && !core.partings.hold(state)
         && core.replicas.is_leased
     {
-        return Standing::Serves;
+        return Admission::Serves;
     }
     let owner = state.owner(leaf);
     // When the lease comes back a backup can answer by itself, but not what has gone to a primary that is dead.
@@ -133,9 +121,9 @@ pub(super) fn standing(
     };
     let is_held = || partition.is_some() && core.partings.hold(state);
     if owner == core.member() || may_come() || is_held() {
-        Standing::Waits
+        Admission::Waits
     } else {
-        Standing::Elsewhere(owner)
+        Admission::Elsewhere(owner)
     }
 }
 

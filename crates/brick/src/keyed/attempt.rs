@@ -6,13 +6,13 @@
 //! Not here: what is remembered, and for how long (`requests`).
 
 use super::error_line;
-use super::run::{Call, Ran, admit};
+use super::run::{Call, Caller, Missing, Ran, admit};
 use crate::brick::Brick;
 use crate::connection::ConnectionId;
 use crate::core::Core;
-use crate::forward::Work;
+use crate::executed::{Attempt, Recall, micros, put_kept};
 use crate::output::Gate;
-use crate::requests::{Recall, Request, micros, put_kept};
+use crate::request::Work;
 use crate::view::{Asker, Detour, View};
 use brickyard_command::request::RequestArgs;
 use brickyard_command::{
@@ -55,37 +55,40 @@ impl Brick {
             ));
             return self.refuse(id, Some(spec), &error);
         }
-        let request = Request {
+        let attempt = Attempt {
             id: RequestId { client, sequence },
             is_again,
             was_lost: false,
         };
-        self.execute_named(id, inner, None, &args, Some(request));
+        self.execute_named(id, inner, None, &args, Some(attempt));
     }
 }
 
 /// Runs a request on one partition of this brick, unless it was executed before, and writes its reply to `out`.
-pub(super) fn run_request(
+pub(super) fn run_attempt(
     core: &mut Core,
     call: &Call<'_>,
-    request: Request,
+    attempt: Attempt,
     out: &mut Vec<u8>,
 ) -> Ran {
     let Call {
         spec,
         args,
-        table,
         location,
-        protocol,
-        writer,
+        caller,
         values,
     } = *call;
-    match core.recall(table, location.leaf as usize, request.id) {
+    let Caller {
+        table,
+        protocol,
+        writer,
+    } = caller;
+    match core.recall(table, location.leaf as usize, attempt.id) {
         Recall::New => {}
-        Recall::Undecided => return Ran::Detour(Detour::Wait),
+        Recall::Undecided => return Err(Missing::Detour(Detour::Wait)),
         Recall::Done(gate, Some(reply)) => {
             put_kept(out, reply, protocol);
-            return Ran::Done(gate);
+            return Ok(gate);
         }
         Recall::Done(gate, None) => {
             let text = format!(
@@ -93,27 +96,27 @@ pub(super) fn run_request(
                  kept: read the key to know"
             );
             Reply::new(out, protocol).error(&text);
-            return Ran::Done(gate);
+            return Ok(gate);
         }
         Recall::Forgotten(floor) => {
-            let text = forgotten(floor, request);
+            let text = forgotten(floor, attempt);
             Reply::new(out, protocol).error(&text);
-            return Ran::Done(Gate::OPEN);
+            return Ok(Gate::OPEN);
         }
         Recall::Ahead => {
             let now = micros(core.unix);
             Reply::new(out, protocol).error(&format!(
                 "ERR the sequence {} is more than an hour ahead of this brick's clock, which says {now} (REQUEST \
                  NOW); the command was not executed",
-                request.id.sequence
+                attempt.id.sequence
             ));
-            return Ran::Done(Gate::OPEN);
+            return Ok(Gate::OPEN);
         }
     }
     let mut reply = Reply::new(out, protocol);
     if let Err(error) = admit(core, spec, table) {
-        reply.error_bytes(&honest(request, error.as_bytes()));
-        return Ran::Done(Gate::OPEN);
+        reply.error_bytes(&honest(attempt, error.as_bytes()));
+        return Ok(Gate::OPEN);
     }
     let start = reply.position();
     let asker = Asker {
@@ -132,8 +135,8 @@ pub(super) fn run_request(
             reply.truncate(start);
             let finished = view.abandon();
             return match finished.detour {
-                Some(detour) => Ran::Detour(detour),
-                None => Ran::Wants(finished.wanted),
+                Some(detour) => Err(Missing::Detour(detour)),
+                None => Err(Missing::Values(finished.wanted)),
             };
         }
         Err(Failure::Error(error)) => {
@@ -143,7 +146,7 @@ pub(super) fn run_request(
         }
     };
     let finished = view.finish_request(
-        request,
+        attempt,
         out.get(start..).unwrap_or_default(),
         failed.is_some(),
     );
@@ -158,39 +161,39 @@ pub(super) fn run_request(
     }
     if let Some(detour) = finished.detour {
         out.truncate(start);
-        return Ran::Detour(detour);
+        return Err(Missing::Detour(detour));
     }
     if finished.wanted.is_empty() {
-        return Ran::Done(finished.gate);
+        return Ok(finished.gate);
     }
     out.truncate(start);
-    Ran::Wants(finished.wanted)
+    Err(Missing::Values(finished.wanted))
 }
 
 impl Brick {
     /// Gives an id to a command that writes and goes to another node: should the stream break, it may be sent
     /// again.
-    pub(super) fn name_work(&mut self, work: Work) -> Work {
+    pub(crate) fn name_work(&mut self, work: Work) -> Work {
         match work {
             Work::Command(spec, args)
                 if is_data_command(spec.id) && spec.has(flag::WRITE) && spec.key_first > 0 =>
             {
                 let core = &mut self.core;
                 let id = self.remotes.ids.draw(&mut core.random, core.unix);
-                let request = Request {
+                let attempt = Attempt {
                     id,
                     is_again: false,
                     was_lost: false,
                 };
-                Work::Request(request, spec, args)
+                Work::Attempt(attempt, spec, args)
             }
             work => work,
         }
     }
 }
 
-fn forgotten(floor: u64, request: Request) -> String {
-    if request.is_again {
+fn forgotten(floor: u64, attempt: Attempt) -> String {
+    if attempt.is_again {
         return format!(
             "{UNKNOWN_FORGOTTEN} this brick does not remember what became of requests of that time; the write may \
              or may not have been executed: read the key to know"
@@ -204,28 +207,28 @@ fn forgotten(floor: u64, request: Request) -> String {
 /// The line of an error about work of which an attempt may be under way elsewhere.
 pub(crate) fn honest_line(work: &Work, error: &ErrorReply) -> Vec<u8> {
     match work {
-        Work::Request(request, ..) => {
-            error_line(&ErrorReply::new(honest(*request, error.as_bytes())))
+        Work::Attempt(attempt, ..) => {
+            error_line(&ErrorReply::new(honest(*attempt, error.as_bytes())))
         }
         _ => error_line(error),
     }
 }
 
 /// The same for a reply as another brick made it.
-pub(crate) fn honest_reply(request: Request, reply: Vec<u8>) -> Vec<u8> {
+pub(crate) fn honest_reply(attempt: Attempt, reply: Vec<u8>) -> Vec<u8> {
     let error = reply
         .strip_prefix(b"-")
         .and_then(|it| it.strip_suffix(b"\r\n"));
     match error {
-        Some(error) if request.was_lost => error_line(&ErrorReply::new(honest(request, error))),
+        Some(error) if attempt.was_lost => error_line(&ErrorReply::new(honest(attempt, error))),
         _ => reply,
     }
 }
 
 /// An error about a request of which an attempt may be under way elsewhere: it does not promise that the request
 /// will not be executed.
-fn honest(request: Request, error: &[u8]) -> Vec<u8> {
-    if request.was_lost && is_not_executed(error) {
+fn honest(attempt: Attempt, error: &[u8]) -> Vec<u8> {
+    if attempt.was_lost && is_not_executed(error) {
         let start = b"UNKNOWNRESULT an earlier attempt was lost on its way and may have been executed, this one was \
                       not: ";
         return [&start[..], error].concat();

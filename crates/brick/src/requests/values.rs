@@ -1,79 +1,37 @@
-//! Commands that wait for values of `disk` tables to be read back from the log.
+//! Values of `disk` tables that are read back from the log for requests that wait for them.
 //!
-//! In:  commands that were suspended, values as they arrive. Out: reads to make, commands to run
-//!      again.
+//! In:  requests by their numbers, values as they arrive. Out: reads to make, requests to run again.
 //!
 //! Invariants:
-//! - Commands on a key run in the order in which they were parked; one that comes later parks
+//! - Requests on a key run in the order in which they came to wait; one that comes later waits
 //!   behind them (so a pipelined SET does not overtake a GET that waits for its value).
-//! - A value is read once, however many commands wait for it.
-//! - A command keeps the values that were read for it until it is done, so that no eviction can
+//! - A value is read once, however many requests wait for it.
+//! - A request keeps the values that were read for it until it is done, so that no eviction can
 //!   make it start over for ever.
 
+use crate::connection::ConnectionId;
 use crate::core::Core;
-use crate::forward::{Origin, Work};
-use crate::log::{KeyRef, KeyRefHasher, Writer};
-use crate::replica::Placing;
-use crate::stall::Lane;
+use crate::log::{KeyRef, KeyRefHasher};
 use crate::view::ColdValue;
-use crate::watch::Version;
+use brickyard_routing::Member;
 use brickyard_table::LocalPartition;
 use brickyard_types::{Op, Position};
-use brickyard_wire::Protocol;
 use hashbrown::HashMap;
-use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::BuildHasherDefault;
 
-/// A command that waits.
+/// Which connection of which brick asks.
+type Session = (Member, ConnectionId);
+
+/// What is known of a request that waits.
 #[derive(Debug)]
-pub(crate) struct Parked {
-    pub(crate) work: Work,
-    pub(crate) table: usize,
-    pub(crate) protocol: Protocol,
-    origin: Origin,
-    pub(crate) writer: Writer,
-    /// What it must not be overtaken in. (Not its keys: those are of a partition that may leave this brick meanwhile.)
-    lane: Option<Lane>,
+struct Suspended {
+    session: Session,
     /// The keys that it touches.
     keys: Vec<KeyRef>,
-    pub(crate) values: Vec<ColdValue>,
-    /// What it may take, counted from when it was asked for.
-    pub(crate) placing: Placing,
+    values: Vec<ColdValue>,
     /// Reads that it waits for.
     missing: usize,
-}
-
-impl Parked {
-    pub(crate) fn new(
-        work: Work,
-        table: usize,
-        protocol: Protocol,
-        origin: Origin,
-        writer: Writer,
-        lane: Option<Lane>,
-        placing: Placing,
-    ) -> Self {
-        Self {
-            work,
-            table,
-            protocol,
-            origin,
-            writer,
-            lane,
-            keys: Vec::new(),
-            values: Vec::new(),
-            placing,
-            missing: 0,
-        }
-    }
-
-    pub(crate) fn touching(mut self, mut keys: Vec<KeyRef>) -> Self {
-        keys.sort_unstable();
-        keys.dedup();
-        self.keys = keys;
-        self
-    }
 }
 
 /// One read that is under way.
@@ -88,39 +46,47 @@ pub(crate) struct Reading {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Cold {
-    parked: Slab<Parked>,
+pub(crate) struct Values {
+    waiting: BTreeMap<usize, Suspended>,
     /// Who waits on each key, in order.
     queues: HashMap<KeyRef, VecDeque<usize>, BuildHasherDefault<KeyRefHasher>>,
     reads: BTreeMap<u64, Reading>,
     by_key: BTreeMap<(KeyRef, Op), u64>,
     token_next: u64,
-    /// Commands that may run now.
+    /// Requests that may run now.
     runnable: VecDeque<usize>,
 }
 
-impl Cold {
+impl Values {
     /// Whether nothing waits.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
-        self.parked.is_empty()
+        self.waiting.is_empty()
     }
 
-    /// Whether a parked command touches the key.
+    /// Whether a request that waits touches the key.
     pub(crate) fn is_waited_for(&self, key: &KeyRef) -> bool {
         self.queues.contains_key(key)
     }
 
-    /// Takes a command; it may run when its reads are in and those before it on its keys are done.
-    pub(crate) fn park(&mut self, parked: Parked) -> usize {
-        let id = self.parked.insert(parked);
-        for key in &self.parked[id].keys {
+    /// Takes a request; it may run when its reads are in and those before it on its keys are done.
+    pub(super) fn suspend(&mut self, id: usize, session: Session, mut keys: Vec<KeyRef>) {
+        keys.sort_unstable();
+        keys.dedup();
+        for key in &keys {
             self.queues.entry(*key).or_default().push_back(id);
         }
-        id
+        let suspended = Suspended {
+            session,
+            keys,
+            values: Vec::new(),
+            missing: 0,
+        };
+        let before = self.waiting.insert(id, suspended);
+        assert!(before.is_none(), "request {id} waits for values already");
     }
 
-    /// The command wants a value; the token of a read to make, unless it is under way already.
+    /// The request wants a value; the token of a read to make, unless it is under way already.
     pub(crate) fn want(
         &mut self,
         id: usize,
@@ -130,7 +96,7 @@ impl Cold {
         position: Position,
     ) -> Option<u64> {
         assert!(op > Op(0), "a value that no operation wrote is wanted");
-        self.parked[id].missing += 1;
+        self.suspended(id).missing += 1;
         if let Some(token) = self.by_key.get(&(key, op)) {
             if let Some(reading) = self.reads.get_mut(token) {
                 reading.waiting.push(id);
@@ -162,11 +128,11 @@ impl Cold {
         assert_eq!(listed, Some(token), "the read of {:?}", reading.key);
         let waiting = std::mem::take(&mut reading.waiting);
         for &id in &waiting {
-            let parked = &mut self.parked[id];
-            assert!(parked.missing > 0, "command {id} waits for no read");
-            parked.missing -= 1;
+            let suspended = self.suspended(id);
+            assert!(suspended.missing > 0, "request {id} waits for no read");
+            suspended.missing -= 1;
             if let Some(value) = value {
-                parked.values.push(ColdValue {
+                suspended.values.push(ColdValue {
                     key: reading.key,
                     op: reading.op,
                     value: value.to_vec(),
@@ -178,43 +144,40 @@ impl Cold {
         Some((reading, position, waiting))
     }
 
-    /// Lists the command if it may run.
+    fn suspended(&mut self, id: usize) -> &mut Suspended {
+        let suspended = self.waiting.get_mut(&id);
+        suspended.unwrap_or_else(|| panic!("request {id} waits for no value"))
+    }
+
+    /// Lists the request if it may run.
     pub(crate) fn check(&mut self, id: usize) {
-        let Some(parked) = self.parked.get(id) else {
+        let Some(suspended) = self.waiting.get(&id) else {
             return;
         };
-        let is_first = parked.keys.iter().all(|key| {
+        let is_first = suspended.keys.iter().all(|key| {
             self.queues
                 .get(key)
                 .is_some_and(|queue| queue.front() == Some(&id))
         });
-        if parked.missing == 0 && is_first && !self.runnable.contains(&id) {
+        if suspended.missing == 0 && is_first && !self.runnable.contains(&id) {
             self.runnable.push_back(id);
         }
     }
 
-    /// Whether a command of that lane waits.
-    pub(crate) fn has_of(&self, lane: Lane) -> bool {
-        self.parked.iter().any(|(_, it)| it.lane == Some(lane))
-    }
-
-    /// Whether any command on that partition waits.
+    /// Whether any request on that partition waits.
     pub(crate) fn concerns(&self, table: usize, partition: LocalPartition) -> bool {
-        let mut parked = self.parked.iter().map(|(_, it)| it);
-        parked.any(|it| it.table == table && it.keys.iter().any(|key| key.partition == partition))
+        let mut keys = self.waiting.values().flat_map(|it| &it.keys);
+        keys.any(|key| key.table as usize == table && key.partition == partition)
     }
 
-    /// The commands on its keys that the same connection sent after it, in order.
+    /// The requests on its keys that the same connection sent after it, in order.
     pub(crate) fn behind(&self, id: usize) -> Vec<usize> {
-        let Some(first) = self.parked.get(id) else {
+        let Some(first) = self.waiting.get(&id) else {
             return Vec::new();
         };
         let is_of_it = |other: &usize| {
-            let other = self.parked.get(*other).map(|it| it.origin);
-            other.is_some_and(|it| {
-                (it.member, it.token.connection)
-                    == (first.origin.member, first.origin.token.connection)
-            })
+            let other = self.waiting.get(other);
+            other.is_some_and(|it| it.session == first.session)
         };
         let mut behind = Vec::new();
         for queue in first.keys.iter().filter_map(|key| self.queues.get(key)) {
@@ -228,54 +191,39 @@ impl Cold {
         behind
     }
 
-    /// Op numbers will be used again: what a parked transaction watches no longer says what it was.
-    pub(crate) fn forget_watches(&mut self) {
-        for (_, parked) in &mut self.parked {
-            if let Work::Transaction(transaction) = &mut parked.work {
-                for watch in &mut transaction.watches {
-                    watch.version = Version::Unknown;
-                }
-            }
-        }
-    }
-
-    /// A command that may run now; [`Self::parked`] has it until [`Self::remove`].
+    /// A request that may run now.
     pub(crate) fn poll_runnable(&mut self) -> Option<usize> {
         let id = self.runnable.pop_front()?;
-        let missing = self.parked.get(id).map(|parked| parked.missing);
-        assert_eq!(missing, Some(0), "command {id} may run");
+        let missing = self.waiting.get(&id).map(|it| it.missing);
+        assert_eq!(missing, Some(0), "request {id} may run");
         Some(id)
     }
 
-    /// Lends out a parked command.
-    pub(crate) fn take(&mut self, id: usize) -> Option<(Work, Vec<ColdValue>, &Parked)> {
-        let parked = self.parked.get_mut(id)?;
-        let placeholder = Work::Transaction(Box::default());
-        let work = std::mem::replace(&mut parked.work, placeholder);
-        let mut values = std::mem::take(&mut parked.values);
+    /// Lends out the values that a request was read.
+    pub(crate) fn lend(&mut self, id: usize) -> Vec<ColdValue> {
+        let mut values = std::mem::take(&mut self.suspended(id).values);
         values.sort_unstable_by_key(ColdValue::order);
-        Some((work, values, parked))
+        values
     }
 
-    /// Gives back a command that could not run to its end.
-    pub(crate) fn give_back(&mut self, id: usize, work: Work, values: Vec<ColdValue>) {
-        if let Some(parked) = self.parked.get_mut(id) {
-            parked.work = work;
-            parked.values = values;
-        }
+    /// Gives them back, for a request that could not run to its end.
+    pub(crate) fn give_back(&mut self, id: usize, values: Vec<ColdValue>) {
+        self.suspended(id).values = values;
     }
 
-    /// The command is done; those behind it may run. Returns who waits for its outcome.
-    pub(crate) fn remove(&mut self, id: usize) -> Option<Origin> {
-        let parked = self.parked.try_remove(id)?;
-        if parked.missing > 0 {
+    /// The request waits no more; those behind it may run.
+    pub(super) fn resume(&mut self, id: usize) {
+        let Some(suspended) = self.waiting.remove(&id) else {
+            return;
+        };
+        if suspended.missing > 0 {
             // It failed before all that it waited for was there.
             for reading in self.reads.values_mut() {
                 reading.waiting.retain(|waiting| *waiting != id);
             }
         }
         self.runnable.retain(|runnable| *runnable != id);
-        for key in parked.keys {
+        for key in suspended.keys {
             let Some(queue) = self.queues.get_mut(&key) else {
                 continue;
             };
@@ -292,7 +240,6 @@ impl Cold {
                 self.check(next);
             }
         }
-        Some(parked.origin)
     }
 }
 

@@ -1,0 +1,470 @@
+//! What happens to a request next: it runs here, waits here, or goes to another brick.
+//!
+//! In:  a [`Request`] of a client of this brick, of another brick of the node, or of another node. Out: its reply; or the
+//!      same request in [`crate::requests`], with what it waits for; or a message to the brick that orders it.
+//!
+//! Invariants:
+//! - What one connection asks of one slot runs in the order in which it was sent, wherever it runs (PROTOCOL rule 26).
+//! - A request keeps its deadline, however often it comes through here (PROTOCOL rule 34).
+//! - A request of a peer that another brick orders goes back to whoever asked: it is not passed on.
+//!
+//! The files: this one the way of a request, `values` requests that wait for values of the log, `expire` what becomes of
+//! those whose time is up. Not here: what a command does (`keyed`).
+
+mod expire;
+mod values;
+
+use crate::batch::BATCH_BYTES_MAX;
+use crate::brick::Brick;
+use crate::core::Core;
+use crate::forward::{Forward, ForwardReply};
+use crate::keyed::{Admission, Caller, Missing, error_line, honest_line, no_table};
+use crate::output::{Gate, Opens};
+use crate::request::{Origin, Request, Token, Work};
+use crate::requests::{Backoff, Held, Place, SessionOrder};
+use crate::session::{ShareAdmission, Shares};
+use crate::view::Detour;
+use brickyard_command::{CommandId, ErrorReply, table::flag};
+use brickyard_routing::Member;
+use brickyard_types::Instant;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How long a request leaves a brick alone that has refused it.
+const BACKOFF: Duration = Duration::from_millis(10);
+
+/// Bytes of replies that requests of other bricks may make in one run; few bytes can ask for many.
+const RUN_BYTES_MAX: usize = 8 << 20;
+
+/// Requests of other bricks in one run.
+const RUN_REQUESTS_MAX: usize = 1024;
+
+const CHANGING_HANDS: ErrorReply = ErrorReply::constant(
+    "CLUSTERDOWN the key's partition is changing hands; the command was not executed, try again",
+);
+
+impl Core {
+    /// When a request that begins now is given up.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Instant {
+        self.now + self.shared.request_deadline
+    }
+
+    /// A client's request, with what waits for its reply.
+    pub(crate) fn own(&self, token: Token) -> Origin {
+        Origin {
+            member: self.member(),
+            token,
+        }
+    }
+
+    /// The order of a request; `None`: it is about a whole table.
+    fn order_of(&self, request: &Request) -> Option<SessionOrder> {
+        let key = request.work.first_key()?;
+        let index = *self.table_by_id.get(&request.table)?;
+        Some(SessionOrder {
+            member: request.origin.member,
+            connection: request.origin.token.connection,
+            table: request.table,
+            slot: self.locate(index, key)?.slot,
+        })
+    }
+
+    fn set_order(&self, request: &mut Request) {
+        if request.order.is_none() {
+            request.order = self.order_of(request);
+        }
+    }
+}
+
+impl Brick {
+    /// A request of a client of this brick begins: it runs where it belongs, behind what its connection has asked of the
+    /// slot before.
+    pub(crate) fn begin(&mut self, mut request: Request) {
+        if self.core.requests.orders().is_empty() {
+            return self.dispatch(request);
+        }
+        self.core.set_order(&mut request);
+        let Some(order) = request.order else {
+            return self.dispatch(request);
+        };
+        let orders = self.core.requests.orders();
+        let is_away = orders.is_away(order);
+        // What waits here for its value would see what this writes elsewhere, or more than this reads there.
+        let is_behind_values =
+            orders.is_at(order, Place::Values) && (is_away || !self.may_run(&request));
+        let waits = is_behind_values
+            || orders.is_at(order, Place::View)
+            || orders.is_at(order, Place::Near);
+        if !waits && !is_away {
+            return self.dispatch(request);
+        }
+        match self.orderer(&request) {
+            Some(owner) if !waits && owner != self.core.member() => self.forward(owner, request),
+            _ => self.await_view(request, None),
+        }
+    }
+
+    /// A request of another brick begins.
+    fn begin_peers(&mut self, mut request: Request) {
+        if !self.core.requests.orders().is_empty() {
+            self.core.set_order(&mut request);
+            let orders = self.core.requests.orders();
+            if request
+                .order
+                .is_some_and(|it| orders.is_at(it, Place::View))
+            {
+                return self.await_view(request, None);
+            }
+        }
+        self.dispatch(request);
+    }
+
+    /// A request runs, waits, or goes to another brick; nothing of its order is before it.
+    fn dispatch(&mut self, request: Request) {
+        if !self.core.table_by_id.contains_key(&request.table) {
+            let error = no_table(request.work.named());
+            return self.respond(&request, error_line(&error), Gate::OPEN);
+        }
+        let is_own = request.origin.member == self.core.member();
+        match self.admission_of(&request) {
+            Admission::Serves => self.serve(request),
+            Admission::Refused(error) => {
+                let line = honest_line(&request.work, &error);
+                self.respond(&request, line, Gate::OPEN);
+            }
+            Admission::Elsewhere(owner) if is_own => self.forward(owner, request),
+            Admission::Elsewhere(_) => self.send_back(request),
+            Admission::Waits => self.await_view(request, None),
+        }
+    }
+
+    /// Runs a request on this brick.
+    pub(crate) fn serve(&mut self, request: Request) {
+        if request.work.is_about_all() {
+            // It is about what the table holds, so what was prepared before must have committed.
+            let gate = self.core.log.barrier();
+            if !self.core.log.opens(gate) {
+                return self.core.requests.await_barrier(gate, request);
+            }
+        }
+        self.serve_now(request);
+    }
+
+    /// Runs a request whatever was prepared before it: it has waited for that, and for what was prepared since it waits
+    /// in vain, since that might never end.
+    pub(crate) fn serve_now(&mut self, request: Request) {
+        let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
+            let error = no_table(request.work.named());
+            return self.respond(&request, error_line(&error), Gate::OPEN);
+        };
+        if let Work::Share(spec, args, share) = &request.work {
+            if matches!(spec.id, CommandId::Save | CommandId::Bgsave) {
+                return self.checkpoint_for(request.origin);
+            }
+            let admission = self
+                .core
+                .share_admission(spec, args.as_args(), *share, table);
+            if !matches!(admission, ShareAdmission::Serves) {
+                return self.set_share_aside(admission, request);
+            }
+        }
+        if self.must_await_values(&request.work, table) {
+            return self.await_values(request, Vec::new());
+        }
+        match self.execute_work(&request.work, Caller::of(&request, table), &[]) {
+            Ok((bytes, gate)) => self.respond(&request, bytes, gate),
+            Err(Missing::Values(wanted)) => self.await_values(request, wanted),
+            Err(Missing::Detour(detour)) => self.detour(detour, request),
+        }
+    }
+
+    /// A request that was not executed here waits, or goes to the primary.
+    pub(crate) fn detour(&mut self, detour: Detour, request: Request) {
+        let is_own = request.origin.member == self.core.member();
+        match (detour, self.orderer(&request)) {
+            // Whoever asks will have heard of the primary, or will.
+            (Detour::AskPrimary, _) if !is_own => self.send_back(request),
+            (Detour::AskPrimary, Some(owner)) if owner != self.core.member() => {
+                self.forward(owner, request);
+            }
+            _ => self.await_view(request, None),
+        }
+    }
+
+    /// The brick that orders what a request is about.
+    fn orderer(&self, request: &Request) -> Option<Member> {
+        let table = *self.core.table_by_id.get(&request.table)?;
+        let leaf = self.core.locate(table, request.work.first_key()?)?.leaf;
+        Some(self.core.table(table)?.owner(leaf))
+    }
+
+    /// Asks another brick for a client of this one.
+    pub(crate) fn forward(&mut self, owner: Member, mut request: Request) {
+        assert_eq!(
+            request.origin.member,
+            self.core.member(),
+            "a request of another brick is passed on: {request:?}"
+        );
+        self.core.stats().forwards.add(1);
+        let me = self.core.member();
+        let to = self.reader(owner, &request);
+        if to.node != me.node {
+            request.work = self.name_work(request.work);
+            self.core.set_order(&mut request);
+            return self.send_to(to, request);
+        }
+        if to != owner {
+            // A backup: it may refuse, so what comes after it waits.
+            self.core.set_order(&mut request);
+            let token = request.origin.token;
+            self.core.requests.enter_near(token, request.order);
+        }
+        self.core.outbox.push(to, Forward::Request(request));
+    }
+
+    /// Tells another brick that its request does not belong here; it was not executed. One of this node gets what only
+    /// reads back, since it has not kept it.
+    pub(crate) fn send_back(&mut self, request: Request) {
+        let Origin { member, token } = request.origin;
+        if request.work.was_lost() {
+            let line = honest_line(&request.work, &CHANGING_HANDS);
+            return self.respond(&request, line, Gate::OPEN);
+        }
+        if member.node == self.core.shared.node && request.work.only_reads() {
+            let message = Forward::Returned(Box::new(request));
+            return self.core.outbox.push(member, message);
+        }
+        let reply = ForwardReply {
+            token,
+            bytes: Vec::new(),
+            is_misplaced: true,
+        };
+        self.core.outbox.reply(member, reply);
+    }
+
+    /// The outcome of a request goes to whoever waits for it.
+    pub(crate) fn respond(&mut self, request: &Request, bytes: Vec<u8>, gate: Gate) {
+        let deadline = request.has_waited.then_some(request.deadline);
+        self.complete(request.origin, bytes, gate, deadline);
+    }
+
+    /// The same for what is no request any more: `deadline` is when its reply is given up, if it has one of its own.
+    pub(crate) fn complete(
+        &mut self,
+        origin: Origin,
+        bytes: Vec<u8>,
+        gate: Gate,
+        deadline: Option<Instant>,
+    ) {
+        let Origin { member, token } = origin;
+        let is_open = self.core.log.opens(gate);
+        // Bricks of other nodes look at the time themselves.
+        let is_near = member.node == self.core.shared.node;
+        let deadline = deadline.filter(|_| is_near && !is_open);
+        if member == self.core.member() && (is_open || !self.has_later(token)) {
+            if deadline.is_some() {
+                self.core.requests.replies.hold(Held {
+                    gate,
+                    origin,
+                    deadline,
+                    bytes: None,
+                });
+            }
+            self.on_part(token, bytes, gate);
+        } else if member != self.core.member() && is_open {
+            let reply = ForwardReply {
+                token,
+                bytes,
+                is_misplaced: false,
+            };
+            self.core.outbox.reply(member, reply);
+        } else {
+            self.core.requests.replies.hold(Held {
+                gate,
+                origin,
+                deadline,
+                bytes: Some(bytes),
+            });
+        }
+    }
+
+    /// Replies to other bricks whose time has come leave, and what waits for what was prepared before it runs.
+    pub(crate) fn let_out_requests(&mut self) {
+        for (origin, bytes) in self.core.requests.replies.take_open(&self.core.log) {
+            let Origin { member, token } = origin;
+            if member == self.core.member() {
+                self.on_part(token, bytes, Gate::OPEN);
+            } else {
+                let reply = ForwardReply {
+                    token,
+                    bytes,
+                    is_misplaced: false,
+                };
+                self.core.outbox.reply(member, reply);
+            }
+        }
+        while let Some(request) = self.core.requests.take_behind_barrier(&self.core.log) {
+            self.serve_now(request);
+        }
+    }
+
+    /// A request waits until something changes.
+    pub(crate) fn await_view(&mut self, mut request: Request, backoff: Option<Backoff>) {
+        self.core.set_order(&mut request);
+        if self.core.requests.has_view_for(&request) {
+            return self.core.requests.await_view(request, backoff);
+        }
+        let (_, bytes) = self.core.requests.bytes();
+        self.refuse_busy(&request, bytes, "requests waiting for a view or a lease");
+    }
+
+    /// As [`Self::await_view`], for a request of this brick's client that another brick has just refused.
+    pub(crate) fn await_view_again(&mut self, mut request: Request) {
+        request.attempts += 1;
+        let backoff = Backoff {
+            until: self.core.now + BACKOFF,
+            catalog: self.core.catalog.version(),
+        };
+        self.await_view(request, Some(backoff));
+    }
+
+    /// Takes a request of another brick, to be executed in its turn.
+    #[inline]
+    pub(crate) fn take_request(&mut self, from: Member, mut request: Request) {
+        assert_eq!(
+            request.origin.member, from,
+            "a request came from another brick than waits for it: {request:?}"
+        );
+        if from.node != self.core.shared.node {
+            request.deadline = self.core.deadline();
+        }
+        if self.core.requests.has_turn_for(&request) {
+            return self.core.requests.await_turn(request);
+        }
+        let (bytes, _) = self.core.requests.bytes();
+        self.refuse_busy(&request, bytes, "requests of other bricks waiting");
+    }
+
+    #[cold]
+    fn refuse_busy(&mut self, request: &Request, bytes: usize, what: &str) {
+        self.core.stats().refused_busy.add(1);
+        let error = ErrorReply::new(format!(
+            "BUSY brick {} has {bytes} bytes of {what}; the command was not executed, try again later",
+            self.core.id
+        ));
+        self.respond(request, error_line(&error), Gate::OPEN);
+    }
+
+    /// Executes what other bricks have asked, a run's worth of it.
+    pub(crate) fn run_ready(&mut self) {
+        for _ in 0..RUN_REQUESTS_MAX {
+            let is_full = self.remotes.is_choked()
+                || self.core.outbox.bytes() > RUN_BYTES_MAX
+                || self.core.log.building_len() > BATCH_BYTES_MAX;
+            if is_full {
+                break;
+            }
+            let Some(request) = self.core.requests.take_ready() else {
+                break;
+            };
+            self.begin_peers(request);
+        }
+    }
+
+    /// Dispatches anew what waits for a view, if anything has changed since.
+    pub(crate) fn retry_waiting(&mut self) {
+        let is_woken = std::mem::take(&mut self.core.replicas.is_woken);
+        if !is_woken || !self.core.requests.has_view() {
+            return;
+        }
+        let mut still: BTreeSet<SessionOrder> = BTreeSet::new();
+        // What has to wait again is looked at when something has changed again.
+        for id in self.core.requests.take_view() {
+            let order = self.core.requests.get(id).and_then(|it| it.order);
+            let orders = self.core.requests.orders();
+            let is_behind = order.is_some_and(|order| {
+                still.contains(&order)
+                    || orders.is_away(order)
+                    || orders.is_at(order, Place::Values)
+            });
+            let backs_off = self.core.requests.backoff(id).is_some_and(|backoff| {
+                self.core.now < backoff.until && backoff.catalog == self.core.catalog.version()
+            });
+            if is_behind || backs_off {
+                still.extend(order);
+                self.core.requests.keep_view(id);
+                continue;
+            }
+            let Some(request) = self.core.requests.take(id) else {
+                continue;
+            };
+            let before = self.core.requests.view_len();
+            self.dispatch_again(request);
+            if self.core.requests.view_len() > before {
+                still.extend(order);
+            }
+        }
+    }
+
+    fn dispatch_again(&mut self, request: Request) {
+        let is_own = request.origin.member == self.core.member();
+        match request.work {
+            // Together the shares must be the table, so all are asked for by one map.
+            Work::Share(spec, args, share) if is_own && share != 0 && spec.has(flag::READONLY) => {
+                let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
+                    let error = error_line(&no_table(None));
+                    return self.complete(request.origin, error, Gate::OPEN, None);
+                };
+                let asked = Shares {
+                    spec,
+                    args,
+                    table,
+                    protocol: request.protocol,
+                    is_named: true,
+                    deadline: request.deadline,
+                    is_again: true,
+                };
+                self.ask_shares_again(&asked, request.origin.token);
+            }
+            _ => self.dispatch(request),
+        }
+    }
+
+    /// A brick of this node does not serve what it was asked to read.
+    pub(crate) fn on_returned(&mut self, request: Request) {
+        let token = request.origin.token;
+        let was_near = self.end_near(token);
+        if was_near || matches!(request.work, Work::Share(..)) {
+            self.await_view_again(request);
+        } else {
+            // What its connection sent after it may be done there: then it would come too late.
+            self.on_misplaced(token);
+        }
+    }
+
+    /// Another brick has adopted another map than this one: the views are changing.
+    pub(crate) fn on_misplaced(&mut self, token: Token) {
+        self.on_part(token, error_line(&CHANGING_HANDS), Gate::OPEN);
+    }
+
+    /// A read that was with a backup on this node is answered, or given back; whether it was one.
+    pub(crate) fn end_near(&mut self, token: Token) -> bool {
+        let was_near = self.core.requests.leave_near(token);
+        if was_near {
+            self.core.replicas.wake();
+        }
+        was_near
+    }
+
+    /// Whether a reply decides what its connection does next: commands of a transaction that are about no keys
+    /// run when the rest has committed, not when that may yet be refused.
+    fn has_later(&self, token: Token) -> bool {
+        let connection = self.clients.named(token);
+        connection.is_some_and(|it| !it.session.after_exec.is_empty())
+    }
+}
+
+#[cfg(test)]
+#[path = "dispatch_test.rs"]
+mod dispatch_test;

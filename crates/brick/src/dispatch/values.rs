@@ -1,0 +1,219 @@
+//! Requests that wait until values that they need have been read back from the log.
+//!
+//! In:  a request with the values that it wants; values as they come. Out: reads of the log; the same request, run with
+//!      what was read, or sent elsewhere if this brick may not run it any more.
+
+use crate::brick::Brick;
+use crate::effect::{ColdRead, Effect};
+use crate::keyed::{Caller, Missing, error_line, no_table};
+use crate::log::KeyRef;
+use crate::output::Gate;
+use crate::request::{Request, Work};
+use crate::session::is_of_export;
+use crate::transaction::Step;
+use crate::view::{ColdWanted, Detour};
+use brickyard_command::{Args, ErrorReply, OwnedArgs, Spec, keys};
+use brickyard_table::KeyHash;
+
+impl Brick {
+    pub(crate) fn key_ref(&self, table: usize, key: &[u8]) -> Option<KeyRef> {
+        let state = self.core.table(table)?;
+        let location = state.map.locate(key);
+        let partition = state.partitions.get(location.leaf as usize)?.as_ref()?;
+        Some(KeyRef {
+            table: table as u32,
+            partition: partition.local,
+            hash: KeyHash(location.key_hash),
+        })
+    }
+
+    /// Whether a request that waits for values touches a key of this command: then the command waits behind it.
+    #[inline]
+    pub(crate) fn is_behind_values(
+        &self,
+        spec: &'static Spec,
+        args: Args<'_>,
+        table: usize,
+    ) -> bool {
+        let values = &self.core.requests.values;
+        !values.is_idle()
+            && keys(spec, args).any(|at| {
+                let key = self.key_ref(table, args.at(at));
+                key.is_some_and(|key| values.is_waited_for(&key))
+            })
+    }
+
+    pub(super) fn must_await_values(&self, work: &Work, table: usize) -> bool {
+        let values = &self.core.requests.values;
+        if values.is_idle() {
+            return false;
+        }
+        let keys = self.keys_of(work, table);
+        keys.iter().any(|key| values.is_waited_for(key))
+    }
+
+    /// The keys of this brick that some work touches.
+    fn keys_of(&self, work: &Work, table: usize) -> Vec<KeyRef> {
+        let mut all = Vec::new();
+        let mut add = |spec: &'static Spec, args: &OwnedArgs| {
+            let args = args.as_args();
+            all.extend(keys(spec, args).filter_map(|at| self.key_ref(table, args.at(at))));
+        };
+        match work {
+            Work::Share(..) => {}
+            Work::Command(spec, args) | Work::Attempt(_, spec, args) => add(spec, args),
+            Work::Transaction(transaction) => {
+                for step in &transaction.steps {
+                    if let Step::Command(spec, args) = step {
+                        add(spec, args);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// A request waits until the values that it wants are there, and those on its keys that came before it are done.
+    pub(crate) fn await_values(&mut self, mut request: Request, wanted: Vec<ColdWanted>) {
+        self.core.set_order(&mut request);
+        let table = self.core.table_by_id.get(&request.table).copied();
+        let keys = table.map_or(Vec::new(), |table| self.keys_of(&request.work, table));
+        let id = self.core.requests.await_values(request, keys);
+        self.fetch(id, wanted);
+        self.run_with_values();
+    }
+
+    /// Asks for the values that a request wants.
+    fn fetch(&mut self, id: usize, wanted: Vec<ColdWanted>) {
+        for want in wanted {
+            let Some(state) = self.core.table(want.place.table) else {
+                continue;
+            };
+            let Some(Some(partition)) = state.partitions.get(want.place.leaf) else {
+                continue;
+            };
+            let key = KeyRef {
+                table: want.place.table as u32,
+                partition: partition.local,
+                hash: want.hash,
+            };
+            state.stats.cold_reads.add(1);
+            let partition = (!state.is_divided).then_some(partition.id);
+            let values = &mut self.core.requests.values;
+            if let Some(token) = values.want(id, key, &want.name, want.op, want.position) {
+                self.core.effects.push_back(Effect::Read(ColdRead {
+                    token,
+                    position: want.position,
+                    partition,
+                    op: want.op,
+                    key: want.name,
+                    value_len: want.value_len,
+                }));
+            }
+        }
+        self.core.requests.values.check(id);
+    }
+
+    /// A value was read, or could not be.
+    pub(crate) fn on_read(&mut self, token: u64, value: Result<&[u8], String>) {
+        if is_of_export(token) {
+            return self.on_export_read(token, value);
+        }
+        let read = value.as_ref().ok().copied();
+        let Some((reading, position, waiting)) = self.core.requests.values.on_read(token, read)
+        else {
+            return;
+        };
+        match value {
+            Ok(value) => {
+                let KeyRef {
+                    table,
+                    partition,
+                    hash,
+                } = reading.key;
+                if let Some(state) = self.core.table_mut(table as usize) {
+                    // Only a cache: a table that has no room for it serves it all the same.
+                    let _ = state
+                        .table
+                        .warm(partition, hash, &reading.name, reading.op, value);
+                }
+            }
+            Err(text) => {
+                self.core.stats().refused_damaged.add(1);
+                let line = error_line(&ErrorReply::new(format!(
+                    "DAMAGED the value could not be read back: {text}. Run \"brickyard inspect\" on the \
+                     data directory, or SET the key anew"
+                )));
+                // The cleaner may have moved the record while it was read, or a client overwritten
+                // it: then the command just runs again.
+                if self.core.is_still_at(&reading, position) {
+                    for id in waiting {
+                        self.finish(id, line.clone(), Gate::OPEN);
+                    }
+                }
+            }
+        }
+        self.run_with_values();
+        if self.core.is_adopting() {
+            self.adopt_waiting();
+        }
+    }
+
+    /// Runs requests that need not wait for values any longer.
+    fn run_with_values(&mut self) {
+        while let Some(id) = self.core.requests.values.poll_runnable() {
+            let values = self.core.requests.values.lend(id);
+            let Some(request) = self.core.requests.get(id) else {
+                continue;
+            };
+            let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
+                let error = error_line(&no_table(request.work.named()));
+                self.finish(id, error, Gate::OPEN);
+                continue;
+            };
+            // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
+            // and 24).
+            if !self.may_run(request) {
+                self.detour_from_values(id, Detour::Wait);
+                continue;
+            }
+            let caller = Caller::of(request, table);
+            // Lent out, since it runs on the brick that holds it.
+            let Some(work) = self.core.requests.lend_work(id) else {
+                continue;
+            };
+            let ran = self.execute_work(&work, caller, &values);
+            self.core.requests.give_back_work(id, work);
+            match ran {
+                Ok((bytes, gate)) => self.finish(id, bytes, gate),
+                Err(Missing::Values(wanted)) => {
+                    self.core.requests.values.give_back(id, values);
+                    self.fetch(id, wanted);
+                }
+                Err(Missing::Detour(detour)) => self.detour_from_values(id, detour),
+            }
+        }
+    }
+
+    /// A request waits for something else, or goes elsewhere; and with it what its connection sent
+    /// after it on its keys, which would overtake it (PROTOCOL rule 26).
+    fn detour_from_values(&mut self, id: usize, detour: Detour) {
+        let behind = self.core.requests.values.behind(id);
+        if let Some(request) = self.core.requests.take(id) {
+            self.detour(detour, request);
+        }
+        for id in behind {
+            if let Some(request) = self.core.requests.take(id) {
+                self.detour(Detour::Wait, request);
+            }
+        }
+    }
+
+    fn finish(&mut self, id: usize, bytes: Vec<u8>, gate: Gate) {
+        if let Some(request) = self.core.requests.take(id) {
+            // What came behind it may be waiting for that.
+            self.core.replicas.wake();
+            self.respond(&request, bytes, gate);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! One request of a client, from when it cannot be answered on the spot until its reply: what is asked, of which table,
+//! for whom, and until when.
+//!
+//! In:  a client's command, or a message of another brick. Out: the same value, wherever the request waits or goes:
+//! the lists of [`crate::requests`], another brick of the node, another node.
+//!
+//! Invariants:
+//! - A request has one deadline from its beginning on, however often it waits and wherever it goes (PROTOCOL rule 34).
+//! - Its session order is fixed: the slot of a key does not change with the map (PROTOCOL rule 26).
+//!
+//! Not here: where it waits (`requests`), what happens to it next (`dispatch`).
+
+use crate::connection::ConnectionId;
+use crate::executed::Attempt;
+use crate::output::HoleId;
+use crate::requests::SessionOrder;
+use crate::transaction::{Step, Transaction};
+use brickyard_command::{Args, CommandId, OwnedArgs, Spec, is_data_command, table::flag};
+use brickyard_routing::Member;
+use brickyard_types::{Instant, TableId};
+use brickyard_wire::Protocol;
+
+/// Which part of which reply of which client something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub(crate) connection: ConnectionId,
+    /// The client's id: connection numbers are reused, these are not.
+    pub(crate) client: u64,
+    pub(crate) hole: HoleId,
+    pub(crate) part: u32,
+}
+
+/// Who waits for the outcome of some work: a client of this brick, or another brick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) member: Member,
+    pub(crate) token: Token,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Request {
+    pub(crate) origin: Origin,
+    pub(crate) table: TableId,
+    pub(crate) protocol: Protocol,
+    pub(crate) work: Work,
+    /// What must not overtake it; `None`: it is about a whole table, or has not waited yet.
+    pub(crate) order: Option<SessionOrder>,
+    /// When it is given up. A brick of another node counts anew from when it gets the request.
+    pub(crate) deadline: Instant,
+    /// How often another brick has refused it, or lost it.
+    pub(crate) attempts: u32,
+    /// It was not executed as it came: its reply has a deadline of its own.
+    pub(crate) has_waited: bool,
+}
+
+impl Request {
+    /// A request that begins now.
+    pub(crate) const fn new(
+        origin: Origin,
+        table: TableId,
+        protocol: Protocol,
+        work: Work,
+        deadline: Instant,
+    ) -> Self {
+        Self {
+            origin,
+            table,
+            protocol,
+            work,
+            order: None,
+            deadline,
+            attempts: 0,
+            has_waited: false,
+        }
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.work.memory_bytes()
+    }
+}
+
+/// What is asked.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// One command on keys of one partition, or something for this brick that is about no table.
+    Command(&'static Spec, OwnedArgs),
+    /// A command on keys of one slot that writes, and can be recognised when it comes again.
+    Attempt(Attempt, &'static Spec, OwnedArgs),
+    /// A transaction on one partition.
+    Transaction(Box<Transaction>),
+    /// A brick's share of a command on the whole table, and which partitions that is in the eyes of who asks
+    /// ([`crate::core::Core::share`]); 0: whatever the brick has.
+    Share(&'static Spec, OwnedArgs, u64),
+}
+
+impl Work {
+    /// A client's command, with the id that it came with.
+    pub(crate) fn of(spec: &'static Spec, args: &Args<'_>, attempt: Option<Attempt>) -> Self {
+        match attempt {
+            Some(attempt) => Self::Attempt(attempt, spec, args.to_owned()),
+            None => Self::Command(spec, args.to_owned()),
+        }
+    }
+
+    /// The id under which it may have been asked before.
+    pub(crate) const fn named(&self) -> Option<Attempt> {
+        match self {
+            Self::Attempt(attempt, ..) => Some(*attempt),
+            _ => None,
+        }
+    }
+
+    /// Whether an attempt at it was lost, so that nobody may promise that it was not executed.
+    pub(crate) const fn was_lost(&self) -> bool {
+        matches!(self, Self::Attempt(attempt, ..) if attempt.was_lost)
+    }
+
+    /// Whether it may be done twice without harm.
+    pub(crate) fn only_reads(&self) -> bool {
+        match self {
+            Self::Command(spec, _) | Self::Share(spec, ..) => spec.has(flag::READONLY),
+            Self::Attempt(..) => false,
+            Self::Transaction(transaction) => transaction.steps.iter().all(|step| match step {
+                Step::Command(spec, _) => spec.has(flag::READONLY),
+                Step::Later => true,
+            }),
+        }
+    }
+
+    /// Whether it is about all that the brick has: what was prepared before it must have committed.
+    pub(crate) fn is_about_all(&self) -> bool {
+        match self {
+            Self::Share(..) => true,
+            Self::Command(spec, _) => !is_data_command(spec.id) && spec.id != CommandId::Watch,
+            Self::Attempt(..) | Self::Transaction(_) => false,
+        }
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Command(_, args) | Self::Attempt(_, _, args) | Self::Share(_, args, _) => {
+                args.memory_bytes()
+            }
+            Self::Transaction(transaction) => transaction.bytes(),
+        }
+    }
+
+    /// The key that says where it belongs; `None`: it is about a whole table.
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        let key_of = |spec: &'static Spec, args: &'_ OwnedArgs| {
+            (spec.key_first > 0 && args.as_args().len() > spec.key_first as usize)
+                .then_some(spec.key_first as usize)
+        };
+        match self {
+            Self::Command(spec, args) | Self::Attempt(_, spec, args) => {
+                let at = key_of(spec, args)?;
+                args.as_args().get(at)
+            }
+            Self::Transaction(transaction) => {
+                let mut steps = transaction.steps.iter();
+                let in_steps = steps.find_map(|step| match step {
+                    Step::Command(spec, args) => {
+                        let at = key_of(spec, args)?;
+                        args.as_args().get(at)
+                    }
+                    Step::Later => None,
+                });
+                in_steps.or_else(|| transaction.watches.first().map(|watch| &watch.key[..]))
+            }
+            Self::Share(..) => None,
+        }
+    }
+}
