@@ -182,11 +182,9 @@ impl Brick {
     pub(crate) fn send_remote(&mut self) {
         self.leave_silent();
         for (to, reply) in self.core.outbox.take_remote() {
-            let mut bytes = Vec::with_capacity(reply.bytes.len() + 10);
-            encode_reply(&mut bytes, &reply);
+            let mut bytes = encode_reply(&reply);
             if bytes.len() > RECORD_BYTES_MAX {
-                bytes.clear();
-                encode_reply(&mut bytes, &too_long(reply.token));
+                bytes = encode_reply(&too_long(reply.token));
             }
             self.remotes.reply_bytes += bytes.len();
             self.remotes.replies.push_back((to, bytes));
@@ -266,10 +264,10 @@ impl Brick {
                 self.core.dial(to);
                 continue;
             };
-            let mut bytes = Vec::new();
-            if let Some(request) = self.core.requests.get(id) {
-                encode_request(&mut bytes, number, request);
-            }
+            let Some(request) = self.core.requests.get(id) else {
+                continue;
+            };
+            let bytes = encode_request(number, request);
             if bytes.len() > RECORD_BYTES_MAX {
                 let Some((_, request)) = self.take_remote(number) else {
                     continue;

@@ -1,10 +1,8 @@
-//! What bricks of different nodes ask one another, as bytes.
+//! What bricks of different nodes ask one another, as `postcard` carries it.
+//!
+//! In:  requests and their replies. Out: bytes; or, of any bytes, a whole message that keeps the commands' rules, or none.
 //!
 //! Invariant: what a peer sent is believed in nothing before it was decoded as a whole.
-//!
-//! Layout of a message, little-endian: `1, id u64, connection u32, table u32, protocol u8, work` for a request,
-//! `2, id u64, misplaced u8, bytes` for a reply. Work: `0, command`, `1, count u32, steps, count u32, watches`
-//! `2, share u64, command`, or `3, client u64, sequence u64, again u8, command`; a command is `count u32` arguments, the first its name; an argument `len u32, bytes`.
 
 use crate::connection::ConnectionId;
 use crate::executed::Attempt;
@@ -18,6 +16,7 @@ use brickyard_routing::{Member, NodeId};
 use brickyard_types::record::RequestId;
 use brickyard_types::{BrickId, Instant, TableId};
 use brickyard_wire::Protocol;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What another node's brick has sent.
 #[derive(Debug)]
@@ -35,167 +34,191 @@ pub(super) struct Reply {
     pub(super) is_misplaced: bool,
 }
 
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-    out.extend_from_slice(bytes);
+/// A message as it is sent.
+#[derive(Serialize, Deserialize)]
+enum Sent<'a> {
+    Request {
+        number: u64,
+        connection: u32,
+        table: TableId,
+        is_resp3: bool,
+        #[serde(borrow)]
+        work: SentWork<'a>,
+    },
+    Reply {
+        number: u64,
+        is_misplaced: bool,
+        #[serde(borrow)]
+        bytes: Bytes<'a>,
+    },
 }
 
-fn put_command(out: &mut Vec<u8>, spec: &Spec, args: &OwnedArgs) {
-    let args = args.as_args();
-    out.extend_from_slice(&(args.len() as u32).to_le_bytes());
-    // The name as this version knows it, whatever the client wrote.
-    put_bytes(out, spec.name.as_bytes());
-    for at in 1..args.len() {
-        put_bytes(out, args.at(at));
+#[derive(Serialize, Deserialize)]
+enum SentWork<'a> {
+    Command(#[serde(borrow)] Words<'a>),
+    Attempt {
+        client: u64,
+        sequence: u64,
+        is_again: bool,
+        #[serde(borrow)]
+        command: Words<'a>,
+    },
+    Transaction {
+        /// `None`: the connection's brick has a command there.
+        #[serde(borrow)]
+        steps: Vec<Option<Words<'a>>>,
+        #[serde(borrow)]
+        watches: Vec<SentWatch<'a>>,
+    },
+    Share {
+        share: u64,
+        #[serde(borrow)]
+        command: Words<'a>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct SentWatch<'a> {
+    table: TableId,
+    version: [u64; 4],
+    #[serde(borrow)]
+    key: Bytes<'a>,
+}
+
+/// The arguments of a command, the first its name.
+#[derive(Serialize, Deserialize)]
+struct Words<'a>(#[serde(borrow)] Vec<Bytes<'a>>);
+
+/// Bytes that are copied as one.
+struct Bytes<'a>(&'a [u8]);
+
+impl Serialize for Bytes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(self.0)
     }
 }
 
-pub(super) fn encode_request(out: &mut Vec<u8>, number: u64, request: &Request) {
-    out.push(1);
-    out.extend_from_slice(&number.to_le_bytes());
-    out.extend_from_slice(&request.origin.token.connection.0.to_le_bytes());
-    out.extend_from_slice(&request.table.0.to_le_bytes());
-    out.push(u8::from(request.protocol == Protocol::Resp3));
-    match &request.work {
-        Work::Command(spec, args) => {
-            out.push(0);
-            put_command(out, spec, args);
-        }
-        Work::Attempt(attempt, spec, args) => {
-            out.push(3);
-            out.extend_from_slice(&attempt.id.client.to_le_bytes());
-            out.extend_from_slice(&attempt.id.sequence.to_le_bytes());
-            out.push(u8::from(attempt.is_again));
-            put_command(out, spec, args);
-        }
-        Work::Share(spec, args, share) => {
-            out.push(2);
-            out.extend_from_slice(&share.to_le_bytes());
-            put_command(out, spec, args);
-        }
-        Work::Transaction(transaction) => {
-            out.push(1);
-            out.extend_from_slice(&(transaction.steps.len() as u32).to_le_bytes());
-            for step in &transaction.steps {
-                match step {
-                    Step::Command(spec, args) => {
-                        out.push(0);
-                        put_command(out, spec, args);
-                    }
-                    Step::Later => out.push(1),
+impl<'de: 'a, 'a> Deserialize<'de> for Bytes<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'a [u8]>::deserialize(deserializer).map(Self)
+    }
+}
+
+impl<'a> Words<'a> {
+    fn of(spec: &'static Spec, args: &'a OwnedArgs) -> Self {
+        let args = args.as_args();
+        // The name as this version knows it, whatever the client wrote.
+        let name = std::iter::once(spec.name.as_bytes());
+        Self(name.chain(args.from(1)).map(Bytes).collect())
+    }
+
+    /// A command that may be asked of another brick.
+    fn command(&self) -> Option<(&'static Spec, OwnedArgs)> {
+        let spec = lookup(self.0.first()?.0)?;
+        let args: OwnedArgs = self.0.iter().map(|word| word.0).collect();
+        (spec.subcommands.is_empty() && spec.accepts(self.0.len())).then_some((spec, args))
+    }
+}
+
+impl<'a> SentWork<'a> {
+    fn of(work: &'a Work) -> Self {
+        match work {
+            Work::Command(spec, args) => Self::Command(Words::of(spec, args)),
+            Work::Attempt(attempt, spec, args) => Self::Attempt {
+                client: attempt.id.client,
+                sequence: attempt.id.sequence,
+                is_again: attempt.is_again,
+                command: Words::of(spec, args),
+            },
+            Work::Share(spec, args, share) => Self::Share {
+                share: *share,
+                command: Words::of(spec, args),
+            },
+            Work::Transaction(transaction) => {
+                let steps = transaction.steps.iter().map(|step| match step {
+                    Step::Command(spec, args) => Some(Words::of(spec, args)),
+                    Step::Later => None,
+                });
+                let watches = transaction.watches.iter().map(|watch| SentWatch {
+                    table: watch.table,
+                    version: watch.version.encode(),
+                    key: Bytes(&watch.key),
+                });
+                Self::Transaction {
+                    steps: steps.collect(),
+                    watches: watches.collect(),
                 }
             }
-            out.extend_from_slice(&(transaction.watches.len() as u32).to_le_bytes());
-            for watch in &transaction.watches {
-                out.extend_from_slice(&watch.table.0.to_le_bytes());
-                for number in watch.version.encode() {
-                    out.extend_from_slice(&number.to_le_bytes());
-                }
-                put_bytes(out, &watch.key);
+        }
+    }
+
+    fn work(self) -> Option<Work> {
+        match self {
+            Self::Command(command) => {
+                let (spec, args) = command.command()?;
+                Some(Work::Command(spec, args))
             }
-        }
-    }
-}
-
-pub(super) fn encode_reply(out: &mut Vec<u8>, reply: &ForwardReply) {
-    out.push(2);
-    out.extend_from_slice(&reply.token.client.to_le_bytes());
-    out.push(u8::from(reply.is_misplaced));
-    out.extend_from_slice(&reply.bytes);
-}
-
-/// What is left to read of a message.
-struct Input<'a>(&'a [u8]);
-
-impl<'a> Input<'a> {
-    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*taken)
-    }
-
-    fn u8(&mut self) -> Option<u8> {
-        self.bytes::<1>().map(|[byte]| byte)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.bytes().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.bytes().map(u64::from_le_bytes)
-    }
-
-    fn string(&mut self) -> Option<&'a [u8]> {
-        let len = self.u32()? as usize;
-        let (taken, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn command(&mut self) -> Option<(&'static Spec, OwnedArgs)> {
-        let count = self.u32()? as usize;
-        // An argument takes four bytes at least: a count cannot ask for more memory than was sent.
-        if count == 0 || count > self.0.len() / 4 {
-            return None;
-        }
-        let name = self.string()?;
-        let spec = lookup(name)?;
-        let mut args = OwnedArgs::with_capacity(self.0.len().min(1 << 16), count);
-        args.push(name);
-        for _ in 1..count {
-            args.push(self.string()?);
-        }
-        (spec.subcommands.is_empty() && spec.accepts(count)).then_some((spec, args))
-    }
-
-    fn work(&mut self) -> Option<Work> {
-        match self.u8()? {
-            0 => {
-                let (spec, args) = self.command()?;
-                return Some(Work::Command(spec, args));
-            }
-            3 => {
-                let id = RequestId {
-                    client: self.u64()?,
-                    sequence: self.u64()?,
-                };
+            Self::Attempt {
+                client,
+                sequence,
+                is_again,
+                command,
+            } => {
                 let attempt = Attempt {
-                    id,
-                    is_again: self.u8()? != 0,
+                    id: RequestId { client, sequence },
+                    is_again,
                     was_lost: false,
                 };
-                let (spec, args) = self.command()?;
+                let (spec, args) = command.command()?;
                 let is_write = is_data_command(spec.id) && spec.has(flag::WRITE);
-                return is_write.then_some(Work::Attempt(attempt, spec, args));
+                is_write.then_some(Work::Attempt(attempt, spec, args))
             }
-            2 => {
-                let share = self.u64()?;
-                let (spec, args) = self.command()?;
-                return Some(Work::Share(spec, args, share));
+            Self::Share { share, command } => {
+                let (spec, args) = command.command()?;
+                Some(Work::Share(spec, args, share))
             }
-            _ => {}
+            Self::Transaction { steps, watches } => {
+                let steps = steps.into_iter().map(|step| match step {
+                    Some(command) => {
+                        let (spec, args) = command.command()?;
+                        Some(Step::Command(spec, args))
+                    }
+                    None => Some(Step::Later),
+                });
+                let watches = watches.into_iter().map(|watch| Watch {
+                    table: watch.table,
+                    version: Version::decode(watch.version),
+                    key: watch.key.0.to_vec(),
+                });
+                Some(Work::Transaction(Box::new(Transaction {
+                    steps: steps.collect::<Option<_>>()?,
+                    watches: watches.collect(),
+                })))
+            }
         }
-        let mut transaction = Transaction::default();
-        for _ in 0..self.u32()? {
-            transaction.steps.push(if self.u8()? == 0 {
-                let (spec, args) = self.command()?;
-                Step::Command(spec, args)
-            } else {
-                Step::Later
-            });
-        }
-        for _ in 0..self.u32()? {
-            let table = TableId(self.u32()?);
-            let version = [self.u64()?, self.u64()?, self.u64()?, self.u64()?];
-            transaction.watches.push(Watch {
-                table,
-                version: Version::decode(version),
-                key: self.string()?.to_vec(),
-            });
-        }
-        Some(Work::Transaction(Box::new(transaction)))
     }
+}
+
+pub(super) fn encode_request(number: u64, request: &Request) -> Vec<u8> {
+    encode(&Sent::Request {
+        number,
+        connection: request.origin.token.connection.0,
+        table: request.table,
+        is_resp3: request.protocol == Protocol::Resp3,
+        work: SentWork::of(&request.work),
+    })
+}
+
+pub(super) fn encode_reply(reply: &ForwardReply) -> Vec<u8> {
+    encode(&Sent::Reply {
+        number: reply.token.client,
+        is_misplaced: reply.is_misplaced,
+        bytes: Bytes(&reply.bytes),
+    })
+}
+
+fn encode(sent: &Sent<'_>) -> Vec<u8> {
+    postcard::to_allocvec(sent).expect("messages are plain data")
 }
 
 /// Whether a message of another node's brick can be read; for whoever tries that with any bytes (`crates/fuzz`).
@@ -211,42 +234,51 @@ pub fn reads_message(bytes: &[u8]) -> bool {
 
 /// Reads what the brick `from` has sent.
 pub(super) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
-    let mut input = Input(bytes);
-    match input.u8()? {
-        1 => {
+    let (sent, rest) = postcard::take_from_bytes::<Sent<'_>>(bytes).ok()?;
+    if !rest.is_empty() {
+        return None;
+    }
+    match sent {
+        Sent::Request {
+            number,
+            connection,
+            table,
+            is_resp3,
+            work,
+        } => {
             let token = Token {
-                client: input.u64()?,
-                connection: ConnectionId(input.u32()?),
+                client: number,
+                connection: ConnectionId(connection),
                 hole: HoleId(0),
                 part: 0,
             };
-            let table = TableId(input.u32()?);
-            let protocol = if input.u8()? == 0 {
-                Protocol::Resp2
-            } else {
-                Protocol::Resp3
+            let protocol = match is_resp3 {
+                true => Protocol::Resp3,
+                false => Protocol::Resp2,
             };
-            let work = input.work()?;
             let origin = Origin {
                 member: from,
                 token,
             };
             // Its time is not sent: how long it may take here is for this brick to say.
-            let request = Request::new(origin, table, protocol, work, Instant(0));
-            input
-                .0
-                .is_empty()
-                .then(|| Message::Request(Box::new(request)))
+            let request = Request::new(origin, table, protocol, work.work()?, Instant(0));
+            Some(Message::Request(Box::new(request)))
         }
-        2 => {
-            let number = input.u64()?;
-            let is_misplaced = input.u8()? != 0;
+        Sent::Reply {
+            number,
+            is_misplaced,
+            bytes,
+        } => {
+            let bytes = bytes.0.to_vec();
             let reply = Reply {
-                bytes: input.0.to_vec(),
+                bytes,
                 is_misplaced,
             };
             Some(Message::Reply(number, reply))
         }
-        _ => None,
     }
 }
+
+#[cfg(test)]
+#[path = "message_test.rs"]
+mod message_test;

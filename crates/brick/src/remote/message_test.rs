@@ -1,0 +1,140 @@
+use super::*;
+
+fn args(words: &[&str]) -> OwnedArgs {
+    words.iter().collect()
+}
+
+fn command(words: &[&str]) -> (&'static Spec, OwnedArgs) {
+    (lookup(words[0].as_bytes()).unwrap(), args(words))
+}
+
+/// What arrives of a request with this work.
+fn sent(work: Work) -> Option<Request> {
+    let from = Member {
+        node: NodeId(3),
+        brick: BrickId(1),
+    };
+    let token = Token {
+        connection: ConnectionId(7),
+        client: 99,
+        hole: HoleId(5),
+        part: 2,
+    };
+    let origin = Origin {
+        member: from,
+        token,
+    };
+    let request = Request::new(origin, TableId(4), Protocol::Resp3, work, Instant(8));
+    match decode(from, &encode_request(1 << 41, &request))? {
+        Message::Request(request) => Some(*request),
+        Message::Reply(..) => panic!("a request became a reply"),
+    }
+}
+
+#[test]
+fn requests_arrive_as_they_were_sent_but_for_what_is_the_senders() {
+    let (spec, words) = command(&["set", "key", "value"]);
+    let arrived = sent(Work::Command(spec, words.clone())).unwrap();
+    assert_eq!(arrived.origin.member.node, NodeId(3));
+    assert_eq!(arrived.origin.token.client, 1 << 41, "the number names it");
+    assert_eq!(arrived.origin.token.connection, ConnectionId(7));
+    assert_eq!(
+        (arrived.table, arrived.protocol),
+        (TableId(4), Protocol::Resp3)
+    );
+    assert!(!arrived.has_waited && arrived.attempts == 0);
+    assert_eq!(arrived.work.first_key(), Some(&b"key"[..]));
+
+    let attempt = Attempt {
+        id: RequestId {
+            client: u64::MAX,
+            sequence: 1,
+        },
+        is_again: true,
+        was_lost: true,
+    };
+    let named = sent(Work::Attempt(attempt, spec, words.clone())).unwrap();
+    let named = named.work.named().unwrap();
+    assert_eq!((named.id, named.is_again), (attempt.id, true));
+    assert!(
+        !named.was_lost,
+        "what the sender has lost is its own affair"
+    );
+
+    let (dbsize, none) = command(&["dbsize"]);
+    let share = sent(Work::Share(dbsize, none, 1 << 63)).unwrap();
+    assert!(
+        matches!(share.work, Work::Share(spec, _, share) if spec.name == "dbsize" && share == 1 << 63)
+    );
+
+    let transaction = Transaction {
+        steps: vec![Step::Later, Step::Command(spec, words)],
+        watches: vec![Watch {
+            table: TableId(4),
+            key: b"watched".to_vec(),
+            version: Version::parse("1 17 0 0"),
+        }],
+    };
+    let Work::Transaction(arrived) = sent(Work::Transaction(Box::new(transaction))).unwrap().work
+    else {
+        panic!("a transaction became something else");
+    };
+    assert!(matches!(
+        &arrived.steps[..],
+        [Step::Later, Step::Command(..)]
+    ));
+    assert_eq!(arrived.watches[0].key, b"watched");
+    assert_eq!(arrived.watches[0].version.line(), "1 17 0 0\n");
+}
+
+#[test]
+fn what_keeps_no_command_s_rules_is_no_message() {
+    let (set, _) = command(&["set", "key", "value"]);
+    let (get, key) = command(&["get", "key"]);
+    assert!(
+        sent(Work::Command(set, args(&["set"]))).is_none(),
+        "too short"
+    );
+    let attempt = Attempt {
+        id: RequestId {
+            client: 1,
+            sequence: 1,
+        },
+        is_again: false,
+        was_lost: false,
+    };
+    assert!(
+        sent(Work::Attempt(attempt, get, key)).is_none(),
+        "reads need no id"
+    );
+    let (config, words) = command(&["config", "get"]);
+    assert!(
+        sent(Work::Command(config, words)).is_none(),
+        "of one connection"
+    );
+}
+
+#[test]
+fn no_part_of_a_message_is_a_message_nor_is_one_with_something_behind() {
+    let reply = ForwardReply {
+        token: Token {
+            connection: ConnectionId(0),
+            client: 300,
+            hole: HoleId(0),
+            part: 0,
+        },
+        bytes: b"$5\r\nvalue\r\n".to_vec(),
+        is_misplaced: true,
+    };
+    let from = Member::default();
+    let mut bytes = encode_reply(&reply);
+    let arrived = decode(from, &bytes);
+    assert!(
+        matches!(arrived, Some(Message::Reply(300, it)) if it.is_misplaced && it.bytes == reply.bytes)
+    );
+    for len in 0..bytes.len() {
+        assert!(decode(from, &bytes[..len]).is_none(), "{len} bytes");
+    }
+    bytes.push(0);
+    assert!(decode(from, &bytes).is_none());
+}
