@@ -10,8 +10,9 @@
 //! - A request that must not run yet (its connection is blocked) stops those behind it on its
 //!   connection, and no others.
 
+use crate::accepted::ConnectionId;
 use crate::clients::Clients;
-use crate::connection::{Connection, ConnectionId};
+use crate::connection::Connection;
 use crate::core::Core;
 use brickyard_command::{Args, CommandId, Spec, lookup};
 use brickyard_routing::Location;

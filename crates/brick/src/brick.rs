@@ -16,16 +16,15 @@
 //! `session`), what events do (`events`).
 //! Source: Gribble et al., OSDI 2000, section 4: a brick is a single-threaded, event-driven store.
 
+use crate::accepted::{Accepted, ConnectionId};
 use crate::batch::Batch;
 use crate::catch_up::CatchUps;
 use crate::clean::Cleaner;
 use crate::clients::Clients;
-use crate::connection::ConnectionId;
 use crate::core::Core;
 use crate::drops::Drops;
-use crate::effect::{Accepted, BatchId, Effect};
+use crate::effect::{BatchId, Effect};
 use crate::forward::Outbox;
-use crate::heat::Burden;
 use crate::log::Log;
 use crate::meter::Meter;
 use crate::offline::Offline;
@@ -142,7 +141,6 @@ impl Brick {
             open_formers: BTreeMap::new(),
             former_clears: BTreeMap::new(),
             shrunk: Shrunk::default(),
-            burden: Burden::default(),
             torn: BTreeSet::new(),
             passed_over: BTreeMap::new(),
             requests_known: 0,
@@ -219,7 +217,7 @@ impl Brick {
     /// Tells the brick how much of a core's time its loop has taken since it began; a few times a second, for what it tells
     /// of its load.
     pub fn note_taken(&mut self, taken: Duration) {
-        self.core.note_taken(taken);
+        self.upkeep.burden.note_taken(taken);
     }
 
     /// Tells the brick what time it is now that all bytes of the next [`Self::run`] have been read: a lease
@@ -359,7 +357,8 @@ impl Brick {
     pub fn poll_closed(&mut self) -> Option<ConnectionId> {
         let core = &self.core;
         let id = self.clients.take_closed(&core.shared, core.stats())?;
-        self.end_export(id);
+        self.exports.end(&mut self.core, id);
+        self.tell_cleaner();
         Some(id)
     }
 

@@ -1,4 +1,5 @@
-use crate::effect::{Event, Port};
+use crate::accepted::Port;
+use crate::effect::Event;
 use crate::harness::Node;
 use crate::users::{Grant, Rights, User};
 use brickyard_types::{Durability, Eviction, Medium, TableAttributes};

@@ -1,4 +1,4 @@
-use crate::effect::Port;
+use crate::accepted::Port;
 use crate::harness::{Client, Node};
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;

@@ -19,9 +19,9 @@ mod user;
 pub(crate) use reply::wants_reply;
 pub(crate) use user::{database_of, enter_user};
 
-use crate::connection::{Blocked, Connection, ConnectionId, INPUT_SOFT, OUTPUT_SOFT};
+use crate::accepted::{Accepted, ConnectionId};
+use crate::connection::{Blocked, Connection, INPUT_SOFT, OUTPUT_SOFT};
 use crate::core::Core;
-use crate::effect::Accepted;
 use crate::log::Log;
 use crate::request::Token;
 use crate::settings::Settings;

@@ -20,6 +20,7 @@ mod scenario;
 mod strikes;
 mod world;
 
+use crate::Inspection;
 use crate::random::Random;
 use brickyard_types::{Durability, Medium, TableAttributes};
 use clients::Clients;
@@ -158,7 +159,7 @@ fn compare(world: &World) {
         let mut contents = group.in_sync().map(|seat| {
             let node = &world.nodes[seat.member.node.0 as usize];
             let brick = node.brick.as_ref().unwrap();
-            brick.contents(table, partition).unwrap()
+            Inspection::of(brick).contents(table, partition).unwrap()
         });
         let first = contents.next().unwrap();
         for other in contents {
@@ -223,7 +224,7 @@ fn run(world: &mut World, clients: &mut Clients) {
     );
     compare(world);
     for node in &world.nodes {
-        let left = node.brick.as_ref().unwrap().leftovers();
+        let left = Inspection::of(node.brick.as_ref().unwrap()).leftovers();
         assert_eq!(left, "", "something is left behind");
     }
     for (object, history) in &clients.histories {
@@ -243,7 +244,7 @@ fn story(world: &World) -> String {
     }
     for (at, node) in world.nodes.iter().enumerate() {
         if let Some(brick) = &node.brick {
-            out += &format!("node {at}: {}", brick.describe_replicas());
+            out += &format!("node {at}: {}", Inspection::of(brick).describe_replicas());
         }
     }
     out

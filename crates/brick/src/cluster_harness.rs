@@ -4,9 +4,10 @@
 mod control;
 mod disk;
 
-use crate::effect::{Accepted, ControlReply, ControlRequest, Effect, Event, Port};
+use crate::accepted::{Accepted, Port};
+use crate::effect::{ControlReply, ControlRequest, Effect, Event};
 use crate::harness::shared_of;
-use crate::{Brick, Config, ConnectionId, Direction, LinkId};
+use crate::{Brick, Config, ConnectionId, Direction, Inspection, LinkId};
 use brickyard_metadata::{
     Catalog, CatalogVersion, Change, ClusterId, Genesis, NewTable, Rest, Small,
 };
@@ -305,7 +306,9 @@ impl Cluster {
     /// The keys that a node has of the key's partition.
     pub(crate) fn keys_at(&mut self, at: usize, key: &str) -> Vec<String> {
         let (table, partition, _) = self.group_of(key);
-        let contents = self.brick(at).contents(table, partition).unwrap();
+        let contents = Inspection::of(self.brick(at))
+            .contents(table, partition)
+            .unwrap();
         let keys = contents.into_keys();
         keys.map(|key| String::from_utf8(key).unwrap()).collect()
     }
@@ -523,7 +526,7 @@ impl Cluster {
         out += &format!("links {:?}\n", self.links);
         for (at, host) in self.hosts.iter().enumerate() {
             if let Some(brick) = &host.brick {
-                out += &format!("node {at}: {}", brick.describe_replicas());
+                out += &format!("node {at}: {}", Inspection::of(brick).describe_replicas());
             }
         }
         out

@@ -1,6 +1,6 @@
 //! One client: what it sent, what it is to get, and who it is.
 
-use crate::effect::Accepted;
+use crate::accepted::{Accepted, ConnectionId};
 use crate::gather::Gather;
 use crate::output::{HoleId, Output};
 use crate::shared::Shared;
@@ -11,10 +11,6 @@ use brickyard_types::{Instant, UnixMillis};
 use brickyard_wire::{Limits, Protocol, RequestDecoder};
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// Names a connection of one brick, from 0 without gaps; used again after it was closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnectionId(pub u32);
 
 /// Whether the client wants replies (`CLIENT REPLY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::drops::Drops;
 use crate::effect::{BatchId, Effect};
 use crate::executed::Window;
 use crate::forward::Outbox;
-use crate::heat::{Burden, Heat};
+use crate::heat::Heat;
 use crate::log::{Commits, Committed, KeyRef, Log, Prepared};
 use crate::membership::evicts;
 use crate::offline::{Offline, Shelf};
@@ -280,7 +280,6 @@ pub(crate) struct Core {
     pub(crate) partings: Partings,
     pub(crate) shrunk: Shrunk,
     pub(crate) offline: Offline,
-    pub(crate) burden: Burden,
 }
 
 impl Core {

@@ -18,11 +18,12 @@ use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
 use crate::core::Core;
 use crate::forward::{Forward, ForwardReply};
-use crate::keyed::{Admission, Caller, Missing, error_line, honest_line, no_table};
+use crate::keyed::{Admission, Caller, Missing, honest_line, no_table};
 use crate::output::{Gate, Opens};
+use crate::refusal::error_line;
 use crate::request::{Origin, Request, Token, Work};
 use crate::requests::{Backoff, Held, Place, SessionOrder};
-use crate::session::{ShareAdmission, Shares};
+use crate::session::{ShareAdmission, Shares, checkpoint_for};
 use crate::view::Detour;
 use brickyard_command::{CommandId, ErrorReply, table::flag};
 use brickyard_routing::Member;
@@ -160,7 +161,7 @@ impl Brick {
         };
         if let Work::Share(spec, args, share) = &request.work {
             if matches!(spec.id, CommandId::Save | CommandId::Bgsave) {
-                return self.checkpoint_for(request.origin);
+                return checkpoint_for(&mut self.core, &mut self.calls, request.origin);
             }
             let admission = self
                 .core

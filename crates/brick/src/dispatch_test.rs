@@ -1,4 +1,5 @@
-use crate::effect::{Effect, Event, Port};
+use crate::accepted::Port;
+use crate::effect::{Effect, Event};
 use crate::harness::Node;
 use brickyard_types::TableAttributes;
 

@@ -292,23 +292,3 @@ pub struct Damage {
     /// For the log and the operator.
     pub text: String,
 }
-
-/// For whom an accepted connection is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Port {
-    /// The gateway: any key, any brick.
-    Node,
-    /// This brick as a cluster node: its own partitions, `MOVED` for the rest.
-    Brick,
-}
-
-/// An accepted connection's names, for `CLIENT LIST` and the log.
-#[derive(Debug, Clone)]
-pub struct Accepted {
-    /// Through which port.
-    pub port: Port,
-    /// `host:port` of the client.
-    pub peer: String,
-    /// `host:port` of our side.
-    pub local: String,
-}

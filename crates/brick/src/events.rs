@@ -6,11 +6,12 @@ use crate::brick::Brick;
 use crate::core::Core;
 use crate::effect::{BatchId, Effect, Event};
 use crate::forward::Forward;
-use crate::keyed::error_line;
 use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
 use crate::output::{Gate, Lost};
+use crate::refusal::error_line;
 use crate::replica::SYNC_TOKEN;
 use crate::segments::Chunk;
+use crate::session::backups;
 use crate::upkeep::publish;
 use crate::view::PendingClear;
 use brickyard_command::ErrorReply;
@@ -248,10 +249,11 @@ impl Brick {
         if self.upkeep.begin_sweep(self.core.now, all) {
             let settings = &self.core.shared.settings;
             self.clients.close_idle(settings, self.core.now);
-            self.end_idle_exports();
+            self.exports.end_idle(&mut self.core);
+            self.tell_cleaner();
             self.core.expire_requests();
             self.core.resize_partitions();
-            self.core.look_at_load();
+            self.upkeep.burden.look(&mut self.core);
             publish(&self.core, &self.clients);
         }
     }
@@ -260,7 +262,7 @@ impl Brick {
         for token in self.clients.due_waits(self.core.now) {
             let connection = &mut self.clients[token.connection];
             connection.blocked = None;
-            let backups = self.core.backups(connection.session.table);
+            let backups = backups(&self.core, connection.session.table);
             self.on_part(token, format!(":{backups}\r\n").into_bytes(), Gate::OPEN);
         }
     }

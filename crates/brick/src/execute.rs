@@ -4,20 +4,16 @@
 //!
 //! The order of the checks is Redis's, so that a request with several faults gets the same error.
 
+use crate::accepted::ConnectionId;
 use crate::batch::{BATCH_BYTES_MAX, Batch, Found, Parsed, Target, is_heavy};
 use crate::brick::Brick;
-use crate::connection::{Connection, ConnectionId, ReplyMode};
-use crate::effect::Port;
-use crate::keyed::CROSSSLOT;
+use crate::connection::{Connection, ReplyMode};
 use crate::output::Gate;
+use crate::session::{enqueue, is_queueable};
 use crate::slowlog::SlowCommand;
-use crate::transaction::Queue;
 use crate::users::Rights;
-use brickyard_command::{Args, CommandId, ErrorReply, Spec, keys, resolve, table::flag};
+use brickyard_command::{Args, CommandId, ErrorReply, Spec, resolve, table::flag};
 use brickyard_wire::Reply;
-
-/// Bytes of commands that one transaction may queue.
-const QUEUE_BYTES_MAX: usize = 256 << 20;
 
 /// Whether this is a line of a request that a browser makes. A page of anywhere can make its reader's
 /// browser send one to a server on the reader's machine that asks for no password, with commands for a
@@ -113,12 +109,15 @@ impl Brick {
         target: Option<Target>,
         args: &Args<'_>,
     ) {
-        match self.check(id, spec, args) {
+        match check(&mut self.clients[id], spec, args) {
             Ok(spec) => {
                 self.meter.note(spec.id);
                 let is_keyed = spec.key_first > 0 && spec.id != CommandId::Watch;
                 if self.clients[id].session.queue.is_some() && is_queueable(spec.id) {
-                    self.enqueue(id, spec, args);
+                    let queued = enqueue(&self.core, &mut self.clients, id, spec, *args);
+                    if let Err(error) = queued {
+                        self.refuse(id, Some(spec), &error);
+                    }
                 } else if is_keyed {
                     self.execute_keyed(id, spec, target, args);
                 } else {
@@ -140,39 +139,6 @@ impl Brick {
         }
     }
 
-    /// What is wrong with a request whatever its command does.
-    #[inline]
-    pub(crate) fn check(
-        &mut self,
-        id: ConnectionId,
-        spec: Option<&'static Spec>,
-        args: &Args<'_>,
-    ) -> Result<&'static Spec, ErrorReply> {
-        let connection = &mut self.clients[id];
-        connection.session.commands += 1;
-        let spec = match spec {
-            Some(spec) if spec.subcommands.is_empty() && spec.accepts(args.len()) => spec,
-            _ => resolve(*args)?,
-        };
-        connection.session.last_command = spec.name;
-        let Some(_) = connection.session.user else {
-            if spec.has(flag::NO_AUTH) {
-                return Ok(spec);
-            }
-            return Err(ErrorReply::constant("NOAUTH Authentication required."));
-        };
-        // All rights on a table are none on the node.
-        if connection.session.rights != Rights::ALL || spec.has(flag::ADMIN) {
-            check_rights(connection, spec)?;
-        }
-        if connection.session.queue.is_some() && spec.has(flag::NO_MULTI) {
-            return Err(ErrorReply::constant(
-                "ERR Command not allowed inside a transaction",
-            ));
-        }
-        Ok(spec)
-    }
-
     /// Answers with an error that was found before the command ran.
     pub(crate) fn refuse(
         &mut self,
@@ -190,67 +156,6 @@ impl Brick {
         self.clients.reply(id, write);
     }
 
-    fn enqueue(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
-        if is_whole_table(spec.id) {
-            let text = format!(
-                "ERR '{}' is about the whole table and a transaction about one slot; call it outside of MULTI",
-                spec.name
-            );
-            return self.refuse(id, Some(spec), &ErrorReply::new(text));
-        }
-        if let Err(error) = self.check_slots(id, spec, args) {
-            return self.refuse(id, Some(spec), &error);
-        }
-        let owned = args.to_owned();
-        let connection = &mut self.clients[id];
-        let Some(queue) = &mut connection.session.queue else {
-            return;
-        };
-        queue.bytes += owned.memory_bytes();
-        if queue.bytes > QUEUE_BYTES_MAX {
-            let error = ErrorReply::constant(
-                "ERR the transaction has queued more than 256 MiB; split it into smaller ones",
-            );
-            return self.refuse(id, Some(spec), &error);
-        }
-        queue.commands.push((spec, owned));
-        self.reply(id, |reply| reply.simple("QUEUED"));
-    }
-
-    /// At a brick's port, as at a node of a Redis cluster, a command with keys of several slots or of
-    /// another brick is refused when it is queued.
-    fn check_slots(
-        &self,
-        id: ConnectionId,
-        spec: &'static Spec,
-        args: &Args<'_>,
-    ) -> Result<(), ErrorReply> {
-        let connection = &self.clients[id];
-        let table = connection.session.table;
-        if connection.accepted.port == Port::Node {
-            return Ok(());
-        }
-        let mut locations = keys(spec, *args).filter_map(|at| self.core.locate(table, args.at(at)));
-        let Some(first) = locations.next() else {
-            return Ok(());
-        };
-        if locations.any(|it| it.slot != first.slot || it.leaf != first.leaf) {
-            return Err(CROSSSLOT);
-        }
-        let state = self.core.table(table);
-        let moved = state.and_then(|it| self.redirect(Port::Brick, it, first));
-        moved.map_or(Ok(()), Err)
-    }
-
-    pub(crate) fn begin_transaction(&mut self, id: ConnectionId) {
-        let connection = &mut self.clients[id];
-        if connection.session.queue.is_some() {
-            return self.reply(id, |reply| reply.error("ERR MULTI calls can not be nested"));
-        }
-        connection.session.queue = Some(Queue::default());
-        self.reply(id, |reply| reply.ok());
-    }
-
     fn turn_reply_mode(&mut self, id: ConnectionId) {
         let session = &mut self.clients[id].session;
         session.reply_mode = match session.reply_mode {
@@ -261,47 +166,35 @@ impl Brick {
     }
 }
 
-const fn is_queueable(id: CommandId) -> bool {
-    !matches!(
-        id,
-        CommandId::Exec
-            | CommandId::Discard
-            | CommandId::Multi
-            | CommandId::Watch
-            | CommandId::Quit
-            | CommandId::Reset
-    )
-}
-
-/// Commands that are about more than one partition or change what a connection is.
-const fn is_whole_table(id: CommandId) -> bool {
-    matches!(
-        id,
-        CommandId::Dbsize
-            | CommandId::Keys
-            | CommandId::Scan
-            | CommandId::Randomkey
-            | CommandId::Flushall
-            | CommandId::Flushdb
-            | CommandId::Select
-            | CommandId::TableUse
-            | CommandId::TableCreate
-            | CommandId::TableAlter
-            | CommandId::TableDigest
-            | CommandId::TableDrop
-            | CommandId::TableExport
-            | CommandId::Auth
-            | CommandId::Hello
-            | CommandId::Shutdown
-            | CommandId::Save
-            | CommandId::Bgsave
-            | CommandId::Wait
-            | CommandId::ClientKill
-            | CommandId::ClientList
-            | CommandId::ClientReply
-            | CommandId::ClusterCountkeysinslot
-            | CommandId::ClusterGetkeysinslot
-    )
+/// What is wrong with a request whatever its command does.
+#[inline]
+pub(crate) fn check(
+    connection: &mut Connection,
+    spec: Option<&'static Spec>,
+    args: &Args<'_>,
+) -> Result<&'static Spec, ErrorReply> {
+    connection.session.commands += 1;
+    let spec = match spec {
+        Some(spec) if spec.subcommands.is_empty() && spec.accepts(args.len()) => spec,
+        _ => resolve(*args)?,
+    };
+    connection.session.last_command = spec.name;
+    let Some(_) = connection.session.user else {
+        if spec.has(flag::NO_AUTH) {
+            return Ok(spec);
+        }
+        return Err(ErrorReply::constant("NOAUTH Authentication required."));
+    };
+    // All rights on a table are none on the node.
+    if connection.session.rights != Rights::ALL || spec.has(flag::ADMIN) {
+        check_rights(connection, spec)?;
+    }
+    if connection.session.queue.is_some() && spec.has(flag::NO_MULTI) {
+        return Err(ErrorReply::constant(
+            "ERR Command not allowed inside a transaction",
+        ));
+    }
+    Ok(spec)
 }
 
 /// Rights on the connection's table; on the node, for commands that are about it. What TABLE does to

@@ -1,7 +1,7 @@
 //! PROTOCOL rule 19: what is asked again with the same id is executed once.
 
+use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};
-use crate::effect::Port;
 use crate::harness::Node;
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Drives bricks in tests: a log in memory that does what it is told, and clients that speak bytes.
 
-use crate::effect::{Accepted, Append, BatchId, ControlReply, ControlRequest, Effect, Event, Port};
+use crate::accepted::{Accepted, Port};
+use crate::effect::{Append, BatchId, ControlReply, ControlRequest, Effect, Event};
 use crate::settings::Settings;
 use crate::shared::{BrickAddress, ProcessStats, Shared};
 use crate::stats::Stats;

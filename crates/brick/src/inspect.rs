@@ -50,11 +50,22 @@ pub struct LogUse {
 /// A key of a partition: the op that wrote it, when it expires, its value if that is in memory.
 pub type Content = (u64, Option<u64>, Option<Vec<u8>>);
 
-impl Brick {
+/// A look at a brick, at one instant.
+#[derive(Clone, Copy, Debug)]
+pub struct Inspection<'a>(&'a Brick);
+
+impl<'a> Inspection<'a> {
+    /// Of that brick.
+    #[must_use]
+    pub fn of(brick: &'a Brick) -> Self {
+        Self(brick)
+    }
+
     /// Every replicated partition of this brick.
-    pub fn standings(&self) -> impl Iterator<Item = Standing> + '_ {
-        let replicator = self.core.replicas.replicator();
-        let tables = self.core.tables.iter().flatten();
+    pub fn standings(self) -> impl Iterator<Item = Standing> + 'a {
+        let core = &self.0.core;
+        let replicator = core.replicas.replicator();
+        let tables = core.tables.iter().flatten();
         tables.flat_map(move |state| {
             let partitions = state.partitions.iter().flatten();
             let replicated = partitions.filter(|it| it.is_replicated);
@@ -74,18 +85,18 @@ impl Brick {
 
     /// Until when this brick may act.
     #[must_use]
-    pub fn leased_until(&self) -> Instant {
-        self.core.replicas.lease
+    pub fn leased_until(self) -> Instant {
+        self.0.core.replicas.lease
     }
 
     /// Every key of a partition; `None` if the brick does not have it.
     #[must_use]
     pub fn contents(
-        &self,
+        self,
         table: TableId,
         partition: PartitionId,
     ) -> Option<BTreeMap<Vec<u8>, Content>> {
-        let state = self.core.table(*self.core.table_by_id.get(&table)?)?;
+        let state = self.0.core.table(*self.0.core.table_by_id.get(&table)?)?;
         let leaf = state.map.partitions().index_of(partition)?;
         let local = state.partitions.get(leaf)?.as_ref()?.local;
         let mut all = BTreeMap::new();
@@ -103,22 +114,22 @@ impl Brick {
 
     /// How its log stands.
     #[must_use]
-    pub fn log_use(&self) -> LogUse {
-        let usage = self.core.segment_usage();
-        let (_, file_bytes) = self.core.segments.files();
+    pub fn log_use(self) -> LogUse {
+        let usage = self.0.core.segment_usage();
+        let (_, file_bytes) = self.0.core.segments.files();
         LogUse {
-            written: self.core.log.written().0,
+            written: self.0.core.log.written().0,
             file_bytes,
             live_bytes: usage.values().map(|it| it.live).sum(),
-            segment_bytes: self.core.segments.longest(),
-            is_held_up: self.core.segments.is_held_up(),
+            segment_bytes: self.0.core.segments.longest(),
+            is_held_up: self.0.core.segments.is_held_up(),
         }
     }
 
     /// A key that lies in another partition than its table's map names; `None`, as it must be.
     #[must_use]
-    pub fn misplaced(&self) -> Option<String> {
-        for state in self.core.tables.iter().flatten() {
+    pub fn misplaced(self) -> Option<String> {
+        for state in self.0.core.tables.iter().flatten() {
             for partition in state.partitions.iter().flatten() {
                 let mut misplaced = None;
                 let start = ScanPosition::START;
@@ -142,12 +153,13 @@ impl Brick {
 
     /// What is still in memory although nothing is under way; nothing, if all is well.
     #[must_use]
-    pub fn leftovers(&self) -> String {
-        let mut out = self.core.log.leftovers();
-        if !(self.core.requests.is_idle() && self.remotes.is_idle()) {
+    pub fn leftovers(self) -> String {
+        let brick = self.0;
+        let mut out = brick.core.log.leftovers();
+        if !(brick.core.requests.is_idle() && brick.remotes.is_idle()) {
             out += &format!(
                 "requests {:?} remotes {:?}",
-                self.core.requests, self.remotes
+                brick.core.requests, brick.remotes
             );
         }
         out
@@ -155,27 +167,27 @@ impl Brick {
 
     /// Its replicas in words, for transcripts.
     #[must_use]
-    pub fn describe_replicas(&self) -> String {
+    pub fn describe_replicas(self) -> String {
         let mut out = format!(
             "leased {} acks {:?} requests {:?} remotes {:?}\n",
-            self.core.replicas.is_leased,
-            self.acknowledged(),
-            self.core.requests,
-            self.remotes
+            self.0.core.replicas.is_leased,
+            self.0.acknowledged(),
+            self.0.core.requests,
+            self.0.remotes
         );
-        if let Some(waiting) = &self.core.waiting_catalog {
+        if let Some(waiting) = &self.0.core.waiting_catalog {
             out += &format!(
                 "catalog {} waits: handed over {}, idle {}, to share {}, to part {}\n",
                 waiting.version(),
-                self.core.log.is_handed_over(),
-                self.core.log.is_idle(),
-                self.core.is_about_to_share(),
-                self.core.is_about_to_part()
+                self.0.core.log.is_handed_over(),
+                self.0.core.log.is_idle(),
+                self.0.core.is_about_to_share(),
+                self.0.core.is_about_to_part()
             );
         }
-        for state in self.core.tables.iter().flatten() {
+        for state in self.0.core.tables.iter().flatten() {
             for partition in state.partitions.iter().flatten() {
-                let replicator = self.core.replicas.replicator();
+                let replicator = self.0.core.replicas.replicator();
                 out += &format!(
                     "  {} {:?} op {} committed {} last {:?} pending {}\n",
                     partition.id,

@@ -24,27 +24,23 @@ pub(crate) use admission::{Admission, too_few};
 pub(crate) use attempt::{honest_line, honest_reply};
 pub(crate) use run::{Caller, Missing};
 
+use crate::accepted::{ConnectionId, Port};
 use crate::batch::Target;
 use crate::brick::Brick;
 use crate::clients::wants_reply;
-use crate::connection::ConnectionId;
-use crate::effect::Port;
 use crate::executed::Attempt;
 use crate::gather::{Gather, Join};
 use crate::log::Writer;
 use crate::output::Gate;
+use crate::refusal::{CROSSSLOT, dropped_table, redirect};
 use crate::request::{Request, Work};
 use admission::admission;
 use attempt::run_attempt;
 use brickyard_command::{Args, ErrorReply, Spec, check_key_lengths, keys, table::flag};
 use brickyard_routing::Member;
 use brickyard_types::TableId;
-use brickyard_wire::{Protocol, Reply};
 use run::{Call, run};
 use scatter::split;
-
-pub(crate) const CROSSSLOT: ErrorReply =
-    ErrorReply::constant("CROSSSLOT Keys in request don't hash to the same slot");
 
 impl Brick {
     #[inline]
@@ -124,7 +120,7 @@ impl Brick {
                 return self.await_view(request, None);
             }
             Admission::Elsewhere(owner) => {
-                if let Some(moved) = self.redirect(port, state, location) {
+                if let Some(moved) = redirect(&self.core, port, state, location) {
                     return self.refuse(id, Some(spec), &moved);
                 }
                 let request = self.defer(id, table_id, Work::of(spec, args, attempt));
@@ -190,12 +186,6 @@ pub(crate) fn writer_of(member: Member, connection: ConnectionId) -> Writer {
     Writer(node | u64::from(member.brick.0) << 32 | u64::from(connection.0))
 }
 
-pub(crate) fn dropped_table() -> ErrorReply {
-    ErrorReply::constant(
-        "ERR the table of this connection was dropped, or is not made yet; choose another with TABLE USE or SELECT",
-    )
-}
-
 /// The same for what may have been asked before: elsewhere the table may be known, and that attempt executed.
 pub(crate) fn no_table(attempt: Option<Attempt>) -> ErrorReply {
     if attempt.is_some_and(|attempt| attempt.is_again) {
@@ -205,10 +195,4 @@ pub(crate) fn no_table(attempt: Option<Attempt>) -> ErrorReply {
         );
     }
     dropped_table()
-}
-
-pub(crate) fn error_line(error: &ErrorReply) -> Vec<u8> {
-    let mut out = Vec::new();
-    Reply::new(&mut out, Protocol::Resp2).error_bytes(error.as_bytes());
-    out
 }

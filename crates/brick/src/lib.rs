@@ -14,8 +14,10 @@
 //! Not here: what a command means (`brickyard-command`), where keys live in memory
 //! (`brickyard-table`), files, sockets, threads and clocks (`brickyard-server`).
 
+mod accepted;
 mod batch;
 mod brick;
+mod burden;
 mod catch_up;
 mod clean;
 mod clients;
@@ -56,6 +58,7 @@ mod peer;
 mod random;
 mod rebuild;
 mod recover;
+mod refusal;
 mod remote;
 mod replica;
 mod request;
@@ -77,14 +80,14 @@ pub mod users;
 mod view;
 mod watch;
 
+pub use accepted::{Accepted, ConnectionId, Port};
 pub use brick::{Brick, Config};
 pub use brickyard_replication::{Claim, Direction, LinkId, Role};
-pub use connection::ConnectionId;
 pub use effect::{
-    Accepted, Append, BatchId, ColdRead, ControlReply, ControlRequest, Damage, Effect, Event,
-    HintItem, Port, Recovered,
+    Append, BatchId, ColdRead, ControlReply, ControlRequest, Damage, Effect, Event, HintItem,
+    Recovered,
 };
 pub use forward::Forward;
-pub use inspect::{Content, LogUse, Standing};
+pub use inspect::{Content, Inspection, LogUse, Standing};
 #[doc(hidden)]
 pub use remote::reads_message;

@@ -147,7 +147,9 @@ impl Brick {
         }
         self.abandon_cleaning();
         for table in shelved {
-            self.end_exports_of(table);
+            for (token, bytes) in self.exports.end_of(&self.core, table) {
+                self.on_part(token, bytes, Gate::OPEN);
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 #[path = "offline_test/schedule.rs"]
 mod schedule;
 
+use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};
-use crate::effect::Port;
 use brickyard_types::record::Kind;
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;

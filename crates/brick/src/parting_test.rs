@@ -1,5 +1,5 @@
+use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};
-use crate::effect::Port;
 use brickyard_types::{Durability, Medium, TableAttributes};
 
 pub(crate) fn replicated(replicas: u8) -> TableAttributes {

@@ -10,7 +10,7 @@
 //!
 //! Not here: where it waits (`requests`), what happens to it next (`dispatch`).
 
-use crate::connection::ConnectionId;
+use crate::accepted::ConnectionId;
 use crate::executed::Attempt;
 use crate::output::HoleId;
 use crate::requests::SessionOrder;

@@ -1,5 +1,5 @@
+use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};
-use crate::effect::Port;
 use crate::parting::parting_test::{check, fill, replicated, split};
 use brickyard_types::PartitionId;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Schedules that once broke something.
 
-use crate::effect::Port;
+use crate::accepted::Port;
 use crate::harness::Node;
 use brickyard_types::{Durability, TableAttributes};
 

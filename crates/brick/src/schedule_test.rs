@@ -4,7 +4,7 @@
 //! between batches are appended, synced and refused, segments sealed and cleaned, values read back,
 //! the process killed and the power cut.
 
-use crate::effect::Port;
+use crate::accepted::Port;
 use crate::harness::{Client, Node};
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -3,6 +3,9 @@
 //! In:  a checked request without keys. Out: its reply; for what other bricks or the control thread
 //!      must do, a hole in the output until they have answered.
 //!
+//! A command is a function of the components that it may change. It writes its reply, or refuses with an error, and says what is
+//! left to do ([`Next`]); this file does that, since it takes more of the brick than any command needs.
+//!
 //! The files: `login` (HELLO, AUTH, SELECT, RESET), `client` (CLIENT), `whole` (DBSIZE, KEYS, SCAN,
 //! RANDOMKEY, FLUSHDB: every brick's share), `share` (that of this brick), `listing` (its keys), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
@@ -18,6 +21,8 @@ mod info;
 mod inspect;
 mod listing;
 mod login;
+mod lookup;
+mod next;
 mod nodes;
 mod save;
 mod share;
@@ -28,29 +33,29 @@ mod whole;
 pub(crate) use calls::Calls;
 pub(crate) use cluster::tell_map_watchers;
 pub(crate) use export::{Exports, is_of_export};
+pub(crate) use next::Shares;
+pub(crate) use save::checkpoint_for;
 pub(crate) use share::ShareAdmission;
-pub(crate) use whole::Shares;
+pub(crate) use transact::{enqueue, is_queueable};
+pub(crate) use whole::backups;
 
+use crate::accepted::{ConnectionId, Port};
 use crate::brick::Brick;
-use crate::connection::{Blocked, ConnectionId};
+use crate::clients::Clients;
+use crate::connection::{Blocked, Connection};
+use crate::core::Core;
 use crate::effect::{ControlReply, ControlRequest, Effect};
 use crate::gather::{Gather, Join};
-use brickyard_command::request::parse_ping;
-use brickyard_command::{Args, CommandId, ErrorReply, Spec};
-
-/// What happens when the control thread has answered.
-#[derive(Debug)]
-pub(crate) enum Then {
-    /// `+OK`.
-    Ok,
-    /// The connection acts for the user, and for HELLO the rest of it happens.
-    Enter {
-        user: String,
-        hello: Option<login::Hello>,
-    },
-    /// The connection works on the table.
-    Use { table: String, database: u16 },
-}
+use crate::output::Gate;
+use crate::refusal::error_line;
+use crate::request::{Request, Token, Work};
+use crate::upkeep::publish;
+use brickyard_command::request::{ConfigCommand, ExportPiece, parse_ping};
+use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec};
+use brickyard_routing::Member;
+use brickyard_types::{Op, PartitionId, UnixMillis};
+use brickyard_wire::Reply;
+use next::{Next, Outcome, Then};
 
 impl Brick {
     /// Executes a command that is about no keys.
@@ -60,86 +65,123 @@ impl Brick {
         spec: &'static Spec,
         args: &Args<'_>,
     ) {
+        let next = match spec.id {
+            // It names keys.
+            CommandId::Request => return self.execute_request(id, spec, args),
+            _ => self.answer(id, spec, *args),
+        };
+        let outcome = next.and_then(|next| self.go_on(id, next));
+        if let Err(error) = outcome {
+            self.refuse(id, Some(spec), &error);
+        }
+    }
+
+    /// Hands the command to its function, with what that may change.
+    fn answer(&mut self, id: ConnectionId, spec: &'static Spec, args: Args<'_>) -> Outcome {
         use CommandId as Id;
+        let Self {
+            core,
+            clients,
+            meter,
+            upkeep,
+            ..
+        } = self;
+        let port = clients[id].accepted.port;
         match spec.id {
-            Id::Ping => self.ping(id, spec, args),
-            Id::Echo => self.reply(id, |reply| reply.bulk(args.at(1))),
-            Id::Time => self.time(id),
+            Id::Ping => clients.answer(id, |reply| ping(args, reply))?,
+            Id::Echo => clients.reply(id, |reply| reply.bulk(args.at(1))),
+            Id::Time => clients.reply(id, |reply| time(core.unix, reply)),
             Id::Quit => {
-                self.reply(id, |reply| reply.ok());
-                self.clients.close(id);
+                clients.reply(id, |reply| reply.ok());
+                clients.close(id);
             }
-            Id::Readonly | Id::Readwrite => self.set_readonly(id, spec),
+            Id::Readonly | Id::Readwrite => {
+                set_readonly(&mut clients[id], spec)?;
+                clients.reply(id, |reply| reply.ok());
+            }
             // We never send ASK: a brick that is asked for what it does not have forwards or
             // says MOVED. The command is harmless.
-            Id::Asking => self.reply(id, |reply| reply.ok()),
-            Id::Hello | Id::Auth | Id::Select | Id::Reset => self.execute_login(id, spec, args),
+            Id::Asking => clients.reply(id, |reply| reply.ok()),
+            Id::Hello | Id::Auth | Id::Select | Id::Reset => {
+                return login::login(core, clients, id, spec, args);
+            }
             Id::Multi | Id::Exec | Id::Discard | Id::Watch | Id::Unwatch => {
-                self.execute_transact(id, spec, args);
+                return transact::transact(core, clients, id, spec, args);
             }
             Id::Dbsize | Id::Keys | Id::Scan | Id::Randomkey | Id::Flushdb | Id::Flushall => {
-                self.execute_whole(id, spec, args);
+                return whole::whole(core, clients, id, spec, args);
             }
-            Id::Wait => self.wait(id, args),
+            Id::Wait => whole::wait(core, clients, id, args),
             Id::Save | Id::Bgsave | Id::Lastsave | Id::Shutdown => {
-                self.execute_save(id, spec, args)
+                return save::save(core, clients, id, spec, args);
             }
-            Id::Info => self.info(id, args),
-            Id::Request => self.execute_request(id, spec, args),
-            _ if spec.name.starts_with("client") => self.execute_client(id, spec, args),
-            _ if spec.name.starts_with("cluster") => self.execute_cluster(id, spec, args),
-            _ if spec.name.starts_with("config") => self.execute_config(id, spec, args),
-            _ if spec.name.starts_with("node") => self.execute_node(id, spec, args),
-            _ if spec.name.starts_with("rebalance") => self.execute_rebalance(id, spec),
-            _ if spec.name.starts_with("table") => self.execute_table(id, spec, args),
-            _ => self.execute_inspect(id, spec, args),
+            Id::Info => {
+                publish(core, clients);
+                let info = info::Info {
+                    core,
+                    port,
+                    ops_per_second: upkeep.ops_per_second(),
+                };
+                let text = info.render(args);
+                clients.reply(id, |reply| reply.verbatim("txt", text.as_bytes()));
+            }
+            _ if spec.name.starts_with("client") => {
+                return client::client(core, clients, id, spec, args);
+            }
+            _ if spec.name.starts_with("cluster") => {
+                return cluster::cluster(core, clients, id, spec, args);
+            }
+            _ if spec.name.starts_with("config") => {
+                let command = ConfigCommand::parse(spec.id, args)?;
+                let default = lookup::default_table(core);
+                clients.answer(id, |reply| {
+                    config::config(&core.shared, &default, port, &command, reply)
+                })?;
+            }
+            _ if spec.name.starts_with("node") => {
+                return nodes::node(core, clients, id, spec, args);
+            }
+            _ if spec.name.starts_with("rebalance") => {
+                return nodes::rebalance(core, clients, id, spec);
+            }
+            _ if spec.name.starts_with("table") => {
+                return tables::table(core, clients, id, spec, args);
+            }
+            _ => {
+                let (all, slowlog) = (&core.shared.stats, meter.slowlog());
+                clients.answer(id, |reply| {
+                    inspect::inspect(all, slowlog, spec, args, reply)
+                })?;
+            }
         }
+        Ok(Next::Done)
     }
 
-    fn ping(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
-        match parse_ping(*args) {
-            Ok(None) => self.reply(id, |reply| reply.simple("PONG")),
-            Ok(Some(message)) => self.reply(id, |reply| reply.bulk(message)),
-            Err(error) => self.refuse(id, Some(spec), &error),
+    /// Does what is left to do.
+    fn go_on(&mut self, id: ConnectionId, next: Next) -> Result<(), ErrorReply> {
+        match next {
+            Next::Done => {}
+            Next::Control(request, then) => {
+                ask_control(
+                    &mut self.core,
+                    &mut self.clients,
+                    &mut self.calls,
+                    id,
+                    request,
+                    then,
+                );
+            }
+            Next::Shares(asked, bricks, token) => self.ask_shares(&asked, bricks, token),
+            Next::Begin(request) => self.begin(request),
+            Next::Part(token, bytes) => self.on_part(token, bytes, Gate::OPEN),
+            Next::Export {
+                name,
+                partition,
+                piece,
+            } => return self.export(id, &name, partition, piece),
+            Next::Commands(commands) => self.execute_commands(id, &commands),
         }
-    }
-
-    fn time(&mut self, id: ConnectionId) {
-        let now = self.core.unix.0;
-        self.reply(id, |reply| {
-            reply.array(2);
-            reply.bulk((now / 1000).to_string().as_bytes());
-            reply.bulk((now % 1000 * 1000).to_string().as_bytes());
-        });
-    }
-
-    /// Reads from backups are linearizable here, so these are permissions and no consent to
-    /// anything stale.
-    fn set_readonly(&mut self, id: ConnectionId, spec: &'static Spec) {
-        if self.clients[id].accepted.port == crate::effect::Port::Node {
-            let error = ErrorReply::constant("ERR This instance has cluster support disabled");
-            return self.refuse(id, Some(spec), &error);
-        }
-        let session = &mut self.clients[id].session;
-        session.is_readonly = spec.id == CommandId::Readonly;
-        self.reply(id, |reply| reply.ok());
-    }
-
-    /// Asks the control thread; the connection executes nothing until it has answered.
-    pub(crate) fn ask_control(&mut self, id: ConnectionId, request: ControlRequest, then: Then) {
-        let number = self.block_on(id, then);
-        self.core
-            .effects
-            .push_back(Effect::Control(number, request));
-    }
-
-    /// Leaves a hole that an answer from outside will fill, and blocks the connection until then.
-    pub(crate) fn block_on(&mut self, id: ConnectionId, then: Then) -> u64 {
-        let protocol = self.clients[id].session.protocol;
-        let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
-        let number = self.calls.begin(token, then);
-        self.clients[id].blocked = Some(Blocked::Control(number));
-        number
+        Ok(())
     }
 
     /// The control thread has answered.
@@ -147,38 +189,258 @@ impl Brick {
         let Some(calls::Pending { token, then }) = self.calls.end(request) else {
             return;
         };
-        let id = token.connection;
         let Some(connection) = self.clients.named_mut(token) else {
             return;
         };
+        assert_eq!(
+            connection.blocked,
+            Some(Blocked::Control(request)),
+            "the connection waits for another answer"
+        );
         connection.blocked = None;
-        let bytes = self.answer(id, reply, then);
-        self.on_part(token, bytes, crate::output::Gate::OPEN);
-    }
-
-    fn answer(&mut self, id: ConnectionId, reply: ControlReply, then: Then) -> Vec<u8> {
-        let closes_on_error = matches!(then, Then::Use { .. });
-        let outcome = match (reply, then) {
-            (ControlReply::Authenticated(is_right), Then::Enter { user, hello }) => {
-                self.finish_login(id, is_right, &user, hello)
-            }
-            (ControlReply::Changed(_), Then::Use { table, database }) => self
-                .use_table(id, &table, database)
-                .map(|()| b"+OK\r\n".to_vec()),
-            (ControlReply::Changed(_), _) => Ok(b"+OK\r\n".to_vec()),
-            (ControlReply::Refused(refusal), _) => Err(ErrorReply::new(format!("ERR {refusal}"))),
-            (ControlReply::Failed(text), _) => Err(ErrorReply::new(text)),
-            (ControlReply::Authenticated(_), _) => Ok(b"+OK\r\n".to_vec()),
-        };
-        match outcome {
+        let is_of_table = matches!(then, Then::Use { .. });
+        let bytes = match on_answer(&self.core, connection, reply, then) {
             Ok(bytes) => bytes,
             Err(error) => {
-                if closes_on_error {
+                if is_of_table {
                     // Some clients go on after an error and would write into another table.
-                    self.clients.close(id);
+                    self.clients.close(token.connection);
                 }
-                crate::keyed::error_line(&error)
+                error_line(&error)
+            }
+        };
+        self.on_part(token, bytes, Gate::OPEN);
+    }
+
+    /// Asks each brick for its share, as the parts of a reply from `token`'s part on.
+    fn ask_shares(&mut self, asked: &Shares, bricks: Vec<Member>, token: Token) {
+        let Shares {
+            spec,
+            args,
+            table,
+            protocol,
+            is_named,
+            deadline,
+            is_again,
+        } = asked;
+        let Some(table_id) = self.core.table(*table).map(|state| state.id) else {
+            return;
+        };
+        for (part, brick) in bricks.into_iter().enumerate() {
+            let token = Token {
+                part: token.part + part as u32,
+                ..token
+            };
+            let share = match is_named {
+                true => self.core.share(spec, args.as_args(), *table, brick),
+                false => 0,
+            };
+            let work = Work::Share(spec, args.clone(), share);
+            let origin = self.core.own(token);
+            let mut request = Request::new(origin, table_id, *protocol, work, *deadline);
+            request.has_waited = *is_again;
+            if brick == self.core.member() {
+                self.serve(request);
+            } else {
+                self.forward(brick, request);
             }
         }
     }
+
+    /// A share of a command that only reads could not be had: all of them are asked for anew, by the map that there is
+    /// now, since together they must be the table.
+    pub(crate) fn ask_shares_again(&mut self, asked: &Shares, token: Token) {
+        let bricks = whole::sharers(&self.core, asked.spec, asked.args.as_args(), asked.table);
+        let connection = self.clients.named_mut(token);
+        let gather = connection.and_then(|it| it.gather(token.hole));
+        if let Some(part) = gather.and_then(|it| it.begin_again(token.part, bricks.len())) {
+            self.ask_shares(asked, bricks, Token { part, ..token });
+        }
+    }
+
+    /// A reply in parts is whole; some mean more than they say.
+    pub(crate) fn on_gathered(&mut self, token: Token, join: Join, whole: Vec<u8>) -> Vec<u8> {
+        let session = &mut self.clients[token.connection].session;
+        match join {
+            Join::Watch => transact::on_watched(session, &whole),
+            Join::Exec => {
+                let later = std::mem::take(&mut session.after_exec);
+                self.on_executed(token.connection, later, whole)
+            }
+            Join::Saved { in_background } => save::on_saved(&self.core, in_background, whole),
+            Join::Killed => client::old_kill_reply(&whole),
+            _ => whole,
+        }
+    }
+
+    /// The transaction was executed, or not: what it has of commands that are about no keys is executed now,
+    /// or not, and their replies take their places.
+    fn on_executed(
+        &mut self,
+        id: ConnectionId,
+        later: Vec<Option<next::Command>>,
+        whole: Vec<u8>,
+    ) -> Vec<u8> {
+        // Otherwise it is an error, or the null that tells of a watched key that has changed.
+        let is_executed = whole.first() == Some(&b'*') && !whole.starts_with(b"*-");
+        if !is_executed {
+            return whole;
+        }
+        let Some((header, replies)) = transact::elements(&whole) else {
+            return error_line(&ErrorReply::constant(
+                "UNKNOWNRESULT the transaction was executed and its replies cannot be told apart",
+            ));
+        };
+        let mut out = header.to_vec();
+        let mut replies = replies.into_iter();
+        for step in later {
+            match step {
+                Some((spec, args)) => out.extend(self.reply_of(id, spec, &args.as_args())),
+                None => out.extend_from_slice(replies.next().unwrap_or_default()),
+            }
+        }
+        out
+    }
+
+    fn execute_commands(&mut self, id: ConnectionId, commands: &[(&'static Spec, OwnedArgs)]) {
+        let replies: Vec<Vec<u8>> = commands
+            .iter()
+            .map(|(spec, args)| self.reply_of(id, spec, &args.as_args()))
+            .collect();
+        self.clients.reply(id, |reply| {
+            reply.array(replies.len());
+            for bytes in &replies {
+                reply.raw(bytes);
+            }
+        });
+    }
+
+    /// The reply to a command of the connection, not yet in its output.
+    fn reply_of(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) -> Vec<u8> {
+        let output = std::mem::take(&mut self.clients[id].output);
+        self.execute_session(id, spec, args);
+        let own = std::mem::replace(&mut self.clients[id].output, output);
+        own.ready().to_vec()
+    }
+
+    fn export(
+        &mut self,
+        id: ConnectionId,
+        name: &str,
+        partition: PartitionId,
+        piece: ExportPiece,
+    ) -> Result<(), ErrorReply> {
+        let Self {
+            core,
+            clients,
+            exports,
+            ..
+        } = self;
+        if let ExportPiece::First(after) = piece {
+            exports.end(core, id);
+            exports.begin(core, id, name, partition, after.map(Op))?;
+        }
+        let piece = exports.next_piece(core, clients, id, name, partition);
+        self.tell_cleaner();
+        if let Some((token, bytes)) = piece? {
+            self.on_part(token, bytes, Gate::OPEN);
+        }
+        Ok(())
+    }
+
+    /// A value that an export wants was read back, or could not be.
+    pub(crate) fn on_export_read(&mut self, token: u64, value: Result<&[u8], String>) {
+        let Self {
+            core,
+            clients,
+            exports,
+            ..
+        } = self;
+        let piece = exports.on_read(core, clients, token, value);
+        self.tell_cleaner();
+        if let Some((token, bytes)) = piece {
+            self.on_part(token, bytes, Gate::OPEN);
+        }
+    }
+
+    /// Lets the cleaner go on if it waited for an export that has ended.
+    pub(crate) fn tell_cleaner(&mut self) {
+        if self.exports.take_ended() {
+            self.on_clean_synced();
+        }
+    }
+
+    /// The log is synced, and its active segment sealed.
+    pub(crate) fn on_checkpointed(&mut self, number: u64, outcome: Result<(), String>) {
+        if let Some(origin) = self.calls.end_checkpoint(number) {
+            let bytes = match outcome {
+                Ok(()) => b"+OK\r\n".to_vec(),
+                Err(text) => error_line(&ErrorReply::new(format!("ERR {text}"))),
+            };
+            self.complete(origin, bytes, Gate::OPEN, None);
+        }
+    }
+}
+
+/// Asks the control thread; a hole is left for its answer, and the connection executes nothing until then.
+fn ask_control(
+    core: &mut Core,
+    clients: &mut Clients,
+    calls: &mut Calls,
+    id: ConnectionId,
+    request: ControlRequest,
+    then: Then,
+) {
+    let protocol = clients[id].session.protocol;
+    let token = clients.open_gather(id, Gather::new(Join::Only, protocol, 1));
+    let number = calls.begin(token, then);
+    clients[id].blocked = Some(Blocked::Control(number));
+    core.effects.push_back(Effect::Control(number, request));
+}
+
+/// What the client is told when the control thread has answered.
+fn on_answer(
+    core: &Core,
+    connection: &mut Connection,
+    reply: ControlReply,
+    then: Then,
+) -> Result<Vec<u8>, ErrorReply> {
+    match (reply, then) {
+        (ControlReply::Authenticated(is_right), Then::Enter { user, hello }) => {
+            login::finish_login(core, connection, is_right, &user, hello)
+        }
+        (ControlReply::Changed(_), Then::Use { table, database }) => {
+            login::use_table(core, connection, &table, database).map(|()| b"+OK\r\n".to_vec())
+        }
+        (ControlReply::Changed(_), _) => Ok(b"+OK\r\n".to_vec()),
+        (ControlReply::Refused(refusal), _) => Err(ErrorReply::new(format!("ERR {refusal}"))),
+        (ControlReply::Failed(text), _) => Err(ErrorReply::new(text)),
+        (ControlReply::Authenticated(_), _) => Ok(b"+OK\r\n".to_vec()),
+    }
+}
+
+fn ping(args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), ErrorReply> {
+    match parse_ping(args)? {
+        None => reply.simple("PONG"),
+        Some(message) => reply.bulk(message),
+    }
+    Ok(())
+}
+
+fn time(now: UnixMillis, reply: &mut Reply<'_>) {
+    reply.array(2);
+    reply.bulk((now.0 / 1000).to_string().as_bytes());
+    reply.bulk((now.0 % 1000 * 1000).to_string().as_bytes());
+}
+
+/// Reads from backups are linearizable here, so these are permissions and no consent to
+/// anything stale.
+fn set_readonly(connection: &mut Connection, spec: &'static Spec) -> Result<(), ErrorReply> {
+    if connection.accepted.port == Port::Node {
+        return Err(ErrorReply::constant(
+            "ERR This instance has cluster support disabled",
+        ));
+    }
+    connection.session.is_readonly = spec.id == CommandId::Readonly;
+    Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! In:  turns and ticks. Out: whether there is more to remove; once a second, how many commands the node executes.
 
+use crate::burden::Burden;
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::expire::{evict_all, expire_due};
@@ -19,6 +20,8 @@ pub(crate) struct Upkeep {
     has_expired: bool,
     /// A table is past its memory bound and can make room.
     is_crowded: bool,
+    /// How busy the brick is.
+    pub(crate) burden: Burden,
     last_sweep: Instant,
     /// Commands a second of the whole node over the last second or so, and the count that it was taken from.
     ops_per_second: u64,

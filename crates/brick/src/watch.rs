@@ -13,7 +13,6 @@
 //!   of that key; what another brick noted, or this one in another view or life, counts as a change.
 //! - Removals cost next to nothing while no such key is watched.
 
-use crate::core::Core;
 use crate::log::KeyRef;
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::{Instant, Op, View};
@@ -181,7 +180,7 @@ impl Absences {
     }
 
     /// All keys of a partition are about to be removed; `exists` says which of the watched ones there are.
-    fn note_clear(
+    pub(crate) fn note_clear(
         &mut self,
         table: u32,
         partition: LocalPartition,
@@ -218,28 +217,6 @@ impl Absences {
         {
             self.bytes -= gone.name.len() + KEY_BYTES;
         }
-    }
-}
-
-impl Core {
-    /// Every key of a partition is about to be removed.
-    pub(crate) fn note_clear(&mut self, table: usize, leaf: usize) {
-        let Self {
-            tables,
-            log,
-            absences,
-            ..
-        } = self;
-        let Some(Some(state)) = tables.get(table) else {
-            return;
-        };
-        let Some(Some(partition)) = state.partitions.get(leaf) else {
-            return;
-        };
-        absences.note_clear(table as u32, partition.local, |key, name| {
-            log.pending(*key, partition.id, name).is_some()
-                || state.table.contains(key.partition, key.hash, name)
-        });
     }
 }
 

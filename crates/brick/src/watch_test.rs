@@ -1,5 +1,5 @@
 use super::*;
-use crate::effect::Port;
+use crate::accepted::Port;
 use crate::harness::Node;
 use brickyard_types::{Durability, TableAttributes, UnixMillis};
 

@@ -83,9 +83,9 @@ impl World {
             incarnation,
         };
         // Most turns commit nothing.
-        let now: Vec<Seen> = side.brick().standings().map(Seen::of).collect();
+        let now: Vec<Seen> = side.inspect().standings().map(Seen::of).collect();
         if now != side.seen {
-            let changed = side.brick().standings().zip(&now);
+            let changed = side.inspect().standings().zip(&now);
             let changed = changed.filter(|(_, it)| !side.seen.contains(it));
             let changed: Vec<Standing> = changed.map(|(standing, _)| standing).collect();
             if let Some(process) = &mut self.machines[node].process
@@ -184,7 +184,7 @@ impl World {
     fn standing_of(&self, seat: Seat, partition: brickyard_types::PartitionId) -> Option<Standing> {
         let (node, brick) = self.seat_of(seat)?;
         let side = self.machines[node].process.as_ref()?.bricks.get(brick)?;
-        let mut standings = side.brick().standings();
+        let mut standings = side.inspect().standings();
         standings.find(|it| it.partition == partition)
     }
 
@@ -252,7 +252,7 @@ impl World {
                 out += &format!("node {node}: {:?}\n", member.show(&process.common));
             }
             for side in &process.bricks {
-                out += &side.brick().describe_replicas();
+                out += &side.inspect().describe_replicas();
             }
         }
         out

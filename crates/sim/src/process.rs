@@ -6,7 +6,7 @@ use crate::host::SimHost;
 use crate::judge::Seen;
 use crate::log_work::LogWork;
 use crate::loop_io::Outside;
-use brickyard_brick::Brick;
+use brickyard_brick::{Brick, Inspection};
 use brickyard_consensus::Persist;
 use brickyard_metadata::{Catalog, NodeKey, Registration};
 use brickyard_node::storage::{Directory, Stored};
@@ -97,6 +97,10 @@ pub(crate) struct BrickSide {
 impl BrickSide {
     pub(crate) fn brick(&self) -> &Brick {
         self.brick_loop.brick()
+    }
+
+    pub(crate) fn inspect(&self) -> Inspection<'_> {
+        Inspection::of(self.brick())
     }
 }
 

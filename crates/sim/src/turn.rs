@@ -121,7 +121,7 @@ impl World {
         let process = self.machines[node].process.as_ref();
         let side = process.and_then(|it| it.bricks.get(brick));
         let side = side.filter(|_| self.coverage.is_some()).into_iter();
-        let standings = side.flat_map(|it| it.brick().standings());
+        let standings = side.flat_map(|it| it.inspect().standings());
         standings.map(|it| (it.partition, it.role)).collect()
     }
 

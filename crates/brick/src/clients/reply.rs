@@ -1,7 +1,8 @@
 //! Replies to one client: at once, with the gate that they wait for, or in parts that come later.
 
 use super::Clients;
-use crate::connection::{Blocked, Connection, ConnectionId, ReplyMode};
+use crate::accepted::ConnectionId;
+use crate::connection::{Blocked, Connection, ReplyMode};
 use crate::gather::{Gather, Join};
 use crate::log::Log;
 use crate::output::{Gate, Lost};
@@ -33,6 +34,23 @@ impl Clients {
     #[inline]
     pub(crate) fn reply(&mut self, id: ConnectionId, write: impl FnOnce(&mut Reply<'_>)) {
         self.reply_gated(id, Gate::OPEN, write);
+    }
+
+    /// Writes the reply that `write` makes, or nothing if that refuses.
+    pub(crate) fn answer(
+        &mut self,
+        id: ConnectionId,
+        write: impl FnOnce(&mut Reply<'_>) -> Result<(), ErrorReply>,
+    ) -> Result<(), ErrorReply> {
+        let mut outcome = Ok(());
+        self.reply(id, |reply| {
+            let start = reply.position();
+            outcome = write(reply);
+            if outcome.is_err() {
+                reply.truncate(start);
+            }
+        });
+        outcome
     }
 
     /// Writes a reply that waits for `gate`.

@@ -4,7 +4,7 @@ use super::history::{Histories, KEYS, Operation, Step};
 use super::requests::{Asked, Named};
 use super::world::{DEADLINE, World};
 use crate::ConnectionId;
-use crate::effect::{Accepted, Port};
+use crate::accepted::{Accepted, Port};
 use brickyard_types::Instant;
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -3,8 +3,8 @@
 //!
 //! Where everything goes wrong at once hardly any log has the clear of a half when it is read as the whole's.
 
+use crate::accepted::Port;
 use crate::cluster_harness::Cluster;
-use crate::effect::Port;
 use crate::random::Random;
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::collections::BTreeMap;

@@ -6,6 +6,7 @@
 //! - When a view takes effect its primary has synced what it holds of older ones (PROTOCOL rule 8).
 
 use super::world::World;
+use crate::Inspection;
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{Durability, Op, PartitionId, TableId};
 
@@ -33,7 +34,7 @@ fn check_contents(world: &World) {
             let brick = node.brick.as_ref();
             let brick = brick.filter(|_| node.incarnation == seat.incarnation)?;
             let committed = brick.committed_in(partition, group.lineage)?;
-            Some((committed, brick.contents(table, partition)?))
+            Some((committed, Inspection::of(brick).contents(table, partition)?))
         };
         let Some((committed, contents)) = held(group.primary) else {
             continue;

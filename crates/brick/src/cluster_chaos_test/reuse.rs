@@ -3,8 +3,8 @@
 //!
 //! Schedules of everything hardly ever come to that: the number, the key, and nothing written since have to agree.
 
+use crate::accepted::Port;
 use crate::cluster_harness::Cluster;
-use crate::effect::Port;
 use crate::random::Random;
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::collections::BTreeMap;

@@ -4,8 +4,9 @@
 //!      so, and nothing where it is not (PROTOCOL rules 19, 24 and 25).
 
 use crate::brick::Brick;
-use crate::keyed::{error_line, honest_line};
+use crate::keyed::honest_line;
 use crate::output::{Gate, Lost};
+use crate::refusal::error_line;
 use crate::request::{Origin, Request, Work};
 use crate::requests::State;
 use brickyard_command::ErrorReply;

@@ -5,9 +5,10 @@
 
 use crate::brick::Brick;
 use crate::effect::{ColdRead, Effect};
-use crate::keyed::{Caller, Missing, error_line, no_table};
+use crate::keyed::{Caller, Missing, no_table};
 use crate::log::KeyRef;
 use crate::output::Gate;
+use crate::refusal::error_line;
 use crate::request::{Request, Work};
 use crate::session::is_of_export;
 use crate::transaction::Step;

@@ -1,7 +1,7 @@
 //! What this brick may do with a partition at this moment.
 
+use crate::accepted::ConnectionId;
 use crate::brick::Brick;
-use crate::connection::ConnectionId;
 use crate::core::{Core, TableState};
 use crate::request::Request;
 use crate::requests::{Place, SessionOrder};

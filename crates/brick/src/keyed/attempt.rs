@@ -5,13 +5,14 @@
 //!
 //! Not here: what is remembered, and for how long (`requests`).
 
-use super::error_line;
 use super::run::{Call, Caller, Missing, Ran, admit};
+use crate::accepted::ConnectionId;
 use crate::brick::Brick;
-use crate::connection::ConnectionId;
 use crate::core::Core;
+use crate::execute::check;
 use crate::executed::{Attempt, Recall, micros, put_kept};
 use crate::output::Gate;
+use crate::refusal::error_line;
 use crate::request::Work;
 use crate::view::{Asker, Detour, View};
 use brickyard_command::request::RequestArgs;
@@ -43,7 +44,7 @@ impl Brick {
             Err(error) => return self.refuse(id, Some(spec), &error),
         };
         let args = args.skip(RequestArgs::WORDS);
-        let inner = match self.check(id, None, &args) {
+        let inner = match check(&mut self.clients[id], None, &args) {
             Ok(inner) => inner,
             Err(error) => return self.refuse(id, Some(spec), &error),
         };

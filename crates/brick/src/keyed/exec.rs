@@ -1,10 +1,10 @@
 //! `EXEC`: the commands of a transaction against one view, and what they write as one record.
 
-use super::dropped_table;
 use super::run::{Caller, Missing, Ran, admit};
 use crate::core::Core;
 use crate::gather::REPLY_TOO_LONG;
 use crate::output::Gate;
+use crate::refusal::dropped_table;
 use crate::settings::Settings;
 use crate::transaction::{Step, Transaction};
 use crate::view::{Asker, ColdValue, View};

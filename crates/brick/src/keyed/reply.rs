@@ -1,7 +1,7 @@
 //! Replies that are not there at once: the holes in a client's output, and what fills them.
 
+use crate::accepted::ConnectionId;
 use crate::brick::Brick;
-use crate::connection::ConnectionId;
 use crate::gather::Gather;
 use crate::output::Gate;
 use crate::request::Token;

@@ -2,11 +2,12 @@
 
 use super::attempt::run_attempt;
 use super::exec::run_transaction;
-use super::{dropped_table, error_line, writer_of};
+use super::writer_of;
 use crate::brick::Brick;
 use crate::core::Core;
 use crate::log::Writer;
 use crate::output::Gate;
+use crate::refusal::{dropped_table, error_line};
 use crate::request::{Origin, Request, Work};
 use crate::settings::Settings;
 use crate::view::{Asker, ColdValue, ColdWanted, Detour, Finished, View, is_out_of_memory};

@@ -1,14 +1,11 @@
 //! Commands on many keys, in parts of one key each; and which brick a cluster client is told to ask.
 
-use super::dropped_table;
+use crate::accepted::ConnectionId;
 use crate::brick::Brick;
-use crate::connection::ConnectionId;
-use crate::core::TableState;
-use crate::effect::Port;
 use crate::gather::{Gather, Join};
+use crate::refusal::dropped_table;
 use crate::request::{Request, Token, Work};
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, keys, lookup, table::flag};
-use brickyard_routing::{Location, Member};
 
 impl Brick {
     /// Splits a command by key; each part is a command on one key.
@@ -55,37 +52,6 @@ impl Brick {
             let origin = self.core.own(token);
             self.begin(Request::new(origin, table, protocol, work, deadline));
         }
-    }
-
-    /// Where a client has to ask for a key, if that is not here. A client of the node port need not.
-    ///
-    /// A cluster client knows slots. One that is in parts is the first part's brick's to it, which passes on what is in
-    /// another part.
-    pub(crate) fn redirect(
-        &self,
-        port: Port,
-        state: &TableState,
-        location: Location,
-    ) -> Option<ErrorReply> {
-        let (member, owner) = (self.core.member(), state.map.owner(location.slot));
-        let is_right =
-            port == Port::Node || owner == member || state.owner(location.leaf) == member;
-        (!is_right).then(|| self.moved(location, owner))
-    }
-
-    fn moved(&self, location: Location, owner: Member) -> ErrorReply {
-        let shared = &self.core.shared;
-        let address = self.core.catalog.address(owner);
-        // Of a brick that is not in the cluster any more this node will know the successor.
-        let (host, port) = address.map_or((shared.advertise_host.as_str(), shared.port), |it| {
-            (it.host, it.port)
-        });
-        let moved = brickyard_routing::Moved {
-            slot: location.slot,
-            host,
-            port,
-        };
-        ErrorReply::new(moved.to_string())
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! One client, one command at a time: so what each key holds is known, and every read is judged.
 
+use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};
-use crate::effect::Port;
 use crate::random::Random;
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::collections::BTreeMap;

@@ -6,8 +6,8 @@
 use super::Remote;
 use crate::brick::Brick;
 use crate::core::Core;
-use crate::keyed::error_line;
 use crate::output::Gate;
+use crate::refusal::error_line;
 use crate::request::{Token, Work};
 use brickyard_command::ErrorReply;
 use brickyard_routing::{Group, Seat};

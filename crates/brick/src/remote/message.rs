@@ -4,7 +4,7 @@
 //!
 //! Invariant: what a peer sent is believed in nothing before it was decoded as a whole.
 
-use crate::connection::ConnectionId;
+use crate::accepted::ConnectionId;
 use crate::executed::Attempt;
 use crate::forward::ForwardReply;
 use crate::output::HoleId;

@@ -4,7 +4,7 @@
 //! the next one has to know. (Not of one partition: the slot is in another one when that is split. Not of keys: those are
 //! of a partition that may leave this brick meanwhile.)
 
-use crate::connection::ConnectionId;
+use crate::accepted::ConnectionId;
 use brickyard_routing::Member;
 use brickyard_types::{Slot, TableId};
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::connection::ConnectionId;
+use crate::accepted::ConnectionId;
 use crate::effect::BatchId;
 use crate::output::{Frontier, HoleId};
 use crate::request::Token;

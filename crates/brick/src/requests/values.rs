@@ -9,7 +9,7 @@
 //! - A request keeps the values that were read for it until it is done, so that no eviction can
 //!   make it start over for ever.
 
-use crate::connection::ConnectionId;
+use crate::accepted::ConnectionId;
 use crate::core::Core;
 use crate::log::{KeyRef, KeyRefHasher};
 use crate::view::ColdValue;

@@ -1,8 +1,8 @@
 //! Which answers wait, and for what.
 
 use super::{ask, on_disk, places, replicated, reply, told_meanwhile, wait};
+use crate::accepted::Port;
 use crate::cluster_harness::Cluster;
-use crate::effect::Port;
 use brickyard_types::record::Kind;
 use brickyard_types::{Durability, TableAttributes};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! What stands in the log, what is moved in it, and what a restart makes of it.
 
 use super::{on_disk, places, replicated, reply, told_meanwhile};
+use crate::accepted::Port;
 use crate::cluster_harness::Cluster;
-use crate::effect::Port;
 use brickyard_types::record::Kind;
 use brickyard_types::{Durability, TableAttributes};
 use std::collections::BTreeMap;

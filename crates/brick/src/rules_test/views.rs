@@ -1,8 +1,8 @@
 //! What waits, or was prepared, when the view changes.
 
 use super::{ask, on_disk, places, replicated, told_meanwhile};
+use crate::accepted::Port;
 use crate::cluster_harness::Cluster;
-use crate::effect::Port;
 use std::time::Duration;
 
 /// Lets what was proposed take effect without any time passing.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: each number is given out once, and its answer is taken once; an answer that comes again finds nothing.
 
-use super::Then;
+use super::next::Then;
 use crate::request::{Origin, Token};
 use std::collections::BTreeMap;
 

@@ -1,199 +1,184 @@
 //! CLIENT: what is known of connections, and what each may set for itself.
 
-use crate::brick::Brick;
-use crate::connection::{Blocked, Connection, ConnectionId, ReplyMode};
+use super::next::{Next, Outcome};
+use crate::accepted::{ConnectionId, Port};
+use crate::clients::Clients;
+use crate::connection::{Blocked, Connection, ReplyMode};
 use crate::core::Core;
-use crate::effect::Port;
 use crate::forward::Forward;
 use crate::gather::{Gather, Join};
-use crate::output::Gate;
+use crate::refusal::error_line;
 use crate::request::{Request, Token, Work};
+use crate::shared::Shared;
 use brickyard_command::request::{self, ClientCommand, ClientFilter, ClientKind, KillFilter};
 use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_routing::Member;
 use brickyard_types::BrickId;
 use brickyard_wire::Reply;
 
-impl Brick {
-    pub(super) fn execute_client(
-        &mut self,
-        id: ConnectionId,
-        spec: &'static Spec,
-        args: &Args<'_>,
-    ) {
-        match ClientCommand::parse(spec.id, *args) {
-            Ok(command) => self.client(id, spec, args, command),
-            Err(error) => self.refuse(id, Some(spec), &error),
+/// Answers CLIENT.
+pub(super) fn client(
+    core: &mut Core,
+    clients: &mut Clients,
+    id: ConnectionId,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Outcome {
+    let connection = &mut clients[id];
+    let session = &mut connection.session;
+    match ClientCommand::parse(spec.id, args)? {
+        ClientCommand::Help => {
+            clients.reply(id, |reply| help("client", reply));
+            return Ok(Next::Done);
         }
-    }
-
-    fn client(
-        &mut self,
-        id: ConnectionId,
-        spec: &'static Spec,
-        args: &Args<'_>,
-        command: ClientCommand<'_>,
-    ) {
-        let session = &mut self.clients[id].session;
-        match command {
-            ClientCommand::Help => return self.reply(id, |reply| help("client", reply)),
-            ClientCommand::Id => {
-                let client = self.clients[id].client as i64;
-                return self.reply(id, |reply| reply.integer(client));
-            }
-            ClientCommand::GetName => {
-                let name = session.name.clone();
-                return self.reply(id, |reply| {
-                    if name.is_empty() {
-                        reply.null()
-                    } else {
-                        reply.bulk(&name)
-                    }
-                });
-            }
-            ClientCommand::Info => {
-                let line = describe(&self.core, &self.clients[id]);
-                return self.reply(id, |reply| reply.verbatim("txt", line.as_bytes()));
-            }
-            ClientCommand::Reply(mode) => return self.set_reply_mode(id, mode),
-            ClientCommand::List(_) => return self.ask_all(id, spec, args, Join::Text),
-            ClientCommand::Kill(filter) => {
-                if let Some(error) = self.unknown_user(&filter) {
-                    return self.refuse(id, Some(spec), &error);
-                }
-                let join = if filter.is_old_form {
-                    Join::Killed
+        ClientCommand::Id => {
+            let client = connection.client as i64;
+            clients.reply(id, |reply| reply.integer(client));
+            return Ok(Next::Done);
+        }
+        ClientCommand::GetName => {
+            let name = session.name.clone();
+            clients.reply(id, |reply| {
+                if name.is_empty() {
+                    reply.null()
                 } else {
-                    Join::Sum
-                };
-                return self.ask_all(id, spec, args, join);
-            }
-            ClientCommand::SetName(name) => session.name = name.to_vec(),
-            ClientCommand::SetLibraryName(name) => session.library_name = name.to_vec(),
-            ClientCommand::SetLibraryVersion(version) => session.library_version = version.to_vec(),
-            ClientCommand::NoEvict(no_evict) => session.no_evict = no_evict,
-            ClientCommand::NoTouch(no_touch) => session.no_touch = no_touch,
-        }
-        self.reply(id, |reply| reply.ok());
-    }
-
-    /// A user that nobody can be: more likely misspelt than without connections.
-    fn unknown_user(&self, filter: &KillFilter<'_>) -> Option<ErrorReply> {
-        let name = filter.user?;
-        let is_known =
-            std::str::from_utf8(name).is_ok_and(|name| self.core.shared.users.find(name).is_some());
-        let text = [&b"ERR No such user '"[..], name, b"'"].concat();
-        (!is_known).then(|| ErrorReply::new(text))
-    }
-
-    fn set_reply_mode(&mut self, id: ConnectionId, mode: request::ReplyMode) {
-        let session = &mut self.clients[id].session;
-        match mode {
-            request::ReplyMode::On => {
-                session.reply_mode = ReplyMode::On;
-                self.reply(id, |reply| reply.ok());
-            }
-            request::ReplyMode::Off => session.reply_mode = ReplyMode::Off,
-            request::ReplyMode::Skip => {
-                if session.reply_mode != ReplyMode::Off {
-                    session.reply_mode = ReplyMode::SkipNext;
+                    reply.bulk(&name)
                 }
-            }
+            });
+            return Ok(Next::Done);
         }
-    }
-
-    /// Connections are on all bricks of the node, so all are asked.
-    fn ask_all(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>, join: Join) {
-        let protocol = self.clients[id].session.protocol;
-        let table = self.clients[id].session.table;
-        let table_id = self
-            .core
-            .table(table)
-            .map(|state| state.id)
-            .unwrap_or_default();
-        let bricks = self.core.bricks;
-        let asker = self.clients[id].client;
-        let token = self.open_gather(id, Gather::new(join, protocol, bricks as usize));
-        self.clients[id].blocked = Some(Blocked::Drain);
-        for brick in 0..bricks {
-            let token = Token {
-                part: brick,
-                ..token
+        ClientCommand::Info => {
+            let line = describe(core, connection);
+            clients.reply(id, |reply| reply.verbatim("txt", line.as_bytes()));
+            return Ok(Next::Done);
+        }
+        ClientCommand::Reply(mode) => {
+            session.reply_mode = match (mode, session.reply_mode) {
+                (request::ReplyMode::On, _) => ReplyMode::On,
+                (request::ReplyMode::Off, _) | (_, ReplyMode::Off) => ReplyMode::Off,
+                (request::ReplyMode::Skip, _) => ReplyMode::SkipNext,
             };
-            // The share must know who asks (SKIPME).
-            let mut share = args.to_owned();
-            share.push(asker.to_string().as_bytes());
-            if BrickId(brick) == self.core.id {
-                let mut out = Vec::new();
-                self.client_share(spec, share.as_args(), &mut Reply::new(&mut out, protocol));
-                self.on_part(token, out, Gate::OPEN);
+            if mode == request::ReplyMode::On {
+                clients.reply(id, |reply| reply.ok());
+            }
+            return Ok(Next::Done);
+        }
+        ClientCommand::List(_) => return Ok(ask_all(core, clients, id, spec, args, Join::Text)),
+        ClientCommand::Kill(filter) => {
+            if let Some(error) = unknown_user(&core.shared, &filter) {
+                return Err(error);
+            }
+            let join = if filter.is_old_form {
+                Join::Killed
             } else {
-                let work = Work::Command(spec, share);
-                let (origin, deadline) = (self.core.own(token), self.core.deadline());
-                let request = Request::new(origin, table_id, protocol, work, deadline);
-                let member = Member {
-                    brick: BrickId(brick),
-                    ..self.core.member()
-                };
-                self.core.outbox.push(member, Forward::Request(request));
-            }
+                Join::Sum
+            };
+            return Ok(ask_all(core, clients, id, spec, args, join));
+        }
+        ClientCommand::SetName(name) => session.name = name.to_vec(),
+        ClientCommand::SetLibraryName(name) => session.library_name = name.to_vec(),
+        ClientCommand::SetLibraryVersion(version) => session.library_version = version.to_vec(),
+        ClientCommand::NoEvict(no_evict) => session.no_evict = no_evict,
+        ClientCommand::NoTouch(no_touch) => session.no_touch = no_touch,
+    }
+    clients.reply(id, |reply| reply.ok());
+    Ok(Next::Done)
+}
+
+/// A user that nobody can be: more likely misspelt than without connections.
+fn unknown_user(shared: &Shared, filter: &KillFilter<'_>) -> Option<ErrorReply> {
+    let name = filter.user?;
+    let is_known = std::str::from_utf8(name).is_ok_and(|name| shared.users.find(name).is_some());
+    let text = [&b"ERR No such user '"[..], name, b"'"].concat();
+    (!is_known).then(|| ErrorReply::new(text))
+}
+
+/// Connections are on all bricks of the node, so all are asked.
+fn ask_all(
+    core: &mut Core,
+    clients: &mut Clients,
+    id: ConnectionId,
+    spec: &'static Spec,
+    args: Args<'_>,
+    join: Join,
+) -> Next {
+    let connection = &clients[id];
+    let (protocol, table) = (connection.session.protocol, connection.session.table);
+    let table = core.table(table).map(|state| state.id).unwrap_or_default();
+    // The share must know who asks (SKIPME).
+    let mut asked = args.to_owned();
+    asked.push(connection.client.to_string().as_bytes());
+    let token = clients.open_gather(id, Gather::new(join, protocol, core.bricks as usize));
+    clients[id].blocked = Some(Blocked::Drain);
+    let own = core.member();
+    for brick in (0..core.bricks).map(BrickId).filter(|it| *it != own.brick) {
+        let part = brick.0;
+        let origin = core.own(Token { part, ..token });
+        let work = Work::Command(spec, asked.clone());
+        let request = Request::new(origin, table, protocol, work, core.deadline());
+        let member = Member { brick, ..own };
+        core.outbox.push(member, Forward::Request(request));
+    }
+    let mut bytes = Vec::new();
+    let mut reply = Reply::new(&mut bytes, protocol);
+    share(core, clients, spec, asked.as_args(), &mut reply);
+    let part = own.brick.0;
+    Next::Part(Token { part, ..token }, bytes)
+}
+
+/// This brick's share of CLIENT LIST or CLIENT KILL; the last argument is who asks.
+pub(super) fn share(
+    core: &Core,
+    clients: &mut Clients,
+    spec: &'static Spec,
+    args: Args<'_>,
+    reply: &mut Reply<'_>,
+) {
+    let count = args.len() - 1;
+    let asker = std::str::from_utf8(args.at(count))
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let asked: brickyard_command::OwnedArgs = args.from(0).take(count).collect();
+    match ClientCommand::parse(spec.id, asked.as_args()) {
+        Ok(ClientCommand::List(filter)) => {
+            let listed = clients.iter().filter(|it| is_listed(&filter, it));
+            let text: String = listed.map(|it| describe(core, it)).collect();
+            reply.verbatim("txt", text.as_bytes());
+        }
+        Ok(ClientCommand::Kill(filter)) => {
+            let killed = kill(clients, &filter, asker.unwrap_or(0));
+            reply.integer(killed);
+        }
+        _ => reply.error("ERR this command has no share of a brick"),
+    }
+}
+
+fn kill(clients: &mut Clients, filter: &KillFilter<'_>, asker: u64) -> i64 {
+    let is_killed = |it: &&Connection| {
+        let is_asker = it.client == asker;
+        !(is_asker && filter.skips_self) && is_meant(filter, it)
+    };
+    let killed: Vec<(ConnectionId, u64)> = clients
+        .iter()
+        .filter(is_killed)
+        .map(|it| (it.id, it.client))
+        .collect();
+    for (id, client) in &killed {
+        // Who kills itself still gets its reply.
+        if *client == asker {
+            clients.close(*id);
+        } else {
+            clients.on_broken(*id);
         }
     }
+    killed.len() as i64
+}
 
-    /// This brick's share of CLIENT LIST or CLIENT KILL; the last argument is who asks.
-    pub(crate) fn client_share(
-        &mut self,
-        spec: &'static Spec,
-        args: Args<'_>,
-        reply: &mut Reply<'_>,
-    ) {
-        let count = args.len() - 1;
-        let asker = std::str::from_utf8(args.at(count))
-            .ok()
-            .and_then(|text| text.parse().ok());
-        let asked: brickyard_command::OwnedArgs = args.from(0).take(count).collect();
-        match ClientCommand::parse(spec.id, asked.as_args()) {
-            Ok(ClientCommand::List(filter)) => {
-                let listed = self.clients.iter().filter(|it| is_listed(&filter, it));
-                let text: String = listed.map(|it| describe(&self.core, it)).collect();
-                reply.verbatim("txt", text.as_bytes());
-            }
-            Ok(ClientCommand::Kill(filter)) => {
-                let killed = self.kill(&filter, asker.unwrap_or(0));
-                reply.integer(killed);
-            }
-            _ => reply.error("ERR this command has no share of a brick"),
-        }
-    }
-
-    fn kill(&mut self, filter: &KillFilter<'_>, asker: u64) -> i64 {
-        let killed: Vec<ConnectionId> = self
-            .clients
-            .iter()
-            .filter(|connection| {
-                let is_asker = connection.client == asker;
-                !(is_asker && filter.skips_self) && is_meant(filter, connection)
-            })
-            .map(|connection| connection.id)
-            .collect();
-        for id in &killed {
-            let connection = &self.clients[*id];
-            // Who kills itself still gets its reply.
-            if connection.client == asker {
-                self.clients.close(*id);
-            } else {
-                self.clients.on_broken(*id);
-            }
-        }
-        killed.len() as i64
-    }
-
-    /// `CLIENT KILL addr`, the old form, answers `OK` or an error instead of a count.
-    pub(crate) fn old_kill_reply(count: &[u8]) -> Vec<u8> {
-        match count {
-            b":0\r\n" => crate::keyed::error_line(&ErrorReply::constant("ERR No such client")),
-            _ => b"+OK\r\n".to_vec(),
-        }
+/// `CLIENT KILL addr`, the old form, answers `OK` or an error instead of a count.
+pub(super) fn old_kill_reply(count: &[u8]) -> Vec<u8> {
+    match count {
+        b":0\r\n" => error_line(&ErrorReply::constant("ERR No such client")),
+        _ => b"+OK\r\n".to_vec(),
     }
 }
 

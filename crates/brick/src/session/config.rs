@@ -3,13 +3,13 @@
 //! What may change while the node runs is in [`Settings`]; all else is shown as it is and set in
 //! the configuration file (`brickyard config print`).
 
-use crate::brick::Brick;
-use crate::connection::ConnectionId;
+use crate::accepted::Port;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use brickyard_command::request::ConfigCommand;
-use brickyard_command::{Args, ErrorReply, Spec, help};
+use brickyard_command::{ErrorReply, help};
 use brickyard_types::{Durability, Eviction, TableAttributes};
+use brickyard_wire::Reply;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A setting that may be set.
@@ -58,103 +58,87 @@ fn store(setting: &AtomicU64, value: i64) {
     setting.store(value.unsigned_abs(), Relaxed);
 }
 
-impl Brick {
-    pub(super) fn execute_config(
-        &mut self,
-        id: ConnectionId,
-        spec: &'static Spec,
-        args: &Args<'_>,
-    ) {
-        let outcome = ConfigCommand::parse(spec.id, *args).and_then(|command| match command {
-            ConfigCommand::Help => {
-                self.reply(id, |reply| help("config", reply));
-                Ok(())
-            }
-            ConfigCommand::Get(patterns) => {
-                self.show_settings(id, &patterns);
-                Ok(())
-            }
-            ConfigCommand::Set(pairs) => self.set_settings(id, &pairs),
-            ConfigCommand::ResetStat => {
-                for stats in &self.core.shared.stats {
-                    stats.reset();
-                }
-                self.reply(id, |reply| reply.ok());
-                Ok(())
-            }
-            ConfigCommand::Rewrite => Err(ErrorReply::constant(
-                "ERR The server is running without a config file",
-            )),
-        });
-        if let Err(error) = outcome {
-            self.refuse(id, Some(spec), &error);
-        }
-    }
-
-    fn show_settings(&mut self, id: ConnectionId, patterns: &[&[u8]]) {
-        let attributes = self.default_table();
-        let is_node_port = self.clients[id].accepted.port == crate::effect::Port::Node;
-        let settings = all(&self.core.shared, &attributes, is_node_port);
-        let shown: Vec<&(&str, String)> = settings
-            .iter()
-            .filter(|(name, _)| ConfigCommand::shows(patterns, name))
-            .collect();
-        self.reply(id, |reply| {
-            reply.map(shown.len());
+/// Answers CONFIG; `default` are the attributes of the default table.
+pub(super) fn config(
+    shared: &Shared,
+    default: &TableAttributes,
+    port: Port,
+    command: &ConfigCommand<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), ErrorReply> {
+    match command {
+        ConfigCommand::Help => help("config", reply),
+        ConfigCommand::Get(patterns) => {
+            let settings = all(shared, default, port == Port::Node);
+            let shown = settings
+                .iter()
+                .filter(|(name, _)| ConfigCommand::shows(patterns, name));
+            reply.map(shown.clone().count());
             for (name, value) in shown {
                 reply.bulk(name.as_bytes());
                 reply.bulk(value.as_bytes());
             }
-        });
-    }
-
-    fn set_settings(
-        &mut self,
-        id: ConnectionId,
-        pairs: &[(&[u8], &[u8])],
-    ) -> Result<(), ErrorReply> {
-        // All or none: nothing is set before everything has been looked at.
-        let mut changes: Vec<(&Settable, i64)> = Vec::new();
-        for (asked, value) in pairs {
-            let settable = self.settable(asked)?;
-            let refused = |reason: &str| ConfigCommand::refused_setting(settable.name, reason);
-            if changes.iter().any(|(other, _)| other.name == settable.name) {
-                return Err(refused("duplicate parameter"));
+        }
+        ConfigCommand::Set(pairs) => {
+            set_settings(shared, pairs)?;
+            reply.ok();
+        }
+        ConfigCommand::ResetStat => {
+            for stats in &shared.stats {
+                stats.reset();
             }
-            let Some(value) = brickyard_command::parse_integer(value) else {
-                return Err(refused("argument couldn't be parsed into an integer"));
-            };
-            if !(settable.least..=settable.most).contains(&value) {
-                return Err(refused(&format!(
-                    "argument must be between {} and {} inclusive",
-                    settable.least, settable.most
-                )));
-            }
-            changes.push((settable, value));
+            reply.ok();
         }
-        for (settable, value) in changes {
-            (settable.store)(&self.core.shared.settings, value);
+        ConfigCommand::Rewrite => {
+            return Err(ErrorReply::constant(
+                "ERR The server is running without a config file",
+            ));
         }
-        self.reply(id, |reply| reply.ok());
-        Ok(())
     }
+    Ok(())
+}
 
-    /// The setting called `asked`, or why it cannot be set.
-    fn settable(&self, asked: &[u8]) -> Result<&'static Settable, ErrorReply> {
-        let name = String::from_utf8_lossy(asked).to_ascii_lowercase();
-        if let Some(settable) = SETTABLE.iter().find(|it| it.name == name) {
-            return Ok(settable);
+fn set_settings(shared: &Shared, pairs: &[(&[u8], &[u8])]) -> Result<(), ErrorReply> {
+    // All or none: nothing is set before everything has been looked at.
+    let mut changes: Vec<(&Settable, i64)> = Vec::new();
+    for (asked, value) in pairs {
+        let settable = settable(shared, asked)?;
+        let refused = |reason: &str| ConfigCommand::refused_setting(settable.name, reason);
+        if changes.iter().any(|(other, _)| other.name == settable.name) {
+            return Err(refused("duplicate parameter"));
         }
-        let shown = all(&self.core.shared, &TableAttributes::default(), true);
-        Err(if shown.iter().any(|(shown, _)| *shown == name) {
-            ConfigCommand::refused_setting(
-                &name,
-                "it is set in the configuration file or per table (TABLE ALTER)",
-            )
-        } else {
-            ConfigCommand::unknown_setting(asked)
-        })
+        let Some(value) = brickyard_command::parse_integer(value) else {
+            return Err(refused("argument couldn't be parsed into an integer"));
+        };
+        if !(settable.least..=settable.most).contains(&value) {
+            return Err(refused(&format!(
+                "argument must be between {} and {} inclusive",
+                settable.least, settable.most
+            )));
+        }
+        changes.push((settable, value));
     }
+    for (settable, value) in changes {
+        (settable.store)(&shared.settings, value);
+    }
+    Ok(())
+}
+
+/// The setting called `asked`, or why it cannot be set.
+fn settable(shared: &Shared, asked: &[u8]) -> Result<&'static Settable, ErrorReply> {
+    let name = String::from_utf8_lossy(asked).to_ascii_lowercase();
+    if let Some(settable) = SETTABLE.iter().find(|it| it.name == name) {
+        return Ok(settable);
+    }
+    let shown = all(shared, &TableAttributes::default(), true);
+    Err(if shown.iter().any(|(shown, _)| *shown == name) {
+        ConfigCommand::refused_setting(
+            &name,
+            "it is set in the configuration file or per table (TABLE ALTER)",
+        )
+    } else {
+        ConfigCommand::unknown_setting(asked)
+    })
 }
 
 /// What a table does at its bound, in Redis's words.

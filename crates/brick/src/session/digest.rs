@@ -3,9 +3,8 @@
 //! Invariant: a call looks at so many records, however many there are; whoever asks goes on from the cursor that
 //! it was given. Parts of one partition belong together if view and committed op are the same in all of them.
 
-use crate::brick::Brick;
-use crate::connection::ConnectionId;
-use crate::core::Partition;
+use super::lookup::table_named;
+use crate::core::{Core, Partition};
 use brickyard_command::ErrorReply;
 use brickyard_command::request::DigestCursor;
 use brickyard_replication::Role;
@@ -24,66 +23,54 @@ struct Part {
     digest: Digest,
 }
 
-impl Brick {
-    pub(super) fn digest_table(
-        &mut self,
-        id: ConnectionId,
-        name: &str,
-        from: DigestCursor,
-    ) -> Result<(), ErrorReply> {
-        let state = self
-            .core
-            .table_by_name
-            .get(name)
-            .and_then(|index| self.core.table(*index));
-        let Some(state) = state else {
-            return Err(ErrorReply::new(format!(
-                "ERR there is no table '{name}'; TABLE LIST shows those there are"
-            )));
-        };
-        if let Some(error) = state.refusal() {
-            return Err(error);
-        }
-        let mut parts = Vec::new();
-        let mut left = RECORDS_MAX;
-        let mut cursor = Some(from);
-        while let Some(at) = cursor.filter(|_| left > 0) {
-            let Some(place) = state.partitions.get(at.leaf) else {
-                cursor = None;
-                break;
-            };
-            // Empty ones cost something, too.
-            left -= 1;
-            let mut position = None;
-            if let Some(partition) = place.as_ref().filter(|it| it.status.role != Role::None) {
-                let from = ScanPosition(at.position);
-                let (digest, next) = state.table.digest(partition.local, from, left.max(1));
-                left = left.saturating_sub(digest.keys as usize);
-                parts.push(part(partition, digest));
-                position = next;
-            }
-            cursor = Some(match position {
-                Some(position) => DigestCursor {
-                    position: position.0,
-                    ..at
-                },
-                None => DigestCursor {
-                    leaf: at.leaf + 1,
-                    position: 0,
-                },
-            });
-        }
-        let cursor = cursor.map_or_else(|| "0".to_owned(), |it| it.to_string());
-        self.reply(id, |reply| {
-            reply.array(2);
-            reply.bulk(cursor.as_bytes());
-            reply.array(parts.len());
-            for part in &parts {
-                part.render(reply);
-            }
-        });
-        Ok(())
+/// `TABLE DIGEST`, from a cursor on.
+pub(super) fn digest_table(
+    core: &Core,
+    name: &str,
+    from: DigestCursor,
+    reply: &mut Reply<'_>,
+) -> Result<(), ErrorReply> {
+    let state = table_named(core, name)?;
+    if let Some(error) = state.refusal() {
+        return Err(error);
     }
+    let mut parts = Vec::new();
+    let mut left = RECORDS_MAX;
+    let mut cursor = Some(from);
+    while let Some(at) = cursor.filter(|_| left > 0) {
+        let Some(place) = state.partitions.get(at.leaf) else {
+            cursor = None;
+            break;
+        };
+        // Empty ones cost something, too.
+        left -= 1;
+        let mut position = None;
+        if let Some(partition) = place.as_ref().filter(|it| it.status.role != Role::None) {
+            let from = ScanPosition(at.position);
+            let (digest, next) = state.table.digest(partition.local, from, left.max(1));
+            left = left.saturating_sub(digest.keys as usize);
+            parts.push(part(partition, digest));
+            position = next;
+        }
+        cursor = Some(match position {
+            Some(position) => DigestCursor {
+                position: position.0,
+                ..at
+            },
+            None => DigestCursor {
+                leaf: at.leaf + 1,
+                position: 0,
+            },
+        });
+    }
+    let cursor = cursor.map_or_else(|| "0".to_owned(), |it| it.to_string());
+    reply.array(2);
+    reply.bulk(cursor.as_bytes());
+    reply.array(parts.len());
+    for part in &parts {
+        part.render(reply);
+    }
+    Ok(())
 }
 
 fn part(partition: &Partition, digest: Digest) -> Part {

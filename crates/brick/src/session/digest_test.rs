@@ -1,5 +1,5 @@
+use crate::accepted::Port;
 use crate::cluster_harness::Cluster;
-use crate::effect::Port;
 use crate::harness::Node;
 use brickyard_types::{Durability, TableAttributes};
 

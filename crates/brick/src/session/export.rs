@@ -9,16 +9,16 @@
 //!   are more than enough for backups, and a bound on what they preserve.
 //! - While a table of medium `disk` is exported no segment of the log goes: values may be there alone.
 
-use crate::brick::Brick;
-use crate::connection::ConnectionId;
-use crate::core::Core;
+use super::lookup::table_named;
+use crate::accepted::ConnectionId;
+use crate::clients::Clients;
+use crate::core::{Core, TableState};
 use crate::effect::{ColdRead, Effect};
 use crate::gather::{Gather, Join};
 use crate::offline::offline;
-use crate::output::Gate;
+use crate::refusal::error_line;
 use crate::request::Token;
 use brickyard_command::ErrorReply;
-use brickyard_command::request::ExportPiece;
 use brickyard_table::{LocalPartition, SnapshotId, Spoilt, Value};
 use brickyard_types::{Instant, Medium, Op, PartitionId, Position, UnixMillis, View};
 use brickyard_wire::Reply;
@@ -53,6 +53,8 @@ pub(crate) const fn is_of_export(token: u64) -> bool {
 pub(crate) struct Exports {
     open: Vec<Export>,
     token_next: u64,
+    /// Since the cleaner was told last.
+    has_ended: bool,
 }
 
 #[derive(Debug)]
@@ -112,26 +114,65 @@ impl Exports {
         self.open.iter().any(|it| it.medium == Medium::Disk)
     }
 
+    /// Whether some export has ended since this was asked last: the cleaner may wait for that.
+    pub(crate) fn take_ended(&mut self) -> bool {
+        std::mem::take(&mut self.has_ended)
+    }
+
     fn of(&mut self, connection: ConnectionId) -> Option<&mut Export> {
         self.open.iter_mut().find(|it| it.connection == connection)
     }
-}
 
-impl Brick {
-    pub(super) fn export(
+    /// Begins the connection's export.
+    pub(super) fn begin(
         &mut self,
+        core: &mut Core,
+        connection: ConnectionId,
+        name: &str,
+        id: PartitionId,
+        after: Option<Op>,
+    ) -> Result<(), ErrorReply> {
+        assert!(self.of(connection).is_none(), "the one before has ended");
+        if self.open.len() >= EXPORTS_MAX {
+            return Err(ErrorReply::new(format!(
+                "BUSY this brick exports {EXPORTS_MAX} partitions already; begin when one of them has ended"
+            )));
+        }
+        let (local, at) = exportable(core, table_named(core, name)?, id)?;
+        let index = core.table_by_name.get(name).copied();
+        let place = index.and_then(|index| Some((index, core.table_mut(index)?)));
+        let Some((table, state)) = place else {
+            return Err(refusal(id, Spoilt::Cleared));
+        };
+        let snapshot = state
+            .table
+            .begin_snapshot(local, at.op, PRESERVED_BYTES_MAX);
+        let medium = state.attributes.medium;
+        self.open.push(Export {
+            connection,
+            table,
+            partition: id,
+            medium,
+            snapshot,
+            at,
+            after,
+            asked: core.now,
+            unfinished: None,
+        });
+        Ok(())
+    }
+
+    /// Reads the next piece of the connection's export; its bytes, unless it waits for values that are in the log alone.
+    pub(super) fn next_piece(
+        &mut self,
+        core: &mut Core,
+        clients: &mut Clients,
         id: ConnectionId,
         name: &str,
         partition: PartitionId,
-        piece: ExportPiece,
-    ) -> Result<(), ErrorReply> {
-        if let ExportPiece::First(after) = piece {
-            self.end_export(id);
-            self.begin_export(id, name, partition, after.map(Op))?;
-        }
-        let now = self.core.now;
-        let export = self.exports.of(id).filter(|it| it.partition == partition);
-        let Some(export) = export else {
+    ) -> Result<Option<(Token, Vec<u8>)>, ErrorReply> {
+        let now = core.now;
+        let Some(export) = self.of(id).filter(|it| it.partition == partition) else {
             return Err(ErrorReply::new(format!(
                 "ERR this connection has no export of partition {partition} of table '{name}' under way, or it ended; \
                  begin it anew, without NEXT"
@@ -143,93 +184,40 @@ impl Brick {
             ));
         }
         export.asked = now;
-        let (rows, has_more) = match export.read(&mut self.core) {
+        let (rows, has_more) = match export.read(core) {
             Ok(read) => read,
             Err(spoilt) => {
-                self.end_export(id);
+                self.end(core, id);
                 return Err(refusal(partition, spoilt));
             }
         };
-        self.send_piece(id, rows, has_more);
-        Ok(())
-    }
-
-    fn begin_export(
-        &mut self,
-        connection: ConnectionId,
-        name: &str,
-        id: PartitionId,
-        after: Option<Op>,
-    ) -> Result<(), ErrorReply> {
-        if self.exports.open.len() >= EXPORTS_MAX {
-            return Err(ErrorReply::new(format!(
-                "BUSY this brick exports {EXPORTS_MAX} partitions already; begin when one of them has ended"
-            )));
+        let protocol = clients[id].session.protocol;
+        let token = clients.open_gather(id, Gather::new(Join::Only, protocol, 1));
+        let reads = self.fetch(core, id, &rows);
+        if let Some(export) = self.of(id) {
+            export.unfinished = Some(Piece {
+                token,
+                rows,
+                has_more,
+                reads,
+            });
         }
-        let table = self.core.table_named(name)?;
-        let (local, at) = self.core.exportable(table, id)?;
-        let Some(state) = self.core.table_mut(table) else {
-            return Err(refusal(id, Spoilt::Cleared));
-        };
-        let snapshot = state
-            .table
-            .begin_snapshot(local, at.op, PRESERVED_BYTES_MAX);
-        self.exports.open.push(Export {
-            connection,
-            table,
-            partition: id,
-            medium: state.attributes.medium,
-            snapshot,
-            at,
-            after,
-            asked: self.core.now,
-            unfinished: None,
-        });
-        Ok(())
+        Ok(self.finish_piece(core, clients, id))
     }
 
-    pub(super) fn list_exportable(
-        &mut self,
-        id: ConnectionId,
-        name: &str,
-    ) -> Result<(), ErrorReply> {
-        let table = self.core.table_named(name)?;
-        let state = self.core.table(table);
-        let places = state.map(|it| it.map.partitions().leaves());
-        let led: Vec<u32> = places
-            .into_iter()
-            .flatten()
-            .map(|place| place.partition)
-            .filter(|it| self.core.exportable(table, *it).is_ok())
-            .map(|it| it.0)
-            .collect();
-        self.reply(id, |reply| {
-            reply.array(led.len());
-            for partition in led {
-                reply.integer(i64::from(partition));
-            }
-        });
-        Ok(())
-    }
-
-    /// Replies with a piece, once the values that are in the log alone were read.
-    fn send_piece(&mut self, id: ConnectionId, rows: Vec<Row>, has_more: bool) {
-        let protocol = self.clients[id].session.protocol;
-        let token = self.open_gather(id, Gather::new(Join::Only, protocol, 1));
-        let Some(export) = self.exports.open.iter_mut().find(|it| it.connection == id) else {
-            return;
+    /// Asks for the values that are in the log alone: by token, and which row each is of.
+    fn fetch(&mut self, core: &mut Core, id: ConnectionId, rows: &[Row]) -> Vec<(u64, usize)> {
+        let Some(export) = self.open.iter().find(|it| it.connection == id) else {
+            return Vec::new();
         };
-        let is_divided = self
-            .core
-            .table(export.table)
-            .is_some_and(|it| it.is_divided);
+        let is_divided = core.table(export.table).is_some_and(|it| it.is_divided);
         let mut reads = Vec::new();
         for (at, row) in rows.iter().enumerate() {
             if let Content::InLog { position, len } = row.content {
-                self.exports.token_next += 1;
-                let token = TOKEN | self.exports.token_next;
+                self.token_next += 1;
+                let token = TOKEN | self.token_next;
                 reads.push((token, at));
-                self.core.effects.push_back(Effect::Read(ColdRead {
+                core.effects.push_back(Effect::Read(ColdRead {
                     token,
                     position,
                     partition: (!is_divided).then_some(export.partition),
@@ -239,160 +227,154 @@ impl Brick {
                 }));
             }
         }
-        export.unfinished = Some(Piece {
-            token,
-            rows,
-            has_more,
-            reads,
-        });
-        self.finish_piece(id);
+        reads
     }
 
-    pub(crate) fn on_export_read(&mut self, token: u64, value: Result<&[u8], String>) {
+    /// A value was read back, or could not be: what is answered now, if anything.
+    pub(super) fn on_read(
+        &mut self,
+        core: &mut Core,
+        clients: &Clients,
+        token: u64,
+        value: Result<&[u8], String>,
+    ) -> Option<(Token, Vec<u8>)> {
+        assert!(is_of_export(token), "token {token} is of another read");
         let is_it = |it: &(u64, usize)| it.0 == token;
-        let waiting = self.exports.open.iter_mut().find_map(|it| {
+        let (id, piece, at) = self.open.iter_mut().find_map(|it| {
             let piece = it.unfinished.as_mut()?;
             let at = piece.reads.iter().position(is_it)?;
             Some((it.connection, piece, at))
-        });
-        let Some((id, piece, at)) = waiting else {
-            return;
-        };
+        })?;
         let (_, row) = piece.reads.swap_remove(at);
         match value {
             Ok(value) => {
                 piece.rows[row].content = Content::Here(value.to_vec());
-                self.finish_piece(id);
+                self.finish_piece(core, clients, id)
             }
             Err(text) => {
                 let token = piece.token;
-                self.core.stats().refused_damaged.add(1);
-                self.end_export(id);
+                core.stats().refused_damaged.add(1);
+                self.end(core, id);
                 let error = ErrorReply::new(format!(
                     "DAMAGED a value could not be read back, so the export ended: {text}. Run \"brickyard inspect\" on \
                      the data directory"
                 ));
-                self.on_part(token, crate::keyed::error_line(&error), Gate::OPEN);
+                Some((token, error_line(&error)))
             }
         }
     }
 
-    fn finish_piece(&mut self, id: ConnectionId) {
-        let protocol = match self.clients.get(id) {
-            Some(connection) => connection.session.protocol,
-            None => return,
-        };
-        let Some(export) = self.exports.of(id) else {
-            return;
-        };
-        let Some(piece) = export.unfinished.take_if(|piece| piece.reads.is_empty()) else {
-            return;
-        };
+    fn finish_piece(
+        &mut self,
+        core: &mut Core,
+        clients: &Clients,
+        id: ConnectionId,
+    ) -> Option<(Token, Vec<u8>)> {
+        let protocol = clients.get(id)?.session.protocol;
+        let export = self.of(id)?;
+        let at = export.at;
+        let piece = export.unfinished.take_if(|piece| piece.reads.is_empty())?;
         let mut bytes = Vec::new();
-        piece.render(export.at, &mut Reply::new(&mut bytes, protocol));
+        piece.render(at, &mut Reply::new(&mut bytes, protocol));
         if !piece.has_more {
-            self.end_export(id);
+            self.end(core, id);
         }
-        self.on_part(piece.token, bytes, Gate::OPEN);
+        Some((piece.token, bytes))
     }
 
     /// The connection's export is over, if it has one.
-    pub(crate) fn end_export(&mut self, id: ConnectionId) {
-        if let Some(at) = self.exports.open.iter().position(|it| it.connection == id) {
-            let export = self.exports.open.swap_remove(at);
-            if let Some(state) = self.core.table_mut(export.table) {
+    pub(crate) fn end(&mut self, core: &mut Core, id: ConnectionId) {
+        if let Some(at) = self.open.iter().position(|it| it.connection == id) {
+            let export = self.open.swap_remove(at);
+            if let Some(state) = core.table_mut(export.table) {
                 state.table.end_snapshot(export.snapshot);
             }
-            // The cleaner waited for it.
-            self.on_clean_synced();
+            self.has_ended = true;
         }
     }
 
-    /// A table went out of memory, and with it what exports of it were to be of.
-    pub(crate) fn end_exports_of(&mut self, table: usize) {
-        let ended: Vec<Export> = self
-            .exports
-            .open
-            .extract_if(.., |it| it.table == table)
-            .collect();
-        let name = self.core.table(table).map(|it| it.name.clone());
-        let error = offline(&name.unwrap_or_default());
-        for piece in ended.into_iter().filter_map(|it| it.unfinished) {
-            self.on_part(piece.token, crate::keyed::error_line(&error), Gate::OPEN);
-        }
+    /// A table went out of memory, and with it what exports of it were to be of: what is answered.
+    pub(crate) fn end_of(&mut self, core: &Core, table: usize) -> Vec<(Token, Vec<u8>)> {
+        let ended = self.open.extract_if(.., |it| it.table == table);
+        let unfinished = ended.filter_map(|it| it.unfinished);
+        let name = core.table(table).map_or("", |it| it.name.as_str());
+        let error = error_line(&offline(name));
+        unfinished
+            .map(|piece| (piece.token, error.clone()))
+            .collect()
     }
 
     /// Ends exports that were given up.
-    pub(crate) fn end_idle_exports(&mut self) {
-        let now = self.core.now;
+    pub(crate) fn end_idle(&mut self, core: &mut Core) {
+        let now = core.now;
         let is_idle = |it: &&Export| it.unfinished.is_none() && now - it.asked > PATIENCE;
-        while let Some(id) = self
-            .exports
-            .open
-            .iter()
-            .find(is_idle)
-            .map(|it| it.connection)
-        {
-            self.end_export(id);
+        while let Some(id) = self.open.iter().find(is_idle).map(|it| it.connection) {
+            self.end(core, id);
         }
     }
 }
 
-impl Core {
-    fn table_named(&self, name: &str) -> Result<usize, ErrorReply> {
-        self.table_by_name.get(name).copied().ok_or_else(|| {
-            ErrorReply::new(format!(
-                "ERR there is no table '{name}'; TABLE LIST shows those there are"
-            ))
-        })
+/// `TABLE EXPORTABLE`: partitions that this brick can export now.
+pub(super) fn list_exportable(
+    core: &Core,
+    name: &str,
+    reply: &mut Reply<'_>,
+) -> Result<(), ErrorReply> {
+    let state = table_named(core, name)?;
+    let leaves = state.map.partitions().leaves().iter();
+    let led = leaves
+        .map(|leaf| leaf.partition)
+        .filter(|it| exportable(core, state, *it).is_ok());
+    reply.array(led.clone().count());
+    for partition in led {
+        reply.integer(i64::from(partition.0));
     }
+    Ok(())
+}
 
-    /// The partition's place in its table here, and what an export of it would be of.
-    fn exportable(
-        &self,
-        table: usize,
-        id: PartitionId,
-    ) -> Result<(LocalPartition, At), ErrorReply> {
-        let state = self.table(table);
-        let leaf = state.and_then(|it| it.map.partitions().index_of(id));
-        let Some((state, leaf)) = state.zip(leaf) else {
-            return Err(ErrorReply::new(format!(
-                "ERR there is no partition {id} in this table; CLUSTER SHARDS and \"brickyard status\" show those there are"
-            )));
-        };
-        if let Some(error) = state.refusal() {
-            return Err(error);
-        }
-        let owner = state.owner(leaf as u32);
-        if owner != self.member() {
-            return Err(ErrorReply::new(format!(
-                "ERR partition {id} is led by brick {owner}; ask that one"
-            )));
-        }
-        let partition = state.partitions.get(leaf).and_then(Option::as_ref);
-        let serves = |it: &&crate::core::Partition| {
-            let is_known = it.inherited <= it.committed || !it.is_replicated;
-            it.is_primary() && it.status.serves_reads && is_known && it.clear.is_none()
-        };
-        let Some(partition) = partition.filter(serves).filter(|_| self.replicas.is_leased) else {
-            return Err(ErrorReply::new(format!(
-                "CLUSTERDOWN partition {id} cannot be read as a whole now: a view is changing, it is being cleared, or \
-                 its node has lost the control plane; nothing was done, try again"
-            )));
-        };
-        // Of a partition with one replica, what is applied counts: its last op may be on its way to the log.
-        let applied = state.table.op_max(partition.local);
-        let at = At {
-            view: partition.view,
-            op: if partition.is_replicated {
-                partition.committed.max(applied)
-            } else {
-                applied
-            },
-            lineage: partition.lineage,
-        };
-        Ok((partition.local, at))
+/// The partition's place in its table here, and what an export of it would be of.
+fn exportable(
+    core: &Core,
+    state: &TableState,
+    id: PartitionId,
+) -> Result<(LocalPartition, At), ErrorReply> {
+    let Some(leaf) = state.map.partitions().index_of(id) else {
+        return Err(ErrorReply::new(format!(
+            "ERR there is no partition {id} in this table; CLUSTER SHARDS and \"brickyard status\" show those there are"
+        )));
+    };
+    if let Some(error) = state.refusal() {
+        return Err(error);
     }
+    let owner = state.owner(leaf as u32);
+    if owner != core.member() {
+        return Err(ErrorReply::new(format!(
+            "ERR partition {id} is led by brick {owner}; ask that one"
+        )));
+    }
+    let partition = state.partitions.get(leaf).and_then(Option::as_ref);
+    let serves = |it: &&crate::core::Partition| {
+        let is_known = it.inherited <= it.committed || !it.is_replicated;
+        it.is_primary() && it.status.serves_reads && is_known && it.clear.is_none()
+    };
+    let Some(partition) = partition.filter(serves).filter(|_| core.replicas.is_leased) else {
+        return Err(ErrorReply::new(format!(
+            "CLUSTERDOWN partition {id} cannot be read as a whole now: a view is changing, it is being cleared, or \
+             its node has lost the control plane; nothing was done, try again"
+        )));
+    };
+    // Of a partition with one replica, what is applied counts: its last op may be on its way to the log.
+    let applied = state.table.op_max(partition.local);
+    let at = At {
+        view: partition.view,
+        op: if partition.is_replicated {
+            partition.committed.max(applied)
+        } else {
+            applied
+        },
+        lineage: partition.lineage,
+    };
+    Ok((partition.local, at))
 }
 
 impl Export {

@@ -1,6 +1,7 @@
 use super::*;
+use crate::Brick;
+use crate::accepted::Port;
 use crate::cluster_harness::Cluster;
-use crate::effect::Port;
 use crate::harness::{Client, Node};
 use brickyard_types::{Durability, SegmentId, TableAttributes};
 use std::collections::BTreeMap;

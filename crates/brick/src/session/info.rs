@@ -1,9 +1,9 @@
 //! INFO: the fields that clients, exporters and GUI tools read, by Redis's names.
 
 use super::config::policy;
-use crate::brick::Brick;
-use crate::connection::ConnectionId;
-use crate::effect::Port;
+use super::lookup::default_table;
+use crate::accepted::Port;
+use crate::core::Core;
 use crate::settings::Settings;
 use crate::stats::{Counter, Stats};
 use brickyard_command::Args;
@@ -29,9 +29,16 @@ const DEFAULT_SECTIONS: [&str; 11] = [
 /// Writes the fields of a section.
 type Section<'a> = &'a dyn Fn(&mut String);
 
-impl Brick {
-    pub(super) fn info(&mut self, id: ConnectionId, args: &Args<'_>) {
-        crate::upkeep::publish(&self.core, &self.clients);
+/// What INFO is told by.
+pub(super) struct Info<'a> {
+    pub(super) core: &'a Core,
+    pub(super) port: Port,
+    pub(super) ops_per_second: u64,
+}
+
+impl Info<'_> {
+    /// The sections that are asked for.
+    pub(super) fn render(&self, args: Args<'_>) -> String {
         let asked: Vec<String> = args
             .from(1)
             .map(|name| String::from_utf8_lossy(name).to_ascii_lowercase())
@@ -44,10 +51,9 @@ impl Brick {
             all || (default && DEFAULT_SECTIONS.contains(&section))
                 || asked.iter().any(|name| name == section)
         };
-        let port = self.clients[id].accepted.port;
         let mut text = String::new();
         let sections: [(&str, Section<'_>); 12] = [
-            ("server", &|out| self.info_server(out, port)),
+            ("server", &|out| self.info_server(out)),
             ("clients", &|out| self.info_clients(out)),
             ("memory", &|out| self.info_memory(out)),
             ("persistence", &|out| self.info_persistence(out)),
@@ -57,7 +63,7 @@ impl Brick {
             ("commandstats", &|out| self.info_commandstats(out)),
             ("errorstats", &|out| self.info_errorstats(out)),
             ("cluster", &|out| {
-                field(out, "cluster_enabled", u8::from(port == Port::Brick))
+                field(out, "cluster_enabled", u8::from(self.port == Port::Brick))
             }),
             ("keyspace", &|out| self.info_keyspace(out)),
             ("tables", &|out| self.info_tables(out)),
@@ -75,7 +81,7 @@ impl Brick {
                 write(&mut text);
             }
         }
-        self.reply(id, |reply| reply.verbatim("txt", text.as_bytes()));
+        text
     }
 
     fn sum(&self, of: impl Fn(&Stats) -> &Counter) -> u64 {
@@ -87,10 +93,10 @@ impl Brick {
             .sum()
     }
 
-    fn info_server(&self, out: &mut String, port: Port) {
+    fn info_server(&self, out: &mut String) {
         let shared = &self.core.shared;
         let uptime = self.core.unix.0.saturating_sub(shared.started.0) / 1000;
-        let tcp_port = match port {
+        let tcp_port = match self.port {
             Port::Node => shared.port,
             Port::Brick => shared
                 .bricks
@@ -102,7 +108,7 @@ impl Brick {
         field(
             out,
             "redis_mode",
-            if port == Port::Node {
+            if self.port == Port::Node {
                 "standalone"
             } else {
                 "cluster"
@@ -163,7 +169,7 @@ impl Brick {
         let bound = self.memory_bound();
         field(out, "maxmemory", bound);
         field(out, "maxmemory_human", human(bound));
-        let evict = self.default_table().evict;
+        let evict = default_table(self.core).evict;
         field(out, "maxmemory_policy", policy(evict));
         field(
             out,
@@ -260,11 +266,7 @@ impl Brick {
             "total_commands_processed",
             self.sum(|stats| &stats.commands),
         );
-        field(
-            out,
-            "instantaneous_ops_per_sec",
-            self.upkeep.ops_per_second(),
-        );
+        field(out, "instantaneous_ops_per_sec", self.ops_per_second);
         field(
             out,
             "total_net_input_bytes",

@@ -1,123 +1,91 @@
 //! Commands that look at the node: COMMAND, SLOWLOG, LATENCY, MEMORY, OBJECT HELP.
 
-use crate::brick::Brick;
-use crate::connection::ConnectionId;
-use crate::stats::CommandStats;
+use crate::slowlog::Slowlog;
+use crate::stats::{CommandStats, Stats};
 use brickyard_command::request::{LatencyCommand, SlowlogCommand};
 use brickyard_command::table::{COMMANDS, Spec};
 use brickyard_command::{Args, CommandId, ErrorReply, describe, help};
 use brickyard_wire::Reply;
 
-impl Brick {
-    pub(super) fn execute_inspect(
-        &mut self,
-        id: ConnectionId,
-        spec: &'static Spec,
-        args: &Args<'_>,
-    ) {
-        use CommandId as Id;
-        let args = *args;
-        match spec.id {
-            Id::Slowlog | Id::SlowlogGet | Id::SlowlogHelp | Id::SlowlogLen | Id::SlowlogReset => {
-                match SlowlogCommand::parse(spec.id, args) {
-                    Ok(command) => self.slowlog(id, &command),
-                    Err(error) => self.refuse(id, Some(spec), &error),
+/// Answers such a command; `all` are the figures of the node's bricks.
+pub(super) fn inspect(
+    all: &[Stats],
+    slowlog: &mut Slowlog,
+    spec: &'static Spec,
+    args: Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), ErrorReply> {
+    use CommandId as Id;
+    match spec.id {
+        Id::Slowlog | Id::SlowlogGet | Id::SlowlogHelp | Id::SlowlogLen | Id::SlowlogReset => {
+            show_slowlog(slowlog, &SlowlogCommand::parse(spec.id, args)?, reply);
+        }
+        Id::Latency
+        | Id::LatencyHelp
+        | Id::LatencyHistogram
+        | Id::LatencyLatest
+        | Id::LatencyReset => {
+            show_latency(all, &LatencyCommand::parse(spec.id, args), reply);
+        }
+        Id::MemoryHelp => help("memory", reply),
+        Id::ObjectHelp => help("object", reply),
+        _ if spec.name.starts_with("command") => describe(spec.id, args, reply)?,
+        _ => {
+            let text = format!("ERR '{}' is not served here", spec.name);
+            return Err(ErrorReply::new(text));
+        }
+    }
+    Ok(())
+}
+
+fn show_slowlog(slowlog: &mut Slowlog, command: &SlowlogCommand, reply: &mut Reply<'_>) {
+    match command {
+        SlowlogCommand::Help => help("slowlog", reply),
+        SlowlogCommand::Len => reply.integer(slowlog.len() as i64),
+        SlowlogCommand::Reset => {
+            slowlog.clear();
+            reply.ok();
+        }
+        SlowlogCommand::Get(count) => {
+            let count = count.and_then(|count| usize::try_from(count).ok());
+            let count = count.unwrap_or(usize::MAX).min(slowlog.len());
+            reply.array(count);
+            for entry in slowlog.iter().take(count) {
+                reply.array(6);
+                reply.integer(entry.id as i64);
+                reply.integer((entry.at.0 / 1000) as i64);
+                reply.integer(entry.microseconds as i64);
+                reply.array(entry.arguments.len());
+                for argument in &entry.arguments {
+                    reply.bulk(argument);
                 }
-            }
-            Id::Latency
-            | Id::LatencyHelp
-            | Id::LatencyHistogram
-            | Id::LatencyLatest
-            | Id::LatencyReset => {
-                self.latency(id, &LatencyCommand::parse(spec.id, args));
-            }
-            Id::MemoryHelp => self.reply(id, |reply| help("memory", reply)),
-            Id::ObjectHelp => self.reply(id, |reply| help("object", reply)),
-            _ if spec.name.starts_with("command") => {
-                let mut refused = None;
-                self.reply(id, |reply| refused = describe(spec.id, args, reply).err());
-                if let Some(error) = refused {
-                    self.refuse(id, Some(spec), &error);
-                }
-            }
-            _ => {
-                let error = ErrorReply::new(format!("ERR '{}' is not served here", spec.name));
-                self.refuse(id, Some(spec), &error);
+                reply.bulk(entry.client.as_bytes());
+                reply.bulk(entry.client_name.as_bytes());
             }
         }
     }
+}
 
-    fn slowlog(&mut self, id: ConnectionId, command: &SlowlogCommand) {
-        match command {
-            SlowlogCommand::Help => self.reply(id, |reply| help("slowlog", reply)),
-            SlowlogCommand::Len => {
-                let len = self.meter.slowlog().len() as i64;
-                self.reply(id, |reply| reply.integer(len));
-            }
-            SlowlogCommand::Reset => {
-                self.meter.slowlog().clear();
-                self.reply(id, |reply| reply.ok());
-            }
-            SlowlogCommand::Get(count) => {
-                let count = count.and_then(|count| usize::try_from(count).ok());
-                let entries = self
-                    .meter
-                    .slowlog()
-                    .iter()
-                    .take(count.unwrap_or(usize::MAX));
-                let entries: Vec<_> = entries.cloned().collect();
-                self.reply(id, |reply| {
-                    reply.array(entries.len());
-                    for entry in &entries {
-                        reply.array(6);
-                        reply.integer(entry.id as i64);
-                        reply.integer((entry.at.0 / 1000) as i64);
-                        reply.integer(entry.microseconds as i64);
-                        reply.array(entry.arguments.len());
-                        for argument in &entry.arguments {
-                            reply.bulk(argument);
-                        }
-                        reply.bulk(entry.client.as_bytes());
-                        reply.bulk(entry.client_name.as_bytes());
-                    }
-                });
+fn show_latency(all: &[Stats], command: &LatencyCommand<'_>, reply: &mut Reply<'_>) {
+    match command {
+        LatencyCommand::Help => help("latency", reply),
+        // Spikes by event are Redis's monitor of itself; ours are the histograms.
+        LatencyCommand::Latest => reply.array(0),
+        LatencyCommand::Reset(_) => reply.integer(0),
+        LatencyCommand::Histogram(names) => {
+            let chosen: Vec<(&str, Histogram)> = COMMANDS
+                .iter()
+                .flat_map(|spec| std::iter::once(spec).chain(spec.subcommands))
+                .filter(|spec| names.is_empty() || is_named(spec, names))
+                .map(|spec| (spec.name, Histogram::of(all, spec.id)))
+                .filter(|(_, histogram)| histogram.calls > 0)
+                .collect();
+            reply.map(chosen.len());
+            for (name, histogram) in &chosen {
+                reply.bulk(name.as_bytes());
+                histogram.render(reply);
             }
         }
-    }
-
-    fn latency(&mut self, id: ConnectionId, command: &LatencyCommand<'_>) {
-        match command {
-            LatencyCommand::Help => self.reply(id, |reply| help("latency", reply)),
-            // Spikes by event are Redis's monitor of itself; ours are the histograms.
-            LatencyCommand::Latest => self.reply(id, |reply| reply.array(0)),
-            LatencyCommand::Reset(_) => self.reply(id, |reply| reply.integer(0)),
-            LatencyCommand::Histogram(names) => {
-                let chosen: Vec<(&str, Histogram)> = COMMANDS
-                    .iter()
-                    .flat_map(|spec| std::iter::once(spec).chain(spec.subcommands))
-                    .filter(|spec| names.is_empty() || is_named(spec, names))
-                    .map(|spec| (spec.name, self.histogram(spec.id)))
-                    .filter(|(_, histogram)| histogram.calls > 0)
-                    .collect();
-                self.reply(id, |reply| {
-                    reply.map(chosen.len());
-                    for (name, histogram) in &chosen {
-                        reply.bulk(name.as_bytes());
-                        histogram.render(reply);
-                    }
-                });
-            }
-        }
-    }
-
-    fn histogram(&self, command: CommandId) -> Histogram {
-        let mut sum = Histogram::default();
-        for stats in &self.core.shared.stats {
-            if let Some(stats) = stats.commands_by_id.get(command as usize) {
-                sum.add(stats);
-            }
-        }
-        sum
     }
 }
 
@@ -141,6 +109,16 @@ struct Histogram {
 }
 
 impl Histogram {
+    fn of(all: &[Stats], command: CommandId) -> Self {
+        let mut sum = Self::default();
+        for stats in all {
+            if let Some(stats) = stats.commands_by_id.get(command as usize) {
+                sum.add(stats);
+            }
+        }
+        sum
+    }
+
     fn add(&mut self, stats: &CommandStats) {
         self.buckets.resize(stats.latency.len(), (0, 0));
         for (at, (counter, bucket)) in stats.latency.iter().zip(&mut self.buckets).enumerate() {

@@ -3,10 +3,11 @@
 //! What is shown is of this brick's catalog: the plan is a function of it, so that any brick can tell what is going
 //! to move before it does. Which nodes are up only the leader knows (`/status`).
 
-use super::Then;
-use crate::brick::Brick;
-use crate::connection::ConnectionId;
-use crate::effect::ControlRequest;
+use super::next::{Next, Outcome};
+use crate::accepted::ConnectionId;
+use crate::clients::Clients;
+use crate::core::Core;
+use crate::upkeep::publish;
 use brickyard_command::request::{NodeCommand, NodeOptions, RebalanceCommand};
 use brickyard_command::{Args, Spec, help};
 use brickyard_metadata::{Catalog, Change, Move, Node, NodeAlteration, Plan, Roles};
@@ -23,139 +24,142 @@ struct Holding {
     learning: u64,
 }
 
-impl Brick {
-    pub(super) fn execute_node(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
-        let outcome = NodeCommand::parse(spec.id, *args).map(|command| self.node(id, command));
-        if let Err(error) = outcome {
-            self.refuse(id, Some(spec), &error);
+/// Answers NODE.
+pub(super) fn node(
+    core: &Core,
+    clients: &mut Clients,
+    id: ConnectionId,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Outcome {
+    let change = match NodeCommand::parse(spec.id, args)? {
+        NodeCommand::Help => {
+            clients.reply(id, |reply| help("node", reply));
+            return Ok(Next::Done);
+        }
+        NodeCommand::List => {
+            clients.reply(id, |reply| list_nodes(&core.catalog, reply));
+            return Ok(Next::Done);
+        }
+        NodeCommand::Alter(node, options) => Change::AlterNode {
+            node: NodeId(node),
+            alteration: alteration(&core.catalog, NodeId(node), options),
+        },
+        NodeCommand::Drain { node, force } => Change::DrainNode {
+            node: NodeId(node),
+            force,
+        },
+        NodeCommand::Remove { node, force } => Change::RemoveNode {
+            node: NodeId(node),
+            force,
+        },
+        NodeCommand::Replace { old, new } => Change::ReplaceNode {
+            old: NodeId(old),
+            new: NodeId(new),
+        },
+    };
+    Ok(Next::change(change))
+}
+
+/// Answers REBALANCE.
+pub(super) fn rebalance(
+    core: &Core,
+    clients: &mut Clients,
+    id: ConnectionId,
+    spec: &'static Spec,
+) -> Outcome {
+    match RebalanceCommand::of(spec.id) {
+        RebalanceCommand::Help => clients.reply(id, |reply| help("rebalance", reply)),
+        RebalanceCommand::Pause => return Ok(Next::change(Change::PauseMoves(true))),
+        RebalanceCommand::Resume => return Ok(Next::change(Change::PauseMoves(false))),
+        RebalanceCommand::Plan => {
+            // Other bricks' figures are as of their last second.
+            publish(core, clients);
+            clients.reply(id, |reply| show_plan(core, reply));
+        }
+        RebalanceCommand::Status => {
+            publish(core, clients);
+            clients.reply(id, |reply| show_moves(core, reply));
         }
     }
+    Ok(Next::Done)
+}
 
-    fn node(&mut self, id: ConnectionId, command: NodeCommand) {
-        let change = match command {
-            NodeCommand::Help => return self.reply(id, |reply| help("node", reply)),
-            NodeCommand::List => return self.list_nodes(id),
-            NodeCommand::Alter(node, options) => Change::AlterNode {
-                node: NodeId(node),
-                alteration: alteration(&self.core.catalog, NodeId(node), options),
-            },
-            NodeCommand::Drain { node, force } => Change::DrainNode {
-                node: NodeId(node),
-                force,
-            },
-            NodeCommand::Remove { node, force } => Change::RemoveNode {
-                node: NodeId(node),
-                force,
-            },
-            NodeCommand::Replace { old, new } => Change::ReplaceNode {
-                old: NodeId(old),
-                new: NodeId(new),
-            },
-        };
-        self.ask_control(id, ControlRequest::Change(change), Then::Ok);
+fn list_nodes(catalog: &Catalog, reply: &mut Reply<'_>) {
+    let holdings = holdings(catalog);
+    reply.array(catalog.nodes().len());
+    for node in catalog.nodes() {
+        let holding = holdings.get(&node.id).copied().unwrap_or_default();
+        show_node(reply, catalog, node, holding);
     }
+}
 
-    pub(super) fn execute_rebalance(&mut self, id: ConnectionId, spec: &'static Spec) {
-        match RebalanceCommand::of(spec.id) {
-            RebalanceCommand::Help => self.reply(id, |reply| help("rebalance", reply)),
-            RebalanceCommand::Pause => self.pause_moves(id, true),
-            RebalanceCommand::Resume => self.pause_moves(id, false),
-            RebalanceCommand::Plan => self.show_plan(id),
-            RebalanceCommand::Status => self.show_moves(id),
-        }
+/// What has to move, and about how many bytes each copy has: the mean of this node's of the table.
+fn moves(core: &Core) -> Vec<(Move, u64)> {
+    let catalog = &core.catalog;
+    let plan: Plan = catalog.plan(&BTreeSet::new());
+    let own = core.member().node;
+    let mut bytes: BTreeMap<TableId, u64> = BTreeMap::new();
+    for table in catalog.tables() {
+        let stats = core.shared.stats.iter();
+        let memory: u64 = stats
+            .filter_map(|stats| Some(stats.tables().get(&table.id)?.memory.value()))
+            .sum();
+        let is_here = |member: Member| member.node == own;
+        let held = table
+            .partitions()
+            .filter(|(_, group)| group.members().any(|seat| is_here(seat.member)));
+        bytes.insert(table.id, memory / (held.count().max(1) as u64));
     }
+    let moves = plan.moves(catalog).into_iter();
+    moves
+        .map(|it| {
+            let copied = !it.is_hand_over && it.to.is_some();
+            let bytes = bytes.get(&it.table).copied().filter(|_| copied);
+            (it, bytes.unwrap_or_default())
+        })
+        .collect()
+}
 
-    fn pause_moves(&mut self, id: ConnectionId, is_paused: bool) {
-        let change = Change::PauseMoves(is_paused);
-        self.ask_control(id, ControlRequest::Change(change), Then::Ok);
+fn show_plan(core: &Core, reply: &mut Reply<'_>) {
+    let moves = moves(core);
+    let tables: BTreeMap<TableId, (&str, String)> = core
+        .catalog
+        .tables()
+        .map(|table| {
+            let placement = table.layout.placement.to_string();
+            (table.id, (table.name.as_str(), placement))
+        })
+        .collect();
+    reply.array(moves.len());
+    for (it, bytes) in &moves {
+        let (table, placement) = tables.get(&it.table).cloned().unwrap_or_default();
+        let kind = if it.is_hand_over { "primary" } else { "copy" };
+        reply.map(7);
+        text(reply, "table", table);
+        number(reply, "partition", it.partition.0.into());
+        text(reply, "kind", kind);
+        text(reply, "from", &shown(it.from));
+        text(reply, "to", &shown(it.to));
+        number(reply, "bytes", *bytes);
+        text(reply, "placement", &placement);
     }
+}
 
-    fn list_nodes(&mut self, id: ConnectionId) {
-        let catalog = std::sync::Arc::clone(&self.core.catalog);
-        let holdings = holdings(&catalog);
-        self.reply(id, |reply| {
-            reply.array(catalog.nodes().len());
-            for node in catalog.nodes() {
-                let holding = holdings.get(&node.id).copied().unwrap_or_default();
-                show_node(reply, &catalog, node, holding);
-            }
-        });
-    }
-
-    /// What has to move, and about how many bytes each copy has: the mean of this node's of the table.
-    fn moves(&mut self) -> Vec<(Move, u64)> {
-        // Other bricks' figures are as of their last second.
-        crate::upkeep::publish(&self.core, &self.clients);
-        let catalog = &self.core.catalog;
-        let plan: Plan = catalog.plan(&BTreeSet::new());
-        let own = self.core.member().node;
-        let mut bytes: BTreeMap<TableId, u64> = BTreeMap::new();
-        for table in catalog.tables() {
-            let stats = self.core.shared.stats.iter();
-            let memory: u64 = stats
-                .filter_map(|stats| Some(stats.tables().get(&table.id)?.memory.value()))
-                .sum();
-            let is_here = |member: Member| member.node == own;
-            let held = table
-                .partitions()
-                .filter(|(_, group)| group.members().any(|seat| is_here(seat.member)));
-            bytes.insert(table.id, memory / (held.count().max(1) as u64));
-        }
-        let moves = plan.moves(catalog).into_iter();
-        moves
-            .map(|it| {
-                let copied = !it.is_hand_over && it.to.is_some();
-                let bytes = bytes.get(&it.table).copied().filter(|_| copied);
-                (it, bytes.unwrap_or_default())
-            })
-            .collect()
-    }
-
-    fn show_plan(&mut self, id: ConnectionId) {
-        let moves = self.moves();
-        let tables: BTreeMap<TableId, (String, String)> = self
-            .core
-            .catalog
-            .tables()
-            .map(|table| {
-                let placement = table.layout.placement.to_string();
-                (table.id, (table.name.clone(), placement))
-            })
-            .collect();
-        self.reply(id, |reply| {
-            reply.array(moves.len());
-            for (it, bytes) in &moves {
-                let (table, placement) = tables.get(&it.table).cloned().unwrap_or_default();
-                let kind = if it.is_hand_over { "primary" } else { "copy" };
-                reply.map(7);
-                text(reply, "table", &table);
-                number(reply, "partition", it.partition.0.into());
-                text(reply, "kind", kind);
-                text(reply, "from", &shown(it.from));
-                text(reply, "to", &shown(it.to));
-                number(reply, "bytes", *bytes);
-                text(reply, "placement", &placement);
-            }
-        });
-    }
-
-    fn show_moves(&mut self, id: ConnectionId) {
-        let moves = self.moves();
-        let is_paused = self.core.catalog.is_paused();
-        let catalog = &self.core.catalog;
-        let groups = catalog.tables().flat_map(|table| table.map.groups());
-        let learning: usize = groups.map(|group| group.learners.len()).sum();
-        let hand_overs = moves.iter().filter(|(it, _)| it.is_hand_over).count();
-        let bytes: u64 = moves.iter().map(|(_, bytes)| bytes).sum();
-        self.reply(id, |reply| {
-            reply.map(5);
-            text(reply, "moves", if is_paused { "paused" } else { "on" });
-            number(reply, "copies", (moves.len() - hand_overs) as u64);
-            number(reply, "primaries", hand_overs as u64);
-            number(reply, "learning", learning as u64);
-            number(reply, "bytes", bytes);
-        });
-    }
+fn show_moves(core: &Core, reply: &mut Reply<'_>) {
+    let moves = moves(core);
+    let catalog = &core.catalog;
+    let is_paused = catalog.is_paused();
+    let groups = catalog.tables().flat_map(|table| table.map.groups());
+    let learning: usize = groups.map(|group| group.learners.len()).sum();
+    let hand_overs = moves.iter().filter(|(it, _)| it.is_hand_over).count();
+    let bytes: u64 = moves.iter().map(|(_, bytes)| bytes).sum();
+    reply.map(5);
+    text(reply, "moves", if is_paused { "paused" } else { "on" });
+    number(reply, "copies", (moves.len() - hand_overs) as u64);
+    number(reply, "primaries", hand_overs as u64);
+    number(reply, "learning", learning as u64);
+    number(reply, "bytes", bytes);
 }
 
 /// What the request says, and of the roles that it does not name what they are.

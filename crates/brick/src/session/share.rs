@@ -8,12 +8,14 @@
 //!
 //! Not here: how shares make a reply (`whole`), lists of keys (`listing`).
 
+use super::{client, listing};
 use crate::brick::Brick;
 use crate::core::{Core, Partition, TableState};
-use crate::keyed::{error_line, too_few};
+use crate::keyed::too_few;
 use crate::log::KeyRef;
 use crate::output::Gate;
 use crate::random::Random;
+use crate::refusal::error_line;
 use crate::request::Request;
 use crate::view::PendingClear;
 use crate::watch::Version;
@@ -76,9 +78,9 @@ impl Brick {
             CommandId::Dbsize => {
                 reply.integer(self.core.table(table).map_or(0, TableState::keys) as i64)
             }
-            CommandId::Keys => self.core.keys(table, args.at(1), &mut reply),
-            CommandId::Randomkey => return self.core.random_key(table, &mut reply),
-            CommandId::Scan => self.core.scan(table, args, &mut reply),
+            CommandId::Keys => listing::keys(&self.core, table, args.at(1), &mut reply),
+            CommandId::Randomkey => return listing::random_key(&mut self.core, table, &mut reply),
+            CommandId::Scan => listing::scan(&self.core, table, args, &mut reply),
             CommandId::Flushdb => return self.core.flush(&[table], &mut reply),
             CommandId::Flushall => {
                 let tables: Vec<usize> = args
@@ -93,7 +95,7 @@ impl Brick {
             }
             CommandId::Watch => return self.core.versions(table, args, out),
             CommandId::ClientList | CommandId::ClientKill => {
-                self.client_share(spec, args, &mut reply)
+                client::share(&self.core, &mut self.clients, spec, args, &mut reply)
             }
             _ => reply.error("ERR this command has no share of a brick"),
         }
@@ -250,7 +252,7 @@ impl Core {
         }
         partition.op = partition.op.next();
         let (op, local) = (partition.op, partition.local);
-        self.note_clear(table, leaf);
+        note_clear(self, table, leaf);
         let Some(commits) = commits else {
             if let Some(Some(state)) = self.tables.get_mut(table) {
                 state.table.clear(local, op);
@@ -335,10 +337,10 @@ impl Core {
     fn slot_share(&self, spec: &Spec, args: Args<'_>, table: usize, reply: &mut Reply<'_>) {
         match ClusterCommand::parse(spec.id, args) {
             Ok(ClusterCommand::CountKeysInSlot(slot)) => {
-                reply.integer(self.keys_in_slot(table, slot, 0).1 as i64);
+                reply.integer(listing::keys_in_slot(self, table, slot, 0).1 as i64);
             }
             Ok(ClusterCommand::GetKeysInSlot(slot, max)) => {
-                let (keys, _) = self.keys_in_slot(table, slot, max);
+                let (keys, _) = listing::keys_in_slot(self, table, slot, max);
                 reply.array(keys.len());
                 for key in &keys {
                     reply.bulk(key);
@@ -347,6 +349,26 @@ impl Core {
             _ => reply.error("ERR this command has no share of a brick"),
         }
     }
+}
+
+/// Every key of a partition is about to be removed.
+fn note_clear(core: &mut Core, table: usize, leaf: usize) {
+    let Core {
+        tables,
+        log,
+        absences,
+        ..
+    } = core;
+    let Some(Some(state)) = tables.get(table) else {
+        return;
+    };
+    let Some(Some(partition)) = state.partitions.get(leaf) else {
+        return;
+    };
+    absences.note_clear(table as u32, partition.local, |key, name| {
+        log.pending(*key, partition.id, name).is_some()
+            || state.table.contains(key.partition, key.hash, name)
+    });
 }
 
 #[cfg(test)]

@@ -1,9 +1,14 @@
 //! TABLE: tables made, shown, altered, chosen and dropped.
 
-use super::Then;
-use crate::brick::Brick;
-use crate::connection::ConnectionId;
-use crate::effect::ControlRequest;
+use super::digest::digest_table;
+use super::export::list_exportable;
+use super::login::use_table;
+use super::lookup::{inherited_attributes, table_named};
+use super::next::{Next, Outcome};
+use crate::accepted::ConnectionId;
+use crate::clients::{Clients, database_of};
+use crate::core::{Core, TableState};
+use crate::upkeep::publish;
 use crate::users::Rights;
 use brickyard_command::request::{Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
@@ -11,229 +16,186 @@ use brickyard_metadata::{
     Alteration, Change, Layout, LayoutAlteration, NewTable, Recovery, TableStatus,
 };
 use brickyard_routing::NodeId;
-use brickyard_types::{PartitionId, TableAttributes};
+use brickyard_types::PartitionId;
 use brickyard_wire::Reply;
 
-impl Brick {
-    pub(super) fn execute_table(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
-        let outcome =
-            TableCommand::parse(spec.id, *args).and_then(|command| self.table(id, &command));
-        if let Err(error) = outcome {
-            self.refuse(id, Some(spec), &error);
+/// Answers TABLE.
+pub(super) fn table(
+    core: &mut Core,
+    clients: &mut Clients,
+    id: ConnectionId,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Outcome {
+    let command = TableCommand::parse(spec.id, args)?;
+    let user = clients[id].session.user.clone();
+    let rights = |name: &str| {
+        user.as_ref()
+            .map_or_else(Rights::default, |user| user.rights(name))
+    };
+    check_rights(&command, rights)?;
+    let change = match command {
+        TableCommand::Help => {
+            clients.reply(id, |reply| help("table", reply));
+            return Ok(Next::Done);
         }
-    }
-
-    fn table(&mut self, id: ConnectionId, command: &TableCommand<'_>) -> Result<(), ErrorReply> {
-        let user = self.clients[id].session.user.clone();
-        let rights = |name: &str| {
-            user.as_ref()
-                .map_or_else(Rights::default, |user| user.rights(name))
-        };
-        match command {
-            TableCommand::Create(name, _)
-            | TableCommand::Alter(name, _)
-            | TableCommand::Digest { name, .. }
-            | TableCommand::Exportable(name)
-            | TableCommand::Export { name, .. }
-            | TableCommand::Drop(name)
-            | TableCommand::Offline { name, .. }
-            | TableCommand::Online(name)
-            | TableCommand::Recover { name, .. }
-            | TableCommand::Split { name, .. }
-            | TableCommand::Merge { name, .. }
-                if !rights(name).admin =>
-            {
-                return Err(ErrorReply::new(format!(
-                    "NOPERM making, altering, digesting, exporting, recovering, splitting, merging and dropping table '{name}', and taking it offline and back, needs the right admin on it"
-                )));
-            }
-            TableCommand::Describe(name) if rights(name) == Rights::default() => {
-                return Err(ErrorReply::new(format!(
-                    "NOPERM this user has no rights on table '{name}'"
-                )));
-            }
-            TableCommand::Help => self.reply(id, |reply| help("table", reply)),
-            TableCommand::List => self.list_tables(id),
-            TableCommand::Describe(name) => return self.describe_table(id, name),
-            TableCommand::Digest { name, from } => return self.digest_table(id, name, *from),
-            TableCommand::Exportable(name) => return self.list_exportable(id, name),
-            TableCommand::Export {
-                name,
-                partition,
-                piece,
-            } => return self.export(id, name, PartitionId(*partition), *piece),
-            TableCommand::Use(name) => {
-                let database = name
-                    .parse()
-                    .ok()
-                    .filter(|n| (1..16).contains(n))
-                    .unwrap_or(0);
-                if let Err(error) = self.use_table(id, name, database) {
-                    // As after a refused SELECT: nobody must go on in the wrong table.
-                    self.clients.close(id);
-                    return Err(error);
+        TableCommand::List => {
+            let names = core.table_by_name.keys();
+            let names = names.filter(|name| rights(name) != Rights::default());
+            clients.reply(id, |reply| {
+                reply.array(names.clone().count());
+                for name in names {
+                    reply.bulk(name.as_bytes());
                 }
-                self.reply(id, |reply| reply.ok());
-            }
-            TableCommand::Create(name, options) => self.create_table(id, name, options),
-            TableCommand::Alter(name, options) => {
-                let name = (*name).to_owned();
-                let change = match options.sizing {
-                    Some(sizing) => Change::SizeTable {
-                        name,
-                        by_bricks: sizing == Sizing::Auto,
-                    },
-                    None => Change::AlterTable {
-                        name,
-                        alteration: alteration(options),
-                    },
-                };
-                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
-            }
-            TableCommand::Recover {
-                name,
-                partitions,
-                is_confirmed,
-            } => {
-                let change = Change::Recover(Recovery {
-                    table: (*name).to_owned(),
-                    partitions: partitions.iter().copied().map(PartitionId).collect(),
-                    is_confirmed: *is_confirmed,
-                });
-                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
-            }
-            TableCommand::Split { name, partition } => {
-                let change = Change::SplitPartition {
-                    table: (*name).to_owned(),
-                    partition: PartitionId(*partition),
-                };
-                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
-            }
-            TableCommand::Merge { name, partition } => {
-                let change = Change::MergePartitions {
-                    table: (*name).to_owned(),
-                    partition: PartitionId(*partition),
-                };
-                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
-            }
-            TableCommand::Offline { name, force } => {
-                let change = Change::TakeOffline {
-                    name: (*name).to_owned(),
-                    force: *force,
-                };
-                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
-            }
-            TableCommand::Online(name) => {
-                let change = Change::BringOnline {
-                    name: (*name).to_owned(),
-                };
-                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
-            }
-            TableCommand::Drop(name) => {
-                let change = Change::DropTable {
-                    name: (*name).to_owned(),
-                };
-                self.ask_control(id, ControlRequest::Change(change), Then::Ok);
-            }
+            });
+            return Ok(Next::Done);
         }
-        Ok(())
-    }
-
-    fn create_table(&mut self, id: ConnectionId, name: &str, options: &TableOptions) {
-        let mut new = NewTable::named(name, self.core.random.next(), self.core.unix);
-        new.attributes = self.inherited_attributes();
-        options.apply_to(&mut new.attributes);
-        new.partitions = options.partitions;
-        new.layout = new.layout.altered(&layout_alteration(options));
-        let change = Change::CreateTable(new);
-        self.ask_control(id, ControlRequest::Change(change), Then::Ok);
-    }
-
-    fn list_tables(&mut self, id: ConnectionId) {
-        let names: Vec<String> = self.core.table_by_name.keys().cloned().collect();
-        let user = self.clients[id].session.user.clone();
-        let names: Vec<&String> = names
-            .iter()
-            .filter(|name| {
-                user.as_ref()
-                    .is_some_and(|user| user.rights(name) != Rights::default())
-            })
-            .collect();
-        self.reply(id, |reply| {
-            reply.array(names.len());
-            for name in names {
-                reply.bulk(name.as_bytes());
-            }
-        });
-    }
-
-    fn describe_table(&mut self, id: ConnectionId, name: &str) -> Result<(), ErrorReply> {
-        let state = self
-            .core
-            .table_by_name
-            .get(name)
-            .and_then(|index| self.core.table(*index));
-        let Some(state) = state else {
-            return Err(ErrorReply::new(format!(
-                "ERR there is no table '{name}'; TABLE LIST shows those there are"
-            )));
-        };
-        let partitions = state.map.partitions().leaves().len();
-        let (table_id, attributes) = (state.id, state.attributes.clone());
-        let table = self.core.catalog.table_by_id(table_id);
-        let sizing = match table.is_some_and(|it| it.is_sized_by_bricks) {
-            true => "auto",
-            false => "fixed",
-        };
-        let extra = state.map.partitions().leaves().iter();
-        let extra = extra.map(|leaf| u64::from(self.core.catalog.extra(leaf.partition)));
-        let extra: u64 = extra.sum();
-        let layout = state.layout.clone();
-        let standing = match &state.standing {
-            TableStatus::Online => "online",
-            TableStatus::Offline => "offline",
-            TableStatus::Returning { .. } => "returning",
-        };
-        // Other bricks' figures are as of their last second.
-        crate::upkeep::publish(&self.core, &self.clients);
-        let mut keys = 0;
-        let mut memory = 0;
-        for stats in &self.core.shared.stats {
-            if let Some(table) = stats.tables().get(&table_id) {
-                keys += table.keys.value();
-                memory += table.memory.value();
-            }
+        TableCommand::Describe(name) => {
+            let state = table_named(core, name)?;
+            // Other bricks' figures are as of their last second.
+            publish(core, clients);
+            clients.reply(id, |reply| describe(core, state, reply));
+            return Ok(Next::Done);
         }
-        self.reply(id, |reply| {
-            describe(
-                reply,
-                name,
-                table_id.0,
-                (&attributes, &layout),
-                (partitions, sizing, extra),
-                standing,
-                (keys, memory),
-            )
-        });
-        Ok(())
+        TableCommand::Digest { name, from } => {
+            clients.answer(id, |reply| digest_table(core, name, from, reply))?;
+            return Ok(Next::Done);
+        }
+        TableCommand::Exportable(name) => {
+            clients.answer(id, |reply| list_exportable(core, name, reply))?;
+            return Ok(Next::Done);
+        }
+        TableCommand::Export {
+            name,
+            partition,
+            piece,
+        } => {
+            return Ok(Next::Export {
+                name: name.to_owned(),
+                partition: PartitionId(partition),
+                piece,
+            });
+        }
+        TableCommand::Use(name) => {
+            if let Err(error) = use_table(core, &mut clients[id], name, database_of(name)) {
+                // As after a refused SELECT: nobody must go on in the wrong table.
+                clients.close(id);
+                return Err(error);
+            }
+            clients.reply(id, |reply| reply.ok());
+            return Ok(Next::Done);
+        }
+        TableCommand::Create(name, options) => new_table(core, name, &options),
+        TableCommand::Alter(name, options) => match options.sizing {
+            Some(sizing) => Change::SizeTable {
+                name: name.to_owned(),
+                by_bricks: sizing == Sizing::Auto,
+            },
+            None => Change::AlterTable {
+                name: name.to_owned(),
+                alteration: alteration(&options),
+            },
+        },
+        TableCommand::Recover {
+            name,
+            partitions,
+            is_confirmed,
+        } => Change::Recover(Recovery {
+            table: name.to_owned(),
+            partitions: partitions.into_iter().map(PartitionId).collect(),
+            is_confirmed,
+        }),
+        TableCommand::Split { name, partition } => Change::SplitPartition {
+            table: name.to_owned(),
+            partition: PartitionId(partition),
+        },
+        TableCommand::Merge { name, partition } => Change::MergePartitions {
+            table: name.to_owned(),
+            partition: PartitionId(partition),
+        },
+        TableCommand::Offline { name, force } => Change::TakeOffline {
+            name: name.to_owned(),
+            force,
+        },
+        TableCommand::Online(name) => Change::BringOnline {
+            name: name.to_owned(),
+        },
+        TableCommand::Drop(name) => Change::DropTable {
+            name: name.to_owned(),
+        },
+    };
+    Ok(Next::change(change))
+}
+
+fn check_rights(
+    command: &TableCommand<'_>,
+    rights: impl Fn(&str) -> Rights,
+) -> Result<(), ErrorReply> {
+    match command {
+        TableCommand::Create(name, _)
+        | TableCommand::Alter(name, _)
+        | TableCommand::Digest { name, .. }
+        | TableCommand::Exportable(name)
+        | TableCommand::Export { name, .. }
+        | TableCommand::Drop(name)
+        | TableCommand::Offline { name, .. }
+        | TableCommand::Online(name)
+        | TableCommand::Recover { name, .. }
+        | TableCommand::Split { name, .. }
+        | TableCommand::Merge { name, .. }
+            if !rights(name).admin =>
+        {
+            Err(ErrorReply::new(format!(
+                "NOPERM making, altering, digesting, exporting, recovering, splitting, merging and dropping table '{name}', and taking it offline and back, needs the right admin on it"
+            )))
+        }
+        TableCommand::Describe(name) if rights(name) == Rights::default() => Err(ErrorReply::new(
+            format!("NOPERM this user has no rights on table '{name}'"),
+        )),
+        _ => Ok(()),
     }
 }
 
-fn describe(
-    reply: &mut Reply<'_>,
-    name: &str,
-    id: u32,
-    (attributes, layout): (&TableAttributes, &Layout),
-    (partitions, sizing, extra): (usize, &str, u64),
-    standing: &str,
-    (keys, memory): (u64, u64),
-) {
+fn new_table(core: &mut Core, name: &str, options: &TableOptions) -> Change {
+    let mut new = NewTable::named(name, core.random.next(), core.unix);
+    new.attributes = inherited_attributes(core);
+    options.apply_to(&mut new.attributes);
+    new.partitions = options.partitions;
+    new.layout = new.layout.altered(&layout_alteration(options));
+    Change::CreateTable(new)
+}
+
+fn describe(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
+    let (attributes, layout) = (&state.attributes, &state.layout);
+    let table = core.catalog.table_by_id(state.id);
+    let sizing = match table.is_some_and(|it| it.is_sized_by_bricks) {
+        true => "auto",
+        false => "fixed",
+    };
+    let leaves = state.map.partitions().leaves();
+    let extra = leaves
+        .iter()
+        .map(|leaf| u64::from(core.catalog.extra(leaf.partition)));
+    let extra: u64 = extra.sum();
+    let standing = match &state.standing {
+        TableStatus::Online => "online",
+        TableStatus::Offline => "offline",
+        TableStatus::Returning { .. } => "returning",
+    };
+    let mut keys = 0;
+    let mut memory = 0;
+    for stats in &core.shared.stats {
+        if let Some(table) = stats.tables().get(&state.id) {
+            keys += table.keys.value();
+            memory += table.memory.value();
+        }
+    }
     reply.map(17);
     let mut text = |field: &str, value: &str| {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
     };
-    text("name", name);
+    text("name", &state.name);
     text("medium", attributes.medium.word());
     text("durability", attributes.durability.word());
     text("evict", attributes.evict.word());
@@ -246,10 +208,10 @@ fn describe(
         reply.bulk(field.as_bytes());
         reply.integer(value as i64);
     };
-    number("id", id.into());
+    number("id", state.id.0.into());
     number("replicas", attributes.replicas.into());
     number("min_in_sync", attributes.min_in_sync.into());
-    number("partitions", partitions as u64);
+    number("partitions", leaves.len() as u64);
     number("extra_copies", extra);
     number("maxmemory", attributes.maxmemory.unwrap_or(0));
     number("keys", keys);

@@ -1,4 +1,4 @@
-use crate::effect::Port;
+use crate::accepted::Port;
 use crate::harness::Node;
 use brickyard_types::TableAttributes;
 

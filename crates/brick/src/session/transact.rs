@@ -3,218 +3,262 @@
 //! A transaction is about the keys of one slot. Its commands are queued here and run where the
 //! slot's partition is, against one view of it: what they write is one record of the log.
 
-use crate::brick::Brick;
-use crate::connection::{Blocked, ConnectionId};
+use super::next::{Command, Next, Outcome};
+use crate::accepted::{ConnectionId, Port};
+use crate::clients::Clients;
+use crate::connection::{Blocked, Connection, Session};
+use crate::core::{Core, TableState};
 use crate::gather::{Gather, Join};
-use crate::keyed::{CROSSSLOT, error_line};
-use crate::request::{Request, Token, Work};
-use crate::transaction::{Step, Transaction, Watch};
+use crate::refusal::{CROSSSLOT, dropped_table, redirect};
+use crate::request::{Request, Work};
+use crate::transaction::{Queue, Step, Transaction, Watch};
 use crate::watch::Version;
-use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, is_data_command, keys};
+use brickyard_command::{Args, CommandId, ErrorReply, Spec, is_data_command, keys};
 use brickyard_routing::Location;
 use brickyard_wire::{ReplyDecoder, ReplyStep};
 
-/// A queued command.
-type Command = (&'static Spec, OwnedArgs);
+/// Bytes of commands that one transaction may queue.
+const QUEUE_BYTES_MAX: usize = 256 << 20;
 
 /// Keys that one connection may watch.
 const WATCHES_MAX: usize = 4096;
 
-impl Brick {
-    pub(super) fn execute_transact(
-        &mut self,
-        id: ConnectionId,
-        spec: &'static Spec,
-        args: &Args<'_>,
-    ) {
-        match spec.id {
-            CommandId::Multi => self.begin_transaction(id),
-            CommandId::Discard => {
-                if self.clients[id].session.queue.take().is_none() {
-                    return self.reply(id, |reply| reply.error("ERR DISCARD without MULTI"));
-                }
-                self.clients[id].session.watches.clear();
-                self.reply(id, |reply| reply.ok());
-            }
-            CommandId::Unwatch => {
-                self.clients[id].session.watches.clear();
-                self.reply(id, |reply| reply.ok());
-            }
-            CommandId::Watch => self.watch(id, spec, args),
-            _ => self.exec(id, spec),
+/// Answers MULTI, EXEC, DISCARD, WATCH and UNWATCH.
+pub(super) fn transact(
+    core: &Core,
+    clients: &mut Clients,
+    id: ConnectionId,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Outcome {
+    let session = &mut clients[id].session;
+    match spec.id {
+        CommandId::Multi if session.queue.is_some() => {
+            clients.reply(id, |reply| reply.error("ERR MULTI calls can not be nested"));
         }
+        CommandId::Multi => {
+            session.queue = Some(Queue::default());
+            clients.reply(id, |reply| reply.ok());
+        }
+        CommandId::Discard if session.queue.take().is_none() => {
+            clients.reply(id, |reply| reply.error("ERR DISCARD without MULTI"));
+        }
+        CommandId::Discard | CommandId::Unwatch => {
+            session.watches.clear();
+            clients.reply(id, |reply| reply.ok());
+        }
+        CommandId::Watch => return watch(core, clients, id, spec, args),
+        _ => return exec(core, clients, id),
     }
+    Ok(Next::Done)
+}
 
-    fn watch(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) {
-        let connection = &self.clients[id];
-        if connection.session.queue.is_some() {
-            return self.reply(id, |reply| {
-                reply.error("ERR WATCH inside MULTI is not allowed")
-            });
-        }
-        let (table, protocol) = (connection.session.table, connection.session.protocol);
-        let Some(state) = self.core.table(table) else {
-            return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
-        };
-        let Some(location) = self.one_slot(table, args.from(1)) else {
-            return self.refuse(id, Some(spec), &CROSSSLOT);
-        };
-        let table_id = state.id;
-        if let Some(moved) = self.redirect(connection.accepted.port, state, location) {
-            return self.refuse(id, Some(spec), &moved);
-        }
-        if connection.session.watches.len() + args.len() > WATCHES_MAX {
-            let error = ErrorReply::constant(
-                "ERR this connection watches 4096 keys, the most there can be; UNWATCH, or EXEC first",
-            );
-            return self.refuse(id, Some(spec), &error);
-        }
-        // Which op each key has is asked where the keys are; the answer is kept here.
-        let names: Vec<Vec<u8>> = args.from(1).map(<[u8]>::to_vec).collect();
-        let session = &mut self.clients[id].session;
-        session.watches.extend(names.into_iter().map(|key| Watch {
-            table: table_id,
-            key,
-            version: Version::Unknown,
-        }));
-        let token = self.open_gather(id, Gather::new(Join::Watch, protocol, 1));
-        self.clients[id].blocked = Some(Blocked::Drain);
-        let work = Work::Command(spec, args.to_owned());
-        let (origin, deadline) = (self.core.own(token), self.core.deadline());
-        self.begin(Request::new(origin, table_id, protocol, work, deadline));
+/// Takes a command into the transaction that is being queued.
+pub(crate) fn enqueue(
+    core: &Core,
+    clients: &mut Clients,
+    id: ConnectionId,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Result<(), ErrorReply> {
+    if is_whole_table(spec.id) {
+        return Err(ErrorReply::new(format!(
+            "ERR '{}' is about the whole table and a transaction about one slot; call it outside of MULTI",
+            spec.name
+        )));
     }
-
-    /// The versions of watched keys, as `WATCH`'s share rendered them: one line a key.
-    pub(super) fn on_watched(&mut self, token: Token, lines: &[u8]) -> Vec<u8> {
-        if lines.first() == Some(&b'-') {
-            return lines.to_vec();
-        }
-        let versions = String::from_utf8_lossy(lines).into_owned();
-        let versions: Vec<Version> = versions.lines().map(Version::parse).collect();
-        let connection = &mut self.clients[token.connection];
-        let first = connection
-            .session
-            .watches
-            .len()
-            .saturating_sub(versions.len());
-        let new = connection.session.watches[first..].iter_mut();
-        for (watch, version) in new.zip(versions) {
-            watch.version = version;
-        }
-        b"+OK\r\n".to_vec()
+    let connection = &mut clients[id];
+    check_slots(core, connection, spec, args)?;
+    let owned = args.to_owned();
+    let queue = connection.session.queue.as_mut();
+    let queue = queue.expect("commands are queued between MULTI and EXEC");
+    queue.bytes += owned.memory_bytes();
+    if queue.bytes > QUEUE_BYTES_MAX {
+        return Err(ErrorReply::constant(
+            "ERR the transaction has queued more than 256 MiB; split it into smaller ones",
+        ));
     }
+    queue.commands.push((spec, owned));
+    clients.reply(id, |reply| reply.simple("QUEUED"));
+    Ok(())
+}
 
-    /// The one slot and partition of all these keys; `None` if they are in several.
-    fn one_slot<'a>(&self, table: usize, keys: impl Iterator<Item = &'a [u8]>) -> Option<Location> {
-        let mut locations = keys.map(|key| self.core.locate(table, key));
-        let first = locations.next()??;
-        locations
-            .all(|it| it.is_some_and(|it| it.slot == first.slot && it.leaf == first.leaf))
-            .then_some(first)
+/// At a brick's port, as at a node of a Redis cluster, a command with keys of several slots or of
+/// another brick is refused when it is queued.
+fn check_slots(
+    core: &Core,
+    connection: &Connection,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Result<(), ErrorReply> {
+    let table = connection.session.table;
+    if connection.accepted.port == Port::Node {
+        return Ok(());
     }
+    let mut locations = keys(spec, args).filter_map(|at| core.locate(table, args.at(at)));
+    let Some(first) = locations.next() else {
+        return Ok(());
+    };
+    if locations.any(|it| it.slot != first.slot || it.leaf != first.leaf) {
+        return Err(CROSSSLOT);
+    }
+    let state = core.table(table);
+    let moved = state.and_then(|it| redirect(core, Port::Brick, it, first));
+    moved.map_or(Ok(()), Err)
+}
 
-    fn exec(&mut self, id: ConnectionId, spec: &'static Spec) {
-        let connection = &mut self.clients[id];
-        let Some(queue) = connection.session.queue.take() else {
-            return self.reply(id, |reply| reply.error("ERR EXEC without MULTI"));
-        };
-        let watches = std::mem::take(&mut connection.session.watches);
-        let (table, protocol) = (connection.session.table, connection.session.protocol);
-        let port = connection.accepted.port;
-        if queue.is_refused {
-            let error =
-                ErrorReply::constant("EXECABORT Transaction discarded because of previous errors.");
-            return self.refuse(id, Some(spec), &error);
-        }
-        let Some(state) = self.core.table(table) else {
-            return self.refuse(id, Some(spec), &crate::keyed::dropped_table());
-        };
-        if watches.iter().any(|watch| watch.table != state.id) {
-            // The connection went to another table in between.
-            return self.reply(id, |reply| reply.null_array());
-        }
-        let queued = queue.commands.iter().flat_map(|(spec, args)| {
-            let args = args.as_args();
-            keys(spec, args).map(move |at| args.at(at).to_vec())
+/// Whether the command is queued between MULTI and EXEC.
+pub(crate) const fn is_queueable(id: CommandId) -> bool {
+    !matches!(
+        id,
+        CommandId::Exec
+            | CommandId::Discard
+            | CommandId::Multi
+            | CommandId::Watch
+            | CommandId::Quit
+            | CommandId::Reset
+    )
+}
+
+/// Commands that are about more than one partition or change what a connection is.
+const fn is_whole_table(id: CommandId) -> bool {
+    matches!(
+        id,
+        CommandId::Dbsize
+            | CommandId::Keys
+            | CommandId::Scan
+            | CommandId::Randomkey
+            | CommandId::Flushall
+            | CommandId::Flushdb
+            | CommandId::Select
+            | CommandId::TableUse
+            | CommandId::TableCreate
+            | CommandId::TableAlter
+            | CommandId::TableDigest
+            | CommandId::TableDrop
+            | CommandId::TableExport
+            | CommandId::Auth
+            | CommandId::Hello
+            | CommandId::Shutdown
+            | CommandId::Save
+            | CommandId::Bgsave
+            | CommandId::Wait
+            | CommandId::ClientKill
+            | CommandId::ClientList
+            | CommandId::ClientReply
+            | CommandId::ClusterCountkeysinslot
+            | CommandId::ClusterGetkeysinslot
+    )
+}
+
+fn watch(
+    core: &Core,
+    clients: &mut Clients,
+    id: ConnectionId,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Outcome {
+    let connection = &mut clients[id];
+    let session = &mut connection.session;
+    if session.queue.is_some() {
+        clients.reply(id, |reply| {
+            reply.error("ERR WATCH inside MULTI is not allowed")
         });
-        let all: Vec<Vec<u8>> = queued
-            .chain(watches.iter().map(|watch| watch.key.clone()))
-            .collect();
-        if all.is_empty() {
-            return self.exec_without_keys(id, queue.commands);
-        }
-        let Some(location) = self.one_slot(table, all.iter().map(Vec::as_slice)) else {
-            return self.refuse(id, Some(spec), &CROSSSLOT);
-        };
-        if let Some(moved) = self.redirect(port, state, location) {
-            return self.refuse(id, Some(spec), &moved);
-        }
-        let table_id = state.id;
-        let (steps, later) = split(queue.commands);
-        let transaction = Transaction { steps, watches };
-        let has_later = later.iter().any(Option::is_some);
-        let join = if has_later { Join::Exec } else { Join::Only };
-        let gather = Gather::new(join, protocol, 1).costing(transaction.bytes());
-        let token = self.open_gather(id, gather);
-        if has_later {
-            let connection = &mut self.clients[id];
-            connection.session.after_exec = later;
-            connection.blocked = Some(Blocked::Drain);
-        }
-        let work = Work::Transaction(Box::new(transaction));
-        let (origin, deadline) = (self.core.own(token), self.core.deadline());
-        self.begin(Request::new(origin, table_id, protocol, work, deadline));
+        return Ok(Next::Done);
     }
+    let (table, protocol) = (session.table, session.protocol);
+    let state = core.table(table).ok_or_else(dropped_table)?;
+    let location = one_slot(state, args.from(1)).ok_or(CROSSSLOT)?;
+    if let Some(moved) = redirect(core, connection.accepted.port, state, location) {
+        return Err(moved);
+    }
+    if session.watches.len() + args.len() > WATCHES_MAX {
+        return Err(ErrorReply::constant(
+            "ERR this connection watches 4096 keys, the most there can be; UNWATCH, or EXEC first",
+        ));
+    }
+    // Which op each key has is asked where the keys are; the answer is kept here.
+    session.watches.extend(args.from(1).map(|key| Watch {
+        table: state.id,
+        key: key.to_vec(),
+        version: Version::Unknown,
+    }));
+    connection.blocked = Some(Blocked::Drain);
+    let token = clients.open_gather(id, Gather::new(Join::Watch, protocol, 1));
+    let (origin, work) = (core.own(token), Work::Command(spec, args.to_owned()));
+    let request = Request::new(origin, state.id, protocol, work, core.deadline());
+    Ok(Next::Begin(request))
+}
 
-    /// The transaction was executed, or not: what it has of commands that are about no keys is executed now,
-    /// or not, and their replies take their places.
-    pub(super) fn on_executed(&mut self, token: Token, whole: Vec<u8>) -> Vec<u8> {
-        let id = token.connection;
-        let session = &mut self.clients[id].session;
-        let later = std::mem::take(&mut session.after_exec);
-        // Otherwise it is an error, or the null that tells of a watched key that has changed.
-        let is_executed = whole.first() == Some(&b'*') && !whole.starts_with(b"*-");
-        if !is_executed {
-            return whole;
-        }
-        let Some((header, replies)) = elements(&whole) else {
-            return error_line(&ErrorReply::constant(
-                "UNKNOWNRESULT the transaction was executed and its replies cannot be told apart",
-            ));
-        };
-        let mut out = header.to_vec();
-        let mut replies = replies.into_iter();
-        for step in later {
-            match step {
-                Some((spec, args)) => out.extend(self.reply_of(id, spec, &args.as_args())),
-                None => out.extend_from_slice(replies.next().unwrap_or_default()),
-            }
-        }
-        out
+/// The versions of watched keys, as `WATCH`'s share rendered them: one line a key.
+pub(super) fn on_watched(session: &mut Session, lines: &[u8]) -> Vec<u8> {
+    if lines.first() == Some(&b'-') {
+        return lines.to_vec();
     }
+    let versions = String::from_utf8_lossy(lines).into_owned();
+    let versions: Vec<Version> = versions.lines().map(Version::parse).collect();
+    let first = session.watches.len().saturating_sub(versions.len());
+    for (watch, version) in session.watches[first..].iter_mut().zip(versions) {
+        watch.version = version;
+    }
+    b"+OK\r\n".to_vec()
+}
 
-    /// The reply to a command of the connection, not yet in its output.
-    fn reply_of(&mut self, id: ConnectionId, spec: &'static Spec, args: &Args<'_>) -> Vec<u8> {
-        let output = std::mem::take(&mut self.clients[id].output);
-        self.execute_session(id, spec, args);
-        let connection = &mut self.clients[id];
-        let reply = connection.output.ready().to_vec();
-        connection.output = output;
-        reply
-    }
+/// The one slot and partition of all these keys; `None` if they are in several.
+fn one_slot<'a>(state: &TableState, keys: impl Iterator<Item = &'a [u8]>) -> Option<Location> {
+    let mut locations = keys.map(|key| state.map.locate(key));
+    let first = locations.next()?;
+    locations
+        .all(|it| it.slot == first.slot && it.leaf == first.leaf)
+        .then_some(first)
+}
 
-    fn exec_without_keys(&mut self, id: ConnectionId, commands: Vec<(&'static Spec, OwnedArgs)>) {
-        let replies: Vec<Vec<u8>> = commands
-            .iter()
-            .map(|(spec, args)| self.reply_of(id, spec, &args.as_args()))
-            .collect();
-        self.reply(id, |reply| {
-            reply.array(replies.len());
-            for bytes in &replies {
-                reply.raw(bytes);
-            }
-        });
+fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
+    let connection = &mut clients[id];
+    let session = &mut connection.session;
+    let Some(queue) = session.queue.take() else {
+        clients.reply(id, |reply| reply.error("ERR EXEC without MULTI"));
+        return Ok(Next::Done);
+    };
+    let watches = std::mem::take(&mut session.watches);
+    let (table, protocol) = (session.table, session.protocol);
+    if queue.is_refused {
+        return Err(ErrorReply::constant(
+            "EXECABORT Transaction discarded because of previous errors.",
+        ));
     }
+    let state = core.table(table).ok_or_else(dropped_table)?;
+    if watches.iter().any(|watch| watch.table != state.id) {
+        // The connection went to another table in between.
+        clients.reply(id, |reply| reply.null_array());
+        return Ok(Next::Done);
+    }
+    let queued = queue.commands.iter().flat_map(|(spec, args)| {
+        let args = args.as_args();
+        keys(spec, args).map(move |at| args.at(at))
+    });
+    let mut all = queued.chain(watches.iter().map(|watch| watch.key.as_slice()));
+    let Some(first) = all.next() else {
+        drop(all);
+        return Ok(Next::Commands(queue.commands));
+    };
+    let location = one_slot(state, std::iter::once(first).chain(all)).ok_or(CROSSSLOT)?;
+    if let Some(moved) = redirect(core, connection.accepted.port, state, location) {
+        return Err(moved);
+    }
+    let (steps, later) = split(queue.commands);
+    let transaction = Transaction { steps, watches };
+    let has_later = later.iter().any(Option::is_some);
+    let join = if has_later { Join::Exec } else { Join::Only };
+    if has_later {
+        session.after_exec = later;
+        connection.blocked = Some(Blocked::Drain);
+    }
+    let gather = Gather::new(join, protocol, 1).costing(transaction.bytes());
+    let token = clients.open_gather(id, gather);
+    let (origin, work) = (core.own(token), Work::Transaction(Box::new(transaction)));
+    let request = Request::new(origin, state.id, protocol, work, core.deadline());
+    Ok(Next::Begin(request))
 }
 
 /// What the brick of the keys executes, and beside it, place by place, what this one does afterwards.
@@ -230,7 +274,7 @@ fn split(commands: Vec<Command>) -> (Vec<Step>, Vec<Option<Command>>) {
 }
 
 /// The header of an array that may lack some of its elements, and those that are there.
-fn elements(array: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
+pub(super) fn elements(array: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
     let end = array.windows(2).position(|pair| pair == b"\r\n")? + 2;
     let (header, mut rest) = array.split_at(end);
     let mut replies = Vec::new();

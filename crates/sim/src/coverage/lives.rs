@@ -26,7 +26,10 @@ impl Coverage {
             Ending::Power => "power cut",
             Ending::Stop => "stop",
         };
-        let standings = process.bricks.iter().flat_map(|it| it.brick().standings());
+        let standings = process
+            .bricks
+            .iter()
+            .flat_map(|it| it.inspect().standings());
         let roles: Vec<Role> = standings.map(|it| it.role).collect();
         let is_leading = process.member().is_some_and(|it| it.is_leading());
         let state = if is_leading {

@@ -34,7 +34,7 @@ pub(super) fn judge_end(world: &mut World) {
         let left: Vec<String> = process
             .bricks
             .iter()
-            .map(|it| it.brick().leftovers())
+            .map(|it| it.inspect().leftovers())
             .filter(|left| !left.is_empty())
             .collect();
         if let Some(left) = left.first() {

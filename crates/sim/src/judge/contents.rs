@@ -15,7 +15,7 @@ pub(super) fn judge(world: &mut World) {
                 };
                 let process = world.machines[node].process.as_ref();
                 let side = process.and_then(|it| it.bricks.get(brick));
-                let contents = side.and_then(|it| it.brick().contents(table.id, partition));
+                let contents = side.and_then(|it| it.inspect().contents(table.id, partition));
                 let Some(contents) = contents else {
                     return world.object(format!("{seat} does not have partition {partition}"));
                 };

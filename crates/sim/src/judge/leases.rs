@@ -30,13 +30,13 @@ pub(super) fn judge(world: &mut World, former: &Catalog, catalog: &Catalog) {
                     continue;
                 };
                 let standing = side
-                    .brick()
+                    .inspect()
                     .standings()
                     .find(|it| it.partition == partition);
                 let serves = standing.is_some_and(|it| {
                     matches!(it.role, Role::Primary | Role::Backup) && it.serves_reads
                 });
-                let left = side.brick().leased_until() - now;
+                let left = side.inspect().leased_until() - now;
                 if serves && !left.is_zero() {
                     world.object(format!(
                         "view {} of partition {partition} takes effect without {seat}, which may serve for \

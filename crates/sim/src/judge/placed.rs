@@ -19,7 +19,7 @@ pub(super) fn judge(world: &mut World, node: usize, brick: usize) {
     if seen == Some(version) {
         return;
     }
-    if let Some(what) = side.brick().misplaced() {
+    if let Some(what) = side.inspect().misplaced() {
         world.object(format!("on brick {brick} of node {node} {what}"));
     }
 }
@@ -27,7 +27,7 @@ pub(super) fn judge(world: &mut World, node: usize, brick: usize) {
 pub(super) fn judge_end(world: &mut World) {
     let machines = world.machines.iter();
     let bricks = machines.flat_map(|it| it.process.iter().flat_map(|it| it.bricks.iter()));
-    let misplaced: Option<String> = bricks.filter_map(|side| side.brick().misplaced()).next();
+    let misplaced: Option<String> = bricks.filter_map(|side| side.inspect().misplaced()).next();
     if let Some(what) = misplaced {
         world.object(what);
     }

@@ -22,7 +22,7 @@ pub(super) fn judge(world: &mut World, done_at: u64) -> bool {
     for (node, machine) in world.machines.iter().enumerate() {
         let bricks = machine.process.iter().flat_map(|it| it.bricks.iter());
         for (brick, side) in bricks.enumerate() {
-            let log = side.brick().log_use();
+            let log = side.inspect().log_use();
             let seen = world
                 .judges
                 .logs

@@ -1,0 +1,53 @@
+//! Errors that several commands have, and how they are told.
+
+use crate::accepted::Port;
+use crate::core::{Core, TableState};
+use brickyard_command::ErrorReply;
+use brickyard_routing::{Location, Member};
+use brickyard_wire::{Protocol, Reply};
+
+pub(crate) const CROSSSLOT: ErrorReply =
+    ErrorReply::constant("CROSSSLOT Keys in request don't hash to the same slot");
+
+/// The connection works on no table.
+pub(crate) fn dropped_table() -> ErrorReply {
+    ErrorReply::constant(
+        "ERR the table of this connection was dropped, or is not made yet; choose another with TABLE USE or SELECT",
+    )
+}
+
+/// An error as a client gets it, in either protocol.
+pub(crate) fn error_line(error: &ErrorReply) -> Vec<u8> {
+    let mut out = Vec::new();
+    Reply::new(&mut out, Protocol::Resp2).error_bytes(error.as_bytes());
+    out
+}
+/// Where a client has to ask for a key, if that is not here. A client of the node port need not.
+///
+/// A cluster client knows slots. One that is in parts is the first part's brick's to it, which passes on what is in
+/// another part.
+pub(crate) fn redirect(
+    core: &Core,
+    port: Port,
+    state: &TableState,
+    location: Location,
+) -> Option<ErrorReply> {
+    let (member, owner) = (core.member(), state.map.owner(location.slot));
+    let is_right = port == Port::Node || owner == member || state.owner(location.leaf) == member;
+    (!is_right).then(|| moved(core, location, owner))
+}
+
+fn moved(core: &Core, location: Location, owner: Member) -> ErrorReply {
+    let shared = &core.shared;
+    let address = core.catalog.address(owner);
+    // Of a brick that is not in the cluster any more this node will know the successor.
+    let (host, port) = address.map_or((shared.advertise_host.as_str(), shared.port), |it| {
+        (it.host, it.port)
+    });
+    let moved = brickyard_routing::Moved {
+        slot: location.slot,
+        host,
+        port,
+    };
+    ErrorReply::new(moved.to_string())
+}

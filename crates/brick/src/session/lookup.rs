@@ -1,0 +1,33 @@
+//! Tables by their names, and what new ones take from the table `default`.
+
+use crate::core::{Core, TableState};
+use brickyard_command::ErrorReply;
+use brickyard_types::{Eviction, TableAttributes};
+
+/// The table of that name.
+pub(super) fn table_named<'a>(core: &'a Core, name: &str) -> Result<&'a TableState, ErrorReply> {
+    let index = core.table_by_name.get(name);
+    let state = index.and_then(|index| core.table(*index));
+    state.ok_or_else(|| {
+        ErrorReply::new(format!(
+            "ERR there is no table '{name}'; TABLE LIST shows those there are"
+        ))
+    })
+}
+
+/// The attributes of the table `default`.
+pub(super) fn default_table(core: &Core) -> TableAttributes {
+    let state = table_named(core, "default").ok();
+    state
+        .map(|state| state.attributes.clone())
+        .unwrap_or_default()
+}
+
+/// The attributes of a table that is made without being asked for any: the default table's, but no bound.
+pub(super) fn inherited_attributes(core: &Core) -> TableAttributes {
+    TableAttributes {
+        maxmemory: None,
+        evict: Eviction::None,
+        ..default_table(core)
+    }
+}

@@ -1,0 +1,79 @@
+//! What the function of a command leaves to be done.
+
+use crate::effect::ControlRequest;
+use crate::request::{Request, Token};
+use brickyard_command::request::ExportPiece;
+use brickyard_command::{ErrorReply, OwnedArgs, Spec};
+use brickyard_metadata::Change;
+use brickyard_routing::Member;
+use brickyard_types::{Instant, PartitionId};
+use brickyard_wire::Protocol;
+
+/// A queued command.
+pub(super) type Command = (&'static Spec, OwnedArgs);
+
+/// A command on a whole table, as its bricks are asked.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    pub(crate) spec: &'static Spec,
+    pub(crate) args: OwnedArgs,
+    pub(crate) table: usize,
+    pub(crate) protocol: Protocol,
+    /// Each share is named, so that together they are the table; else a brick gives what it has.
+    pub(crate) is_named: bool,
+    /// When they are given up.
+    pub(crate) deadline: Instant,
+    /// They were asked before, in vain.
+    pub(crate) is_again: bool,
+}
+
+/// What `HELLO` does once its password was found right.
+#[derive(Debug)]
+pub(crate) struct Hello {
+    pub(super) protocol: Option<Protocol>,
+    pub(super) name: Option<Vec<u8>>,
+}
+
+/// What happens when the control thread has answered.
+#[derive(Debug)]
+pub(crate) enum Then {
+    /// `+OK`.
+    Ok,
+    /// The connection acts for the user, and for HELLO the rest of it happens.
+    Enter { user: String, hello: Option<Hello> },
+    /// The connection works on the table.
+    Use { table: String, database: u16 },
+}
+
+/// What is left to do for a command.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Nothing: its reply is written.
+    Done,
+    /// The control thread is asked; the connection executes nothing until it has answered.
+    Control(ControlRequest, Then),
+    /// Bricks are asked for their shares, which are the parts of the reply that the token names.
+    Shares(Shares, Vec<Member>, Token),
+    /// A request begins: it runs where it belongs.
+    Begin(Request),
+    /// This brick's part of a reply is made.
+    Part(Token, Vec<u8>),
+    /// A partition is exported.
+    Export {
+        name: String,
+        partition: PartitionId,
+        piece: ExportPiece,
+    },
+    /// Commands of a transaction that has none on keys are executed.
+    Commands(Vec<Command>),
+}
+
+/// What is left to do, or why the command is refused.
+pub(super) type Outcome = Result<Next, ErrorReply>;
+
+impl Next {
+    /// The catalog is to be changed.
+    pub(super) fn change(change: Change) -> Self {
+        Self::Control(ControlRequest::Change(change), Then::Ok)
+    }
+}
