@@ -30,7 +30,7 @@ use crate::meter::Meter;
 use crate::offline::Offline;
 use crate::output::Frontier;
 use crate::parting::Partings;
-use crate::peer::Peers;
+use crate::peer::{Peers, take_frames};
 use crate::random::Random;
 use crate::rebuild::Rebuilds;
 use crate::remote::Remotes;
@@ -44,6 +44,7 @@ use crate::staging::Staging;
 use crate::upkeep::Upkeep;
 use crate::watch::Absences;
 use brickyard_metadata::Catalog;
+use brickyard_replication::{Direction, LinkId};
 use brickyard_routing::{Member, Seat};
 use brickyard_types::{BrickId, Incarnation, Instant, UnixMillis};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -271,6 +272,90 @@ impl Brick {
             .outbox
             .take()
             .map(|(brick, messages)| Effect::Forward(brick, messages))
+    }
+
+    /// A number for a stream that is about to be opened.
+    pub fn peer_number(&mut self) -> LinkId {
+        self.peers.number()
+    }
+
+    /// A stream is connected, and both ends have said who they are.
+    pub fn peer_opened(&mut self, link: LinkId, peer: Seat, direction: Direction, connection: u64) {
+        self.peers.open(link, peer, direction);
+        if direction == Direction::Outgoing {
+            self.remotes.hearing.hear(peer, self.core.now);
+        }
+        self.core.replicas.engine.outbox.open(link, direction);
+        self.core
+            .replicate(|replicator| replicator.on_link(link, peer, direction, connection));
+        self.core.replicas.wake();
+    }
+
+    /// Who dialed the stream.
+    #[must_use]
+    pub fn peer_direction(&self, link: LinkId) -> Option<Direction> {
+        self.peers.end(link).map(|(_, direction)| direction)
+    }
+
+    /// A stream is closed, whoever closed it.
+    pub fn peer_closed(&mut self, link: LinkId) {
+        let Some((peer, direction)) = self.peers.close(link) else {
+            return;
+        };
+        self.core.replicas.engine.outbox.close(link);
+        self.core.replicate(|replicator| replicator.on_closed(link));
+        self.tell_lost();
+        if direction == Direction::Outgoing {
+            self.on_remote_lost(peer);
+        }
+    }
+
+    /// The buffer to which the driver appends what the peer sent; call [`Self::on_peer_received`] after
+    /// that.
+    ///
+    /// # Panics
+    /// If there is no such stream (a caller bug).
+    pub fn peer_input(&mut self, link: LinkId) -> &mut Vec<u8> {
+        let input = self.peers.input(link);
+        input.expect("the driver knows its streams")
+    }
+
+    /// The input has grown: whole frames are taken.
+    pub fn on_peer_received(&mut self, link: LinkId) {
+        let Some((peer, direction)) = self.peers.end(link) else {
+            return;
+        };
+        if direction == Direction::Outgoing {
+            self.remotes.hearing.hear(peer, self.core.now);
+        }
+        take_frames(&mut self.core, &mut self.peers, link);
+        self.tell_lost();
+        self.let_out();
+    }
+
+    /// A stream with bytes to send.
+    pub fn poll_peer_output(&mut self) -> Option<LinkId> {
+        self.core.replicas.engine.outbox.poll()
+    }
+
+    /// What is to be sent on a stream.
+    #[must_use]
+    pub fn peer_output(&self, link: LinkId) -> &[u8] {
+        self.core.replicas.engine.outbox.bytes(link)
+    }
+
+    /// `len` bytes of it were sent.
+    pub fn on_peer_sent(&mut self, link: LinkId, len: usize) {
+        self.core.replicas.engine.outbox.on_sent(link, len);
+    }
+
+    /// What this brick acknowledges to the control plane: the catalog's version up to which every removal is
+    /// obeyed, and the one up to which every view that it leads is accepted, with the log synced (PROTOCOL
+    /// rules 3 and 8). To be told after the turn's replies have left.
+    #[must_use]
+    pub fn acknowledged(&self) -> (u64, u64) {
+        let replicator = self.core.replicas.replicator();
+        (replicator.stopped(), replicator.accepted())
     }
 
     /// The batch that the next append will be, for drivers that match answers to questions.

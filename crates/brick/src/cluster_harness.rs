@@ -532,3 +532,27 @@ impl Cluster {
         out
     }
 }
+
+impl Brick {
+    /// How far a partition has committed here, in that history.
+    pub(crate) fn committed_in(
+        &self,
+        partition: PartitionId,
+        lineage: u32,
+    ) -> Option<brickyard_types::Op> {
+        let replicator = self.core.replicas.replicator();
+        let is_it = replicator.lineage(partition) == lineage;
+        is_it.then(|| replicator.committed(partition))
+    }
+
+    /// Whether somebody who asks for a key of the partition is answered here.
+    pub(crate) fn is_serving(&self, partition: PartitionId) -> bool {
+        let status = self.core.replicas.replicator().status(partition);
+        self.core.replicas.is_leased && status.serves_reads
+    }
+
+    /// The last op that is held here.
+    pub(crate) fn last_of(&self, partition: PartitionId) -> brickyard_types::Op {
+        self.core.replicas.replicator().last(partition).1
+    }
+}

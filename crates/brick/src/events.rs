@@ -258,6 +258,20 @@ impl Brick {
         }
     }
 
+    /// A tick's worth of work on replicas.
+    fn tick_replicas(&mut self) {
+        let now = self.core.now;
+        self.core.replicate(|replicator| replicator.tick(now));
+        self.core.replicas.engine.outbox.tick(now);
+        self.tell_lost();
+        self.tend_catch_ups();
+        self.give_up_writes();
+        self.end_overdue();
+        self.tell_lost();
+        // Requests that another node has refused are tried again now and then, whatever happened.
+        self.core.replicas.wake();
+    }
+
     fn end_waits(&mut self) {
         for token in self.clients.due_waits(self.core.now) {
             let connection = &mut self.clients[token.connection];
