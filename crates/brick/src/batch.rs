@@ -126,18 +126,16 @@ impl Batch {
         }
         let id = connection.id;
         // A stranger's requests are parsed one by one: the bounds change with AUTH.
-        let len_max = if connection.decoder.limits().unauthenticated {
+        let len_max = if connection.input.is_strangers() {
             len_max.min(self.requests.len() + 1)
         } else {
             len_max
         };
-        let mut start = connection.executed;
+        let mut start = connection.input.executed();
         let mut at = start;
         while self.requests.len() < len_max {
             let first = self.spans.len() as u32;
-            let step = connection
-                .decoder
-                .decode(&connection.input[at..], &mut self.spans);
+            let step = connection.input.decode(at, &mut self.spans);
             let (found, end) = match step {
                 Ok(Step::Incomplete { .. }) => {
                     if at > start {
@@ -150,17 +148,17 @@ impl Batch {
                     continue;
                 }
                 Ok(Step::Quoted { consumed, request }) => {
-                    connection.input.splice(at..at + consumed, request);
+                    connection.input.unquote(at, consumed, request);
                     continue;
                 }
                 Err(error) => {
-                    let end = connection.input.len();
+                    let end = connection.input.bytes().len();
                     self.push(id, Found::Garbage(error), (start, at, end), first);
                     return false;
                 }
                 Ok(Step::Request { consumed, .. }) => {
                     let spans = &self.spans[first as usize..];
-                    let input = &connection.input[at..at + consumed];
+                    let input = &connection.input.bytes()[at..at + consumed];
                     let args = Args::new(input, spans);
                     let spec = lookup(args.at(0));
                     if let Some(spec) = spec
@@ -186,7 +184,7 @@ impl Batch {
             start = end;
             at = end;
         }
-        at < connection.input.len()
+        at < connection.input.bytes().len()
     }
 
     /// Takes a request whose arguments are the spans from `first` on.

@@ -105,9 +105,9 @@ impl Brick {
             catalog,
             seed,
         } = config;
-        let (node, eviction_timeout) = (shared.node, shared.eviction_timeout);
-        let recovery_bandwidth = shared.recovery_bandwidth;
-        let segment_bytes = shared.segment_bytes;
+        let (node, eviction_timeout) = (shared.identity.node, shared.limits.eviction_timeout);
+        let recovery_bandwidth = shared.limits.recovery_bandwidth;
+        let segment_bytes = shared.limits.segment_bytes;
         let mut core = Core {
             id,
             bricks,
@@ -261,10 +261,11 @@ impl Brick {
         }
         if let Some(append) = self.core.log.take_batch(self.core.now) {
             let stats = self.core.stats();
-            stats.log_batches.add(1);
-            stats.log_bytes.add(append.bytes.len() as u64);
+            stats.log.batches.add(1);
+            stats.log.bytes.add(append.bytes.len() as u64);
             stats
-                .log_pending_bytes
+                .log
+                .pending_bytes
                 .set(self.core.log.pending_bytes() as u64);
             return Some(Effect::Append(append));
         }
@@ -374,7 +375,7 @@ impl Brick {
             .then(|| self.clients.accept(&self.core, accepted))
             .flatten();
         id.ok_or_else(|| {
-            self.core.stats().connections_refused.add(1);
+            self.core.stats().clients.refused.add(1);
             b"-ERR max number of clients reached\r\n".to_vec()
         })
     }
@@ -386,7 +387,7 @@ impl Brick {
     /// If there is no such connection (a caller bug).
     #[inline]
     pub fn input(&mut self, id: ConnectionId) -> &mut Vec<u8> {
-        &mut self.clients[id].input
+        self.clients[id].input.buffer()
     }
 
     /// Whether the driver should read from the connection. When not, [`Self::poll_resumed`] says
@@ -429,7 +430,7 @@ impl Brick {
     #[inline]
     pub fn on_sent(&mut self, id: ConnectionId, len: usize) {
         self.clients.on_sent(id, len);
-        self.core.stats().bytes_out.add(len as u64);
+        self.core.stats().clients.bytes_out.add(len as u64);
     }
 
     /// A connection from which the driver should read again.

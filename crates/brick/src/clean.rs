@@ -348,7 +348,7 @@ impl Brick {
         mut moves: Vec<Move>,
         kept: retained::Moved,
     ) {
-        self.core.stats().clean_moved_bytes.add(bytes as u64);
+        self.core.stats().log.moved_bytes.add(bytes as u64);
         match self.cleaner.moves.back_mut() {
             Some(moved) if moved.batch == building => {
                 moved.moves.append(&mut moves);
@@ -463,7 +463,7 @@ impl Brick {
         }
         self.core.segments.remove(segment);
         self.core.effects.push_back(Effect::DeleteSegment(segment));
-        self.core.stats().segments_cleaned.add(1);
+        self.core.stats().log.segments_cleaned.add(1);
         self.cleaner.cleaned += 1;
     }
 }

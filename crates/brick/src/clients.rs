@@ -28,7 +28,7 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::stats::Stats;
 use brickyard_types::Instant;
-use brickyard_wire::{Protocol, RequestDecoder};
+use brickyard_wire::Protocol;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -114,10 +114,10 @@ impl Clients {
     /// Takes a new connection, or counts that it was refused.
     pub(crate) fn accept(&mut self, core: &Core, accepted: Accepted) -> Option<ConnectionId> {
         let shared = &core.shared;
-        let clients = shared.clients.fetch_add(1, Relaxed);
+        let clients = shared.counters.clients.fetch_add(1, Relaxed);
         let max = Settings::load(&shared.settings.maxclients);
         if clients >= max || self.connections.len() >= CONNECTIONS_MAX {
-            shared.clients.fetch_sub(1, Relaxed);
+            shared.counters.clients.fetch_sub(1, Relaxed);
             return None;
         }
         let entry = self.connections.vacant_entry();
@@ -129,8 +129,8 @@ impl Clients {
         }
         entry.insert(connection);
         let stats = core.stats();
-        stats.connections.add(1);
-        stats.clients.set(self.connections.len() as u64);
+        stats.clients.accepted.add(1);
+        stats.clients.connected.set(self.connections.len() as u64);
         Some(id)
     }
 
@@ -268,7 +268,7 @@ impl Clients {
     pub(crate) fn stop(&mut self, id: ConnectionId) {
         if let Some(connection) = self.get_mut(id) {
             // The decoder may be inside a request behind this one, which will be parsed anew.
-            connection.decoder = RequestDecoder::new(*connection.decoder.limits());
+            connection.input.parse_anew();
             self.resume(id);
         }
     }
@@ -278,18 +278,10 @@ impl Clients {
         let Some(connection) = self.get_mut(id) else {
             return;
         };
-        assert!(
-            connection.counted <= connection.executed,
-            "{} bytes were counted of {} that were executed",
-            connection.counted,
-            connection.executed
-        );
-        let taken = (connection.executed - connection.counted) as u64;
-        connection.bytes_in += taken;
-        stats.bytes_in.add(taken);
-        connection.trim_input();
+        stats.clients.bytes_in.add(connection.input.count());
+        connection.input.trim(connection.marks.is_queued);
         let may_execute = connection.may_execute();
-        let is_full = !may_execute && connection.pending_input() > 0;
+        let is_full = !may_execute && connection.input.pending() > 0;
         let is_over = connection.end.is_ended && may_execute && !connection.marks.is_queued;
         self.list(id);
         if is_full {
@@ -302,7 +294,7 @@ impl Clients {
     /// Tells the driver to stop reading from a connection that must wait.
     fn pause(&mut self, id: ConnectionId) {
         let connection = &mut self[id];
-        if connection.pending_input() > INPUT_SOFT {
+        if connection.input.pending() > INPUT_SOFT {
             connection.marks.is_paused = true;
         }
     }
@@ -323,7 +315,7 @@ impl Clients {
         if !connection.may_execute() {
             return;
         }
-        let pending = connection.pending_input();
+        let pending = connection.input.pending();
         if pending > 0 && !connection.marks.is_queued {
             self.queue(id);
         }
@@ -374,7 +366,7 @@ impl Clients {
         if let Some(connection) = self.get_mut(id) {
             connection.bytes_out += len as u64;
             connection.output.on_sent(len);
-            if connection.pending_input() > 0 || connection.marks.is_paused {
+            if connection.input.pending() > 0 || connection.marks.is_paused {
                 self.resume(id);
             }
         }
@@ -455,8 +447,8 @@ impl Clients {
         })?;
         let id = self.closing.swap_remove(at);
         let marks = self.connections.remove(id.0 as usize).marks;
-        shared.clients.fetch_sub(1, Relaxed);
-        stats.clients.set(self.connections.len() as u64);
+        shared.counters.clients.fetch_sub(1, Relaxed);
+        stats.clients.connected.set(self.connections.len() as u64);
         if marks.is_waiting {
             self.waiting.retain(|waiting| *waiting != id);
         }
@@ -471,7 +463,9 @@ impl Clients {
 
     /// Bytes of memory in connections' buffers.
     pub(crate) fn buffer_bytes(&self) -> usize {
-        let bytes = self.iter().map(|it| it.input.capacity() + it.output.len());
+        let bytes = self
+            .iter()
+            .map(|it| it.input.memory_bytes() + it.output.len());
         bytes.sum()
     }
 

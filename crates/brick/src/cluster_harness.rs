@@ -140,7 +140,7 @@ impl Cluster {
         let incarnation = node.incarnation;
         let mut shared = shared_of(NodeId(at as u32), 1, Vec::new());
         if let Some(shared) = Arc::get_mut(&mut shared) {
-            shared.partition_bytes = self.partition_bytes;
+            shared.limits.partition_bytes = self.partition_bytes;
         }
         let mut brick = Brick::new(Config {
             id: BrickId(0),

@@ -2,13 +2,13 @@
 
 use crate::accepted::{Accepted, ConnectionId};
 use crate::gather::Gather;
-use crate::output::{HoleId, Output};
+use crate::input::Input;
+use crate::output::{HoleId, Lost, Output};
 use crate::shared::Shared;
-use crate::transaction::{Queue, Watch};
+use crate::transaction::Multi;
 use crate::users::{Rights, User};
-use brickyard_command::{OwnedArgs, Spec};
 use brickyard_types::{Instant, UnixMillis};
-use brickyard_wire::{Limits, Protocol, RequestDecoder};
+use brickyard_wire::{Limits, Protocol};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -42,9 +42,7 @@ pub(crate) enum Blocked {
 pub(crate) struct Session {
     /// `None`: `AUTH` must come first.
     pub(crate) user: Option<Arc<User>>,
-    pub(crate) name: Vec<u8>,
-    pub(crate) library_name: Vec<u8>,
-    pub(crate) library_version: Vec<u8>,
+    pub(crate) names: ClientNames,
     pub(crate) protocol: Protocol,
     /// Index of its table, and what its user may do there.
     pub(crate) table: usize,
@@ -56,11 +54,7 @@ pub(crate) struct Session {
     pub(crate) watches_map: bool,
     pub(crate) no_evict: bool,
     pub(crate) no_touch: bool,
-    /// Commands since `MULTI`.
-    pub(crate) queue: Option<Queue>,
-    pub(crate) watches: Vec<Watch>,
-    /// Of the transaction under way, place by place: what is executed here once the rest was.
-    pub(crate) after_exec: Vec<Option<(&'static Spec, OwnedArgs)>>,
+    pub(crate) multi: Multi,
     pub(crate) last_command: &'static str,
     /// Commands executed.
     pub(crate) commands: u64,
@@ -90,6 +84,22 @@ pub(crate) struct Marks {
     pub(crate) is_paused: bool,
 }
 
+/// Replies in parts, by the holes that are left for them, in the order of the requests.
+#[derive(Debug, Default)]
+pub(crate) struct Gathers {
+    open: VecDeque<(HoleId, Gather)>,
+    /// Bytes of their requests, which other bricks or requests that wait hold.
+    cost: usize,
+}
+
+/// What the client calls itself.
+#[derive(Debug, Default)]
+pub(crate) struct ClientNames {
+    pub(crate) name: Vec<u8>,
+    pub(crate) library: Vec<u8>,
+    pub(crate) library_version: Vec<u8>,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -99,26 +109,15 @@ pub(crate) struct Connection {
     pub(crate) accepted: Accepted,
     pub(crate) created: UnixMillis,
     pub(crate) last_active: Instant,
-    pub(crate) input: Vec<u8>,
-    /// Bytes of `input` that were executed.
-    pub(crate) executed: usize,
-    /// Those of them that were counted as received.
-    pub(crate) counted: usize,
-    pub(crate) decoder: RequestDecoder,
+    pub(crate) input: Input,
     pub(crate) output: Output,
-    pub(crate) gathers: VecDeque<(HoleId, Gather)>,
-    /// Bytes of requests of this client that wait here or are with other bricks.
-    pub(crate) outstanding: usize,
+    pub(crate) gathers: Gathers,
     pub(crate) session: Session,
     pub(crate) blocked: Option<Blocked>,
     pub(crate) end: End,
     pub(crate) marks: Marks,
-    pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
 }
-
-/// Input kept for an idle connection, in bytes.
-const INPUT_KEPT: usize = 64 * 1024;
 
 /// Replies of one client that other bricks may be making at a time.
 pub(crate) const HOLES_MAX: usize = 4096;
@@ -148,18 +147,12 @@ impl Connection {
             accepted,
             created: unix,
             last_active: now,
-            input: Vec::new(),
-            executed: 0,
-            counted: 0,
-            decoder: RequestDecoder::new(limits(shared, false)),
+            input: Input::new(limits(shared, false)),
             output: Output::default(),
-            gathers: VecDeque::new(),
-            outstanding: 0,
+            gathers: Gathers::default(),
             session: Session {
                 user: None,
-                name: Vec::new(),
-                library_name: Vec::new(),
-                library_version: Vec::new(),
+                names: ClientNames::default(),
                 protocol: Protocol::Resp2,
                 table,
                 rights: Rights::default(),
@@ -169,16 +162,13 @@ impl Connection {
                 watches_map: false,
                 no_evict: false,
                 no_touch: false,
-                queue: None,
-                watches: Vec::new(),
-                after_exec: Vec::new(),
+                multi: Multi::default(),
                 last_command: "NULL",
                 commands: 0,
             },
             blocked: None,
             end: End::default(),
             marks: Marks::default(),
-            bytes_in: 0,
             bytes_out: 0,
         };
         connection.set_user(shared.users.anonymous().cloned(), shared);
@@ -187,14 +177,8 @@ impl Connection {
 
     /// Acts for `user` from now on.
     pub(crate) fn set_user(&mut self, user: Option<Arc<User>>, shared: &Shared) {
-        self.decoder.set_limits(limits(shared, user.is_some()));
+        self.input.set_limits(limits(shared, user.is_some()));
         self.session.user = user;
-    }
-
-    /// Input that was not executed.
-    #[inline]
-    pub(crate) fn pending_input(&self) -> usize {
-        self.input.len().saturating_sub(self.executed)
     }
 
     /// Whether the next command may run.
@@ -205,47 +189,61 @@ impl Connection {
             && !self.end.is_broken
             && self.output.len() <= OUTPUT_SOFT
             && self.output.holes() <= HOLES_MAX
-            && self.outstanding <= OUTSTANDING_SOFT
+            && self.gathers.cost() <= OUTSTANDING_SOFT
+    }
+}
+
+impl Gathers {
+    /// A reply in parts takes the place of that hole.
+    pub(crate) fn begin(&mut self, hole: HoleId, gather: Gather) {
+        let is_last = self.open.back().is_none_or(|(last, _)| *last < hole);
+        assert!(is_last, "{hole:?} comes before one that is open");
+        self.cost += gather.cost;
+        self.open.push_back((hole, gather));
     }
 
-    /// Forgets what was executed.
-    #[inline]
-    pub(crate) fn trim_input(&mut self) {
-        if self.executed == self.input.len() {
-            self.input.clear();
-            if self.input.capacity() > INPUT_KEPT {
-                self.input = Vec::new();
-            }
-        } else if self.marks.is_queued && self.executed < self.input.len() / 2 {
-            // Moving a long pipeline up after each few of its requests would cost more than they.
-            self.counted = self.executed;
-            return;
-        } else if self.executed > 0 {
-            self.input.drain(..self.executed);
-        }
-        self.executed = 0;
-        self.counted = 0;
-    }
-
-    pub(crate) fn gather(&mut self, hole: HoleId) -> Option<&mut Gather> {
-        self.gathers
+    pub(crate) fn get(&mut self, hole: HoleId) -> Option<&mut Gather> {
+        self.open
             .iter_mut()
             .find(|(id, _)| *id == hole)
             .map(|(_, gather)| gather)
     }
 
-    /// The gather's reply is whole.
-    pub(crate) fn end_gather(&mut self, hole: HoleId) {
+    /// The reply is whole.
+    pub(crate) fn end(&mut self, hole: HoleId) {
         // Nearly always the first: replies come back about in order.
-        let at = self.gathers.iter().position(|(id, _)| *id == hole);
-        if let Some((_, gather)) = at.and_then(|at| self.gathers.remove(at)) {
+        let at = self.open.iter().position(|(id, _)| *id == hole);
+        if let Some((_, gather)) = at.and_then(|at| self.open.remove(at)) {
             assert!(
-                self.outstanding >= gather.cost,
-                "{} parts of {} are done",
+                self.cost >= gather.cost,
+                "{} bytes of {} are done",
                 gather.cost,
-                self.outstanding
+                self.cost
             );
-            self.outstanding -= gather.cost;
+            self.cost -= gather.cost;
+        }
+        assert!(
+            !self.open.is_empty() || self.cost == 0,
+            "no reply waits, but {} bytes do",
+            self.cost
+        );
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Bytes of the requests.
+    #[inline]
+    pub(crate) fn cost(&self) -> usize {
+        self.cost
+    }
+
+    /// Operations were lost: each part that waits for one of them becomes an error.
+    pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
+        for (_, gather) in &mut self.open {
+            gather.refuse(lost, error);
         }
     }
 }
@@ -256,7 +254,7 @@ const ARGUMENT_BYTES_MIN: usize = 64 * 1024;
 fn limits(shared: &Shared, authenticated: bool) -> Limits {
     Limits {
         // Keys and passwords are arguments too, however short values are to be.
-        bulk_bytes_max: shared.value_bytes_max.max(ARGUMENT_BYTES_MIN),
+        bulk_bytes_max: shared.limits.value_bytes_max.max(ARGUMENT_BYTES_MIN),
         unauthenticated: !authenticated,
         ..Limits::default()
     }

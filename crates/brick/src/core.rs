@@ -291,7 +291,7 @@ impl Core {
     #[inline]
     pub(crate) fn member(&self) -> Member {
         Member {
-            node: self.shared.node,
+            node: self.shared.identity.node,
             brick: self.id,
         }
     }

@@ -48,7 +48,7 @@ impl Core {
     /// When a request that begins now is given up.
     #[inline]
     pub(crate) fn deadline(&self) -> Instant {
-        self.now + self.shared.request_deadline
+        self.now + self.shared.limits.request_deadline
     }
 
     /// A client's request, with what waits for its reply.
@@ -232,7 +232,7 @@ impl Brick {
             let line = honest_line(&request.work, &CHANGING_HANDS);
             return self.respond(&request, line, Gate::OPEN);
         }
-        if member.node == self.core.shared.node && request.work.only_reads() {
+        if member.node == self.core.shared.identity.node && request.work.only_reads() {
             let message = Forward::Returned(Box::new(request));
             return self.core.outbox.push(member, message);
         }
@@ -261,7 +261,7 @@ impl Brick {
         let Origin { member, token } = origin;
         let is_open = self.core.log.opens(gate);
         // Bricks of other nodes look at the time themselves.
-        let is_near = member.node == self.core.shared.node;
+        let is_near = member.node == self.core.shared.identity.node;
         let deadline = deadline.filter(|_| is_near && !is_open);
         if member == self.core.member() && (is_open || !self.has_later(token)) {
             if deadline.is_some() {
@@ -337,7 +337,7 @@ impl Brick {
             request.origin.member, from,
             "a request came from another brick than waits for it: {request:?}"
         );
-        if from.node != self.core.shared.node {
+        if from.node != self.core.shared.identity.node {
             request.deadline = self.core.deadline();
         }
         if self.core.requests.has_turn_for(&request) {
@@ -349,7 +349,7 @@ impl Brick {
 
     #[cold]
     fn refuse_busy(&mut self, request: &Request, bytes: usize, what: &str) {
-        self.core.stats().refused_busy.add(1);
+        self.core.stats().errors.busy.add(1);
         let error = ErrorReply::new(format!(
             "BUSY brick {} has {bytes} bytes of {what}; the command was not executed, try again later",
             self.core.id
@@ -462,7 +462,7 @@ impl Brick {
     /// run when the rest has committed, not when that may yet be refused.
     fn has_later(&self, token: Token) -> bool {
         let connection = self.clients.named(token);
-        connection.is_some_and(|it| !it.session.after_exec.is_empty())
+        connection.is_some_and(|it| !it.session.multi.after_exec.is_empty())
     }
 }
 

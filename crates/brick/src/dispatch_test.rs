@@ -74,7 +74,7 @@ fn brick_that_falls_behind_refuses_what_it_cannot_hold_and_executes_the_rest() {
     assert!(done >= BYTES_MAX / value.len() / 2, "{done} executed");
     assert!(refused >= BYTES_MAX / value.len() / 2, "{refused} refused");
     assert_eq!(
-        node.bricks[1].core.stats().refused_busy.value(),
+        node.bricks[1].core.stats().errors.busy.value(),
         refused as u64
     );
     assert!(node.bricks[1].core.requests.is_idle());

@@ -140,7 +140,7 @@ impl Brick {
         let text = format!(
             "MISCONF the log of brick {brick} cannot be written ({reason}); the write was not executed. \
              Free space on the disk of {}, then try again",
-            self.core.shared.directory
+            self.core.shared.identity.directory
         );
         let error = ErrorReply::new(text.clone());
         self.core.log_refusal = Some((self.core.now + REFUSAL_PAUSE, text));
@@ -154,7 +154,7 @@ impl Brick {
             self.lose(Lost::Of(*partition, id), &error);
         }
         let refused = refused.operations;
-        self.core.stats().refused_disk.add(refused.len() as u64);
+        self.core.stats().errors.disk.add(refused.len() as u64);
         self.core.rewind(&refused);
         self.core.replicas_refused(id);
         self.adopt_waiting();
@@ -204,7 +204,8 @@ impl Brick {
         self.let_out_requests();
         let stats = self.core.stats();
         stats
-            .log_pending_bytes
+            .log
+            .pending_bytes
             .set(self.core.log.pending_bytes() as u64);
     }
 

@@ -51,7 +51,7 @@ impl Brick {
             let is_next = self
                 .clients
                 .get(id)
-                .is_some_and(|it| it.executed == parsed.start && it.may_execute());
+                .is_some_and(|it| it.input.executed() == parsed.start && it.may_execute());
             if is_next && self.core.log.building_len() < BATCH_BYTES_MAX {
                 self.execute_parsed(parsed, &batch, is_single);
             } else {
@@ -67,22 +67,22 @@ impl Brick {
     fn execute_parsed(&mut self, parsed: &Parsed, batch: &Batch, is_single: bool) {
         let id = parsed.connection;
         match &parsed.found {
-            Found::Nothing => self.clients[id].executed = parsed.end,
+            Found::Nothing => self.clients[id].input.skip_to(parsed.end),
             Found::Garbage(error) => {
                 let connection = &mut self.clients[id];
                 let reply = connection.output.begin();
                 let start = reply.len();
                 Reply::new(reply, connection.session.protocol).protocol_error(error);
                 connection.output.end(start, Gate::OPEN);
-                connection.executed = parsed.end;
-                self.core.stats().protocol_errors.add(1);
+                connection.input.skip_to(parsed.end);
+                self.core.stats().clients.protocol_errors.add(1);
                 self.clients.close(id);
             }
             Found::Request { spec, target } => {
                 // The input is lent to the command and given back: the command may change
                 // anything else of its connection.
                 let connection = &mut self.clients[id];
-                let input = std::mem::take(&mut connection.input);
+                let input = connection.input.lend();
                 let args = batch.args(parsed, &input);
                 if is_single || spec.is_some_and(|spec| is_heavy(spec, args.len())) {
                     let (settings, now) = (&self.core.shared.settings, self.core.unix);
@@ -93,8 +93,7 @@ impl Brick {
                 }
                 self.execute(id, *spec, *target, &args);
                 if let Some(connection) = self.clients.get_mut(id) {
-                    connection.input = input;
-                    connection.executed = parsed.end;
+                    connection.input.give_back(input, parsed.end);
                 }
             }
         }
@@ -113,7 +112,7 @@ impl Brick {
             Ok(spec) => {
                 self.meter.note(spec.id);
                 let is_keyed = spec.key_first > 0 && spec.id != CommandId::Watch;
-                if self.clients[id].session.queue.is_some() && is_queueable(spec.id) {
+                if self.clients[id].session.multi.queue.is_some() && is_queueable(spec.id) {
                     let queued = enqueue(&self.core, &mut self.clients, id, spec, *args);
                     if let Err(error) = queued {
                         self.refuse(id, Some(spec), &error);
@@ -125,7 +124,7 @@ impl Brick {
                 }
             }
             Err(_) if is_of_http(args) => {
-                self.core.stats().protocol_errors.add(1);
+                self.core.stats().clients.protocol_errors.add(1);
                 self.on_error(id);
             }
             Err(error) => self.refuse(id, spec, &error),
@@ -189,7 +188,7 @@ pub(crate) fn check(
     if connection.session.rights != Rights::ALL || spec.has(flag::ADMIN) {
         check_rights(connection, spec)?;
     }
-    if connection.session.queue.is_some() && spec.has(flag::NO_MULTI) {
+    if connection.session.multi.queue.is_some() && spec.has(flag::NO_MULTI) {
         return Err(ErrorReply::constant(
             "ERR Command not allowed inside a transaction",
         ));

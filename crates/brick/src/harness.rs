@@ -3,7 +3,9 @@
 use crate::accepted::{Accepted, Port};
 use crate::effect::{Append, BatchId, ControlReply, ControlRequest, Effect, Event};
 use crate::settings::Settings;
-use crate::shared::{BrickAddress, ProcessStats, Shared};
+use crate::shared::{
+    BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
+};
 use crate::stats::Stats;
 use crate::users::{User, Users};
 use crate::{Brick, Config, ConnectionId, Recovered};
@@ -71,39 +73,43 @@ fn shared(bricks: u32, users: Vec<User>) -> Arc<Shared> {
 /// What the bricks of a node see.
 pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shared> {
     Arc::new(Shared {
-        run_id: "r".repeat(40),
-        node,
-        node_id: "0".repeat(40),
-        redis_version: "7.2.4",
-        version: "0.0.0",
-        started: UnixMillis(0),
-        process_id: 1,
-        advertise_host: "127.0.0.1".to_owned(),
-        port: 6379,
-        bricks: (0..bricks)
-            .map(|brick| BrickAddress {
-                id: format!("{brick:040x}"),
-                port: 6380 + brick as u16,
-            })
-            .collect(),
-        directory: "/data".to_owned(),
-        config_file: String::new(),
-        os: "test".to_owned(),
-        memory_total: 1 << 30,
-        request_deadline: Duration::from_secs(5),
-        eviction_timeout: Duration::from_secs(5),
-        recovery_bandwidth: 0,
-        segment_bytes: 64 << 20,
-        partition_bytes: 0,
-        merge_after: Duration::from_secs(60),
-        value_bytes_max: 1 << 20,
+        identity: NodeIdentity {
+            run_id: "r".repeat(40),
+            node,
+            node_id: "0".repeat(40),
+            redis_version: "7.2.4",
+            version: "0.0.0",
+            started: UnixMillis(0),
+            process_id: 1,
+            directory: "/data".to_owned(),
+            config_file: String::new(),
+            os: "test".to_owned(),
+            memory_total: 1 << 30,
+        },
+        address: NodeAddress {
+            host: "127.0.0.1".to_owned(),
+            port: 6379,
+            bricks: (0..bricks)
+                .map(|brick| BrickAddress {
+                    id: format!("{brick:040x}"),
+                    port: 6380 + brick as u16,
+                })
+                .collect(),
+        },
+        limits: NodeLimits {
+            request_deadline: Duration::from_secs(5),
+            eviction_timeout: Duration::from_secs(5),
+            recovery_bandwidth: 0,
+            segment_bytes: 64 << 20,
+            partition_bytes: 0,
+            merge_after: Duration::from_secs(60),
+            value_bytes_max: 1 << 20,
+        },
         settings: Settings::default(),
         users: Users::new(users),
         stats: (0..bricks).map(|_| Stats::new()).collect(),
         process: ProcessStats::default(),
-        client_id_next: 1.into(),
-        clients: 0.into(),
-        last_save_ms: 0.into(),
+        counters: NodeCounters::new(UnixMillis(0)),
     })
 }
 
@@ -165,7 +171,9 @@ impl Node {
         self.bricks = (0..count)
             .map(|brick| {
                 let catalog = Arc::new(self.catalog.clone());
-                let own = catalog.node(shared.node).map(|node| node.incarnation);
+                let own = catalog
+                    .node(shared.identity.node)
+                    .map(|node| node.incarnation);
                 let mut brick = Brick::new(Config {
                     id: BrickId(brick),
                     incarnation: own.unwrap_or_default(),

@@ -44,6 +44,7 @@ mod heat;
 mod heirs;
 #[cfg(test)]
 mod hinted;
+mod input;
 mod inspect;
 mod joining;
 mod keyed;

@@ -246,8 +246,8 @@ impl Core {
     fn hand_over_building(&mut self) {
         if let Some(append) = self.log.take_batch(self.now) {
             let stats = self.stats();
-            stats.log_batches.add(1);
-            stats.log_bytes.add(append.bytes.len() as u64);
+            stats.log.batches.add(1);
+            stats.log.bytes.add(append.bytes.len() as u64);
             self.effects.push_back(Effect::Append(append));
         }
     }

@@ -41,7 +41,7 @@ fn moved(core: &Core, location: Location, owner: Member) -> ErrorReply {
     let shared = &core.shared;
     let address = core.catalog.address(owner);
     // Of a brick that is not in the cluster any more this node will know the successor.
-    let (host, port) = address.map_or((shared.advertise_host.as_str(), shared.port), |it| {
+    let (host, port) = address.map_or((shared.address.host.as_str(), shared.address.port), |it| {
         (it.host, it.port)
     });
     let moved = brickyard_routing::Moved {

@@ -43,7 +43,7 @@ impl Core {
     pub(crate) fn resize_partitions(&mut self) {
         if self.replicas.is_leased {
             self.split_largest();
-            if self.shared.merge_after > Duration::ZERO {
+            if self.shared.limits.merge_after > Duration::ZERO {
                 self.merge_smallest();
                 self.tell_small();
             }
@@ -53,7 +53,7 @@ impl Core {
     /// How large a partition of a table may be; `None`: as large as it gets.
     fn bytes_max(&self, state: &TableState) -> Option<u64> {
         let own = state.layout.partition_bytes;
-        Some(own.unwrap_or(self.shared.partition_bytes)).filter(|bytes| *bytes > 0)
+        Some(own.unwrap_or(self.shared.limits.partition_bytes)).filter(|bytes| *bytes > 0)
     }
 
     fn split_largest(&mut self) {
@@ -99,7 +99,7 @@ impl Core {
         self.shrunk.since = small.iter().map(|(_, it, _)| (*it, since(*it))).collect();
         let due = small
             .into_iter()
-            .filter(|(_, left, _)| now - since(*left) >= self.shared.merge_after);
+            .filter(|(_, left, _)| now - since(*left) >= self.shared.limits.merge_after);
         if let Some((_, partition, table)) = due.min() {
             self.ask_for(Change::MergePartitions { table, partition });
         }

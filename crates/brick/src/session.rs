@@ -252,7 +252,7 @@ impl Brick {
     pub(crate) fn ask_shares_again(&mut self, asked: &Shares, token: Token) {
         let bricks = whole::sharers(&self.core, asked.spec, asked.args.as_args(), asked.table);
         let connection = self.clients.named_mut(token);
-        let gather = connection.and_then(|it| it.gather(token.hole));
+        let gather = connection.and_then(|it| it.gathers.get(token.hole));
         if let Some(part) = gather.and_then(|it| it.begin_again(token.part, bricks.len())) {
             self.ask_shares(asked, bricks, Token { part, ..token });
         }
@@ -264,7 +264,7 @@ impl Brick {
         match join {
             Join::Watch => transact::on_watched(session, &whole),
             Join::Exec => {
-                let later = std::mem::take(&mut session.after_exec);
+                let later = std::mem::take(&mut session.multi.after_exec);
                 self.on_executed(token.connection, later, whole)
             }
             Join::Saved { in_background } => save::on_saved(&self.core, in_background, whole),

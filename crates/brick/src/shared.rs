@@ -17,15 +17,15 @@ pub struct BrickAddress {
     pub port: u16,
 }
 
-/// The node, as all its bricks see it. Made once at start.
+/// Who the node is. Made once at start.
 #[derive(Debug)]
-pub struct Shared {
-    /// 40 hexadecimal digits, drawn at each start.
-    pub run_id: String,
+pub struct NodeIdentity {
     /// The node's number in the cluster.
     pub node: NodeId,
     /// The node's id, 40 hexadecimal digits, kept in the data directory.
     pub node_id: String,
+    /// 40 hexadecimal digits, drawn at each start.
+    pub run_id: String,
     /// The version that Redis clients are told; they choose commands by it.
     pub redis_version: &'static str,
     /// Brickyard's own version.
@@ -34,12 +34,6 @@ pub struct Shared {
     pub started: UnixMillis,
     /// Process id, for `INFO`.
     pub process_id: u32,
-    /// The host name or address that clients are sent to; never empty.
-    pub advertise_host: String,
-    /// The node port.
-    pub port: u16,
-    /// The bricks' ports, by brick id.
-    pub bricks: Vec<BrickAddress>,
     /// The data directory, for `CONFIG GET dir`.
     pub directory: String,
     /// The configuration file, for `INFO`; empty if there is none.
@@ -48,6 +42,22 @@ pub struct Shared {
     pub os: String,
     /// Memory of the machine in bytes, for `INFO`.
     pub memory_total: u64,
+}
+
+/// Where clients reach the node.
+#[derive(Debug)]
+pub struct NodeAddress {
+    /// The host name or address that clients are sent to; never empty.
+    pub host: String,
+    /// The node port.
+    pub port: u16,
+    /// The bricks' ports, by brick id.
+    pub bricks: Vec<BrickAddress>,
+}
+
+/// Bounds that are the same as long as the node runs.
+#[derive(Debug)]
+pub struct NodeLimits {
     /// How long a request may wait for replicas, views and other nodes before its client is told so.
     pub request_deadline: Duration,
     /// After how long without its vote a replica is taken out of a partition.
@@ -62,6 +72,40 @@ pub struct Shared {
     pub merge_after: Duration,
     /// Longest value in bytes.
     pub value_bytes_max: usize,
+}
+
+/// What all bricks of a node count together.
+#[derive(Debug)]
+pub struct NodeCounters {
+    /// The next client's id.
+    pub client_id_next: AtomicU64,
+    /// Clients connected now, over all bricks.
+    pub clients: AtomicU64,
+    /// When the last checkpoint ended, in Unix milliseconds.
+    pub last_save_ms: AtomicU64,
+}
+
+impl NodeCounters {
+    /// Of a node that starts, whose last checkpoint ended then.
+    #[must_use]
+    pub fn new(last_save: UnixMillis) -> Self {
+        Self {
+            client_id_next: AtomicU64::new(1),
+            clients: AtomicU64::new(0),
+            last_save_ms: AtomicU64::new(last_save.0),
+        }
+    }
+}
+
+/// The node, as all its bricks see it. Made once at start.
+#[derive(Debug)]
+pub struct Shared {
+    /// Who the node is.
+    pub identity: NodeIdentity,
+    /// Where clients reach it.
+    pub address: NodeAddress,
+    /// Bounds that stay.
+    pub limits: NodeLimits,
     /// Settings that may change while the node runs.
     pub settings: Settings,
     /// Who may do what.
@@ -70,12 +114,8 @@ pub struct Shared {
     pub stats: Vec<Stats>,
     /// Figures of the whole process, refreshed about once a second by the control thread.
     pub process: ProcessStats,
-    /// The next client's id.
-    pub client_id_next: AtomicU64,
-    /// Clients connected now, over all bricks.
-    pub clients: AtomicU64,
-    /// When the last checkpoint ended, in Unix milliseconds.
-    pub last_save_ms: AtomicU64,
+    /// What all bricks count together.
+    pub counters: NodeCounters,
 }
 
 /// What the operating system says of the process.
@@ -93,6 +133,6 @@ pub struct ProcessStats {
 
 impl Shared {
     pub(crate) fn take_client_id(&self) -> u64 {
-        self.client_id_next.fetch_add(1, Relaxed)
+        self.counters.client_id_next.fetch_add(1, Relaxed)
     }
 }

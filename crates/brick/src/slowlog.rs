@@ -43,7 +43,7 @@ impl SlowCommand {
             microseconds: 0,
             arguments: shortened(spec, args),
             client: connection.accepted.peer.clone(),
-            client_name: String::from_utf8_lossy(&connection.session.name).into_owned(),
+            client_name: String::from_utf8_lossy(&connection.session.names.name).into_owned(),
         })
     }
 }

@@ -74,57 +74,78 @@ pub struct TableStats {
     pub cold_reads: Counter,
 }
 
-/// Everything one brick counts.
+/// What a brick counts of its clients.
 #[derive(Debug, Default)]
-pub struct Stats {
+pub struct ClientStats {
     /// Clients connected now.
-    pub clients: Counter,
+    pub connected: Counter,
     /// Clients that ever connected.
-    pub connections: Counter,
+    pub accepted: Counter,
     /// Clients refused because there were too many.
-    pub connections_refused: Counter,
-    /// Commands executed.
-    pub commands: Counter,
+    pub refused: Counter,
     /// Bytes received from clients.
     pub bytes_in: Counter,
     /// Bytes sent to clients.
     pub bytes_out: Counter,
-    /// Error replies.
-    pub errors: Counter,
-    /// Requests refused at once because a queue was full (`-BUSY`).
-    pub refused_busy: Counter,
-    /// Writes refused because a table was full (`-OOM`).
-    pub refused_memory: Counter,
-    /// Writes refused because the log could not take them (full disk).
-    pub refused_disk: Counter,
-    /// Requests refused because what they ask for is known to be damaged.
-    pub refused_damaged: Counter,
+    /// Bytes of memory in connections' buffers.
+    pub buffer_bytes: Counter,
     /// Frames that were no requests; the connection was closed.
     pub protocol_errors: Counter,
-    /// Requests passed to other bricks of the node.
-    pub forwards: Counter,
-    /// Batches appended to the log.
-    pub log_batches: Counter,
-    /// Bytes appended to the log.
-    pub log_bytes: Counter,
+}
+
+/// Replies that were errors. What is refused before it is looked at is counted apart from others.
+#[derive(Debug, Default)]
+pub struct ErrorStats {
+    /// Error replies.
+    pub replied: Counter,
+    /// Requests refused at once because a queue was full (`-BUSY`).
+    pub busy: Counter,
+    /// Writes refused because a table was full (`-OOM`).
+    pub memory: Counter,
+    /// Writes refused because the log could not take them (full disk).
+    pub disk: Counter,
+    /// Requests refused because what they ask for is known to be damaged.
+    pub damaged: Counter,
+}
+
+/// What a brick counts of its log.
+#[derive(Debug, Default)]
+pub struct LogStats {
+    /// Batches appended.
+    pub batches: Counter,
+    /// Bytes appended.
+    pub bytes: Counter,
     /// Bytes of prepared writes that wait for the log.
-    pub log_pending_bytes: Counter,
-    /// Segments of the log.
-    pub log_segments: Counter,
-    /// Bytes of the log that are live.
-    pub log_live_bytes: Counter,
-    /// Bytes of the log's files.
-    pub log_file_bytes: Counter,
+    pub pending_bytes: Counter,
+    /// Segments.
+    pub segments: Counter,
+    /// Bytes that are live.
+    pub live_bytes: Counter,
+    /// Bytes of the files.
+    pub file_bytes: Counter,
     /// Segments that the cleaner removed.
     pub segments_cleaned: Counter,
     /// Bytes that the cleaner moved.
-    pub clean_moved_bytes: Counter,
+    pub moved_bytes: Counter,
+}
+
+/// Everything one brick counts.
+#[derive(Debug, Default)]
+pub struct Stats {
+    /// Its clients.
+    pub clients: ClientStats,
+    /// Replies that were errors.
+    pub errors: ErrorStats,
+    /// Its log.
+    pub log: LogStats,
+    /// Commands executed.
+    pub commands: Counter,
+    /// Requests passed to other bricks of the node.
+    pub forwards: Counter,
     /// Turns of the loop.
     pub turns: Counter,
     /// How much of a core's time the loop takes, in thousandths, over some seconds.
     pub busy: Counter,
-    /// Bytes of memory in connections' buffers.
-    pub buffer_bytes: Counter,
     /// Calls by command, indexed by `CommandId`.
     pub commands_by_id: Vec<CommandStats>,
     /// Tables on this brick. Locked for a new table and by readers, never on a request's path.
@@ -147,17 +168,17 @@ impl Stats {
     /// A brick that counts in the same moment may bring one count back: nothing is built on these.
     pub(crate) fn reset(&self) {
         let counters = [
-            &self.connections,
-            &self.connections_refused,
+            &self.clients.accepted,
+            &self.clients.refused,
             &self.commands,
-            &self.bytes_in,
-            &self.bytes_out,
-            &self.errors,
-            &self.refused_busy,
-            &self.refused_memory,
-            &self.refused_disk,
-            &self.refused_damaged,
-            &self.protocol_errors,
+            &self.clients.bytes_in,
+            &self.clients.bytes_out,
+            &self.errors.replied,
+            &self.errors.busy,
+            &self.errors.memory,
+            &self.errors.disk,
+            &self.errors.damaged,
+            &self.clients.protocol_errors,
             &self.forwards,
         ];
         let commands = self.commands_by_id.iter().flat_map(|command| {

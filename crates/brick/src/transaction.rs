@@ -22,6 +22,31 @@ pub(crate) struct Queue {
     pub(crate) is_refused: bool,
 }
 
+/// A connection's transaction, from `MULTI` or `WATCH` on.
+#[derive(Debug, Default)]
+pub(crate) struct Multi {
+    /// Commands since `MULTI`.
+    pub(crate) queue: Option<Queue>,
+    pub(crate) watches: Vec<Watch>,
+    /// Of the transaction under way, place by place: what is executed here once the rest was.
+    pub(crate) after_exec: Vec<Option<(&'static Spec, OwnedArgs)>>,
+}
+
+impl Multi {
+    /// Forgets what was queued and watched.
+    pub(crate) fn discard(&mut self) {
+        self.queue = None;
+        self.watches.clear();
+    }
+
+    /// Op numbers will be used again: a watched key's number no longer says what it was.
+    pub(crate) fn forget_versions(&mut self) {
+        for watch in &mut self.watches {
+            watch.version = Version::Unknown;
+        }
+    }
+}
+
 /// One of a transaction's commands.
 #[derive(Debug)]
 pub(crate) enum Step {

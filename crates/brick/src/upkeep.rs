@@ -81,8 +81,11 @@ pub(crate) fn publish(core: &Core, clients: &Clients) {
     let usage = core.segment_usage();
     let live = usage.values().map(|usage| usage.live).sum();
     let stats = core.stats();
-    stats.log_segments.set(segments);
-    stats.log_file_bytes.set(bytes);
-    stats.log_live_bytes.set(live);
-    stats.buffer_bytes.set(clients.buffer_bytes() as u64);
+    stats.log.segments.set(segments);
+    stats.log.file_bytes.set(bytes);
+    stats.log.live_bytes.set(live);
+    stats
+        .clients
+        .buffer_bytes
+        .set(clients.buffer_bytes() as u64);
 }

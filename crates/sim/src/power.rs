@@ -11,7 +11,9 @@ use crate::random::Random;
 use crate::shape::Harm;
 use crate::world::{What, World, clocks};
 use brickyard_brick::settings::Settings;
-use brickyard_brick::shared::{BrickAddress, ProcessStats, Shared};
+use brickyard_brick::shared::{
+    BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
+};
 use brickyard_brick::stats::Stats;
 use brickyard_brick::users::Users;
 use brickyard_control::LoopState;
@@ -545,38 +547,42 @@ fn shared(
     let bricks = bricks.flat_map(brickyard_metadata::Node::bricks);
     let bricks = bricks.zip(&registration.addresses.bricks);
     Shared {
-        run_id: format!("{:040x}", registration.run),
-        node: id,
-        node_id: format!("{node:040x}"),
-        redis_version: "7.2.7",
-        version: env!("CARGO_PKG_VERSION"),
-        started: UnixMillis(1_700_000_000_000),
-        process_id: 1,
-        advertise_host: registration.addresses.host.clone(),
-        port: registration.addresses.port,
-        bricks: bricks
-            .map(|(member, port)| BrickAddress {
-                id: brick_name(catalog.cluster(), member),
-                port: *port,
-            })
-            .collect(),
-        directory: format!("node{node}"),
-        config_file: String::new(),
-        os: "virtual".to_owned(),
-        memory_total: 1 << 30,
-        request_deadline: shape.request_deadline,
-        eviction_timeout: shape.control.eviction_timeout,
-        recovery_bandwidth: 0,
-        segment_bytes: u64::from(shape.segment_bytes),
-        partition_bytes: 0,
-        merge_after: shape.control.merge_after,
-        value_bytes_max: 1 << 20,
+        identity: NodeIdentity {
+            run_id: format!("{:040x}", registration.run),
+            node: id,
+            node_id: format!("{node:040x}"),
+            redis_version: "7.2.7",
+            version: env!("CARGO_PKG_VERSION"),
+            started: UnixMillis(1_700_000_000_000),
+            process_id: 1,
+            directory: format!("node{node}"),
+            config_file: String::new(),
+            os: "virtual".to_owned(),
+            memory_total: 1 << 30,
+        },
+        address: NodeAddress {
+            host: registration.addresses.host.clone(),
+            port: registration.addresses.port,
+            bricks: bricks
+                .map(|(member, port)| BrickAddress {
+                    id: brick_name(catalog.cluster(), member),
+                    port: *port,
+                })
+                .collect(),
+        },
+        limits: NodeLimits {
+            request_deadline: shape.request_deadline,
+            eviction_timeout: shape.control.eviction_timeout,
+            recovery_bandwidth: 0,
+            segment_bytes: u64::from(shape.segment_bytes),
+            partition_bytes: 0,
+            merge_after: shape.control.merge_after,
+            value_bytes_max: 1 << 20,
+        },
         settings: Settings::default(),
         users: Users::new(Vec::new()),
         stats: (0..shape.bricks).map(|_| Stats::new()).collect(),
         process: ProcessStats::default(),
-        client_id_next: 1.into(),
-        clients: 0.into(),
-        last_save_ms: 0.into(),
+        counters: NodeCounters::new(UnixMillis(0)),
     }
 }

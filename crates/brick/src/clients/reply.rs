@@ -9,7 +9,6 @@ use crate::output::{Gate, Lost};
 use crate::request::Token;
 use crate::settings::Settings;
 use crate::stats::Stats;
-use crate::watch::Version;
 use brickyard_command::{CommandId, ErrorReply, Spec};
 use brickyard_wire::Reply;
 
@@ -84,7 +83,7 @@ impl Clients {
         error: &ErrorReply,
         stats: &Stats,
     ) {
-        stats.errors.add(1);
+        stats.errors.replied.add(1);
         if let Some(command) = spec.and_then(|spec| stats.commands_by_id.get(spec.id as usize)) {
             command.rejected.add(1);
         }
@@ -93,15 +92,14 @@ impl Clients {
             && !error.as_bytes().starts_with(b"EXECABORT")
         {
             // Whatever is wrong with EXEC itself ends the transaction.
-            session.queue = None;
-            session.watches.clear();
+            session.multi.discard();
             if error.as_bytes().starts_with(b"ERR ") {
                 let reason = error.as_bytes().strip_prefix(b"ERR ").unwrap_or_default();
                 let start = b"EXECABORT Transaction discarded because of: ";
                 let aborted = ErrorReply::new([&start[..], reason].concat());
                 return self.reply(id, |reply| reply.error_bytes(aborted.as_bytes()));
             }
-        } else if let Some(queue) = &mut session.queue {
+        } else if let Some(queue) = &mut session.multi.queue {
             queue.is_refused = true;
         }
         self.reply(id, |reply| reply.error_bytes(error.as_bytes()));
@@ -112,8 +110,7 @@ impl Clients {
         let connection = &mut self[id];
         let hole = connection.output.open_hole();
         gather.is_silent = !wants_reply(connection);
-        connection.outstanding += gather.cost;
-        connection.gathers.push_back((hole, gather));
+        connection.gathers.begin(hole, gather);
         let client = connection.client;
         self.list(id);
         Token {
@@ -127,11 +124,11 @@ impl Clients {
     /// A part of a reply is there: the whole, if it was the last one. The whole is for [`Self::fill`].
     pub(crate) fn take_part(&mut self, token: Token, bytes: Vec<u8>, gate: Gate) -> Option<Whole> {
         let connection = self.named_mut(token)?;
-        let gather = connection.gather(token.hole)?;
+        let gather = connection.gathers.get(token.hole)?;
         let (join, is_silent) = (gather.kind(), gather.is_silent);
         let (bytes, gate) = gather.on_part(token.part, bytes, gate)?;
         let is_divided = gather.is_divided();
-        connection.end_gather(token.hole);
+        connection.gathers.end(token.hole);
         Some(Whole {
             join,
             bytes,
@@ -174,16 +171,14 @@ impl Clients {
     pub(crate) fn lose(&mut self, lost: Lost, error: &[u8]) {
         for connection in self.iter_mut() {
             connection.output.refuse(lost, error);
-            for (_, gather) in &mut connection.gathers {
-                gather.refuse(lost, error);
-            }
+            connection.gathers.refuse(lost, error);
         }
     }
 
     /// What is made for `token` has waited for too long: it becomes `error`.
     pub(crate) fn give_up(&mut self, token: Token, error: &[u8], log: &Log) {
         if let Some(connection) = self.named_mut(token) {
-            if let Some(gather) = connection.gather(token.hole) {
+            if let Some(gather) = connection.gathers.get(token.hole) {
                 gather.give_up(token.part, error);
             }
             connection.output.give_up(token.hole, error, log);
@@ -193,9 +188,7 @@ impl Clients {
     /// Op numbers will be used again: a watched key's number no longer says what it was.
     pub(crate) fn forget_watches(&mut self) {
         for connection in self.iter_mut() {
-            for watch in &mut connection.session.watches {
-                watch.version = Version::Unknown;
-            }
+            connection.session.multi.forget_versions();
         }
     }
 }

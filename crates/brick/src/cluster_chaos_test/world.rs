@@ -160,8 +160,8 @@ impl World {
         let incarnation = self.control.incarnation(at);
         let mut shared = shared_of(NodeId(at as u32), 1, Vec::new());
         if let Some(shared) = Arc::get_mut(&mut shared) {
-            shared.request_deadline = DEADLINE;
-            shared.eviction_timeout = Duration::from_millis(900);
+            shared.limits.request_deadline = DEADLINE;
+            shared.limits.eviction_timeout = Duration::from_millis(900);
         }
         let seed = self.random.next();
         let mut brick = Brick::new(Config {

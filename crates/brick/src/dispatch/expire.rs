@@ -20,7 +20,7 @@ impl Brick {
     /// Whether this node has been without a lease for so long that clients had better ask another: a part of the time that
     /// a request may take, so that enough of it is left for that.
     fn is_cut_off(&self) -> bool {
-        let patience = self.core.shared.request_deadline / CUT_OFF_PART;
+        let patience = self.core.shared.limits.request_deadline / CUT_OFF_PART;
         self.core.replicas.is_cut_off(self.core.now, patience)
     }
 
@@ -116,7 +116,7 @@ impl Brick {
 
     /// Writes that have waited for their replicas for too long.
     pub(crate) fn give_up_writes(&mut self) {
-        let deadline = self.core.shared.request_deadline;
+        let deadline = self.core.shared.limits.request_deadline;
         let before = Instant(self.core.now.0.saturating_sub(as_nanos(deadline)));
         let given_up = self.core.log.give_up(before);
         if given_up.is_empty() {

@@ -140,7 +140,7 @@ impl Brick {
                 }
             }
             Err(text) => {
-                self.core.stats().refused_damaged.add(1);
+                self.core.stats().errors.damaged.add(1);
                 let line = error_line(&ErrorReply::new(format!(
                     "DAMAGED the value could not be read back: {text}. Run \"brickyard inspect\" on the \
                      data directory, or SET the key anew"

@@ -152,9 +152,9 @@ pub(super) fn run_attempt(
         failed.is_some(),
     );
     if let Some(error) = failed {
-        core.stats().errors.add(1);
+        core.stats().errors.replied.add(1);
         if error.as_bytes().starts_with(b"DAMAGED") {
-            core.stats().refused_damaged.add(1);
+            core.stats().errors.damaged.add(1);
         }
         if let Some(command) = core.stats().commands_by_id.get(spec.id as usize) {
             command.failed.add(1);

@@ -138,7 +138,7 @@ pub(super) fn admit(core: &Core, spec: &Spec, table: usize) -> Result<(), ErrorR
         return Err(dropped_table());
     };
     if spec.has(flag::DENYOOM) && is_out_of_memory(state) {
-        core.stats().refused_memory.add(1);
+        core.stats().errors.memory.add(1);
         return Err(ErrorReply::constant(
             "OOM command not allowed when used memory > 'maxmemory'.",
         ));
@@ -148,14 +148,14 @@ pub(super) fn admit(core: &Core, spec: &Spec, table: usize) -> Result<(), ErrorR
         && state.is_logged()
         && spec.has(flag::DENYOOM)
     {
-        core.stats().refused_disk.add(1);
+        core.stats().errors.disk.add(1);
         return Err(ErrorReply::new(text.clone()));
     }
     let pending = core.log.pending_bytes() as u64;
     let bytes_max = Settings::load(&core.shared.settings.pending_bytes_max);
     let held = core.log.bytes_held() as u64;
     if held > bytes_max {
-        core.stats().refused_busy.add(1);
+        core.stats().errors.busy.add(1);
         return Err(ErrorReply::new(format!(
             "BUSY brick {} has {held} bytes of writes waiting for replicas; the write was not executed, try \
              again later",
@@ -163,7 +163,7 @@ pub(super) fn admit(core: &Core, spec: &Spec, table: usize) -> Result<(), ErrorR
         )));
     }
     if state.is_logged() && pending > bytes_max {
-        core.stats().refused_busy.add(1);
+        core.stats().errors.busy.add(1);
         return Err(ErrorReply::new(format!(
             "BUSY brick {} has {pending} bytes of writes waiting for its disk; the write was not \
              executed, try again later",
@@ -234,9 +234,9 @@ fn attempt(core: &mut Core, call: &Call<'_>, asker: Asker, reply: &mut Reply<'_>
             let finished = view.abandon();
             reply.truncate(start);
             reply.error_bytes(error.as_bytes());
-            core.stats().errors.add(1);
+            core.stats().errors.replied.add(1);
             if error.as_bytes().starts_with(b"DAMAGED") {
-                core.stats().refused_damaged.add(1);
+                core.stats().errors.damaged.add(1);
             }
             if let Some(command) = core.stats().commands_by_id.get(spec.id as usize) {
                 command.failed.add(1);

@@ -37,7 +37,7 @@ pub(super) fn client(
             return Ok(Next::Done);
         }
         ClientCommand::GetName => {
-            let name = session.name.clone();
+            let name = session.names.name.clone();
             clients.reply(id, |reply| {
                 if name.is_empty() {
                     reply.null()
@@ -75,9 +75,11 @@ pub(super) fn client(
             };
             return Ok(ask_all(core, clients, id, spec, args, join));
         }
-        ClientCommand::SetName(name) => session.name = name.to_vec(),
-        ClientCommand::SetLibraryName(name) => session.library_name = name.to_vec(),
-        ClientCommand::SetLibraryVersion(version) => session.library_version = version.to_vec(),
+        ClientCommand::SetName(name) => session.names.name = name.to_vec(),
+        ClientCommand::SetLibraryName(name) => session.names.library = name.to_vec(),
+        ClientCommand::SetLibraryVersion(version) => {
+            session.names.library_version = version.to_vec()
+        }
         ClientCommand::NoEvict(no_evict) => session.no_evict = no_evict,
         ClientCommand::NoTouch(no_touch) => session.no_touch = no_touch,
     }
@@ -216,7 +218,7 @@ fn describe(core: &Core, connection: &Connection) -> String {
         .as_ref()
         .map_or("default", |user| user.name.as_str());
     let mut flags = String::new();
-    if session.queue.is_some() {
+    if session.multi.queue.is_some() {
         flags.push('x');
     }
     if connection.accepted.port == Port::Brick && session.is_readonly {
@@ -229,6 +231,7 @@ fn describe(core: &Core, connection: &Connection) -> String {
         flags.push('N');
     }
     let multi = session
+        .multi
         .queue
         .as_ref()
         .map_or(-1, |queue| queue.commands.len() as i64);
@@ -242,20 +245,20 @@ fn describe(core: &Core, connection: &Connection) -> String {
         connection.client,
         connection.accepted.peer,
         connection.accepted.local,
-        text(&session.name),
+        text(&session.names.name),
         session.database,
-        connection.pending_input(),
-        connection.input.capacity() - connection.input.len(),
-        session.queue.as_ref().map_or(0, |queue| queue.bytes),
+        connection.input.pending(),
+        connection.input.memory_bytes() - connection.input.bytes().len(),
+        session.multi.queue.as_ref().map_or(0, |queue| queue.bytes),
         connection.output.len(),
-        connection.input.capacity() + connection.output.len(),
+        connection.input.memory_bytes() + connection.output.len(),
         session.last_command,
         session.protocol.version(),
-        text(&session.library_name),
-        text(&session.library_version),
+        text(&session.names.library),
+        text(&session.names.library_version),
         core.table(session.table)
             .map_or("-", |state| state.name.as_str()),
-        connection.bytes_in,
+        connection.input.received(),
         connection.bytes_out,
         session.commands,
     )

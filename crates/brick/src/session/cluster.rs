@@ -111,6 +111,6 @@ fn topology(core: &mut Core, table: usize) -> Result<&TopologyReplies, ErrorRepl
 
 /// The brick's id as a node of a Redis cluster.
 fn name(core: &Core) -> &[u8] {
-    let own = core.shared.bricks.get(core.id.0 as usize);
+    let own = core.shared.address.bricks.get(core.id.0 as usize);
     own.map_or(&[], |brick| brick.id.as_bytes())
 }

@@ -172,7 +172,7 @@ fn all(
             "appendonly",
             yes_no(attributes.durability != Durability::Memory),
         ),
-        ("bind", shared.advertise_host.clone()),
+        ("bind", shared.address.host.clone()),
         (
             "client-output-bytes-max",
             number(&settings.output_bytes_max),
@@ -180,13 +180,16 @@ fn all(
         ("cluster-enabled", yes_no(!is_node_port)),
         ("cluster-require-full-coverage", yes_no(true)),
         ("databases", "16".to_owned()),
-        ("dir", shared.directory.clone()),
+        ("dir", shared.identity.directory.clone()),
         ("maxclients", number(&settings.maxclients)),
         ("maxmemory", attributes.maxmemory.unwrap_or(0).to_string()),
         ("maxmemory-policy", policy(attributes.evict).to_owned()),
         ("notify-keyspace-events", String::new()),
-        ("port", shared.port.to_string()),
-        ("proto-max-bulk-len", shared.value_bytes_max.to_string()),
+        ("port", shared.address.port.to_string()),
+        (
+            "proto-max-bulk-len",
+            shared.limits.value_bytes_max.to_string(),
+        ),
         ("save", String::new()),
         (
             "slowlog-log-slower-than",

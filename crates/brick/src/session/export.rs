@@ -253,7 +253,7 @@ impl Exports {
             }
             Err(text) => {
                 let token = piece.token;
-                core.stats().refused_damaged.add(1);
+                core.stats().errors.damaged.add(1);
                 self.end(core, id);
                 let error = ErrorReply::new(format!(
                     "DAMAGED a value could not be read back, so the export ended: {text}. Run \"brickyard inspect\" on \

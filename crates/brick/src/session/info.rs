@@ -95,16 +95,17 @@ impl Info<'_> {
 
     fn info_server(&self, out: &mut String) {
         let shared = &self.core.shared;
-        let uptime = self.core.unix.0.saturating_sub(shared.started.0) / 1000;
+        let uptime = self.core.unix.0.saturating_sub(shared.identity.started.0) / 1000;
         let tcp_port = match self.port {
-            Port::Node => shared.port,
+            Port::Node => shared.address.port,
             Port::Brick => shared
+                .address
                 .bricks
                 .get(self.core.id.0 as usize)
                 .map_or(0, |it| it.port),
         };
-        field(out, "redis_version", shared.redis_version);
-        field(out, "brickyard_version", shared.version);
+        field(out, "redis_version", shared.identity.redis_version);
+        field(out, "brickyard_version", shared.identity.version);
         field(
             out,
             "redis_mode",
@@ -114,25 +115,29 @@ impl Info<'_> {
                 "cluster"
             },
         );
-        field(out, "os", &shared.os);
+        field(out, "os", &shared.identity.os);
         field(out, "arch_bits", usize::BITS);
         field(out, "multiplexing_api", "epoll");
-        field(out, "process_id", shared.process_id);
-        field(out, "run_id", &shared.run_id);
+        field(out, "process_id", shared.identity.process_id);
+        field(out, "run_id", &shared.identity.run_id);
         field(out, "tcp_port", tcp_port);
         field(out, "server_time_usec", self.core.unix.0 * 1000);
         field(out, "uptime_in_seconds", uptime);
         field(out, "uptime_in_days", uptime / 86_400);
         field(out, "hz", 10);
         field(out, "executable", "brickyard");
-        field(out, "config_file", &shared.config_file);
-        field(out, "node_id", &shared.node_id);
+        field(out, "config_file", &shared.identity.config_file);
+        field(out, "node_id", &shared.identity.node_id);
         field(out, "bricks", self.core.bricks);
         field(out, "brick", self.core.id);
     }
 
     fn info_clients(&self, out: &mut String) {
-        field(out, "connected_clients", self.sum(|stats| &stats.clients));
+        field(
+            out,
+            "connected_clients",
+            self.sum(|stats| &stats.clients.connected),
+        );
         field(
             out,
             "maxclients",
@@ -141,7 +146,7 @@ impl Info<'_> {
         field(
             out,
             "client_buffer_bytes",
-            self.sum(|stats| &stats.buffer_bytes),
+            self.sum(|stats| &stats.clients.buffer_bytes),
         );
         field(out, "blocked_clients", 0);
     }
@@ -154,7 +159,7 @@ impl Info<'_> {
             .flat_map(|stats| stats.tables().into_values())
             .map(|table| table.memory.value())
             .sum::<u64>()
-            + self.sum(|stats| &stats.buffer_bytes);
+            + self.sum(|stats| &stats.clients.buffer_bytes);
         let resident = shared.process.memory_resident.load(Relaxed);
         let peak = shared.process.memory_resident_max.load(Relaxed);
         field(out, "used_memory", used);
@@ -163,8 +168,12 @@ impl Info<'_> {
         field(out, "used_memory_rss_human", human(resident));
         field(out, "used_memory_peak", peak);
         field(out, "used_memory_peak_human", human(peak));
-        field(out, "total_system_memory", shared.memory_total);
-        field(out, "total_system_memory_human", human(shared.memory_total));
+        field(out, "total_system_memory", shared.identity.memory_total);
+        field(
+            out,
+            "total_system_memory_human",
+            human(shared.identity.memory_total),
+        );
         field(out, "used_memory_dataset", used);
         let bound = self.memory_bound();
         field(out, "maxmemory", bound);
@@ -201,43 +210,43 @@ impl Info<'_> {
         field(
             out,
             "rdb_last_save_time",
-            shared.last_save_ms.load(Relaxed) / 1000,
+            shared.counters.last_save_ms.load(Relaxed) / 1000,
         );
         field(out, "rdb_last_bgsave_status", "ok");
         field(out, "aof_enabled", u8::from(is_logged));
         field(out, "aof_rewrite_in_progress", 0);
         field(out, "aof_last_write_status", "ok");
-        field(out, "log_segments", self.sum(|stats| &stats.log_segments));
+        field(out, "log_segments", self.sum(|stats| &stats.log.segments));
         field(
             out,
             "log_file_bytes",
-            self.sum(|stats| &stats.log_file_bytes),
+            self.sum(|stats| &stats.log.file_bytes),
         );
         field(
             out,
             "log_live_bytes",
-            self.sum(|stats| &stats.log_live_bytes),
+            self.sum(|stats| &stats.log.live_bytes),
         );
         field(
             out,
             "log_pending_bytes",
-            self.sum(|stats| &stats.log_pending_bytes),
+            self.sum(|stats| &stats.log.pending_bytes),
         );
         field(
             out,
             "log_appended_bytes",
-            self.sum(|stats| &stats.log_bytes),
+            self.sum(|stats| &stats.log.bytes),
         );
-        field(out, "log_batches", self.sum(|stats| &stats.log_batches));
+        field(out, "log_batches", self.sum(|stats| &stats.log.batches));
         field(
             out,
             "log_segments_cleaned",
-            self.sum(|stats| &stats.segments_cleaned),
+            self.sum(|stats| &stats.log.segments_cleaned),
         );
         field(
             out,
             "log_clean_moved_bytes",
-            self.sum(|stats| &stats.clean_moved_bytes),
+            self.sum(|stats| &stats.log.moved_bytes),
         );
         field(out, "log_damages", self.core.damage.len());
         for (at, text) in self.core.damage.iter().enumerate() {
@@ -259,7 +268,7 @@ impl Info<'_> {
         field(
             out,
             "total_connections_received",
-            self.sum(|stats| &stats.connections),
+            self.sum(|stats| &stats.clients.accepted),
         );
         field(
             out,
@@ -270,17 +279,17 @@ impl Info<'_> {
         field(
             out,
             "total_net_input_bytes",
-            self.sum(|stats| &stats.bytes_in),
+            self.sum(|stats| &stats.clients.bytes_in),
         );
         field(
             out,
             "total_net_output_bytes",
-            self.sum(|stats| &stats.bytes_out),
+            self.sum(|stats| &stats.clients.bytes_out),
         );
         field(
             out,
             "rejected_connections",
-            self.sum(|stats| &stats.connections_refused),
+            self.sum(|stats| &stats.clients.refused),
         );
         field(out, "expired_keys", tables[0]);
         field(out, "evicted_keys", tables[1]);
@@ -288,27 +297,27 @@ impl Info<'_> {
         field(out, "keyspace_misses", tables[3]);
         field(out, "cold_reads", tables[4]);
         // What is refused before it is looked at is counted apart from other errors.
-        let errors = self.sum(|stats| &stats.errors)
-            + self.sum(|stats| &stats.refused_busy)
-            + self.sum(|stats| &stats.refused_memory)
-            + self.sum(|stats| &stats.refused_disk);
+        let errors = self.sum(|stats| &stats.errors.replied)
+            + self.sum(|stats| &stats.errors.busy)
+            + self.sum(|stats| &stats.errors.memory)
+            + self.sum(|stats| &stats.errors.disk);
         field(out, "total_error_replies", errors);
         field(
             out,
             "protocol_errors",
-            self.sum(|stats| &stats.protocol_errors),
+            self.sum(|stats| &stats.clients.protocol_errors),
         );
-        field(out, "refused_busy", self.sum(|stats| &stats.refused_busy));
+        field(out, "refused_busy", self.sum(|stats| &stats.errors.busy));
         field(
             out,
             "refused_memory",
-            self.sum(|stats| &stats.refused_memory),
+            self.sum(|stats| &stats.errors.memory),
         );
-        field(out, "refused_disk", self.sum(|stats| &stats.refused_disk));
+        field(out, "refused_disk", self.sum(|stats| &stats.errors.disk));
         field(
             out,
             "refused_damaged",
-            self.sum(|stats| &stats.refused_damaged),
+            self.sum(|stats| &stats.errors.damaged),
         );
         field(out, "forwards", self.sum(|stats| &stats.forwards));
         field(out, "loop_turns", self.sum(|stats| &stats.turns));
@@ -318,7 +327,7 @@ impl Info<'_> {
         field(out, "role", "master");
         field(out, "connected_slaves", 0);
         field(out, "master_failover_state", "no-failover");
-        field(out, "master_replid", &self.core.shared.run_id);
+        field(out, "master_replid", &self.core.shared.identity.run_id);
         field(out, "master_repl_offset", 0);
         field(out, "second_repl_offset", -1);
         field(out, "repl_backlog_active", 0);
@@ -369,16 +378,17 @@ impl Info<'_> {
 
     /// Prefixes that tell an operator something; all others are counted as `ERR`.
     fn info_errorstats(&self, out: &mut String) {
-        let damaged = self.sum(|stats| &stats.refused_damaged);
+        let damaged = self.sum(|stats| &stats.errors.damaged);
         let counts = [
             (
                 "ERR",
-                self.sum(|stats| &stats.errors).saturating_sub(damaged),
+                self.sum(|stats| &stats.errors.replied)
+                    .saturating_sub(damaged),
             ),
-            ("BUSY", self.sum(|stats| &stats.refused_busy)),
+            ("BUSY", self.sum(|stats| &stats.errors.busy)),
             ("DAMAGED", damaged),
-            ("MISCONF", self.sum(|stats| &stats.refused_disk)),
-            ("OOM", self.sum(|stats| &stats.refused_memory)),
+            ("MISCONF", self.sum(|stats| &stats.errors.disk)),
+            ("OOM", self.sum(|stats| &stats.errors.memory)),
         ];
         for (prefix, count) in counts {
             if count > 0 {

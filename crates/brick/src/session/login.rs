@@ -62,7 +62,7 @@ fn greet(shared: &Shared, connection: &mut Connection, hello: Hello) -> Vec<u8> 
         connection.session.protocol = protocol;
     }
     if let Some(name) = hello.name {
-        connection.session.name = name;
+        connection.session.names.name = name;
     }
     let is_node = connection.accepted.port == Port::Node;
     let protocol = connection.session.protocol;
@@ -72,7 +72,7 @@ fn greet(shared: &Shared, connection: &mut Connection, hello: Hello) -> Vec<u8> 
     reply.bulk(b"server");
     reply.bulk(b"redis");
     reply.bulk(b"version");
-    reply.bulk(shared.redis_version.as_bytes());
+    reply.bulk(shared.identity.redis_version.as_bytes());
     reply.bulk(b"proto");
     reply.integer(protocol.version());
     reply.bulk(b"id");
@@ -237,10 +237,9 @@ fn reset(core: &Core, clients: &mut Clients, id: ConnectionId) {
     clients.watch_map(id, false);
     let connection = &mut clients[id];
     let session = &mut connection.session;
-    session.queue = None;
-    session.watches.clear();
+    session.multi.discard();
     session.protocol = Protocol::Resp2;
-    session.name.clear();
+    session.names.name.clear();
     session.is_readonly = false;
     session.no_evict = false;
     session.no_touch = false;

@@ -30,7 +30,7 @@ pub(super) fn save(
 ) -> Outcome {
     match spec.id {
         CommandId::Lastsave => {
-            let at = core.shared.last_save_ms.load(Relaxed) / 1000;
+            let at = core.shared.counters.last_save_ms.load(Relaxed) / 1000;
             clients.reply(id, |reply| reply.integer(at as i64));
             Ok(Next::Done)
         }
@@ -92,7 +92,10 @@ pub(super) fn on_saved(core: &Core, in_background: bool, whole: Vec<u8>) -> Vec<
     if whole.first() != Some(&b'+') {
         return whole;
     }
-    core.shared.last_save_ms.fetch_max(core.unix.0, Relaxed);
+    core.shared
+        .counters
+        .last_save_ms
+        .fetch_max(core.unix.0, Relaxed);
     if in_background {
         b"+Background saving started\r\n".to_vec()
     } else {

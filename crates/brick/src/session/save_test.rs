@@ -27,7 +27,12 @@ fn checkpoints(node: &mut Node) -> Vec<(usize, u64)> {
 }
 
 fn last_save(node: &Node) -> u64 {
-    node.bricks[0].core.shared.last_save_ms.load(Relaxed)
+    node.bricks[0]
+        .core
+        .shared
+        .counters
+        .last_save_ms
+        .load(Relaxed)
 }
 
 #[test]

@@ -33,18 +33,18 @@ pub(super) fn transact(
 ) -> Outcome {
     let session = &mut clients[id].session;
     match spec.id {
-        CommandId::Multi if session.queue.is_some() => {
+        CommandId::Multi if session.multi.queue.is_some() => {
             clients.reply(id, |reply| reply.error("ERR MULTI calls can not be nested"));
         }
         CommandId::Multi => {
-            session.queue = Some(Queue::default());
+            session.multi.queue = Some(Queue::default());
             clients.reply(id, |reply| reply.ok());
         }
-        CommandId::Discard if session.queue.take().is_none() => {
+        CommandId::Discard if session.multi.queue.take().is_none() => {
             clients.reply(id, |reply| reply.error("ERR DISCARD without MULTI"));
         }
         CommandId::Discard | CommandId::Unwatch => {
-            session.watches.clear();
+            session.multi.watches.clear();
             clients.reply(id, |reply| reply.ok());
         }
         CommandId::Watch => return watch(core, clients, id, spec, args),
@@ -70,7 +70,7 @@ pub(crate) fn enqueue(
     let connection = &mut clients[id];
     check_slots(core, connection, spec, args)?;
     let owned = args.to_owned();
-    let queue = connection.session.queue.as_mut();
+    let queue = connection.session.multi.queue.as_mut();
     let queue = queue.expect("commands are queued between MULTI and EXEC");
     queue.bytes += owned.memory_bytes();
     if queue.bytes > QUEUE_BYTES_MAX {
@@ -160,7 +160,7 @@ fn watch(
 ) -> Outcome {
     let connection = &mut clients[id];
     let session = &mut connection.session;
-    if session.queue.is_some() {
+    if session.multi.queue.is_some() {
         clients.reply(id, |reply| {
             reply.error("ERR WATCH inside MULTI is not allowed")
         });
@@ -172,13 +172,13 @@ fn watch(
     if let Some(moved) = redirect(core, connection.accepted.port, state, location) {
         return Err(moved);
     }
-    if session.watches.len() + args.len() > WATCHES_MAX {
+    if session.multi.watches.len() + args.len() > WATCHES_MAX {
         return Err(ErrorReply::constant(
             "ERR this connection watches 4096 keys, the most there can be; UNWATCH, or EXEC first",
         ));
     }
     // Which op each key has is asked where the keys are; the answer is kept here.
-    session.watches.extend(args.from(1).map(|key| Watch {
+    session.multi.watches.extend(args.from(1).map(|key| Watch {
         table: state.id,
         key: key.to_vec(),
         version: Version::Unknown,
@@ -197,8 +197,8 @@ pub(super) fn on_watched(session: &mut Session, lines: &[u8]) -> Vec<u8> {
     }
     let versions = String::from_utf8_lossy(lines).into_owned();
     let versions: Vec<Version> = versions.lines().map(Version::parse).collect();
-    let first = session.watches.len().saturating_sub(versions.len());
-    for (watch, version) in session.watches[first..].iter_mut().zip(versions) {
+    let first = session.multi.watches.len().saturating_sub(versions.len());
+    for (watch, version) in session.multi.watches[first..].iter_mut().zip(versions) {
         watch.version = version;
     }
     b"+OK\r\n".to_vec()
@@ -216,11 +216,11 @@ fn one_slot<'a>(state: &TableState, keys: impl Iterator<Item = &'a [u8]>) -> Opt
 fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
     let connection = &mut clients[id];
     let session = &mut connection.session;
-    let Some(queue) = session.queue.take() else {
+    let Some(queue) = session.multi.queue.take() else {
         clients.reply(id, |reply| reply.error("ERR EXEC without MULTI"));
         return Ok(Next::Done);
     };
-    let watches = std::mem::take(&mut session.watches);
+    let watches = std::mem::take(&mut session.multi.watches);
     let (table, protocol) = (session.table, session.protocol);
     if queue.is_refused {
         return Err(ErrorReply::constant(
@@ -251,7 +251,7 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
     let has_later = later.iter().any(Option::is_some);
     let join = if has_later { Join::Exec } else { Join::Only };
     if has_later {
-        session.after_exec = later;
+        session.multi.after_exec = later;
         connection.blocked = Some(Blocked::Drain);
     }
     let gather = Gather::new(join, protocol, 1).costing(transaction.bytes());

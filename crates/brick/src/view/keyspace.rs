@@ -21,7 +21,7 @@ impl Keyspace for View<'_> {
 
     #[inline]
     fn value_bytes_max(&self) -> usize {
-        self.core.shared.value_bytes_max
+        self.core.shared.limits.value_bytes_max
     }
 
     #[inline]

@@ -31,7 +31,7 @@ impl View<'_> {
                 limits::KEY_BYTES_MAX
             )));
         }
-        if value_len > self.core.shared.value_bytes_max {
+        if value_len > self.core.shared.limits.value_bytes_max {
             return Err(Failure::Error(ErrorReply::TOO_LONG));
         }
         // Few bytes of requests can ask for many of values (SETRANGE, COPY in a transaction).
@@ -50,7 +50,7 @@ impl View<'_> {
             )));
         }
         if !self.state().table.has_room(key.len(), value_len) {
-            self.core.stats().refused_memory.add(1);
+            self.core.stats().errors.memory.add(1);
             return Err(error(format!(
                 "OOM table '{}' holds as much on brick {} as its index can address; delete keys or use \
                  more bricks",

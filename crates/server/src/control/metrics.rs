@@ -74,37 +74,37 @@ const BRICK: &[BrickMetric] = &[
         "brickyard_server_connections",
         "Clients connected now.",
         Gauge,
-        |it| it.clients.value(),
+        |it| it.clients.connected.value(),
     ),
     (
         "brickyard_server_connections_accepted",
         "Clients that connected.",
         Counter,
-        |it| it.connections.value(),
+        |it| it.clients.accepted.value(),
     ),
     (
         "brickyard_server_connections_refused",
         "Clients refused at maxclients.",
         Counter,
-        |it| it.connections_refused.value(),
+        |it| it.clients.refused.value(),
     ),
     (
         "brickyard_server_received_bytes",
         "Bytes received from clients.",
         Counter,
-        |it| it.bytes_in.value(),
+        |it| it.clients.bytes_in.value(),
     ),
     (
         "brickyard_server_sent_bytes",
         "Bytes sent to clients.",
         Counter,
-        |it| it.bytes_out.value(),
+        |it| it.clients.bytes_out.value(),
     ),
     (
         "brickyard_server_buffer_bytes",
         "Memory in connections' buffers.",
         Gauge,
-        |it| it.buffer_bytes.value(),
+        |it| it.clients.buffer_bytes.value(),
     ),
     (
         "brickyard_server_turns",
@@ -116,7 +116,7 @@ const BRICK: &[BrickMetric] = &[
         "brickyard_wire_protocol_errors",
         "Frames that were no requests.",
         Counter,
-        |it| it.protocol_errors.value(),
+        |it| it.clients.protocol_errors.value(),
     ),
     (
         "brickyard_brick_commands",
@@ -131,7 +131,7 @@ const BRICK: &[BrickMetric] = &[
         |it| it.busy.value(),
     ),
     ("brickyard_brick_errors", "Error replies.", Counter, |it| {
-        it.errors.value()
+        it.errors.replied.value()
     }),
     (
         "brickyard_brick_forwards",
@@ -143,49 +143,49 @@ const BRICK: &[BrickMetric] = &[
         "brickyard_store_appended_batches",
         "Batches appended to the log.",
         Counter,
-        |it| it.log_batches.value(),
+        |it| it.log.batches.value(),
     ),
     (
         "brickyard_store_appended_bytes",
         "Bytes appended to the log.",
         Counter,
-        |it| it.log_bytes.value(),
+        |it| it.log.bytes.value(),
     ),
     (
         "brickyard_store_pending_bytes",
         "Bytes of writes that wait for the log.",
         Gauge,
-        |it| it.log_pending_bytes.value(),
+        |it| it.log.pending_bytes.value(),
     ),
     (
         "brickyard_store_segments",
         "Segments of the log.",
         Gauge,
-        |it| it.log_segments.value(),
+        |it| it.log.segments.value(),
     ),
     (
         "brickyard_store_live_bytes",
         "Bytes of the log that are live.",
         Gauge,
-        |it| it.log_live_bytes.value(),
+        |it| it.log.live_bytes.value(),
     ),
     (
         "brickyard_store_file_bytes",
         "Bytes of the log's files.",
         Gauge,
-        |it| it.log_file_bytes.value(),
+        |it| it.log.file_bytes.value(),
     ),
     (
         "brickyard_store_cleaned_segments",
         "Segments the cleaner removed.",
         Counter,
-        |it| it.segments_cleaned.value(),
+        |it| it.log.segments_cleaned.value(),
     ),
     (
         "brickyard_store_cleaned_bytes",
         "Bytes the cleaner moved.",
         Counter,
-        |it| it.clean_moved_bytes.value(),
+        |it| it.log.moved_bytes.value(),
     ),
 ];
 
@@ -246,10 +246,10 @@ const TABLE: &[TableMetric] = &[
 type Refusal = (&'static str, fn(&Stats) -> u64);
 
 const REFUSALS: &[Refusal] = &[
-    ("busy", |it| it.refused_busy.value()),
-    ("memory", |it| it.refused_memory.value()),
-    ("disk", |it| it.refused_disk.value()),
-    ("damaged", |it| it.refused_damaged.value()),
+    ("busy", |it| it.errors.busy.value()),
+    ("memory", |it| it.errors.memory.value()),
+    ("disk", |it| it.errors.disk.value()),
+    ("damaged", |it| it.errors.damaged.value()),
 ];
 
 fn process(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
@@ -263,7 +263,7 @@ fn process(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
     page.gauge(
         "brickyard_server_start_time_seconds",
         "When the process started, since the Unix epoch.",
-        [(labels(), opened.shared.started.0 / 1000)],
+        [(labels(), opened.shared.identity.started.0 / 1000)],
     )?;
     let descriptor = (
         "brickyard_server_cpu_seconds",
@@ -280,7 +280,7 @@ fn process(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
         let seconds = ConstCounter::new(micros.load(Relaxed) as f64 / 1e6);
         seconds.encode(family.encode_family(&vec![("mode", mode.to_owned())])?)?;
     }
-    let version = vec![("version", opened.shared.version.to_owned())];
+    let version = vec![("version", opened.shared.identity.version.to_owned())];
     page.gauge(
         "brickyard_server_build",
         "1, with the version as a label.",

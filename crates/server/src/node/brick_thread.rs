@@ -54,7 +54,7 @@ pub(super) struct BrickThread {
 
 impl BrickThread {
     pub(super) fn run(self) {
-        let bricks = self.shared.bricks.len() as u32;
+        let bricks = self.shared.address.bricks.len() as u32;
         let make = || BrickConfig {
             id: BrickId(self.index as u32),
             incarnation: self.incarnation,

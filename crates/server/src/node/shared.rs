@@ -5,7 +5,9 @@ use super::{Addresses, StartError};
 use crate::config::{Config, UserEntry};
 use crate::{clock, control};
 use brickyard_brick::settings::Settings;
-use brickyard_brick::shared::{BrickAddress, ProcessStats, Shared};
+use brickyard_brick::shared::{
+    BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
+};
 use brickyard_brick::stats::Stats;
 use brickyard_brick::users::{Grant, Rights, User, Users};
 use brickyard_metadata::brick_name;
@@ -34,34 +36,38 @@ pub(super) fn shared(
         });
     let run_id: [u8; 20] = data::random()?;
     Ok(Shared {
-        run_id: run_id.iter().map(|byte| format!("{byte:02x}")).collect(),
-        node: first.node,
-        node_id: data.directory.node().to_string(),
-        redis_version: REDIS_VERSION,
-        version: env!("CARGO_PKG_VERSION"),
-        started: clock::unix(),
-        process_id: std::process::id(),
-        advertise_host: config.advertised_host(),
-        port: addresses.node.port(),
-        bricks: bricks.collect(),
-        directory: data.directory.path().display().to_string(),
-        config_file: config.file.clone().unwrap_or_default(),
-        os: control::os(),
-        memory_total: control::memory_total(),
-        value_bytes_max: config.value_bytes_max.to_usize(),
-        request_deadline: config.write_timeout,
-        eviction_timeout: config.eviction_timeout,
-        recovery_bandwidth: config.recovery_bandwidth.0,
-        segment_bytes: config.segment_bytes.0,
-        partition_bytes: config.partition_bytes.0,
-        merge_after: config.merge_after,
+        identity: NodeIdentity {
+            run_id: run_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+            node: first.node,
+            node_id: data.directory.node().to_string(),
+            redis_version: REDIS_VERSION,
+            version: env!("CARGO_PKG_VERSION"),
+            started: clock::unix(),
+            process_id: std::process::id(),
+            directory: data.directory.path().display().to_string(),
+            config_file: config.file.clone().unwrap_or_default(),
+            os: control::os(),
+            memory_total: control::memory_total(),
+        },
+        address: NodeAddress {
+            host: config.advertised_host(),
+            port: addresses.node.port(),
+            bricks: bricks.collect(),
+        },
+        limits: NodeLimits {
+            request_deadline: config.write_timeout,
+            eviction_timeout: config.eviction_timeout,
+            recovery_bandwidth: config.recovery_bandwidth.0,
+            segment_bytes: config.segment_bytes.0,
+            partition_bytes: config.partition_bytes.0,
+            merge_after: config.merge_after,
+            value_bytes_max: config.value_bytes_max.to_usize(),
+        },
         settings: settings(config, maxclients),
         users: Users::new(users(config)),
         stats: addresses.bricks.iter().map(|_| Stats::new()).collect(),
         process: ProcessStats::default(),
-        client_id_next: AtomicU64::new(1),
-        clients: AtomicU64::new(0),
-        last_save_ms: AtomicU64::new(clock::unix().0),
+        counters: NodeCounters::new(clock::unix()),
     })
 }
 
