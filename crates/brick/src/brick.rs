@@ -17,13 +17,14 @@
 //! Source: Gribble et al., OSDI 2000, section 4: a brick is a single-threaded, event-driven store.
 
 use crate::accepted::{Accepted, ConnectionId};
+use crate::append::BatchId;
 use crate::batch::Batch;
 use crate::catch_up::CatchUps;
 use crate::clean::Cleaner;
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::drops::Drops;
-use crate::effect::{BatchId, Effect};
+use crate::effect::Effect;
 use crate::forward::Outbox;
 use crate::log::Log;
 use crate::meter::Meter;
@@ -32,7 +33,6 @@ use crate::output::Frontier;
 use crate::parting::Partings;
 use crate::peer::{Peers, take_frames};
 use crate::random::Random;
-use crate::rebuild::Rebuilds;
 use crate::remote::Remotes;
 use crate::replica::Replicas;
 use crate::requests::Requests;
@@ -41,13 +41,14 @@ use crate::segments::Segments;
 use crate::session::{Calls, Exports};
 use crate::shared::Shared;
 use crate::staging::Staging;
+use crate::tables::Tables;
 use crate::upkeep::Upkeep;
 use crate::watch::Absences;
 use brickyard_metadata::Catalog;
 use brickyard_replication::{Direction, LinkId};
 use brickyard_routing::{Member, Seat};
 use brickyard_types::{BrickId, Incarnation, Instant, UnixMillis};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,10 +115,7 @@ impl Brick {
             shared,
             now: Instant(0),
             unix: UnixMillis(0),
-            catalog: Arc::clone(&catalog),
-            tables: Vec::new(),
-            table_by_name: BTreeMap::new(),
-            table_by_id: BTreeMap::new(),
+            tables: Tables::new(Arc::clone(&catalog)),
             log: Log::new(),
             segments: Segments::new(segment_bytes),
             absences: Absences::new(Random::new(!seed).next()),
@@ -127,8 +125,6 @@ impl Brick {
             staging: Staging::default(),
             random: Random::new(seed),
             drops: Drops::default(),
-            has_buried: false,
-            leftovers: Vec::new(),
             damage: Vec::new(),
             log_refusal: None,
             replicas: Replicas::new(
@@ -138,15 +134,9 @@ impl Brick {
                 },
                 eviction_timeout,
             ),
-            rebuilds: Rebuilds::new(),
-            open_formers: BTreeMap::new(),
-            former_clears: BTreeMap::new(),
             shrunk: Shrunk::default(),
-            torn: BTreeSet::new(),
-            passed_over: BTreeMap::new(),
             requests_known: 0,
             catch_ups: CatchUps::at(recovery_bandwidth),
-            waiting_catalog: None,
             partings: Partings::default(),
             offline: Offline::default(),
         };
@@ -172,7 +162,7 @@ impl Brick {
     /// The version of the catalog that this brick works by.
     #[must_use]
     pub fn catalog_version(&self) -> u64 {
-        self.core.catalog.version().0
+        self.core.tables.catalog().version().0
     }
 
     /// Whether nothing that was accepted is still on its way to the log.
@@ -190,7 +180,7 @@ impl Brick {
         self.clients.has_queued()
             || (self.core.requests.has_ready() && !self.remotes.is_choked())
             || (self.core.replicas.is_woken && self.core.requests.has_view())
-            || self.core.has_buried
+            || self.core.tables.has_removed()
             || self.core.offline.has_work()
             || self.upkeep.has_work()
     }

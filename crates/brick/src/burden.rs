@@ -8,8 +8,9 @@
 //!
 //! Not here: what is counted of a partition (`heat`), what is done about a hot one (`control`).
 
-use crate::core::{Core, Partition};
+use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
+use crate::tables::Partition;
 use brickyard_metadata::{BrickLoad, PartitionLoad};
 use brickyard_replication::Role;
 use brickyard_types::Instant;
@@ -60,7 +61,7 @@ impl Burden {
             / (elapsed.as_millis() as u64).max(1);
         self.busy = (self.busy * 3 + share.min(1000)).div_ceil(4);
         assert!(self.busy <= 1000, "{} thousandths of a core", self.busy);
-        let tables = core.tables.iter_mut().flatten();
+        let tables = core.tables.iter_mut();
         for partition in tables.flat_map(|state| state.partitions.iter_mut().flatten()) {
             let op = partition.op;
             partition.heat.look(op, elapsed);
@@ -77,7 +78,7 @@ impl Burden {
             false => TOLD_EVERY,
         };
         let is_early = self.told.is_some_and(|told| now - told < pause);
-        if is_early || core.catalog.nodes().len() < 2 {
+        if is_early || core.tables.catalog().nodes().len() < 2 {
             return;
         }
         self.told = Some(now);
@@ -89,7 +90,7 @@ impl Burden {
     /// How busy the brick is, and with what.
     fn load(&self, core: &Core) -> BrickLoad {
         let busy = self.busy;
-        let tables = core.tables.iter().flatten();
+        let tables = core.tables.iter();
         let held = tables.flat_map(|state| state.partitions.iter().flatten());
         let total: u64 = held.clone().map(operations).sum();
         let mut partitions: Vec<PartitionLoad> = held

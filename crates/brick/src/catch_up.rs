@@ -18,7 +18,7 @@
 mod damaged;
 
 use crate::brick::Brick;
-use crate::core::{Core, Partition};
+use crate::core::Core;
 use crate::effect::Effect;
 use crate::pace::Pace;
 use crate::segments::Chunk;
@@ -217,11 +217,8 @@ impl Brick {
 impl Core {
     fn sort_asked(&mut self) {
         for wanted in std::mem::take(&mut self.catch_ups.asked) {
-            let is_logged = self
-                .place_of(wanted.partition)
-                .ok()
-                .and_then(|(table, _)| self.table(table))
-                .is_some_and(|state| state.is_logged());
+            let held = self.tables.partition(wanted.partition);
+            let is_logged = held.is_some_and(|(state, _)| state.is_logged());
             if is_logged {
                 self.catch_ups.logged.push(wanted);
             } else {
@@ -296,7 +293,7 @@ impl Core {
         from: ScanPosition,
         records: &mut Vec<Vec<u8>>,
     ) -> Option<ScanPosition> {
-        let (table, leaf) = self.place_of(id).ok()?;
+        let (table, leaf) = self.tables.place_of(id)?;
         let state = self.table(table)?;
         let partition = state.partitions.get(leaf)?.as_ref()?;
         state
@@ -443,7 +440,7 @@ impl Core {
     /// Whether a record of that partition may be for somebody whom the walk serves.
     fn concerns(&self, partition: PartitionId, learners: usize) -> bool {
         let mut wanted = self.catch_ups.logged[..learners].iter();
-        wanted.any(|it| it.partition == partition) || self.is_former(partition)
+        wanted.any(|it| it.partition == partition) || self.tables.is_former(partition)
     }
 
     /// Copies a record to whoever lacks it; whether that was anybody.
@@ -486,7 +483,7 @@ impl Core {
             Kind::Batch => record::entries(record.value).next()?.ok()?.key,
             _ => return Some(partition),
         };
-        self.heir(table, partition, key)
+        self.tables.heir(table, partition, key)
     }
 
     /// The parts of a record of the log that are committed and in force, each as a record of its own.
@@ -497,7 +494,7 @@ impl Core {
         record: &Record<'_>,
         out: &mut Vec<Vec<u8>>,
     ) {
-        let Ok((table, leaf)) = self.place_of(header.partition) else {
+        let Some((table, leaf)) = self.tables.place_of(header.partition) else {
             return;
         };
         let Some(state) = self.table(table) else {
@@ -572,11 +569,4 @@ pub(crate) fn is_from(
         Value::Cold { .. } => found.position == position,
     };
     found.op == op && is_same
-}
-
-impl Partition {
-    /// The partition was cleared by this op.
-    pub(crate) fn note_cleared(&mut self, op: Op) {
-        self.cleared = self.cleared.max(op);
-    }
 }

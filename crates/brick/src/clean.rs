@@ -17,9 +17,10 @@
 
 mod records;
 
+use crate::append::BatchId;
 use crate::brick::Brick;
 use crate::core::Core;
-use crate::effect::{BatchId, Effect};
+use crate::effect::Effect;
 use crate::executed::micros;
 use crate::log::KeyRef;
 use crate::retained::{self, Level};
@@ -60,7 +61,6 @@ struct Moved {
 /// A horizon as it was before a pass raised it.
 #[derive(Debug)]
 struct Raised {
-    table: usize,
     partition: PartitionId,
     before: Op,
 }
@@ -76,7 +76,7 @@ struct Pass {
     /// records go (PROTOCOL rule 15).
     claims: BTreeMap<PartitionId, Level>,
     /// The horizons that it raises, with what they were before, and the records that say so (rule 14).
-    horizons: BTreeMap<(usize, PartitionId), (Op, Header)>,
+    horizons: BTreeMap<PartitionId, (Op, Header)>,
     /// Partitions of which it has ids that were forgotten: the last op, and the highest sequence (rule 19).
     floors: BTreeMap<(usize, PartitionId), (Op, u64)>,
 }
@@ -85,11 +85,7 @@ impl Pass {
     fn raised(&self) -> Vec<Raised> {
         let horizons = self.horizons.iter();
         horizons
-            .map(|(&(table, partition), &(before, _))| Raised {
-                table,
-                partition,
-                before,
-            })
+            .map(|(&partition, &(before, _))| Raised { partition, before })
             .collect()
     }
 }
@@ -404,7 +400,7 @@ impl Brick {
             record_at,
         } in moves
         {
-            let Some(Some(state)) = self.core.tables.get_mut(key.table as usize) else {
+            let Some(state) = self.core.tables.get_mut(key.table as usize) else {
                 continue;
             };
             let to = Position {
@@ -451,8 +447,8 @@ impl Brick {
         );
         for raised in raised {
             // It may have been split since.
-            for heir in self.core.heirs(raised.partition) {
-                self.core.tell_horizon(raised.table, heir);
+            for heir in self.core.tables.heirs(raised.partition) {
+                self.core.tell_horizon(heir);
             }
         }
         if self.core.live_bytes().get(&segment).copied().unwrap_or(0) > 0 {
@@ -472,7 +468,7 @@ impl Core {
     /// Live bytes of every segment, over all tables.
     pub(crate) fn live_bytes(&self) -> BTreeMap<SegmentId, u64> {
         let mut live = BTreeMap::new();
-        for state in self.tables.iter().flatten() {
+        for state in self.tables.iter() {
             for (segment, bytes) in state.table.segments() {
                 *live.entry(segment).or_insert(0) += bytes;
             }
@@ -501,18 +497,18 @@ impl Core {
     /// What the log says of partitions that were dropped, split, merged or moved away is dead.
     pub(crate) fn forget_marks(&mut self) {
         let Self {
-            segments, replicas, ..
+            segments, tables, ..
         } = self;
         segments
             .retained
-            .retain(|partition| replicas.has_place(partition));
+            .retain(|partition| tables.is_here(partition));
     }
 
     /// Horizons are as they were: the tombstones below them still stand where they stood.
     fn lower_horizons(&mut self, raised: &[Raised]) {
         for raised in raised.iter().rev() {
-            self.for_heirs(raised.partition, |partition| {
-                partition.horizon = partition.horizon.min(raised.before);
+            self.tables.for_heirs(raised.partition, |partition| {
+                partition.gaps.lower_horizon(raised.before);
             });
         }
     }
@@ -522,10 +518,10 @@ impl Core {
 impl Brick {
     /// Horizons that are above nothing.
     pub(crate) fn horizons(&self) -> Vec<Op> {
-        let states = self.core.tables.iter().flatten();
+        let states = self.core.tables.iter();
         let partitions = states.flat_map(|state| state.partitions.iter().flatten());
         partitions
-            .map(|partition| partition.horizon)
+            .map(|partition| partition.gaps.horizon())
             .filter(|horizon| horizon.0 > 0)
             .collect()
     }

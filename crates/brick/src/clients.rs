@@ -122,7 +122,7 @@ impl Clients {
         }
         let entry = self.connections.vacant_entry();
         let id = ConnectionId(entry.key() as u32);
-        let table = core.table_by_name.get("default").copied().unwrap_or(0);
+        let table = core.tables.index_named("default").unwrap_or(0);
         let mut connection = Connection::new(id, accepted, shared, table, core.now, core.unix);
         if let Some(user) = connection.session.user.clone() {
             enter_user(core, &mut connection, user);

@@ -153,7 +153,7 @@ impl Cluster {
         brick.begin_turn(self.now, self.unix);
         let host = &mut self.hosts[at];
         host.disk.forget();
-        host.disk.recover(&mut brick);
+        let mut brick = host.disk.recover(brick);
         brick.handle(Event::Lease {
             until: Instant(u64::MAX - 1),
             version: 0,
@@ -297,7 +297,7 @@ impl Cluster {
     pub(crate) fn is_pending(&mut self, at: usize, key: &str) -> bool {
         let (id, partition, _) = self.group_of(key);
         let brick = self.brick(at);
-        let table = brick.core.table_by_id[&id];
+        let table = brick.core.tables.index_of(id).unwrap();
         let key_ref = brick.key_ref(table, key.as_bytes()).unwrap();
         let log = &brick.core.log;
         log.pending(key_ref, partition, key.as_bytes()).is_some()

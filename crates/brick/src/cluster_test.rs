@@ -113,7 +113,7 @@ fn catalog_that_waits_for_a_batch_without_records_is_adopted_with_the_next_tick(
     // The default table gets its first other replica: what was prepared before comes to its end first.
     cluster.share_default(1);
     let newest = cluster.catalog().version();
-    let adopted = |cluster: &mut Cluster| cluster.brick(0).core.catalog.version();
+    let adopted = |cluster: &mut Cluster| cluster.brick(0).core.tables.catalog().version();
     assert_ne!(adopted(&mut cluster), newest);
     for _ in 0..5 {
         cluster.turn();

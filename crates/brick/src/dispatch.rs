@@ -62,7 +62,7 @@ impl Core {
     /// The order of a request; `None`: it is about a whole table.
     fn order_of(&self, request: &Request) -> Option<SessionOrder> {
         let key = request.work.first_key()?;
-        let index = *self.table_by_id.get(&request.table)?;
+        let index = self.tables.index_of(request.table)?;
         Some(SessionOrder {
             member: request.origin.member,
             connection: request.origin.token.connection,
@@ -123,7 +123,7 @@ impl Brick {
 
     /// A request runs, waits, or goes to another brick; nothing of its order is before it.
     fn dispatch(&mut self, request: Request) {
-        if !self.core.table_by_id.contains_key(&request.table) {
+        if self.core.tables.index_of(request.table).is_none() {
             let error = no_table(request.work.named());
             return self.respond(&request, error_line(&error), Gate::OPEN);
         }
@@ -155,7 +155,7 @@ impl Brick {
     /// Runs a request whatever was prepared before it: it has waited for that, and for what was prepared since it waits
     /// in vain, since that might never end.
     pub(crate) fn serve_now(&mut self, request: Request) {
-        let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
+        let Some(table) = self.core.tables.index_of(request.table) else {
             let error = no_table(request.work.named());
             return self.respond(&request, error_line(&error), Gate::OPEN);
         };
@@ -195,7 +195,7 @@ impl Brick {
 
     /// The brick that orders what a request is about.
     fn orderer(&self, request: &Request) -> Option<Member> {
-        let table = *self.core.table_by_id.get(&request.table)?;
+        let table = self.core.tables.index_of(request.table)?;
         let leaf = self.core.locate(table, request.work.first_key()?)?.leaf;
         Some(self.core.table(table)?.owner(leaf))
     }
@@ -325,7 +325,7 @@ impl Brick {
         request.attempts += 1;
         let backoff = Backoff {
             until: self.core.now + BACKOFF,
-            catalog: self.core.catalog.version(),
+            catalog: self.core.tables.catalog().version(),
         };
         self.await_view(request, Some(backoff));
     }
@@ -390,7 +390,8 @@ impl Brick {
                     || orders.is_at(order, Place::Values)
             });
             let backs_off = self.core.requests.backoff(id).is_some_and(|backoff| {
-                self.core.now < backoff.until && backoff.catalog == self.core.catalog.version()
+                self.core.now < backoff.until
+                    && backoff.catalog == self.core.tables.catalog().version()
             });
             if is_behind || backs_off {
                 still.extend(order);
@@ -413,7 +414,7 @@ impl Brick {
         match request.work {
             // Together the shares must be the table, so all are asked for by one map.
             Work::Share(spec, args, share) if is_own && share != 0 && spec.has(flag::READONLY) => {
-                let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
+                let Some(table) = self.core.tables.index_of(request.table) else {
                     let error = error_line(&no_table(None));
                     return self.complete(request.origin, error, Gate::OPEN, None);
                 };

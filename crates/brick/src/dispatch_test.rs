@@ -18,7 +18,7 @@ fn brick_that_falls_behind_refuses_what_it_cannot_hold_and_executes_the_rest() {
         .map(|number| format!("k{number}"))
         .find(|key| {
             node.call(probe, &format!("SET {key} x"));
-            node.bricks[1].core.tables[0].as_ref().unwrap().keys() > 0
+            node.bricks[1].core.tables.get(0).unwrap().keys() > 0
         })
         .unwrap();
     let value = "v".repeat(1 << 20);

@@ -6,9 +6,9 @@
 //! Without one the log has a beginning of the partition, or of the one that it was split from: should it come here again,
 //! that would be claimed, though the cleaner has taken out of it what it liked (PROTOCOL rule 21).
 
+use crate::append::BatchId;
 use crate::brick::Brick;
 use crate::core::Core;
-use crate::effect::BatchId;
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::{Op, PartitionId, TableId, View};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl Drops {
 
 impl Core {
     /// Durably notes that the brick holds the partition no more.
-    pub(crate) fn append_drop(&mut self, table: usize, partition: &crate::core::Partition) {
+    pub(crate) fn append_drop(&mut self, table: usize, partition: &crate::tables::Partition) {
         if let Some(state) = self.table(table).filter(|state| state.is_logged()) {
             let last = (partition.view, partition.op);
             self.append_drop_of(state.id, partition.id, last);
@@ -88,16 +88,18 @@ impl Brick {
         let owed: Vec<_> = owed.into_iter().map(|(id, owed)| (*id, *owed)).collect();
         for (partition, Owed { table, last, .. }) in owed {
             // One that is here again has a log of its own by now, or a copy that is begun anew says the same.
-            let is_here = self.core.place_of(partition).is_ok();
-            let is_gone = !self.core.table_by_id.contains_key(&table);
+            let is_here = self.core.tables.place_of(partition).is_some();
+            let is_gone = self.core.tables.index_of(table).is_none();
             if is_here || is_gone {
                 self.core.drops.0.remove(&partition);
             } else if self.core.is_away(table) {
                 // Who has what of it is seen when the table is in memory again.
-            } else if !self.core.heirs(partition).is_empty() {
+            } else if !self.core.tables.heirs(partition).is_empty() {
                 // It was split or merged, and some of it came here again: that must not go with it.
                 self.core.drops.0.remove(&partition);
-                self.core.drop_other_parts(partition);
+                for (table, other, last) in self.core.tables.other_parts(partition) {
+                    self.core.append_drop_of(table, other, last);
+                }
             } else {
                 self.core.append_drop_of(table, partition, last);
             }

@@ -3,6 +3,7 @@
 //! The loop that drives a brick carries out each [`Effect`] and answers it with the [`Event`]
 //! named there. A read served from memory is neither: it is executed in place.
 
+use crate::append::{Append, BatchId};
 use crate::forward::Forward;
 use brickyard_metadata::{
     Applied, BrickLoad, Catalog, CatalogVersion, Change, Refusal, Rest, Small,
@@ -13,10 +14,6 @@ use brickyard_types::{
     BrickId, Incarnation, Instant, Op, PartitionId, Position, SegmentId, TableId, View,
 };
 use std::sync::Arc;
-
-/// Numbers the batches of one brick's log, from 1, in the order in which they are appended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BatchId(pub u64);
 
 /// Something the brick wants done outside.
 #[derive(Debug)]
@@ -52,23 +49,6 @@ pub enum Effect {
     Report(String),
     /// The brick cannot go on safely (a failed fsync): stop the process and say why.
     Stop(String),
-}
-
-/// One batch of records for the log, whole records in op order a partition.
-#[derive(Debug, Clone)]
-pub struct Append {
-    /// The batch's number.
-    pub id: BatchId,
-    /// The encoded records, back to back. Shared: the brick still reads prepared values from it.
-    pub bytes: Arc<Vec<u8>>,
-    /// The brick's count of refusals when the batch was made. The log refuses, unseen, a batch
-    /// whose epoch is older than that of its last failure: it may have been decided against what
-    /// was refused.
-    pub epoch: u64,
-    /// Some op in it may be acknowledged only when synced: sync as soon as it is written.
-    pub sync: bool,
-    /// Everything in it makes room (deletes, cleaner): may use the reserve of a full disk.
-    pub frees_space: bool,
 }
 
 /// A value of a `disk` table that is wanted in memory.
@@ -239,56 +219,4 @@ pub enum Event<'a> {
     Checkpointed(u64, Result<(), String>),
     /// Time went on; sent at least every 100 ms.
     Tick,
-}
-
-/// What recovery found in the log, one by one in log order.
-#[derive(Debug)]
-pub enum Recovered<'a> {
-    /// A whole record.
-    Record {
-        /// The record.
-        record: brickyard_types::record::Record<'a>,
-        /// Where it starts.
-        position: Position,
-    },
-    /// A record of a `disk` table, known from a hint file: no value.
-    Hint {
-        /// Its fields.
-        header: brickyard_types::record::Header,
-        /// The reply to its request.
-        outcome: Option<&'a [u8]>,
-        /// What it does: one thing, or as many as a batch has entries.
-        items: &'a [HintItem<'a>],
-        /// Where it starts.
-        position: Position,
-    },
-}
-
-/// What a hint file knows of one put or delete.
-#[derive(Debug, Clone, Copy)]
-pub struct HintItem<'a> {
-    /// What is done.
-    pub kind: brickyard_types::record::Kind,
-    /// Flags of the record and of the entry.
-    pub flags: u8,
-    /// Its key.
-    pub key: &'a [u8],
-    /// Length of its value in bytes.
-    pub value_len: u32,
-    /// When the key is gone.
-    pub expires_at: Option<brickyard_types::UnixMillis>,
-}
-
-/// A part of the log that recovery could not read.
-#[derive(Debug, Clone)]
-pub struct Damage {
-    /// Where.
-    pub position: Position,
-    /// Bytes that are unreadable.
-    pub len: u64,
-    /// The partitions that may have had records there, and below which op their keys are unsure
-    /// (`None`: not known, so all ops so far).
-    pub partitions: Vec<(PartitionId, Option<Op>)>,
-    /// For the log and the operator.
-    pub text: String,
 }

@@ -2,9 +2,10 @@
 //!
 //! In:  [`Event`]s. Out: committed operations in their tables, replies let out, requests that waited for it run.
 
+use crate::append::BatchId;
 use crate::brick::Brick;
 use crate::core::Core;
-use crate::effect::{BatchId, Effect, Event};
+use crate::effect::{Effect, Event};
 use crate::forward::Forward;
 use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
 use crate::output::{Gate, Lost};
@@ -38,7 +39,7 @@ impl Brick {
             Event::Control(request, reply) => self.on_control(request, reply),
             Event::Catalog(catalog) => self.on_catalog(catalog),
             Event::Lease { until, version } => {
-                let adopted = self.core.catalog.version().0;
+                let adopted = self.core.tables.catalog().version().0;
                 self.core.replicas.grant(until, version, adopted);
                 self.core.replicas.check_lease(self.core.now);
             }
@@ -102,7 +103,7 @@ impl Brick {
 
     /// A newer catalog: adopted at once, or when the records of the views before it are in the log.
     fn on_catalog(&mut self, catalog: Arc<Catalog>) {
-        self.core.waiting_catalog = Some(catalog);
+        self.core.tables.wait_for(catalog);
         self.core.look_for_partings();
         self.adopt_waiting();
     }
@@ -112,13 +113,13 @@ impl Brick {
         if self.core.log.is_handed_over()
             && (!needs_idle || self.core.log.is_idle())
             && !self.core.is_about_to_part()
-            && let Some(catalog) = self.core.waiting_catalog.take()
+            && let Some(catalog) = self.core.tables.take_waiting()
         {
             self.core.adopt(catalog);
             self.leave_shelved();
             self.leave_removed();
             self.tell_lost();
-            let version = self.core.catalog.version();
+            let version = self.core.tables.catalog().version();
             crate::session::tell_map_watchers(&mut self.clients, version);
         }
     }
@@ -242,10 +243,11 @@ impl Brick {
         self.tick_replicas();
         self.core.tell_returns();
         self.core.ask_lone_splits();
-        self.core.settle_clears();
-        self.core.find_leftovers();
+        self.core.tables.settle_clears();
+        self.core.tables.find_removed();
         self.core.absences.forget_old(self.core.now);
-        self.core.settle_durability();
+        let synced = self.core.log.frontier().synced;
+        self.core.tables.settle_durability(synced);
         let all = &self.core.shared.stats;
         if self.upkeep.begin_sweep(self.core.now, all) {
             let settings = &self.core.shared.settings;
@@ -286,9 +288,8 @@ impl Brick {
 impl Core {
     /// Clears that were hit by a loss: an earlier one may be on its way yet.
     fn find_clears(&mut self, lost: Lost) {
-        for (table, state) in self.tables.iter_mut().enumerate() {
-            let partitions = state.iter_mut().flat_map(|state| &mut state.partitions);
-            for partition in partitions.flatten() {
+        for (table, state) in self.tables.indexed_mut() {
+            for partition in state.partitions.iter_mut().flatten() {
                 if partition
                     .clear
                     .is_some_and(|clear| clear.gate.is_hit_by(lost))
@@ -304,11 +305,11 @@ impl Core {
 
     /// What of a partition's clears is pending now.
     pub(crate) fn find_clear(&mut self, id: PartitionId) {
-        let Ok((table, leaf)) = self.place_of(id) else {
+        let Some((table, leaf)) = self.tables.place_of(id) else {
             return;
         };
         let Self { tables, log, .. } = self;
-        let state = tables.get_mut(table).and_then(Option::as_mut);
+        let state = tables.get_mut(table);
         let partition = state.and_then(|it| it.partitions.get_mut(leaf)?.as_mut());
         if let Some(partition) = partition.filter(|it| it.clear.is_some()) {
             let pending = log.pending_clear(table as u32, partition.local, id);

@@ -29,7 +29,7 @@ impl Brick {
         self.take_messages();
         self.run_ready();
         self.retry_waiting();
-        self.core.count_out_cleared();
+        self.core.tables.free_removed();
         let is_single = self.core.shared.settings.measures_each();
         self.batch.collect(&self.core, &mut self.clients, is_single);
         self.batch.look_ahead(&self.core);

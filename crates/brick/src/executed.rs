@@ -19,10 +19,11 @@
 //! Source: Lee et al., "Implementing linearizability at large scale and low latency" (RIFL, SOSP 2015);
 //! docs/decisions/0017.
 
-use crate::core::{Core, Partition};
-use crate::effect::BatchId;
+use crate::append::BatchId;
+use crate::core::Core;
 use crate::output::{Gate, Opens};
 use crate::random::Random;
+use crate::tables::Partition;
 use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
 use brickyard_types::{Op, PartitionId, UnixMillis};
 use brickyard_wire::{Fate, Protocol, fate, ids_up_to, is_past_asking};
@@ -381,7 +382,7 @@ impl Core {
         let now = self.unix;
         let mut known = self.requests_known;
         // PROTOCOL rule 19: what was asked of a partition that was split was asked of all its parts.
-        self.for_heirs(header.partition, |partition| {
+        self.tables.for_heirs(header.partition, |partition| {
             partition.note_request(&mut known, now, (id, header.op, batch), outcome);
         });
         self.requests_known = known;
@@ -441,10 +442,7 @@ impl Core {
             requests_known,
             ..
         } = self;
-        let partitions = tables
-            .iter_mut()
-            .flatten()
-            .flat_map(|it| &mut it.partitions);
+        let partitions = tables.iter_mut().flat_map(|it| &mut it.partitions);
         for partition in partitions.flatten() {
             if let Some(window) = &mut partition.requests {
                 uncount(requests_known, window.len());
@@ -458,7 +456,7 @@ impl Core {
     /// is forgotten between two halves would be in neither.
     pub(crate) fn window_records(&self, id: PartitionId) -> Vec<Vec<u8>> {
         let window = || {
-            let (table, leaf) = self.place_of(id).ok()?;
+            let (table, leaf) = self.tables.place_of(id)?;
             let state = self.table(table)?;
             let partition = state.partitions.get(leaf)?.as_ref()?;
             let window = partition.requests.as_deref()?;

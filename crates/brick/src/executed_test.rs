@@ -464,7 +464,7 @@ fn window_is_bounded_and_what_it_loses_counts_as_forgotten() {
     let (mut node, client) = alone(TableAttributes::default());
     node.call(client, "SET k 1");
     let core = &mut node.bricks[0].core;
-    let table = core.table_by_name["default"];
+    let table = core.tables.index_named("default").unwrap();
     let id = PartitionId(1);
     let Core {
         tables,
@@ -472,7 +472,7 @@ fn window_is_bounded_and_what_it_loses_counts_as_forgotten() {
         unix,
         ..
     } = core;
-    let partitions = &mut tables[table].as_mut().unwrap().partitions;
+    let partitions = &mut tables.get_mut(table).unwrap().partitions;
     let partition = partitions.iter_mut().flatten().next().unwrap();
     let of = |sequence| RequestId {
         client: 9,

@@ -70,14 +70,14 @@ fn evict(core: &mut Core, table: usize) -> bool {
     };
     let evicts = state.attributes.medium == Medium::Disk || state.attributes.evict == Eviction::Lru;
     // Removals free their memory only when they commit: until then more would be too many.
-    if !evicts || !state.is_over_memory() || !frontier.opens(state.evicting) {
+    if !evicts || !state.is_over_memory() || !frontier.opens(state.room.evicting) {
         return false;
     }
     let mut leaving = Vec::new();
     let mut used = state.memory_counted();
     let mut freed_sum = 0;
     let mut steps = 0;
-    while used > state.memory_max && steps < EVICT_STEPS_MAX {
+    while used > state.room.bytes_max && steps < EVICT_STEPS_MAX {
         let freed = state.table.evict_step(EVICT_STEP, |victim| {
             leaving.push(Leaving {
                 key: victim.key.to_vec(),
@@ -95,11 +95,11 @@ fn evict(core: &mut Core, table: usize) -> bool {
     };
     state.stats.evicted.add(removed);
     if removed > 0 {
-        state.evicting = barrier;
+        state.room.evicting = barrier;
     }
     // Keys of which others are the primary stay until those remove them: looking again would be in vain.
     let is_progress = removed > 0 || state.attributes.medium == Medium::Disk && freed_sum > 0;
-    is_progress && state.is_over_memory() && frontier.opens(state.evicting)
+    is_progress && state.is_over_memory() && frontier.opens(state.room.evicting)
 }
 
 /// Prepares the removal of keys that still have the op named; how many.

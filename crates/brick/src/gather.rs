@@ -329,7 +329,7 @@ fn text(reply: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod gather_test {
     use super::*;
-    use crate::effect::BatchId;
+    use crate::append::BatchId;
 
     fn joined(join: Join, parts: &[&[u8]]) -> Vec<u8> {
         let mut gather = Gather::new(join, Protocol::Resp2, parts.len());

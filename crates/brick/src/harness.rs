@@ -1,14 +1,15 @@
 //! Drives bricks in tests: a log in memory that does what it is told, and clients that speak bytes.
 
 use crate::accepted::{Accepted, Port};
-use crate::effect::{Append, BatchId, ControlReply, ControlRequest, Effect, Event};
+use crate::append::{Append, BatchId};
+use crate::effect::{ControlReply, ControlRequest, Effect, Event};
 use crate::settings::Settings;
 use crate::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
 };
 use crate::stats::Stats;
 use crate::users::{User, Users};
-use crate::{Brick, Config, ConnectionId, Recovered};
+use crate::{Brick, Config, ConnectionId, LogRecord, LogReplay};
 use brickyard_metadata::{
     Addresses, Catalog, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
 };
@@ -158,9 +159,10 @@ impl Node {
             users,
         };
         node.start();
-        for brick in &mut node.bricks {
-            brick.finish_recovery(&[], SegmentId(1));
-        }
+        let bricks = node.bricks.into_iter();
+        node.bricks = bricks
+            .map(|brick| LogReplay::of(brick).end(&[], SegmentId(1)))
+            .collect();
         node.turn();
         node
     }
@@ -222,7 +224,9 @@ impl Node {
             log.synced_bytes = log.bytes.len();
         }
         self.start();
-        for (brick, log) in self.bricks.iter_mut().zip(&self.logs) {
+        let started = std::mem::take(&mut self.bricks);
+        for (brick, log) in started.into_iter().zip(&self.logs) {
+            let mut recovery = LogReplay::of(brick);
             let active = (log.active(), (log.base, log.bytes.len()));
             let sealed: Vec<_> = log.sealed.iter().map(|(id, range)| (*id, *range)).collect();
             for (segment, (start, end)) in sealed.iter().copied().chain([active]) {
@@ -233,7 +237,7 @@ impl Node {
                         segment,
                         offset: HEADER_BYTES + (at - start) as u32,
                     };
-                    brick.recover(Recovered::Record { record, position });
+                    recovery.on_record(&LogRecord::Whole { record, position });
                     at += record.len;
                 }
             }
@@ -241,7 +245,7 @@ impl Node {
                 .iter()
                 .map(|(id, (start, end))| (*id, (end - start) as u64))
                 .collect();
-            brick.finish_recovery(&sealed, log.active());
+            self.bricks.push(recovery.end(&sealed, log.active()));
         }
     }
 

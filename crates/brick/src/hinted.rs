@@ -1,15 +1,16 @@
 //! Hands records to a brick as hint files know them, for tests that have no files.
 
-use crate::Brick;
-use crate::effect::{HintItem, Recovered};
+use crate::log_record::{HintItem, LogRecord};
+use crate::recovery::LogReplay;
 use brickyard_types::Position;
 use brickyard_types::record::{self, Kind, Record};
+use std::borrow::Cow;
 
 /// Whether a hint file is read instead of a sealed segment.
-pub(crate) fn is_hinted(brick: &Brick, bytes: &[u8]) -> bool {
+pub(crate) fn is_hinted(recovery: &LogReplay, bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Ok(record) = record::decode(rest) {
-        if brick.needs_values(record.header.partition) {
+        if recovery.needs_values(record.header.partition) {
             return false;
         }
         rest = &rest[record.len..];
@@ -18,19 +19,19 @@ pub(crate) fn is_hinted(brick: &Brick, bytes: &[u8]) -> bool {
 }
 
 /// What a hint file knows of a record.
-pub(crate) fn recover(brick: &mut Brick, record: &Record<'_>, position: Position) {
+pub(crate) fn recover(recovery: &mut LogReplay, record: &Record<'_>, position: Position) {
     let header = record.header;
     if matches!(
         header.kind,
         Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop
     ) {
         let record = *record;
-        return brick.recover(Recovered::Record { record, position });
+        return recovery.on_record(&LogRecord::Whole { record, position });
     }
     let item = |kind, flags, key, len: usize, expires_at| HintItem {
         kind,
         flags,
-        key,
+        key: Cow::Borrowed(key),
         value_len: len as u32,
         expires_at,
     };
@@ -46,7 +47,7 @@ pub(crate) fn recover(brick: &mut Brick, record: &Record<'_>, position: Position
         let (flags, len) = (header.flags, record.value.len());
         vec![item(header.kind, flags, record.key, len, header.expires_at)]
     };
-    brick.recover(Recovered::Hint {
+    recovery.on_record(&LogRecord::Hint {
         header,
         outcome: record.outcome,
         items: &items,

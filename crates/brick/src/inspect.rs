@@ -65,7 +65,7 @@ impl<'a> Inspection<'a> {
     pub fn standings(self) -> impl Iterator<Item = Standing> + 'a {
         let core = &self.0.core;
         let replicator = core.replicas.replicator();
-        let tables = core.tables.iter().flatten();
+        let tables = core.tables.iter();
         tables.flat_map(move |state| {
             let partitions = state.partitions.iter().flatten();
             let replicated = partitions.filter(|it| it.is_replicated);
@@ -78,7 +78,7 @@ impl<'a> Inspection<'a> {
                 serves_reads: it.status.serves_reads,
                 committed: replicator.committed(it.id),
                 last: replicator.last(it.id),
-                damaged: it.damaged,
+                damaged: it.gaps.damaged(),
             })
         })
     }
@@ -96,7 +96,7 @@ impl<'a> Inspection<'a> {
         table: TableId,
         partition: PartitionId,
     ) -> Option<BTreeMap<Vec<u8>, Content>> {
-        let state = self.0.core.table(*self.0.core.table_by_id.get(&table)?)?;
+        let state = self.0.core.tables.of(table)?;
         let leaf = state.map.partitions().index_of(partition)?;
         let local = state.partitions.get(leaf)?.as_ref()?.local;
         let mut all = BTreeMap::new();
@@ -129,7 +129,7 @@ impl<'a> Inspection<'a> {
     /// A key that lies in another partition than its table's map names; `None`, as it must be.
     #[must_use]
     pub fn misplaced(self) -> Option<String> {
-        for state in self.0.core.tables.iter().flatten() {
+        for state in self.0.core.tables.iter() {
             for partition in state.partitions.iter().flatten() {
                 let mut misplaced = None;
                 let start = ScanPosition::START;
@@ -175,7 +175,7 @@ impl<'a> Inspection<'a> {
             self.0.core.requests,
             self.0.remotes
         );
-        if let Some(waiting) = &self.0.core.waiting_catalog {
+        if let Some(waiting) = self.0.core.tables.waiting() {
             out += &format!(
                 "catalog {} waits: handed over {}, idle {}, to share {}, to part {}\n",
                 waiting.version(),
@@ -185,7 +185,7 @@ impl<'a> Inspection<'a> {
                 self.0.core.is_about_to_part()
             );
         }
-        for state in self.0.core.tables.iter().flatten() {
+        for state in self.0.core.tables.iter() {
             for partition in state.partitions.iter().flatten() {
                 let replicator = self.0.core.replicas.replicator();
                 out += &format!(

@@ -9,13 +9,13 @@
 //!   the other one: such a record stays the half's own, here and in the cleaner.
 //!
 //! Not here: coming to rest, taking a partition apart (`parting`), halves that are put together from the log after a
-//! restart (`rebuild`).
+//! restart (`recovery`).
 
-use crate::core::{Core, Partition};
-use crate::heat::Heat;
-use crate::heirs::halves_of;
+use crate::core::Core;
+use crate::tables::Partition;
+use crate::tables::halves_of;
 use brickyard_metadata::{Catalog, Merged};
-use brickyard_replication::{Base, Half, Run, Status};
+use brickyard_replication::{Base, Half, Run};
 use brickyard_types::{Op, PartitionId, TableId};
 
 /// Where a merged partition's operations begin, by what the catalog says of one of its halves.
@@ -62,7 +62,7 @@ impl Core {
             self.join_replicas(id, &ends, whole, &base);
         }
         for half in halves {
-            self.replicas.unplace(half);
+            self.tables.unplace(half);
             self.log.drop_pending(half);
         }
         self.join_contents(table, leaves, whole, &base, is_replicated)
@@ -84,10 +84,9 @@ impl Core {
             tables,
             requests_known,
             log,
-            former_clears,
             ..
         } = self;
-        let state = tables.get_mut(table)?.as_mut()?;
+        let state = tables.get_mut(table)?;
         let mut left = state.partitions.get_mut(leaves[0])?.take()?;
         let mut right = state.partitions.get_mut(leaves[1])?.take()?;
         let local = state.table.add_partition();
@@ -95,7 +94,6 @@ impl Core {
         state.table.merge_partitions(&locals, local);
         for half in [&left, &right] {
             log.disown(table as u32, half.local);
-            former_clears.insert(half.id, half.cleared);
         }
         let was_learner = state.learning.iter().any(|it| locals.contains(it));
         state.learning.retain(|it| !locals.contains(it));
@@ -113,24 +111,18 @@ impl Core {
         } else {
             left.op.max(right.op)
         };
+        for half in [&left, &right] {
+            tables.note_former_clear(half.id, half.cleared);
+        }
+        let anew = Partition::new(whole, local, left.view.max(right.view), is_replicated);
         Some(Partition {
-            id: whole,
-            local,
-            view: left.view.max(right.view),
             op,
-            damaged: left.damaged.max(right.damaged),
-            unreadable: None,
-            horizon: op,
-            clear: None,
-            is_replicated,
-            status: Status::default(),
+            gaps: left.gaps.joined(right.gaps, op),
             committed: op,
-            inherited: Op(0),
-            claimed: Op(0),
             cleared: left.cleared.min(right.cleared),
             lineage: left.lineage.max(right.lineage),
             requests,
-            heat: Heat::default(),
+            ..anew
         })
     }
 }

@@ -8,17 +8,19 @@
 //! → `execute` (checks) → `keyed` (which brick, which port) → `view` (one partition, newest state)
 //! → `log` (prepared) → `events` (appended, committed) → `output` (reply let out).
 //!
-//! In:  bytes of connections, [`Event`]s, log records at start ([`Recovered`]).
+//! In:  bytes of connections, [`Event`]s, log records at start ([`LogReplay`]).
 //! Out: bytes for connections, [`Effect`]s.
 //!
 //! Not here: what a command means (`brickyard-command`), where keys live in memory
 //! (`brickyard-table`), files, sockets, threads and clocks (`brickyard-server`).
 
 mod accepted;
+mod append;
 mod batch;
 mod brick;
 mod burden;
 mod catch_up;
+mod claims;
 mod clean;
 mod clients;
 #[cfg(test)]
@@ -41,7 +43,6 @@ mod gather;
 #[cfg(test)]
 mod harness;
 mod heat;
-mod heirs;
 #[cfg(test)]
 mod hinted;
 mod input;
@@ -49,16 +50,17 @@ mod inspect;
 mod joining;
 mod keyed;
 mod log;
+mod log_record;
 mod membership;
 mod meter;
 mod offline;
 mod output;
 mod pace;
 mod parting;
+mod partition_hasher;
 mod peer;
 mod random;
-mod rebuild;
-mod recover;
+mod recovery;
 mod refusal;
 mod remote;
 mod replica;
@@ -75,6 +77,7 @@ pub mod shared;
 mod slowlog;
 mod staging;
 pub mod stats;
+mod tables;
 mod transaction;
 mod upkeep;
 pub mod users;
@@ -82,13 +85,13 @@ mod view;
 mod watch;
 
 pub use accepted::{Accepted, ConnectionId, Port};
+pub use append::{Append, BatchId};
 pub use brick::{Brick, Config};
 pub use brickyard_replication::{Claim, Direction, LinkId, Role};
-pub use effect::{
-    Append, BatchId, ColdRead, ControlReply, ControlRequest, Damage, Effect, Event, HintItem,
-    Recovered,
-};
+pub use effect::{ColdRead, ControlReply, ControlRequest, Effect, Event};
 pub use forward::Forward;
 pub use inspect::{Content, Inspection, LogUse, Standing};
+pub use log_record::{HintItem, LogDamage, LogRecord};
+pub use recovery::LogReplay;
 #[doc(hidden)]
 pub use remote::reads_message;

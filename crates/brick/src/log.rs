@@ -25,7 +25,7 @@ mod progress;
 pub(crate) use held::HeldId;
 pub(crate) use progress::Committed;
 
-use crate::effect::{Append, BatchId};
+use crate::append::{Append, BatchId};
 use crate::output::{Frontier, Gate, Opens};
 use batch::{Batch, Building, Lists};
 use brickyard_table::{KeyHash, LocalPartition};

@@ -8,49 +8,44 @@
 //!   begins behind all records of the view before it.
 //! - Only the control plane's catalog makes this brick a member of anything (PROTOCOL rule 11).
 
-use crate::core::{Core, Partition, TableState};
-use crate::effect::BatchId;
-use crate::heat::Heat;
-use crate::offline::Shelf;
-use crate::output::Gate;
+use crate::append::BatchId;
+use crate::core::Core;
 use crate::parting::has_other_leaves;
 use crate::stats::TableStats;
+use crate::tables::{Availability, Partition, Room, Shelf, TableState, evicts, storage};
 use brickyard_metadata::Catalog;
 use brickyard_replication::{Base, Restored, Role, Status};
 use brickyard_routing::{Group, Member, Seat, TableMap};
 use brickyard_table::Table;
-use brickyard_types::{
-    Durability, Incarnation, Medium, Op, PartitionId, TableAttributes, TableId, View,
-};
+use brickyard_types::{Durability, Incarnation, Op, PartitionId, TableId, View};
 use std::sync::Arc;
 
 impl Core {
     /// Takes over a newer catalog: tables made, altered and dropped, partitions gained and lost.
     pub(crate) fn adopt(&mut self, catalog: Arc<Catalog>) {
         let dropped: Vec<TableId> = self
-            .table_by_id
-            .keys()
-            .copied()
+            .tables
+            .ids()
             .filter(|id| !catalog.tables().any(|table| table.id == *id))
             .collect();
         for id in dropped {
             self.drop_table(id);
         }
         for table in catalog.tables() {
-            match self.table_by_id.get(&table.id).copied() {
+            match self.tables.index_of(table.id) {
                 None => self.add_table(table, &catalog),
                 Some(index) => self.alter_table(index, table, &catalog),
             }
         }
         let version = catalog.version().0;
-        let before = std::mem::replace(&mut self.catalog, catalog);
+        let before = self.tables.replace_catalog(catalog);
         self.note_rests(&before);
         self.forget_marks();
         self.end_adoption(version);
     }
 
     fn alter_table(&mut self, index: usize, table: &brickyard_metadata::Table, catalog: &Catalog) {
-        let bricks = u64::from(self.bricks);
+        let bricks = self.bricks;
         let building = self.log.building_id();
         let Some(state) = self.table_mut(index) else {
             return;
@@ -64,11 +59,11 @@ impl Core {
             && state.map.groups() == table.map.groups()
             && state.attributes.durability == table.attributes.durability
             && state.attributes.min_in_sync == table.attributes.min_in_sync
-            && state.standing == table.status;
+            && state.availability.status == table.status;
         state.attributes = table.attributes.clone();
         state.layout = table.layout.clone();
-        state.standing = table.status.clone();
-        state.memory_max = memory_max(&state.attributes, bricks);
+        state.availability.status = table.status.clone();
+        state.room.resize(&state.attributes, bricks);
         state.table.set_evicts(evicts(&state.attributes));
         if is_same {
             return;
@@ -97,24 +92,24 @@ impl Core {
         let Some(state) = self.table(index) else {
             return false;
         };
-        let is_new_return = since.is_some_and(|since| since != state.returned);
-        let is_read_in_vain = is_taken_apart && state.shelf == Shelf::Reading;
+        let is_new_return = since.is_some_and(|since| since != state.availability.returned);
+        let is_read_in_vain = is_taken_apart && state.availability.shelf == Shelf::Reading;
         let must_go = table.is_offline() || is_new_return || is_read_in_vain;
-        if must_go && state.shelf != Shelf::Away {
+        if must_go && state.availability.shelf != Shelf::Away {
             self.shelve(index);
         }
         let Some(state) = self.table_mut(index) else {
             return false;
         };
-        state.returned = since.unwrap_or(state.returned);
-        if state.shelf == Shelf::Held {
+        state.availability.returned = since.unwrap_or(state.availability.returned);
+        if state.availability.shelf == Shelf::Held {
             return true;
         }
-        if state.shelf == Shelf::Away {
+        if state.availability.shelf == Shelf::Away {
             state.partitions = map.groups().iter().map(|_| None).collect();
         }
         state.map = Arc::clone(map);
-        let is_away = state.shelf == Shelf::Away;
+        let is_away = state.availability.shelf == Shelf::Away;
         if table.is_offline() {
             self.end_return_of(table.id);
         } else if is_away {
@@ -132,37 +127,31 @@ impl Core {
             false => Shelf::Held,
         };
         let map = Arc::new(table.map.clone());
-        let storage = Table::new(brickyard_table::Config {
-            seed: map.hasher().seed(),
-            medium: table.attributes.medium,
-            evicts: evicts(&table.attributes),
-        });
+        let memory = Table::new(storage(&map, &table.attributes));
         let stats = Arc::new(TableStats::default());
         if let Ok(mut tables) = self.stats().tables.write() {
             tables.insert(table.id, Arc::clone(&stats));
         }
-        let index = self.tables.len();
-        self.tables.push(Some(TableState {
+        let index = self.tables.add(TableState {
             id: table.id,
             name: table.name.clone(),
             is_divided: is_divided(catalog, table.id),
             topology: None,
             syncing: BatchId(0),
-            evicting: Gate::OPEN,
-            memory_max: memory_max(&table.attributes, u64::from(self.bricks)),
+            room: Room::new(&table.attributes, self.bricks),
             learning: Vec::new(),
             attributes: table.attributes.clone(),
             layout: table.layout.clone(),
-            standing: table.status.clone(),
-            shelf,
-            returned: table.return_since().unwrap_or_default(),
+            availability: Availability {
+                status: table.status.clone(),
+                shelf,
+                returned: table.return_since().unwrap_or_default(),
+            },
             partitions: map.groups().iter().map(|_| None).collect(),
             map,
-            table: storage,
+            table: memory,
             stats,
-        }));
-        self.table_by_name.insert(table.name.clone(), index);
-        self.table_by_id.insert(table.id, index);
+        });
         if shelf == Shelf::Away && !table.is_offline() {
             self.begin_return(table.id);
         }
@@ -170,28 +159,21 @@ impl Core {
     }
 
     fn drop_table(&mut self, id: TableId) {
-        let Some(index) = self.table_by_id.remove(&id) else {
+        let Some(state) = self.tables.of(id) else {
             return;
         };
-        let held: Vec<PartitionId> = self
-            .table(index)
-            .into_iter()
-            .flat_map(|state| state.partitions.iter().flatten())
-            .map(|partition| partition.id)
-            .collect();
+        let held: Vec<PartitionId> = state.partitions.iter().flatten().map(|it| it.id).collect();
         for partition in held {
             self.forget_replica(partition);
         }
-        let Some(state) = self.tables.get_mut(index).and_then(Option::take) else {
+        let Some(state) = self.tables.remove(id) else {
             return;
         };
-        self.table_by_name.remove(&state.name);
         self.forget_offline(id);
         if let Ok(mut tables) = self.stats().tables.write() {
             tables.remove(&id);
         }
-        self.leftovers.push(state.table.into_leftovers());
-        self.has_buried = true;
+        self.tables.leave_behind([state.table.into_leftovers()]);
         // The catalog is the durable record of the drop: ids are never reused, so whatever the
         // log still holds of this table is recognised as dead (PROTOCOL rule 21).
     }
@@ -199,7 +181,7 @@ impl Core {
     /// Looks at every group of a table that is in memory.
     pub(crate) fn adopt_groups(&mut self, table: usize) {
         let state = self.table(table);
-        let Some(state) = state.filter(|it| it.shelf == Shelf::Held) else {
+        let Some(state) = state.filter(|it| it.availability.shelf == Shelf::Held) else {
             return;
         };
         let map = Arc::clone(&state.map);
@@ -238,26 +220,8 @@ impl Core {
         if !is_known {
             let local = state.table.add_partition();
             let is_replicated = state.attributes.replicas > 1 || is_shared(group);
-            state.partitions[leaf] = Some(Partition {
-                id,
-                local,
-                view: group.view,
-                op: Op(0),
-                damaged: Op(0),
-                unreadable: None,
-                horizon: Op(0),
-                clear: None,
-                is_replicated,
-                status: Status::default(),
-                committed: Op(0),
-                inherited: Op(0),
-                cleared: Op(0),
-                lineage: 1,
-                requests: None,
-                claimed: Op(0),
-                heat: Heat::default(),
-            });
-            self.replicas.place(id, table, leaf);
+            state.partitions[leaf] = Some(Partition::new(id, local, group.view, is_replicated));
+            self.tables.place(id, table, leaf);
         }
     }
 
@@ -302,14 +266,11 @@ impl Core {
     /// Whether the catalog that waits gives a partition that is alone here another replica: then all of its
     /// operations must have committed before.
     pub(crate) fn is_about_to_share(&self) -> bool {
-        let Some(catalog) = &self.waiting_catalog else {
+        let Some(catalog) = self.tables.waiting() else {
             return false;
         };
         catalog.tables().any(|table| {
-            let state = self
-                .table_by_id
-                .get(&table.id)
-                .and_then(|index| self.table(*index));
+            let state = self.tables.of(table.id);
             state.is_some_and(|state| {
                 let partitions = state.partitions.iter().zip(table.map.groups());
                 let alone =
@@ -328,7 +289,7 @@ impl Core {
         };
         state.table.drop_partition(partition.local);
         state.learning.retain(|it| *it != partition.local);
-        self.has_buried = true;
+        self.tables.note_removed();
         self.log.disown(table as u32, partition.local);
         self.forget_replica(partition.id);
         self.append_drop(table, &partition);
@@ -402,15 +363,4 @@ fn alone(group: &Group, me: Seat) -> Status {
         serves_reads: serves,
         accepts_writes: serves,
     }
-}
-
-fn memory_max(attributes: &TableAttributes, bricks: u64) -> u64 {
-    attributes
-        .maxmemory
-        .map_or(u64::MAX, |bytes| bytes / bricks.max(1))
-}
-
-/// Whether the table ever makes room by itself, so that it must know what was used lately.
-pub(crate) fn evicts(attributes: &TableAttributes) -> bool {
-    attributes.medium == Medium::Disk || attributes.evict == brickyard_types::Eviction::Lru
 }

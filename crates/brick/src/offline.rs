@@ -17,25 +17,25 @@
 //! - Each turn does a bounded part of that.
 //!
 //! Not here: reading the log again (`offline/read`), who leads such a partition then (`control`), records one by one
-//! (`recover`, `rebuild`).
+//! (`recovery`).
 
 mod read;
 
 pub(crate) use read::READ_TOKEN;
 
 use crate::brick::Brick;
-use crate::core::{Core, Partition, TableState};
+use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
 use crate::output::Gate;
+use crate::tables::{Shelf, TableState};
 use brickyard_command::ErrorReply;
-use brickyard_metadata::{CatalogVersion, TableStatus};
+use brickyard_metadata::CatalogVersion;
 use brickyard_replication::Status;
 use brickyard_routing::{Group, Seat};
 use brickyard_table::{Leftovers, Table};
-use brickyard_types::{Incarnation, Instant, Op, PartitionId, SegmentId, TableId};
+use brickyard_types::{Incarnation, Instant, PartitionId, SegmentId, TableId};
 use read::Walk;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The checkpoint after which a table's records are safe in the log.
@@ -43,17 +43,6 @@ pub(crate) const SHELVED_TOKEN: u64 = u64::MAX - 1;
 
 /// How often the control plane is told what was found, until it has chosen.
 const REPEAT: Duration = Duration::from_millis(500);
-
-/// Where a table's records are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shelf {
-    /// In memory.
-    Held,
-    /// In the log alone.
-    Away,
-    /// In the log, and more and more of them in memory; nothing of it is joined yet.
-    Reading,
-}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -83,39 +72,12 @@ impl Offline {
     pub(crate) fn is_unsettled(&self) -> bool {
         !self.unsettled.is_empty()
     }
-
-    /// The table whose log is being read; `None` at a start, when all are.
-    pub(crate) fn table_read(&self) -> Option<TableId> {
-        self.walk.as_ref().map(|walk| walk.table)
-    }
 }
 
 impl TableState {
     /// Why nothing of the table can be had.
     pub(crate) fn refusal(&self) -> Option<ErrorReply> {
         self.is_offline().then(|| offline(&self.name))
-    }
-
-    #[inline]
-    pub(crate) const fn is_offline(&self) -> bool {
-        matches!(self.standing, TableStatus::Offline)
-    }
-
-    /// Whether nobody may serve the partition in the view in effect.
-    pub(crate) fn is_parked(&self, partition: PartitionId) -> bool {
-        match &self.standing {
-            TableStatus::Online => false,
-            TableStatus::Offline => true,
-            TableStatus::Returning { parked, .. } => parked.contains_key(&partition),
-        }
-    }
-
-    /// Which return to service is under way; 0: none.
-    pub(crate) const fn return_since(&self) -> CatalogVersion {
-        match &self.standing {
-            TableStatus::Returning { since, .. } => *since,
-            TableStatus::Online | TableStatus::Offline => CatalogVersion(0),
-        }
     }
 }
 
@@ -160,8 +122,8 @@ impl Brick {
             // Those that have come to be since may have the last of its records.
             core.note_all_segments(table);
         }
-        core.leftovers.append(&mut core.offline.unsynced);
-        core.has_buried |= !core.leftovers.is_empty();
+        let unsynced = std::mem::take(&mut core.offline.unsynced);
+        core.tables.leave_behind(unsynced);
     }
 }
 
@@ -172,22 +134,19 @@ impl Core {
             return;
         };
         let id = state.id;
-        state.shelf = Shelf::Away;
+        state.availability.shelf = Shelf::Away;
         let count = state.map.groups().len();
         let held = std::mem::replace(&mut state.partitions, (0..count).map(|_| None).collect());
         let config = state.config();
         let former = std::mem::replace(&mut state.table, Table::new(config));
         state.learning.clear();
-        state.evicting = Gate::OPEN;
+        state.room.evicting = Gate::OPEN;
         for mut partition in held.into_iter().flatten() {
             self.log.disown(index as u32, partition.local);
             partition.drop_requests(&mut self.requests_known);
             self.forget_replica(partition.id);
-            self.torn.remove(&partition.id);
         }
-        let catalog = Arc::clone(&self.catalog);
-        let is_its = |it: &PartitionId| catalog.former(*it).is_some_and(|it| it.table == id);
-        self.former_clears.retain(|former, _| !is_its(former));
+        self.tables.forget_former_clears_of(id);
         self.end_return_of(id);
         self.offline.unsynced.push(former.into_leftovers());
         self.offline.segments.entry(id).or_default();
@@ -202,11 +161,7 @@ impl Core {
     /// What is being read of a table counts for nothing.
     pub(crate) fn end_return_of(&mut self, table: TableId) {
         self.offline.waiting.retain(|it| *it != table);
-        if self.offline.walk.take_if(|it| it.table == table).is_some() {
-            self.rebuilds.clear();
-            self.open_formers.clear();
-            self.passed_over.clear();
-        }
+        self.offline.walk.take_if(|it| it.table == table);
     }
 
     /// A table is dropped: its records are as dead as any.
@@ -232,9 +187,8 @@ impl Core {
 
     /// Whether a table is not in memory, or not all of it.
     pub(crate) fn is_away(&self, table: TableId) -> bool {
-        let index = self.table_by_id.get(&table);
-        let state = index.and_then(|index| self.table(*index));
-        state.is_some_and(|state| state.shelf != Shelf::Held)
+        let state = self.tables.of(table);
+        state.is_some_and(|state| state.availability.shelf != Shelf::Held)
     }
 
     /// The cleaner keeps away from what tables have in the log alone.
@@ -262,9 +216,12 @@ impl Core {
             return;
         }
         self.offline.told = Some(self.now);
-        for state in self.tables.iter().flatten() {
+        for state in self.tables.iter() {
             let since = state.return_since();
-            if since == CatalogVersion(0) || state.shelf != Shelf::Held || state.returned != since {
+            if since == CatalogVersion(0)
+                || state.availability.shelf != Shelf::Held
+                || state.availability.returned != since
+            {
                 continue;
             }
             let all = state.partitions.iter().zip(state.map.groups());
@@ -298,23 +255,13 @@ impl Core {
             // The log is being read.
             return;
         }
-        if self.is_replicated(id) {
+        if self.tables.is_replicated(id) {
             self.adopt_replica(table, id, &of_nobody(group));
         } else if let Some(Some(partition)) = self
             .table_mut(table)
             .and_then(|it| it.partitions.get_mut(leaf))
         {
             partition.status = Status::default();
-        }
-    }
-}
-
-impl Partition {
-    /// As many ops as fit into what is unreadable may have been there; their numbers must not be given out again.
-    pub(crate) fn end_unreadable(&mut self) {
-        if let Some((_, records)) = self.unreadable.take() {
-            self.op = Op(self.op.0 + records);
-            self.damaged = self.op;
         }
     }
 }

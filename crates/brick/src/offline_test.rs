@@ -67,7 +67,7 @@ fn written(cluster: &Cluster, nodes: usize) -> Vec<usize> {
 
 fn has_memory(cluster: &mut Cluster, at: usize) -> bool {
     let brick = cluster.brick(at);
-    let mut states = brick.core.tables.iter().flatten();
+    let mut states = brick.core.tables.iter();
     let state = states.find(|state| state.name == "t").unwrap();
     state.partitions.iter().any(Option::is_some) || state.table.memory_used() > 4096
 }

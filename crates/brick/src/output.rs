@@ -10,7 +10,7 @@
 //!   (PROTOCOL rules 16 and 26).
 //! - When operations are lost, every reply that waited for one of them becomes an error, and no other.
 
-use crate::effect::BatchId;
+use crate::append::BatchId;
 use crate::gather::{maybe_partly_done, partly_done};
 use brickyard_types::PartitionId;
 use std::collections::VecDeque;

@@ -10,15 +10,14 @@
 //! - The log is not rewritten: records of the whole belong to whichever part has their keys. What each part may claim
 //!   is written once, as a base record, before anything else of the part.
 //!
-//! Not here: putting halves together (`joining`), parts that are put together from the log after a restart (`rebuild`),
+//! Not here: putting halves together (`joining`), parts that are put together from the log after a restart (`recovery`),
 //! when to split or merge (`resize`).
 
-use crate::core::{Core, Partition, TableState};
+use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
-use crate::heat::Heat;
-use crate::heirs::{halves_of, is_split_from};
+use crate::tables::{Partition, TableState};
+use crate::tables::{halves_of, is_split_from};
 use brickyard_metadata::{Catalog, CatalogVersion, Rest};
-use brickyard_replication::Status;
 use brickyard_routing::{Prefix, TableMap};
 use brickyard_types::{Instant, Medium, Op, PartitionId, View};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,11 +58,11 @@ impl Core {
 
     /// Whether the catalog that waits takes a partition of this brick apart that is such a one.
     fn parts_any(&self, is_such: impl Fn(usize, &Partition) -> bool) -> bool {
-        let Some(catalog) = &self.waiting_catalog else {
+        let Some(catalog) = self.tables.waiting() else {
             return false;
         };
         catalog.tables().any(|table| {
-            let index = self.table_by_id.get(&table.id).copied();
+            let index = self.tables.index_of(table.id);
             let state = index.and_then(|index| Some((index, self.table(index)?)));
             state.is_some_and(|(index, state)| {
                 let map = table.map.partitions();
@@ -84,7 +83,7 @@ impl Core {
 
     /// A catalog was adopted: primaries of partitions that are to be split or merged come to rest.
     pub(crate) fn note_rests(&mut self, before: &Catalog) {
-        let now = Arc::clone(&self.catalog);
+        let now = Arc::clone(self.tables.catalog());
         // The catalog that waited may be the first that this brick hears of a split, which is over in it.
         self.partings.is_waited_for = false;
         let rests: BTreeMap<PartitionId, _> = now.rests().collect();
@@ -95,7 +94,7 @@ impl Core {
         }
         self.partings = Partings::default();
         for partition in named {
-            let Ok((table, leaf)) = self.place_of(partition) else {
+            let Some((table, leaf)) = self.tables.place_of(partition) else {
                 continue;
             };
             let rest = rests.get(&partition);
@@ -123,10 +122,10 @@ impl Core {
         }
         self.partings.asked = Some(self.now);
         for partition in self.partings.alone.clone() {
-            let Some((view, begun_at)) = self.catalog.rest_of(partition) else {
+            let Some((view, begun_at)) = self.tables.catalog().rest_of(partition) else {
                 continue;
             };
-            let place = self.place_of(partition).ok();
+            let place = self.tables.place_of(partition);
             let state =
                 place.and_then(|(table, leaf)| self.table(table)?.partitions[leaf].as_ref());
             if let Some(it) = state.filter(|it| it.is_primary() && it.view == view) {
@@ -144,7 +143,7 @@ impl Core {
         begun_at: u64,
         last: (View, Op),
     ) {
-        let request = match self.catalog.merge_of(partition) {
+        let request = match self.tables.catalog().merge_of(partition) {
             Some((_, merge)) => ControlRequest::Rest(Rest {
                 table: merge.table,
                 partition,
@@ -178,7 +177,7 @@ impl Core {
                     let view = catalog.former(whole).map(|former| former.view);
                     let view = view.unwrap_or_default();
                     self.replicate(|replicator| replicator.split(id, whole, view, &ids));
-                    self.replicas.unplace(whole);
+                    self.tables.unplace(whole);
                     self.log.drop_pending(whole);
                     anew.extend(self.part(table, leaf, map, &ids));
                 }
@@ -191,7 +190,7 @@ impl Core {
         for part in claims {
             // One that has not caught up claims nothing.
             let is_logged = self.table(table).is_some_and(TableState::is_logged);
-            if is_logged && self.is_replicated(part) {
+            if is_logged && self.tables.is_replicated(part) {
                 self.claim_first(part);
             }
         }
@@ -209,10 +208,9 @@ impl Core {
             tables,
             requests_known,
             log,
-            has_buried,
             ..
         } = self;
-        let Some(state) = tables.get_mut(table).and_then(Option::as_mut) else {
+        let Some(state) = tables.get_mut(table) else {
             return Vec::new();
         };
         let Some(mut whole) = state.partitions.get_mut(leaf).and_then(Option::take) else {
@@ -228,7 +226,6 @@ impl Core {
             at.unwrap_or(ids.len())
         });
         state.table.drop_partition(rest);
-        *has_buried = true;
         log.disown(table as u32, whole.local);
         if state.learning.contains(&whole.local) {
             state.learning.retain(|it| *it != whole.local);
@@ -241,26 +238,18 @@ impl Core {
             let requests = window.clone();
             *requests_known += requests.as_ref().map_or(0, |it| it.len());
             Partition {
-                id,
-                local,
-                view: whole.view,
                 op: whole.op,
-                damaged: whole.damaged,
-                unreadable: None,
-                horizon: whole.horizon,
-                clear: None,
-                is_replicated: whole.is_replicated,
-                status: Status::default(),
+                gaps: whole.gaps,
                 committed: whole.committed,
-                inherited: Op(0),
-                claimed: Op(0),
                 cleared: whole.cleared,
                 lineage: whole.lineage,
                 requests,
-                heat: Heat::default(),
+                ..Partition::new(id, local, whole.view, whole.is_replicated)
             }
         });
-        parts.collect()
+        let parts = parts.collect();
+        tables.note_removed();
+        parts
     }
 
     /// Puts what the brick holds of a table where the new map has it.
@@ -280,7 +269,7 @@ impl Core {
         state.partitions = anew;
         state.map = Arc::clone(map);
         for (partition, leaf) in places {
-            self.replicas.place(partition, table, leaf);
+            self.tables.place(partition, table, leaf);
         }
     }
 }

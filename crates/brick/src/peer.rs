@@ -123,7 +123,7 @@ impl Core {
 
     /// What the log holds of partitions that never had another replica: all there is.
     fn claims_alone(&self) -> impl Iterator<Item = (PartitionId, Claim)> + '_ {
-        let states = self.tables.iter().flatten();
+        let states = self.tables.iter();
         let logged = states.filter(|state| state.is_logged());
         logged.flat_map(|state| {
             let groups = state.map.groups().iter();
@@ -143,7 +143,7 @@ impl Core {
     }
 
     fn seat_of(&self, member: Member) -> Option<Seat> {
-        let node = self.catalog.node(member.node)?;
+        let node = self.tables.catalog().node(member.node)?;
         Some(node.seat(member.brick))
     }
 
@@ -152,19 +152,6 @@ impl Core {
         if let Some(seat) = self.seat_of(member) {
             let effect = Effect::Dial(seat);
             self.effects.push_back(effect);
-        }
-    }
-}
-
-impl crate::core::Partition {
-    /// What the log holds of it if it never had another replica: all there is.
-    pub(crate) fn claim_alone(&self, group: &brickyard_routing::Group) -> Claim {
-        Claim {
-            lineage: group.lineage,
-            committed: self.op,
-            last: (self.view, self.op),
-            is_complete: true,
-            ..Claim::default()
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Errors that several commands have, and how they are told.
 
 use crate::accepted::Port;
-use crate::core::{Core, TableState};
+use crate::core::Core;
+use crate::tables::TableState;
 use brickyard_command::ErrorReply;
 use brickyard_routing::{Location, Member};
 use brickyard_wire::{Protocol, Reply};
@@ -39,7 +40,7 @@ pub(crate) fn redirect(
 
 fn moved(core: &Core, location: Location, owner: Member) -> ErrorReply {
     let shared = &core.shared;
-    let address = core.catalog.address(owner);
+    let address = core.tables.catalog().address(owner);
     // Of a brick that is not in the cluster any more this node will know the successor.
     let (host, port) = address.map_or((shared.address.host.as_str(), shared.address.port), |it| {
         (it.host, it.port)

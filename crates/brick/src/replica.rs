@@ -13,8 +13,9 @@
 
 mod carry;
 
+use crate::append::BatchId;
 use crate::core::Core;
-use crate::effect::{BatchId, Effect};
+use crate::effect::Effect;
 use crate::log::HeldId;
 use crate::output::Lost;
 use brickyard_replication::{
@@ -22,9 +23,7 @@ use brickyard_replication::{
 };
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{Incarnation, Instant, Op, PartitionId};
-use hashbrown::HashMap;
 use std::collections::VecDeque;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
 /// The lease of a node that is alone in its cluster.
@@ -53,7 +52,6 @@ pub(crate) struct Engine {
 pub(crate) struct Replicas {
     pub(crate) engine: Engine,
     pub(crate) incarnation: Incarnation,
-    places: HashMap<PartitionId, (u32, u32), BuildHasherDefault<PartitionHasher>>,
     /// Until when this brick may serve; and a grant that counts once its catalog is adopted.
     pub(crate) lease: Instant,
     granted: Option<(Instant, u64)>,
@@ -90,7 +88,6 @@ impl Replicas {
                 requests: VecDeque::new(),
             },
             incarnation: me.incarnation,
-            places: HashMap::default(),
             lease: Instant(0),
             granted: None,
             is_leased: false,
@@ -103,19 +100,6 @@ impl Replicas {
             syncing: None,
             sync_wanted: false,
         }
-    }
-
-    pub(crate) fn place(&mut self, partition: PartitionId, table: usize, leaf: usize) {
-        self.places.insert(partition, (table as u32, leaf as u32));
-    }
-
-    pub(crate) fn unplace(&mut self, partition: PartitionId) {
-        self.places.remove(&partition);
-    }
-
-    /// Whether this brick holds the partition.
-    pub(crate) fn has_place(&self, partition: PartitionId) -> bool {
-        self.places.contains_key(&partition)
     }
 
     pub(crate) fn wake(&mut self) {
@@ -233,13 +217,13 @@ impl Core {
 
     pub(crate) fn forget_replica(&mut self, partition: PartitionId) {
         self.replicate(|replicator| replicator.forget(partition));
-        self.replicas.places.remove(&partition);
+        self.tables.unplace(partition);
         self.log.drop_pending(partition);
     }
 
     pub(crate) fn end_adoption(&mut self, version: u64) {
         self.replicate(|replicator| replicator.adopted(version));
-        if self.catalog.nodes().count() > 1 && self.replicas.lease == LEASE_FOR_EVER {
+        if self.tables.catalog().nodes().count() > 1 && self.replicas.lease == LEASE_FOR_EVER {
             // There is somebody else now: only grants that end count from here on.
             self.replicas.lease = self.now + LEASE_GRACE;
         }
@@ -252,18 +236,11 @@ impl Core {
         self.replicas.wake();
     }
 
-    /// The brick's partition of that id.
-    fn partition_of(&mut self, id: PartitionId) -> Option<&mut crate::core::Partition> {
-        let (table, leaf) = *self.replicas.places.get(&id)?;
-        let state = self.tables.get_mut(table as usize)?.as_mut()?;
-        state.partitions.get_mut(leaf as usize)?.as_mut()
-    }
-
     /// A partition that goes on in another history has lost something: requests of the former one may have been
     /// executed, and seen, and are not known here (PROTOCOL rules 19, 21 and 36).
     fn doubt_former(&mut self, partition: PartitionId, lineage: u32) {
         let now = self.unix;
-        if let Some(it) = self.partition_of(partition)
+        if let Some(it) = self.tables.partition_mut(partition)
             && lineage > it.lineage
         {
             it.lineage = lineage;
@@ -276,7 +253,7 @@ impl Core {
         let replicator = self.replicas.replicator();
         let status = replicator.status(id);
         let (last, committed) = (replicator.last(id).1, replicator.committed(id));
-        if let Some(partition) = self.partition_of(id) {
+        if let Some(partition) = self.tables.partition_mut(id) {
             partition.view = status.view;
             partition.status = status;
             // Nothing is prepared that the replicator has not heard of: the next op follows its last.
@@ -410,34 +387,5 @@ impl Core {
             }
         };
         self.effects.push_back(effect);
-    }
-
-    pub(crate) fn place_of(&self, id: PartitionId) -> Result<(usize, usize), String> {
-        let (table, leaf) = self
-            .replicas
-            .places
-            .get(&id)
-            .ok_or("the partition is not on this brick")?;
-        Ok((*table as usize, *leaf as usize))
-    }
-}
-
-/// Partition ids are small and dense.
-#[derive(Default, Debug, Clone)]
-pub(crate) struct PartitionHasher(u64);
-
-impl Hasher for PartitionHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.0 = u64::from(value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }

@@ -12,8 +12,9 @@
 //!
 //! Not here: bringing siblings together (`control`).
 
-use crate::core::{Core, TableState};
+use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
+use crate::tables::TableState;
 use brickyard_metadata::{Cause, Change, Divide, SMALL_SHARE, SPLIT_DEPTH_MAX, Small};
 use brickyard_routing::Group;
 use brickyard_types::{Instant, PartitionId};
@@ -57,7 +58,7 @@ impl Core {
     }
 
     fn split_largest(&mut self) {
-        let states = self.tables.iter().flatten();
+        let states = self.tables.iter();
         let resized = states.filter_map(|state| Some((state, self.bytes_max(state)?)));
         let large = resized.flat_map(|(state, bytes_max)| {
             let leaves = state.map.partitions().leaves().iter();
@@ -79,12 +80,12 @@ impl Core {
     }
 
     fn merge_smallest(&mut self) {
-        let states = self.tables.iter().flatten();
+        let states = self.tables.iter();
         let small: Vec<(u64, PartitionId, String)> = states
             .filter(|state| state.is_divided)
             .filter_map(|state| Some((state, self.bytes_max(state)?)))
             .flat_map(|(state, bytes_max)| {
-                let grown = self.catalog.grown_siblings(state.id);
+                let grown = self.tables.catalog().grown_siblings(state.id);
                 let sized = grown
                     .into_iter()
                     .filter_map(|[left, right]| Some((bytes_of(state, left, right)?, left)));
@@ -126,11 +127,11 @@ impl Core {
 
     /// What this brick leads and could be merged by its size, were its sibling on the same bricks.
     pub(crate) fn small_and_apart(&self) -> Vec<Small> {
-        let states = self.tables.iter().flatten().filter(|it| it.is_divided);
+        let states = self.tables.iter().filter(|it| it.is_divided);
         let resized = states.filter_map(|state| Some((state, self.bytes_max(state)?)));
         let small = resized.flat_map(|(state, bytes_max)| {
-            let table = self.catalog.table_by_id(state.id);
-            let siblings = self.catalog.grown_siblings(state.id).into_iter();
+            let table = self.tables.catalog().table_by_id(state.id);
+            let siblings = self.tables.catalog().grown_siblings(state.id).into_iter();
             let apart = siblings
                 .filter(move |siblings| table.is_some_and(|it| !it.are_together(*siblings)));
             apart.flatten().filter_map(move |partition| {

@@ -13,7 +13,7 @@
 //! - A mark is believed to stand only where its batch was appended; what the log refused is forgotten.
 //! - What is not known here (after a restart) costs one more move, never a record: whoever asks is told "no".
 
-use crate::effect::BatchId;
+use crate::append::BatchId;
 use brickyard_types::{PartitionId, SegmentId};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -332,9 +332,9 @@ fn refused_flush_does_not_make_damaged_keys_readable() {
     let mut node = log();
     let client = node.connect(0, Port::Node);
     node.call(client, "SET k v");
-    for state in node.bricks[0].core.tables.iter_mut().flatten() {
+    for state in node.bricks[0].core.tables.iter_mut() {
         for partition in state.partitions.iter_mut().flatten() {
-            partition.damaged = partition.op;
+            partition.gaps.lose_op(partition.op);
         }
     }
     assert!(node.call(client, "GET k").starts_with("-DAMAGED"));
@@ -349,19 +349,21 @@ fn refused_flush_does_not_make_damaged_keys_readable() {
 
 #[test]
 fn replies_of_several_damages_add_up_and_a_later_record_ends_them() {
-    use crate::effect::Damage;
+    use crate::{LogDamage, LogReplay};
     use brickyard_types::{Op, Position, SegmentId};
     let mut node = log();
     let client = node.connect(0, Port::Node);
     node.call(client, "SET k 1\nSET k 2\nSET k 3");
-    let brick = &mut node.bricks[0];
-    let (id, before) = brick.core.tables[0]
+    let brick = node.bricks.remove(0);
+    let (id, before) = brick
+        .core
+        .tables
         .iter()
         .flat_map(|state| state.partitions.iter().flatten())
         .find(|partition| partition.op == Op(3))
         .map(|partition| (partition.id, partition.op))
         .unwrap();
-    let damage = |segment, len| Damage {
+    let damage = |segment, len| LogDamage {
         position: Position {
             segment: SegmentId(segment),
             offset: 0,
@@ -370,16 +372,13 @@ fn replies_of_several_damages_add_up_and_a_later_record_ends_them() {
         partitions: vec![(id, None)],
         text: "damage".to_owned(),
     };
-    brick.on_damage(damage(1, 480));
-    brick.on_damage(damage(2, 480));
-    brick.finish_recovery(&[], SegmentId(1));
-    let partition = brick.core.tables[0]
-        .as_mut()
-        .unwrap()
-        .partition_mut(id)
-        .unwrap();
+    let mut recovery = LogReplay::of(brick);
+    recovery.on_damage(damage(1, 480));
+    recovery.on_damage(damage(2, 480));
+    node.bricks.insert(0, recovery.end(&[], SegmentId(1)));
+    let partition = node.bricks[0].core.tables.partition_mut(id).unwrap();
     assert_eq!(partition.op, Op(before.0 + 22));
-    assert_eq!(partition.damaged, partition.op);
+    assert_eq!(partition.gaps.damaged(), partition.op);
     assert!(node.call(client, "GET k").starts_with("-DAMAGED"));
     assert_eq!(node.call(client, "SET k 4\nGET k"), "+OK $1 4");
 }

@@ -74,7 +74,7 @@ impl Upkeep {
 
 /// Copies the figures that anybody may read.
 pub(crate) fn publish(core: &Core, clients: &Clients) {
-    for state in core.tables.iter().flatten() {
+    for state in core.tables.iter() {
         state.publish(core.unix);
     }
     let (segments, bytes) = core.segments.files();

@@ -18,11 +18,12 @@ mod keyspace;
 mod newest;
 mod write;
 
-use crate::core::{Core, Partition, TableState};
+use crate::core::Core;
 use crate::executed::{Attempt, kept};
 use crate::log::{KeyRef, Writer};
 use crate::output::Gate;
 use crate::settings::Settings;
+use crate::tables::{Partition, TableState};
 use crate::transaction::Watch;
 use crate::watch::Version;
 use brickyard_command::{ErrorReply, Failure, Keyspace};

@@ -6,11 +6,12 @@
 //! records before and behind, which tell it what can be missing. So a damaged log is read twice. That
 //! is rare, and takes no longer than reading the file once more by hand would.
 
-use brickyard_brick::{Brick, Config as BrickConfig, Damage as BrickDamage, HintItem, Recovered};
+use brickyard_brick::{Brick, Config as BrickConfig, HintItem, LogDamage, LogRecord, LogReplay};
 use brickyard_metadata::Catalog;
 use brickyard_store::{self as store, Damage, Disk, HintRecord, Opened, Tainted};
 use brickyard_types::record::Kind;
 use brickyard_types::{BrickId, Instant, Op, PartitionId, Position, UnixMillis};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -55,38 +56,38 @@ fn replay<D: Disk>(
     config: &store::Config,
     now: (Instant, UnixMillis),
     make: BrickConfig,
-    damages: VecDeque<BrickDamage>,
+    damages: VecDeque<LogDamage>,
 ) -> Result<RecoveredBrick<D>, store::Error> {
     let mut brick = Brick::new(make);
     brick.begin_turn(now.0, now.1);
     // The store asks which values are needed while it hands out records; it does never both at once.
-    let brick = RefCell::new(brick);
+    let recovery = RefCell::new(LogReplay::of(brick));
     let mut damages = damages;
-    let needs_values = |partition| brick.borrow().needs_values(partition);
+    let needs_values = |partition| recovery.borrow().needs_values(partition);
     let mut visit = |record: store::Recovered<'_>| {
         let position = match record {
             store::Recovered::Record { position, .. } | store::Recovered::Hint { position, .. } => {
                 position
             }
         };
-        let mut brick = brick.borrow_mut();
+        let mut recovery = recovery.borrow_mut();
         while let Some(damage) = damages.pop_front_if(|damage| damage.position < position) {
-            brick.on_damage(damage);
+            recovery.on_damage(damage);
         }
         match record {
             store::Recovered::Record { record, position } => {
-                brick.recover(Recovered::Record { record, position });
+                recovery.on_record(&LogRecord::Whole { record, position });
             }
             store::Recovered::Hint { record, position } => {
-                recover_hint(&mut brick, &record, position)
+                recover_hint(&mut recovery, &record, position)
             }
         }
     };
     let mut opened = store::open(disk.clone(), config.clone(), &needs_values, &mut visit)?;
-    let mut brick = brick.into_inner();
-    read_tails(&mut brick, &mut opened);
+    let mut recovery = recovery.into_inner();
+    read_tails(&mut recovery, &mut opened);
     for damage in damages {
-        brick.on_damage(damage);
+        recovery.on_damage(damage);
     }
     let active = opened.report.end.segment;
     let sealed: Vec<_> = opened
@@ -96,20 +97,20 @@ fn replay<D: Disk>(
         .filter(|summary| summary.segment != active)
         .map(|summary| (summary.segment, summary.record_bytes))
         .collect();
-    brick.finish_recovery(&sealed, active);
+    let brick = recovery.end(&sealed, active);
     Ok(RecoveredBrick { brick, opened })
 }
 
 /// Reads what the brick needs whole and hint files know in part.
-fn read_tails<D: Disk>(brick: &mut Brick, opened: &mut Opened<D>) {
+fn read_tails<D: Disk>(recovery: &mut LogReplay, opened: &mut Opened<D>) {
     let end = opened.report.end;
-    for position in brick.tails_wanted() {
+    for position in recovery.tails_wanted() {
         let Position { segment, offset } = position;
         match opened.reader.scan_chunk(segment, offset, 1, end) {
             Ok(chunk) => {
                 let found = chunk.records().find(|(at, _)| *at == position);
                 if let Some((_, record)) = found {
-                    brick.recover_tail(position, &record);
+                    recovery.on_tail(position, &record);
                 }
             }
             Err(error) => tracing::warn!(%position, %error, "a record cannot be read"),
@@ -117,10 +118,10 @@ fn read_tails<D: Disk>(brick: &mut Brick, opened: &mut Opened<D>) {
     }
 }
 
-fn recover_hint(brick: &mut Brick, hint: &HintRecord<'_>, position: Position) {
+fn recover_hint(recovery: &mut LogReplay, hint: &HintRecord<'_>, position: Position) {
     let bounded = |value_len: usize| u32::try_from(value_len).unwrap_or(u32::MAX);
     let mut put_back = |items: &[HintItem<'_>]| {
-        brick.recover(Recovered::Hint {
+        recovery.on_record(&LogRecord::Hint {
             header: hint.header,
             outcome: hint.outcome,
             items,
@@ -131,7 +132,7 @@ fn recover_hint(brick: &mut Brick, hint: &HintRecord<'_>, position: Position) {
         return put_back(&[HintItem {
             kind: hint.header.kind,
             flags: hint.header.flags,
-            key: hint.key,
+            key: Cow::Borrowed(hint.key),
             value_len: bounded(hint.value_len),
             expires_at: hint.header.expires_at,
         }]);
@@ -140,21 +141,21 @@ fn recover_hint(brick: &mut Brick, hint: &HintRecord<'_>, position: Position) {
     let entries = hint.entries().map(|entry| HintItem {
         kind: entry.kind,
         flags: hint.header.flags | entry.flags,
-        key: entry.key,
+        key: Cow::Borrowed(entry.key),
         value_len: bounded(entry.value_len),
         expires_at: entry.expires_at,
     });
     put_back(&entries.collect::<Vec<_>>());
 }
 
-fn translate(damage: &Damage, brick: BrickId, catalog: &Catalog) -> BrickDamage {
+fn translate(damage: &Damage, brick: BrickId, catalog: &Catalog) -> LogDamage {
     let partitions: Vec<(PartitionId, Option<Op>)> = match &damage.tainted {
         Tainted::Nothing => Vec::new(),
         Tainted::Op(partition, op) => vec![(*partition, Some(*op))],
         Tainted::Partitions(partitions) => partitions.iter().map(|id| (*id, None)).collect(),
         Tainted::All => partitions_of(brick, catalog).map(|id| (id, None)).collect(),
     };
-    BrickDamage {
+    LogDamage {
         position: Position {
             segment: damage.segment,
             offset: damage.offset,

@@ -101,7 +101,7 @@ impl Core {
         from: ScanPosition,
         segments: &BTreeSet<SegmentId>,
     ) -> Seen {
-        let place = self.place_of(partition).ok();
+        let place = self.tables.place_of(partition);
         let state = place.and_then(|(table, leaf)| Some((self.table(table)?, leaf)));
         let Some((state, Some(Some(held)))) =
             state.map(|(state, leaf)| (state, state.partitions.get(leaf).map(Option::as_ref)))

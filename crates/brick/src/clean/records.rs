@@ -23,9 +23,9 @@ impl Core {
         let segment = position.segment;
         let header = record.header;
         sorted.has_drop |= header.kind == Kind::Drop;
-        let heirs = self.heirs(header.partition);
+        let heirs = self.tables.heirs(header.partition);
         let level = (u64::from(header.view.0), header.op.0);
-        for heir in heirs.iter().filter(|it| self.is_replicated(**it)) {
+        for heir in heirs.iter().filter(|it| self.tables.is_replicated(**it)) {
             match pass.claims.entry(*heir) {
                 Entry::Occupied(mut said) => {
                     let said = said.get_mut();
@@ -37,7 +37,7 @@ impl Core {
                 }
             }
         }
-        let Some(&table) = self.table_by_id.get(&header.table) else {
+        let Some(table) = self.tables.index_of(header.table) else {
             return;
         };
         for heir in &heirs {
@@ -70,7 +70,7 @@ impl Core {
             Kind::Clear => {
                 let (wider, own): (Vec<_>, Vec<_>) = heirs
                     .into_iter()
-                    .partition(|heir| self.is_wider(*heir, header.partition));
+                    .partition(|heir| self.tables.is_wider(*heir, header.partition));
                 for partition in own {
                     let header = Header {
                         partition,
@@ -94,7 +94,7 @@ impl Core {
 
     fn move_horizon(&mut self, table: usize, id: PartitionId, header: &Header, segment: SegmentId) {
         let state = self.table_mut(table);
-        let horizon = state.and_then(|it| Some(it.partition_mut(id)?.horizon));
+        let horizon = state.and_then(|it| Some(it.partition_mut(id)?.gaps.horizon()));
         let key = (id, Mark::Horizon);
         let is_said = self
             .segments
@@ -135,7 +135,7 @@ impl Core {
             return;
         };
         let op = record.header.op;
-        let state = self.tables.get_mut(table).and_then(Option::as_mut);
+        let state = self.tables.get_mut(table);
         let Some((of_table, partition)) =
             state.and_then(|it| Some((it.id, it.partition_mut(id_of)?)))
         else {
@@ -167,12 +167,12 @@ impl Core {
     pub(super) fn say_of_partitions(&mut self, segment: SegmentId, pass: &Pass) -> bool {
         for (&partition, &level) in &pass.claims {
             // It may have been split since its records were looked at.
-            for heir in self.heirs(partition) {
+            for heir in self.tables.heirs(partition) {
                 let is_said =
                     self.segments
                         .retained
                         .is_said_behind(segment, (heir, Mark::Base), level);
-                if !is_said && self.is_replicated(heir) && !self.append_own_base(heir) {
+                if !is_said && self.tables.is_replicated(heir) && !self.append_own_base(heir) {
                     return false;
                 }
             }
@@ -195,7 +195,7 @@ impl Core {
         highest: u64,
     ) {
         let key = (id, Mark::Floor);
-        let state = self.tables.get_mut(table).and_then(Option::as_mut);
+        let state = self.tables.get_mut(table);
         let Some((of_table, partition)) = state.and_then(|it| Some((it.id, it.partition_mut(id)?)))
         else {
             return;
@@ -292,7 +292,7 @@ impl Core {
         let is_needed = self.segments.has_older(origin, segment) && !is_superseded;
         let owner = match header.kind {
             Kind::Clear => Some(header.partition),
-            _ => self.heir(header.table, header.partition, key),
+            _ => self.tables.heir(header.table, header.partition, key),
         };
         let Some(state) = self.table_mut(table) else {
             return;
@@ -310,8 +310,8 @@ impl Core {
         }
         if is_needed {
             self.move_bare(header, key, origin, sorted);
-        } else if header.op > partition.horizon {
-            let before = std::mem::replace(&mut partition.horizon, header.op);
+        } else if header.op > partition.gaps.horizon() {
+            let before = partition.gaps.raise_horizon(header.op);
             let horizon = Header {
                 kind: Kind::Horizon,
                 flags: 0,
@@ -323,7 +323,7 @@ impl Core {
             };
             // One record a pass and partition: the last one says it all.
             pass.horizons
-                .entry((table, header.partition))
+                .entry(header.partition)
                 .or_insert((before, horizon))
                 .1 = horizon;
         }
@@ -332,14 +332,10 @@ impl Core {
     /// Appends a clear of a partition that was merged again: it stays that one's, since its heir has keys of others.
     fn move_former_clear(&mut self, segment: SegmentId, header: &Header, sorted: &mut Sorted) {
         let origin = header.origin.unwrap_or(segment);
-        let Some(prefix) = self.prefix_of(header.partition) else {
+        let Some(prefix) = self.tables.prefix_of(header.partition) else {
             return;
         };
-        let around = self.former_clears.iter().filter(|(former, _)| {
-            let former = self.catalog.former(**former);
-            former.is_some_and(|it| it.table == header.table && it.prefix().covers(prefix))
-        });
-        let cleared = around.map(|(_, op)| *op).max().unwrap_or_default();
+        let cleared = self.tables.former_cleared(header.table, prefix);
         // What lies above was cut. Moved, it would count as committed.
         if header.op > cleared || !self.segments.has_older(origin, segment) {
             return;

@@ -13,7 +13,7 @@ pub(crate) fn enter_user(core: &Core, connection: &mut Connection, user: Arc<Use
     // A user that is bound to no table works on where the connection is: on `default` at first.
     if let Some(name) = user.table.as_deref() {
         // Until the table is made the connection is nowhere: what is meant for it must not go elsewhere.
-        connection.session.table = core.table_by_name.get(name).copied().unwrap_or(NOWHERE);
+        connection.session.table = core.tables.index_named(name).unwrap_or(NOWHERE);
         connection.session.database = database_of(name);
     }
     connection.set_user(Some(user), &core.shared);

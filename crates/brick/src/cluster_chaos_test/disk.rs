@@ -1,9 +1,10 @@
 //! A node's log: segments in memory that append, sync, refuse, roll and lose their tails as they are told.
 
-use crate::effect::{Append, BatchId, ColdRead, Event};
+use crate::append::{Append, BatchId};
+use crate::effect::{ColdRead, Event};
 use crate::harness::HEADER_BYTES;
 use crate::random::Random;
-use crate::{Brick, Recovered, hinted, segments};
+use crate::{Brick, LogRecord, LogReplay, hinted, segments};
 use brickyard_types::record::{self, Kind, flag};
 use brickyard_types::{Durability, Op, PartitionId, Position, SegmentId, View};
 use std::collections::{BTreeMap, VecDeque};
@@ -196,7 +197,8 @@ impl Disk {
         self.segments.remove(&segment.0);
     }
 
-    pub(super) fn recover(&mut self, brick: &mut Brick) {
+    pub(super) fn recover(&mut self, brick: Brick) -> Brick {
+        let mut recovery = LogReplay::of(brick);
         self.tops = Default::default();
         let all: Vec<Vec<u8>> = self.segments.values().map(|it| it.bytes.clone()).collect();
         all.iter().for_each(|bytes| self.note(bytes));
@@ -204,7 +206,7 @@ impl Disk {
         for (id, segment) in &mut self.segments {
             segment.synced = segment.bytes.len();
             // As the store does: of `disk` tables a hint file is enough.
-            let is_hinted = *id < self.active && hinted::is_hinted(brick, &segment.bytes);
+            let is_hinted = *id < self.active && hinted::is_hinted(&recovery, &segment.bytes);
             let mut at = 0;
             while at < segment.bytes.len() {
                 let Ok(record) = record::decode(&segment.bytes[at..]) else {
@@ -218,17 +220,17 @@ impl Disk {
                 };
                 at += record.len;
                 if is_hinted {
-                    hinted::recover(brick, &record, position);
+                    hinted::recover(&mut recovery, &record, position);
                 } else {
-                    brick.recover(Recovered::Record { record, position });
+                    recovery.on_record(&LogRecord::Whole { record, position });
                 }
             }
         }
-        for position in brick.tails_wanted() {
+        for position in recovery.tails_wanted() {
             let segment = &self.segments[&position.segment.0];
             let at = (position.offset - HEADER_BYTES) as usize;
             let record = record::decode(&segment.bytes[at..]).unwrap();
-            brick.recover_tail(position, &record);
+            recovery.on_tail(position, &record);
         }
         let sealed: Vec<_> = self
             .segments
@@ -236,7 +238,7 @@ impl Disk {
             .filter(|(id, _)| **id < self.active)
             .map(|(id, segment)| (SegmentId(*id), segment.told()))
             .collect();
-        brick.finish_recovery(&sealed, SegmentId(self.active));
+        recovery.end(&sealed, SegmentId(self.active))
     }
 
     /// Does some of what waits, as the mood allows.

@@ -1,7 +1,7 @@
 //! Merges at random: the control plane's part in them, and what is held of a partition by who has not heard of one.
 
 use super::control::Control;
-use crate::heirs::halves_of;
+use crate::tables::halves_of;
 use brickyard_metadata::{Change, Proposal, Rest};
 use brickyard_routing::Seat;
 use brickyard_types::{Op, PartitionId};

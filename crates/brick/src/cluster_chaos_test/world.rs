@@ -174,7 +174,7 @@ impl World {
         });
         let node = &mut self.nodes[at];
         brick.begin_turn(self.now, UnixMillis(self.unix.0 + node.skew));
-        node.disk.recover(&mut brick);
+        let mut brick = node.disk.recover(brick);
         brick.handle(Event::WantClaims(1));
         node.incarnation = incarnation;
         node.brick = Some(brick);

@@ -1,9 +1,10 @@
 //! A node's log in memory: segments that take batches and are read as the test says.
 
-use crate::effect::{Append, ColdRead, Damage, Event};
+use crate::append::Append;
+use crate::effect::{ColdRead, Event};
 use crate::harness::HEADER_BYTES;
 use crate::segments::offsets;
-use crate::{Brick, Recovered, hinted};
+use crate::{Brick, LogDamage, LogRecord, LogReplay, hinted};
 use brickyard_types::record::{self, Header, Record};
 use brickyard_types::{PartitionId, Position, SegmentId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -52,7 +53,8 @@ impl Disk {
         self.chunks.clear();
     }
 
-    pub(super) fn recover(&self, brick: &mut Brick) {
+    pub(super) fn recover(&self, brick: Brick) -> Brick {
+        let mut recovery = LogReplay::of(brick);
         let mut lost: BTreeMap<SegmentId, BTreeSet<PartitionId>> = BTreeMap::new();
         for (position, record) in self.records() {
             if self.damaged.contains(&position.segment) {
@@ -65,34 +67,34 @@ impl Disk {
                 && *damage.key() <= position.segment
             {
                 let (segment, partitions) = damage.remove_entry();
-                self.tell_damage(brick, segment, &partitions);
+                self.tell_damage(&mut recovery, segment, &partitions);
             }
             if self.damaged.contains(&position.segment) {
                 continue;
             }
             let is_sealed = position.segment != self.active;
-            if is_sealed && hinted::is_hinted(brick, &self.segments[&position.segment]) {
-                hinted::recover(brick, &record, position);
+            if is_sealed && hinted::is_hinted(&recovery, &self.segments[&position.segment]) {
+                hinted::recover(&mut recovery, &record, position);
             } else {
-                brick.recover(Recovered::Record { record, position });
+                recovery.on_record(&LogRecord::Whole { record, position });
             }
         }
-        for wanted in brick.tails_wanted() {
+        for wanted in recovery.tails_wanted() {
             let mut records = self.records();
             if let Some((position, record)) = records.find(|(position, _)| *position == wanted) {
-                brick.recover_tail(position, &record);
+                recovery.on_tail(position, &record);
             }
         }
-        brick.finish_recovery(&self.sealed(), self.active);
+        recovery.end(&self.sealed(), self.active)
     }
 
     fn tell_damage(
         &self,
-        brick: &mut Brick,
+        recovery: &mut LogReplay,
         segment: SegmentId,
         partitions: &BTreeSet<PartitionId>,
     ) {
-        brick.on_damage(Damage {
+        recovery.on_damage(LogDamage {
             position: Position {
                 segment,
                 offset: HEADER_BYTES,

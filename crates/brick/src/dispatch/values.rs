@@ -77,7 +77,7 @@ impl Brick {
     /// A request waits until the values that it wants are there, and those on its keys that came before it are done.
     pub(crate) fn await_values(&mut self, mut request: Request, wanted: Vec<ColdWanted>) {
         self.core.set_order(&mut request);
-        let table = self.core.table_by_id.get(&request.table).copied();
+        let table = self.core.tables.index_of(request.table);
         let keys = table.map_or(Vec::new(), |table| self.keys_of(&request.work, table));
         let id = self.core.requests.await_values(request, keys);
         self.fetch(id, wanted);
@@ -167,7 +167,7 @@ impl Brick {
             let Some(request) = self.core.requests.get(id) else {
                 continue;
             };
-            let Some(table) = self.core.table_by_id.get(&request.table).copied() else {
+            let Some(table) = self.core.tables.index_of(request.table) else {
                 let error = error_line(&no_table(request.work.named()));
                 self.finish(id, error, Gate::OPEN);
                 continue;

@@ -2,9 +2,10 @@
 
 use crate::accepted::ConnectionId;
 use crate::brick::Brick;
-use crate::core::{Core, TableState};
+use crate::core::Core;
 use crate::request::Request;
 use crate::requests::{Place, SessionOrder};
+use crate::tables::TableState;
 use brickyard_command::ErrorReply;
 use brickyard_replication::Role;
 use brickyard_routing::{Location, Member};
@@ -28,7 +29,7 @@ impl Brick {
 
     pub(crate) fn admission_of(&self, request: &Request) -> Admission {
         let work = &request.work;
-        let table = self.core.table_by_id.get(&request.table).copied();
+        let table = self.core.tables.index_of(request.table);
         let at = table.and_then(|table| {
             let location = self.core.locate(table, work.first_key()?)?;
             Some((location, self.core.table(table)?))

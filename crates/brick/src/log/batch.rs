@@ -1,8 +1,8 @@
 //! A batch of records and what is prepared in it: while it is built, and on its way to the log.
 
 use super::{Class, HeldId, Prepared};
-use crate::effect::BatchId;
-use crate::replica::PartitionHasher;
+use crate::append::BatchId;
+use crate::partition_hasher::PartitionHasher;
 use brickyard_types::{Instant, PartitionId, Position};
 use hashbrown::HashMap;
 use std::hash::BuildHasherDefault;

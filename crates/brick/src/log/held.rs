@@ -5,8 +5,8 @@
 //! anybody else could have heard of it; one that came from a peer is known from the start.
 
 use super::{Batch, Building, Class, Commits, KeyRef, KeyRefHasher, Log, Newest, Prepared, Writer};
-use crate::effect::BatchId;
-use crate::replica::PartitionHasher;
+use crate::append::BatchId;
+use crate::partition_hasher::PartitionHasher;
 use brickyard_types::record::{self, Header, Kind, Record};
 use brickyard_types::{Instant, Op, PartitionId, Position};
 use hashbrown::HashMap;

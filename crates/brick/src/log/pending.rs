@@ -1,7 +1,7 @@
 //! Looking up what a key will hold: the newest prepared operation on it.
 
 use super::{Class, KeyRef, Log, Newest, Prepared, Writer, gate};
-use crate::effect::BatchId;
+use crate::append::BatchId;
 use crate::output::Gate;
 use brickyard_table::LocalPartition;
 use brickyard_types::record::Kind;

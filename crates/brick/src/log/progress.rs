@@ -1,7 +1,7 @@
 //! What the log has done with its batches: appended, synced, refused.
 
 use super::{Batch, Building, KeyRef, Log, Prepared};
-use crate::effect::BatchId;
+use crate::append::BatchId;
 use brickyard_table::LocalPartition;
 use brickyard_types::{Instant, PartitionId, Position};
 use std::collections::BTreeSet;

@@ -7,11 +7,13 @@
 //! - The log is synced first: what is read counts as synced from here on, as it does at a start.
 //! - Nothing of the table is joined before all is read and deletions that were remembered for older records are gone.
 
-use super::Shelf;
 use crate::brick::Brick;
 use crate::core::Core;
-use crate::effect::{Effect, Recovered};
+use crate::effect::Effect;
+use crate::log_record::LogRecord;
+use crate::recovery::Fold;
 use crate::segments::Chunk;
+use crate::tables::Shelf;
 use brickyard_table::LocalPartition;
 use brickyard_types::{Position, SegmentId, TableId};
 use std::collections::VecDeque;
@@ -30,11 +32,11 @@ const PURGED_KEYS: usize = 16_384;
 const RECORDS_MAX: u64 = 1 << 32;
 
 /// How far a table is that is being read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Stage {
     /// What of it was on its way to the log is synced first: it counts as such from here on.
     Syncing,
-    Walking,
+    Walking(Fold),
     /// All is read: deletions that were remembered for older records go, from this partition on.
     Purging(u32),
 }
@@ -73,7 +75,11 @@ impl Brick {
         damaged: bool,
     ) -> bool {
         let segment = chunk.segment;
-        let Some(walk) = &mut self.core.offline.walk else {
+        let (offline, mut ground) = self.core.offline_and_ground();
+        let Some(walk) = &mut offline.walk else {
+            return false;
+        };
+        let Stage::Walking(fold) = &mut walk.stage else {
             return false;
         };
         if !walk.is_asked || walk.at != Some((segment, from)) {
@@ -81,16 +87,22 @@ impl Brick {
         }
         walk.is_asked = false;
         walk.at = next.map(|next| (segment, next));
-        let table = walk.table;
         let mut rest = *chunk;
         while let Some((position, record)) = rest.take() {
-            if record.header.table == table {
-                self.recover(Recovered::Record { record, position });
+            if record.header.table == walk.table {
+                fold.on_record(&mut ground, &LogRecord::Whole { record, position });
             }
         }
-        if damaged || !rest.is_empty() {
+        let is_damaged = damaged || !rest.is_empty();
+        if is_damaged {
+            // Nobody knows whose the records were.
+            let end = Position {
+                segment,
+                offset: u32::MAX,
+            };
+            let all = ground.partitions_of(walk.table);
+            fold.on_damage(&mut ground, (end, RECORDS_MAX), &all);
             self.core.segments.mark_damaged(segment);
-            self.core.doubt_all_of(table, segment);
         }
         self.core.walk_return();
         true
@@ -99,15 +111,15 @@ impl Brick {
     /// The log is synced, or could not be.
     pub(crate) fn on_read_synced(&mut self, is_well: bool) {
         let walk = self.core.offline.walk.as_mut();
-        let Some(walk) = walk.filter(|walk| walk.stage == Stage::Syncing) else {
+        let Some(walk) = walk.filter(|walk| matches!(walk.stage, Stage::Syncing)) else {
             return;
         };
         if !is_well {
             self.core.effects.push_back(Effect::Checkpoint(READ_TOKEN));
             return;
         }
-        walk.stage = Stage::Walking;
         let table = walk.table;
+        walk.stage = Stage::Walking(Fold::new(Some(table)));
         self.core.place_read(table);
         self.core.walk_return();
     }
@@ -128,14 +140,14 @@ impl Core {
         let Some(table) = self.offline.waiting.pop_front() else {
             return;
         };
-        let index = self.table_by_id.get(&table).copied();
+        let index = self.tables.index_of(table);
         let Some(state) = index.and_then(|index| self.table_mut(index)) else {
             return;
         };
-        if state.shelf != Shelf::Away {
+        if state.availability.shelf != Shelf::Away {
             return;
         }
-        state.shelf = Shelf::Reading;
+        state.availability.shelf = Shelf::Reading;
         let segments = self.offline.segments.get(&table);
         self.offline.walk = Some(Walk {
             table,
@@ -150,7 +162,7 @@ impl Core {
 
     /// Makes room for the records that come.
     fn place_read(&mut self, table: TableId) {
-        let Some(index) = self.table_by_id.get(&table).copied() else {
+        let Some(index) = self.tables.index_of(table) else {
             return;
         };
         let Some(map) = self.table(index).map(|state| Arc::clone(&state.map)) else {
@@ -160,7 +172,6 @@ impl Core {
         for (leaf, (place, group)) in leaves.enumerate() {
             if self.is_named(group) {
                 self.take_in(index, leaf, place.partition, group);
-                self.torn.remove(&place.partition);
             }
         }
     }
@@ -183,46 +194,12 @@ impl Core {
                 });
             }
             None => {
-                walk.stage = Stage::Purging(0);
-                self.rebuild_read();
-            }
-        }
-    }
-
-    /// Something of a segment is unreadable: nobody knows whose it was.
-    fn doubt_all_of(&mut self, table: TableId, segment: SegmentId) {
-        let index = self.table_by_id.get(&table).copied();
-        let Some(state) = index.and_then(|index| self.tables.get_mut(index)?.as_mut()) else {
-            return;
-        };
-        let now = self.unix;
-        let end = Position {
-            segment,
-            offset: u32::MAX,
-        };
-        for partition in state.partitions.iter_mut().flatten() {
-            if partition.is_replicated {
-                // It claims nothing (PROTOCOL rule 15): others have what is missing.
-                self.torn.insert(partition.id);
-            } else {
-                partition.doubt_requests(now);
-                let (_, earlier) = partition.unreadable.unwrap_or_default();
-                partition.unreadable = Some((end, earlier + RECORDS_MAX));
-            }
-        }
-    }
-
-    /// All is read: what it comes to goes to the replicator.
-    fn rebuild_read(&mut self) {
-        // Tails stand in the log already, in batches of their own.
-        self.hand_over_building();
-        self.finish_rebuilds();
-        self.apply_former_clears();
-        let table = self.offline.table_read();
-        let index = table.and_then(|table| self.table_by_id.get(&table).copied());
-        if let Some(state) = index.and_then(|index| self.table_mut(index)) {
-            for partition in state.partitions.iter_mut().flatten() {
-                partition.end_unreadable();
+                let read = std::mem::replace(&mut walk.stage, Stage::Purging(0));
+                if let Stage::Walking(fold) = read {
+                    // Tails stand in the log already, in batches of their own.
+                    self.hand_over_building();
+                    self.build_all(fold);
+                }
             }
         }
     }
@@ -231,10 +208,10 @@ impl Core {
         let Some(walk) = &self.offline.walk else {
             return;
         };
-        let (table, Stage::Purging(from)) = (walk.table, walk.stage) else {
+        let (table, &Stage::Purging(from)) = (walk.table, &walk.stage) else {
             return;
         };
-        let Some(index) = self.table_by_id.get(&table).copied() else {
+        let Some(index) = self.tables.index_of(table) else {
             return;
         };
         let Some(state) = self.table_mut(index) else {
@@ -252,12 +229,12 @@ impl Core {
             }
             return;
         }
-        state.shelf = Shelf::Held;
+        state.availability.shelf = Shelf::Held;
         self.offline.walk = None;
         self.offline.segments.remove(&table);
         self.keep_segments();
         self.adopt_groups(index);
-        self.end_adoption(self.catalog.version().0);
+        self.end_adoption(self.tables.catalog().version().0);
         self.offline.told = None;
         self.tell_returns();
     }

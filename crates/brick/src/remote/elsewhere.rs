@@ -27,7 +27,7 @@ impl Brick {
     /// stream to it stands: its process is paused, or the network swallows what is sent. What may be asked
     /// twice is asked of the new primary.
     pub(crate) fn leave_removed(&mut self) {
-        let catalog = &self.core.catalog;
+        let catalog = self.core.tables.catalog();
         let is_current = |seat| catalog.is_current(seat);
         self.remotes.hearing.forget(is_current);
         let mut left: BTreeMap<Seat, Vec<u64>> = BTreeMap::new();
@@ -115,9 +115,9 @@ impl Core {
         let Work::Share(spec, args, share) = &request.work else {
             return false;
         };
-        let table = self.table_by_id.get(&request.table);
+        let table = self.tables.index_of(request.table);
         table.is_some_and(|table| {
-            let now = self.share(spec, args.as_args(), *table, remote.to);
+            let now = self.share(spec, args.as_args(), table, remote.to);
             *share != 0 && *share != now
         })
     }
@@ -126,7 +126,7 @@ impl Core {
     pub(super) fn group_of(&self, remote: &Remote) -> Option<&Group> {
         let request = self.requests.get(remote.id)?;
         let key = request.work.first_key()?;
-        let table = *self.table_by_id.get(&request.table)?;
+        let table = self.tables.index_of(request.table)?;
         let leaf = self.locate(table, key)?.leaf;
         self.table(table)?.map.groups().get(leaf as usize)
     }

@@ -137,8 +137,7 @@ impl Brick {
         if owner.node == me.node || !may_stray(&request.work) {
             return owner;
         }
-        let table = self.core.table_by_id.get(&request.table);
-        let state = table.and_then(|table| self.core.table(*table));
+        let state = self.core.tables.of(request.table);
         let Some((state, key)) = state.zip(request.work.first_key()) else {
             return owner;
         };

@@ -8,10 +8,11 @@
 //! - The records that are kept as pending (`log/held`) are the replicator's, one for one.
 //! - A record that is applied has been checked as a whole; what it says of offsets is within it.
 
-use crate::core::{Core, apply_one};
-use crate::effect::BatchId;
+use crate::append::BatchId;
+use crate::core::Core;
 use crate::log::{Commits, KeyRef, Prepared};
 use crate::output::Lost;
+use crate::tables::Gaps;
 use crate::view::PendingClear;
 use brickyard_replication::{Action, LinkId, LogMark, Ready, Role, Status, Want};
 use brickyard_table::{KeyHash, LocalPartition};
@@ -117,7 +118,7 @@ impl Core {
         raw: &[u8],
         mark: LogMark,
     ) -> Result<(), String> {
-        let (table, leaf) = self.place_of(record.header.partition)?;
+        let (table, leaf) = self.place_in_tables(record.header.partition)?;
         let commits = self.commits_of(table, leaf, mark)?;
         self.keep_record(table, leaf, record, raw, commits)
     }
@@ -129,7 +130,7 @@ impl Core {
         record: &Record<'_>,
         raw: &[u8],
     ) -> Result<LogMark, String> {
-        let (table, leaf) = self.place_of(record.header.partition)?;
+        let (table, leaf) = self.place_in_tables(record.header.partition)?;
         let is_logged = self.table(table).is_some_and(|it| it.is_logged());
         let mark = if is_logged {
             LogMark(self.log.building_id().0)
@@ -160,7 +161,7 @@ impl Core {
         self.log.add_pending(partition, op, held);
         self.note_record(record, self.log.building_id());
         let gate = self.log.gate(commits);
-        if let Some(it) = self.partition_of(partition) {
+        if let Some(it) = self.tables.partition_mut(partition) {
             it.op = it.op.max(op);
             if kind == Kind::Clear {
                 // Reads of all its keys wait for the outcome.
@@ -181,7 +182,7 @@ impl Core {
             return;
         }
         let commits = self
-            .place_of(partition)
+            .place_in_tables(partition)
             .and_then(|(table, leaf)| self.commits_of(table, leaf, mark));
         let commits = match commits {
             Ok(commits) => commits,
@@ -191,7 +192,7 @@ impl Core {
         record::encode(&mut raw, header, b"", &[value]);
         let held = self.log.hold_known(&raw, std::iter::empty(), commits);
         self.log.add_pending(partition, header.op, held);
-        if let Some(it) = self.partition_of(partition) {
+        if let Some(it) = self.tables.partition_mut(partition) {
             it.op = it.op.max(header.op);
         }
     }
@@ -211,7 +212,6 @@ impl Core {
             let Self {
                 log,
                 tables,
-                has_buried,
                 replicas,
                 ..
             } = self;
@@ -220,13 +220,13 @@ impl Core {
                 if prepared.kind == Kind::Clear {
                     replicas.cleared.push((partition, prepared.op));
                 }
-                apply_one(tables, has_buried, prepared, record.bytes, record.position);
+                tables.apply(prepared, record.bytes, record.position);
             }
             log.release(held);
         }
         assert_eq!(last, Some(upto), "{partition} commits what is not held");
         self.log.put_pending(partition, pending);
-        if let Some(it) = self.partition_of(partition) {
+        if let Some(it) = self.tables.partition_mut(partition) {
             it.committed = upto;
         }
         self.replicas.wake();
@@ -248,7 +248,7 @@ impl Core {
         };
         self.log.undo(&gone);
         let mut known = self.requests_known;
-        if let Some(it) = self.partition_of(partition) {
+        if let Some(it) = self.tables.partition_mut(partition) {
             it.op = it.op.min(Op(op.0 - 1));
             it.cut_requests(&mut known, op);
         }
@@ -259,16 +259,13 @@ impl Core {
     }
 
     fn take_copy(&mut self, record: &Record<'_>, raw: &[u8], mark: LogMark) -> Result<(), String> {
-        let (table, leaf) = self.place_of(record.header.partition)?;
+        let (table, leaf) = self.place_in_tables(record.header.partition)?;
         self.commits_of(table, leaf, mark)?;
         let prepared = self.prepared_of(table, leaf, record, raw)?;
         self.note_record(record, self.log.building_id());
         if mark == LogMark::NONE {
-            let Self {
-                tables, has_buried, ..
-            } = self;
             for prepared in &prepared {
-                apply_one(tables, has_buried, prepared, raw, Position::NONE);
+                self.tables.apply(prepared, raw, Position::NONE);
             }
             return Ok(());
         }
@@ -283,7 +280,7 @@ impl Core {
     }
 
     fn clear_replica(&mut self, partition: PartitionId, at: Op) {
-        let Ok((table, leaf)) = self.place_of(partition) else {
+        let Some((table, leaf)) = self.tables.place_of(partition) else {
             return;
         };
         let Some(state) = self.table_mut(table) else {
@@ -301,11 +298,10 @@ impl Core {
         }
         // Copies of a catch-up that came to nothing may be on their way to the log.
         self.log.disown(table as u32, former);
-        held.horizon = at;
+        held.gaps = Gaps::below(at);
         held.clear = None;
         held.drop_requests(&mut self.requests_known);
-        held.damaged = Op(0);
-        self.has_buried = true;
+        self.tables.note_removed();
         self.append_drop(table, &held);
         if let Some(state) = self.table_mut(table) {
             state.partitions[leaf] = Some(held);
@@ -315,7 +311,7 @@ impl Core {
     fn on_status(&mut self, partition: PartitionId, status: Status) {
         let mut lost = false;
         let mut local = None;
-        if let Some(it) = self.partition_of(partition) {
+        if let Some(it) = self.tables.partition_mut(partition) {
             let was = std::mem::replace(&mut it.status, status);
             it.view = status.view;
             if status.role == Role::Primary && (was.role, was.view) != (status.role, status.view) {
@@ -330,7 +326,7 @@ impl Core {
         if lost {
             self.replicas.lost.push(Lost::Of(partition, BatchId(1)));
         }
-        if let (Ok((table, _)), Some(local)) = (self.place_of(partition), local) {
+        if let (Some((table, _)), Some(local)) = (self.tables.place_of(partition), local) {
             self.note_learning(table, local, status.role == Role::Learner);
         }
         self.replicas.wake();
@@ -435,6 +431,11 @@ impl Core {
                 "a record of kind {kind:?} does not belong into a stream"
             )),
         }
+    }
+
+    fn place_in_tables(&self, partition: PartitionId) -> Result<(usize, usize), String> {
+        let place = self.tables.place_of(partition);
+        place.ok_or_else(|| "the partition is not on this brick".to_owned())
     }
 
     /// How a record of the partition commits whose batch has this mark.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::accepted::ConnectionId;
-use crate::effect::BatchId;
+use crate::append::BatchId;
 use crate::output::{Frontier, HoleId};
 use crate::request::Token;
 use brickyard_routing::Member;

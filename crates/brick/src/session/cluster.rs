@@ -61,7 +61,7 @@ pub(super) fn cluster(
         }
         ClusterCommand::Links => clients.reply(id, |reply| reply.array(0)),
         ClusterCommand::Replicas(node) => {
-            let catalog = &core.catalog;
+            let catalog = core.tables.catalog();
             let is_known = catalog
                 .addresses()
                 .any(|it| brick_name(catalog.cluster(), it.member).as_bytes() == node);
@@ -97,8 +97,8 @@ pub(crate) fn tell_map_watchers(clients: &mut Clients, version: CatalogVersion) 
 /// The replies about the map of a table, rendered once a version of the catalog: thousands of clients may ask for it at
 /// the same moment.
 fn topology(core: &mut Core, table: usize) -> Result<&TopologyReplies, ErrorReply> {
-    let (version, myself) = (core.catalog.version(), core.member());
-    let catalog = Arc::clone(&core.catalog);
+    let (version, myself) = (core.tables.catalog().version(), core.member());
+    let catalog = Arc::clone(core.tables.catalog());
     let state = core.table_mut(table).ok_or_else(dropped_table)?;
     let rendered = state.topology.take().filter(|(it, _)| *it == version);
     let rendered = rendered.unwrap_or_else(|| {

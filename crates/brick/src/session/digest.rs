@@ -4,7 +4,8 @@
 //! it was given. Parts of one partition belong together if view and committed op are the same in all of them.
 
 use super::lookup::table_named;
-use crate::core::{Core, Partition};
+use crate::core::Core;
+use crate::tables::Partition;
 use brickyard_command::ErrorReply;
 use brickyard_command::request::DigestCursor;
 use brickyard_replication::Role;

@@ -12,12 +12,13 @@
 use super::lookup::table_named;
 use crate::accepted::ConnectionId;
 use crate::clients::Clients;
-use crate::core::{Core, TableState};
+use crate::core::Core;
 use crate::effect::{ColdRead, Effect};
 use crate::gather::{Gather, Join};
 use crate::offline::offline;
 use crate::refusal::error_line;
 use crate::request::Token;
+use crate::tables::TableState;
 use brickyard_command::ErrorReply;
 use brickyard_table::{LocalPartition, SnapshotId, Spoilt, Value};
 use brickyard_types::{Instant, Medium, Op, PartitionId, Position, UnixMillis, View};
@@ -139,7 +140,7 @@ impl Exports {
             )));
         }
         let (local, at) = exportable(core, table_named(core, name)?, id)?;
-        let index = core.table_by_name.get(name).copied();
+        let index = core.tables.index_named(name);
         let place = index.and_then(|index| Some((index, core.table_mut(index)?)));
         let Some((table, state)) = place else {
             return Err(refusal(id, Spoilt::Cleared));
@@ -353,7 +354,7 @@ fn exportable(
         )));
     }
     let partition = state.partitions.get(leaf).and_then(Option::as_ref);
-    let serves = |it: &&crate::core::Partition| {
+    let serves = |it: &&crate::tables::Partition| {
         let is_known = it.inherited <= it.committed || !it.is_replicated;
         it.is_primary() && it.status.serves_reads && is_known && it.clear.is_none()
     };

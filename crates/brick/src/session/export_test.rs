@@ -17,7 +17,7 @@ fn node(attributes: TableAttributes) -> (Node, Client) {
 
 /// The partition of the keys with the tag `{t}`.
 fn partition(brick: &Brick, name: &str) -> u32 {
-    let index = brick.core.table_by_name[name];
+    let index = brick.core.tables.index_named(name).unwrap();
     let map = &brick.core.table(index).unwrap().map;
     let leaf = map.locate(b"{t}").leaf as usize;
     map.partitions().leaves()[leaf].partition.0

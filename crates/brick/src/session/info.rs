@@ -190,7 +190,7 @@ impl Info<'_> {
 
     /// What all tables together may take; 0, as in Redis, if one of them has no bound.
     fn memory_bound(&self) -> u64 {
-        let tables = self.core.tables.iter().flatten();
+        let tables = self.core.tables.iter();
         let bounds: Option<Vec<u64>> = tables.map(|state| state.attributes.maxmemory).collect();
         bounds.map_or(0, |bounds| bounds.into_iter().fold(0, u64::saturating_add))
     }
@@ -201,7 +201,6 @@ impl Info<'_> {
             .core
             .tables
             .iter()
-            .flatten()
             .any(|state| state.attributes.durability != Durability::Memory);
         field(out, "loading", 0);
         field(out, "async_loading", 0);
@@ -415,7 +414,7 @@ impl Info<'_> {
     }
 
     fn info_keyspace(&self, out: &mut String) {
-        for state in self.core.tables.iter().flatten() {
+        for state in self.core.tables.iter() {
             let number = match state.name.as_str() {
                 "default" => Some(0),
                 name => name
@@ -437,7 +436,7 @@ impl Info<'_> {
     }
 
     fn info_tables(&self, out: &mut String) {
-        for state in self.core.tables.iter().flatten() {
+        for state in self.core.tables.iter() {
             let (keys, expires, ttl, memory) = self.table_totals(state.id);
             let attributes = &state.attributes;
             let text = format!(

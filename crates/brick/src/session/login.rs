@@ -199,7 +199,7 @@ fn selected(
     if let Some(home) = home.filter(|_| number == 0) {
         return Ok((home, true));
     }
-    let is_there = core.table_by_name.contains_key(&table);
+    let is_there = core.tables.index_named(&table).is_some();
     Ok((table, is_there))
 }
 
@@ -214,7 +214,7 @@ pub(super) fn use_table(
     table: &str,
     database: u16,
 ) -> Result<(), ErrorReply> {
-    let Some(&index) = core.table_by_name.get(table) else {
+    let Some(index) = core.tables.index_named(table) else {
         return Err(ErrorReply::new(format!(
             "ERR there is no table '{table}'; TABLE LIST shows those there are, TABLE CREATE makes one"
         )));
@@ -244,7 +244,7 @@ fn reset(core: &Core, clients: &mut Clients, id: ConnectionId) {
     session.no_evict = false;
     session.no_touch = false;
     session.reply_mode = ReplyMode::On;
-    session.table = core.table_by_name.get("default").copied().unwrap_or(0);
+    session.table = core.tables.index_named("default").unwrap_or(0);
     session.database = 0;
     session.rights = Rights::default();
     connection.set_user(None, &core.shared);

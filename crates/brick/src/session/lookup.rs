@@ -1,14 +1,13 @@
 //! Tables by their names, and what new ones take from the table `default`.
 
-use crate::core::{Core, TableState};
+use crate::core::Core;
+use crate::tables::TableState;
 use brickyard_command::ErrorReply;
 use brickyard_types::{Eviction, TableAttributes};
 
 /// The table of that name.
 pub(super) fn table_named<'a>(core: &'a Core, name: &str) -> Result<&'a TableState, ErrorReply> {
-    let index = core.table_by_name.get(name);
-    let state = index.and_then(|index| core.table(*index));
-    state.ok_or_else(|| {
+    core.tables.named(name).ok_or_else(|| {
         ErrorReply::new(format!(
             "ERR there is no table '{name}'; TABLE LIST shows those there are"
         ))

@@ -38,12 +38,12 @@ pub(super) fn node(
             return Ok(Next::Done);
         }
         NodeCommand::List => {
-            clients.reply(id, |reply| list_nodes(&core.catalog, reply));
+            clients.reply(id, |reply| list_nodes(core.tables.catalog(), reply));
             return Ok(Next::Done);
         }
         NodeCommand::Alter(node, options) => Change::AlterNode {
             node: NodeId(node),
-            alteration: alteration(&core.catalog, NodeId(node), options),
+            alteration: alteration(core.tables.catalog(), NodeId(node), options),
         },
         NodeCommand::Drain { node, force } => Change::DrainNode {
             node: NodeId(node),
@@ -96,7 +96,7 @@ fn list_nodes(catalog: &Catalog, reply: &mut Reply<'_>) {
 
 /// What has to move, and about how many bytes each copy has: the mean of this node's of the table.
 fn moves(core: &Core) -> Vec<(Move, u64)> {
-    let catalog = &core.catalog;
+    let catalog = core.tables.catalog();
     let plan: Plan = catalog.plan(&BTreeSet::new());
     let own = core.member().node;
     let mut bytes: BTreeMap<TableId, u64> = BTreeMap::new();
@@ -124,7 +124,8 @@ fn moves(core: &Core) -> Vec<(Move, u64)> {
 fn show_plan(core: &Core, reply: &mut Reply<'_>) {
     let moves = moves(core);
     let tables: BTreeMap<TableId, (&str, String)> = core
-        .catalog
+        .tables
+        .catalog()
         .tables()
         .map(|table| {
             let placement = table.layout.placement.to_string();
@@ -148,7 +149,7 @@ fn show_plan(core: &Core, reply: &mut Reply<'_>) {
 
 fn show_moves(core: &Core, reply: &mut Reply<'_>) {
     let moves = moves(core);
-    let catalog = &core.catalog;
+    let catalog = core.tables.catalog();
     let is_paused = catalog.is_paused();
     let groups = catalog.tables().flat_map(|table| table.map.groups());
     let learning: usize = groups.map(|group| group.learners.len()).sum();

@@ -10,13 +10,14 @@
 
 use super::{client, listing};
 use crate::brick::Brick;
-use crate::core::{Core, Partition, TableState};
+use crate::core::Core;
 use crate::keyed::too_few;
 use crate::log::KeyRef;
 use crate::output::Gate;
 use crate::random::Random;
 use crate::refusal::error_line;
 use crate::request::Request;
+use crate::tables::{Partition, TableState};
 use crate::view::PendingClear;
 use crate::watch::Version;
 use brickyard_command::request::{ClusterCommand, ScanArgs};
@@ -85,8 +86,8 @@ impl Brick {
             CommandId::Flushall => {
                 let tables: Vec<usize> = args
                     .from(1)
-                    .filter_map(|name| self.core.table_by_name.get(std::str::from_utf8(name).ok()?))
-                    .copied()
+                    .filter_map(|name| std::str::from_utf8(name).ok())
+                    .filter_map(|name| self.core.tables.index_named(name))
                     .collect();
                 return self.core.flush(&tables, &mut reply);
             }
@@ -112,8 +113,8 @@ impl Core {
         let names = args
             .from(1)
             .filter_map(|name| std::str::from_utf8(name).ok());
-        let tables = names.filter_map(|name| self.table_by_name.get(name));
-        tables.copied().collect()
+        let tables = names.filter_map(|name| self.tables.index_named(name));
+        tables.collect()
     }
 
     /// Names a brick's share of a command on a whole table: the partitions of which it is the primary, going by
@@ -236,7 +237,7 @@ impl Core {
     }
 
     fn clear_partition(&mut self, table: usize, leaf: usize) -> Gate {
-        let Some(Some(state)) = self.tables.get_mut(table) else {
+        let Some(state) = self.tables.get_mut(table) else {
             return Gate::OPEN;
         };
         let Some(Some(partition)) = state.partitions.get(leaf) else {
@@ -254,10 +255,10 @@ impl Core {
         let (op, local) = (partition.op, partition.local);
         note_clear(self, table, leaf);
         let Some(commits) = commits else {
-            if let Some(Some(state)) = self.tables.get_mut(table) {
+            if let Some(state) = self.tables.get_mut(table) {
                 state.table.clear(local, op);
             }
-            self.has_buried = true;
+            self.tables.note_removed();
             return Gate::OPEN;
         };
         let Some(header) = self.header(table, leaf, Kind::Clear, op) else {
@@ -271,7 +272,7 @@ impl Core {
         let held = self.log.prepare_clear(key, &header, commits);
         self.hand_over(header.partition, held);
         let gate = self.log.gate(commits);
-        if let Some(Some(state)) = self.tables.get_mut(table)
+        if let Some(state) = self.tables.get_mut(table)
             && let Some(Some(partition)) = state.partitions.get_mut(leaf)
         {
             partition.clear = Some(PendingClear { op, gate });
@@ -359,7 +360,7 @@ fn note_clear(core: &mut Core, table: usize, leaf: usize) {
         absences,
         ..
     } = core;
-    let Some(Some(state)) = tables.get(table) else {
+    let Some(state) = tables.get(table) else {
         return;
     };
     let Some(Some(partition)) = state.partitions.get(leaf) else {

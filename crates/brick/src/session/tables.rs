@@ -7,7 +7,8 @@ use super::lookup::{inherited_attributes, table_named};
 use super::next::{Next, Outcome};
 use crate::accepted::ConnectionId;
 use crate::clients::{Clients, database_of};
-use crate::core::{Core, TableState};
+use crate::core::Core;
+use crate::tables::TableState;
 use crate::upkeep::publish;
 use crate::users::Rights;
 use brickyard_command::request::{Sizing, TableCommand, TableOptions};
@@ -40,7 +41,7 @@ pub(super) fn table(
             return Ok(Next::Done);
         }
         TableCommand::List => {
-            let names = core.table_by_name.keys();
+            let names = core.tables.names();
             let names = names.filter(|name| rights(name) != Rights::default());
             clients.reply(id, |reply| {
                 reply.array(names.clone().count());
@@ -167,7 +168,7 @@ fn new_table(core: &mut Core, name: &str, options: &TableOptions) -> Change {
 
 fn describe(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
     let (attributes, layout) = (&state.attributes, &state.layout);
-    let table = core.catalog.table_by_id(state.id);
+    let table = core.tables.catalog().table_by_id(state.id);
     let sizing = match table.is_some_and(|it| it.is_sized_by_bricks) {
         true => "auto",
         false => "fixed",
@@ -175,9 +176,9 @@ fn describe(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
     let leaves = state.map.partitions().leaves();
     let extra = leaves
         .iter()
-        .map(|leaf| u64::from(core.catalog.extra(leaf.partition)));
+        .map(|leaf| u64::from(core.tables.catalog().extra(leaf.partition)));
     let extra: u64 = extra.sum();
-    let standing = match &state.standing {
+    let standing = match &state.availability.status {
         TableStatus::Online => "online",
         TableStatus::Offline => "offline",
         TableStatus::Returning { .. } => "returning",

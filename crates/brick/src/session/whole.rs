@@ -7,9 +7,10 @@ use super::next::{Next, Outcome, Shares};
 use crate::accepted::{ConnectionId, Port};
 use crate::clients::Clients;
 use crate::connection::Blocked;
-use crate::core::{Core, TableState};
+use crate::core::Core;
 use crate::gather::{Gather, Join};
 use crate::refusal::dropped_table;
+use crate::tables::TableState;
 use crate::users::User;
 use brickyard_command::request::{ScanArgs, WaitArgs, parse_flush};
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, table::flag};
@@ -74,7 +75,7 @@ fn offline_of(core: &Core, user: Option<&User>, spec: &Spec, table: usize) -> Op
         return core.table(table)?.refusal();
     }
     let user = user?;
-    let states = core.tables.iter().flatten();
+    let states = core.tables.iter();
     let mut writable = states.filter(|state| user.rights(&state.name).write);
     writable.find_map(TableState::refusal)
 }
@@ -115,7 +116,7 @@ pub(super) fn ask_own_share(
 
 /// `FLUSHALL` as the bricks get it: with the names of the tables that its user may write.
 fn flushed_by(core: &Core, user: Option<&User>) -> OwnedArgs {
-    let names = core.table_by_name.keys().map(String::as_str);
+    let names = core.tables.names();
     let writable = names.filter(|name| user.is_some_and(|user| user.rights(name).write));
     std::iter::once("flushall").chain(writable).collect()
 }
@@ -132,7 +133,7 @@ fn scanned_brick(core: &Core, table: usize, args: Args<'_>) -> Member {
 
 /// All bricks that are primary for something of a table, or of any.
 fn primaries(core: &Core, table: Option<usize>) -> Vec<Member> {
-    let states = core.tables.iter().flatten();
+    let states = core.tables.iter();
     let only = table.and_then(|table| core.table(table)).map(|it| it.id);
     let states = states.filter(|state| only.is_none_or(|only| only == state.id));
     let mut members: Vec<Member> = states

@@ -81,8 +81,8 @@ pub(super) fn newest<'c>(
         ..
     } = core;
     let unix = *unix;
-    let state = tables[place.table]
-        .as_mut()
+    let state = tables
+        .get_mut(place.table)
         .expect("checked before the command ran");
     let partition = state.partitions[place.leaf]
         .as_ref()
@@ -153,7 +153,7 @@ pub(super) fn newest<'c>(
         }
     }
     let Some(found) = state.table.get(partition.local, hash, key) else {
-        return if partition.damaged == Op(0) {
+        return if !partition.gaps.is_damaged() {
             Newest::None
         } else {
             Newest::Damaged {
@@ -162,7 +162,7 @@ pub(super) fn newest<'c>(
             }
         };
     };
-    if found.op <= partition.damaged {
+    if partition.gaps.reach(found.op) {
         return Newest::Damaged {
             partition: partition.id,
             table: &state.name,

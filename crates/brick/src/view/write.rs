@@ -2,9 +2,9 @@
 
 use super::newest::{Newest, newest};
 use super::{View, error};
-use crate::core::TableState;
 use crate::log::{KeyRef, Prepared};
 use crate::staging::{STAGED_BYTES_MAX, Staging};
+use crate::tables::TableState;
 use brickyard_command::{ErrorReply, Failure, Put as CommandPut};
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::Location;
@@ -96,8 +96,9 @@ impl View<'_> {
         if kind == Kind::Delete {
             self.core.absences.note_removal(&key_ref);
         }
-        let state = self.core.tables[self.place.table]
-            .as_mut()
+        let tables = &mut self.core.tables;
+        let state = tables
+            .get_mut(self.place.table)
             .expect("checked before the command ran");
         let partition = state.partitions[self.place.leaf]
             .as_ref()
@@ -132,7 +133,7 @@ impl View<'_> {
     pub(crate) fn remove_exactly(&mut self, key: &[u8], location: Location, op: Op) -> bool {
         let partition = self.partition_mut();
         // What the log has lost may be newer: a removal would outrank it when it is repaired.
-        if op <= partition.damaged {
+        if partition.gaps.reach(op) {
             return false;
         }
         let (local, is_cleared) = (partition.local, partition.clear.is_some());
@@ -216,8 +217,9 @@ impl View<'_> {
         let op = partition.op.next();
         partition.op = op;
         let local = partition.local;
-        let state = self.core.tables[self.place.table]
-            .as_mut()
+        let tables = &mut self.core.tables;
+        let state = tables
+            .get_mut(self.place.table)
             .expect("checked before the command ran");
         let partition = state.partitions[self.place.leaf].as_ref();
         let commits = partition.and_then(|partition| state.commits(partition));
@@ -327,7 +329,7 @@ impl View<'_> {
         let batch = self.core.log.building_id();
         let Self { core, place, .. } = self;
         let (now, known) = (core.unix, &mut core.requests_known);
-        let state = core.tables.get_mut(place.table).and_then(Option::as_mut);
+        let state = core.tables.get_mut(place.table);
         if let Some(partition) = state.and_then(|it| it.partitions.get_mut(place.leaf)?.as_mut()) {
             partition.note_request(known, now, (named.id, op, batch), named.outcome);
         }

@@ -1,0 +1,185 @@
+//! What the log holds goes back into the tables.
+//!
+//! In:  records that count, in log order. Out: keys, request windows, gaps and ops of the partitions that have them now.
+
+use crate::append::BatchId;
+use crate::core::Core;
+use crate::effect::Effect;
+use crate::log_record::LogRecord;
+use crate::offline::Offline;
+use crate::tables::Tables;
+use brickyard_table::{KeyHash, Put, Value};
+use brickyard_types::record::{Header, Kind, RequestId, flag};
+use brickyard_types::{Medium, Op, PartitionId, Position, TableId, UnixMillis};
+use std::collections::VecDeque;
+
+/// What of a brick changes while the log is read.
+pub(crate) struct Ground<'a> {
+    pub(super) tables: &'a mut Tables,
+    /// Ids of requests that all partitions together remember.
+    requests_known: &'a mut usize,
+    pub(super) now: UnixMillis,
+    damage: &'a mut Vec<String>,
+    effects: &'a mut VecDeque<Effect>,
+}
+
+impl Core {
+    /// For a fold of the log.
+    pub(crate) fn ground(&mut self) -> Ground<'_> {
+        self.offline_and_ground().1
+    }
+
+    /// For one of a table that comes back.
+    pub(crate) fn offline_and_ground(&mut self) -> (&mut Offline, Ground<'_>) {
+        let ground = Ground {
+            tables: &mut self.tables,
+            requests_known: &mut self.requests_known,
+            now: self.unix,
+            damage: &mut self.damage,
+            effects: &mut self.effects,
+        };
+        (&mut self.offline, ground)
+    }
+}
+
+impl Ground<'_> {
+    /// All partitions of a table that are here: of which of them something is unreadable nobody knows, nor which ops.
+    pub(crate) fn partitions_of(&self, table: TableId) -> Vec<(PartitionId, Option<Op>)> {
+        let held = self.tables.of(table).map(|state| &state.partitions);
+        let held = held.into_iter().flatten().flatten();
+        held.map(|it| (it.id, None)).collect()
+    }
+
+    /// Puts a record back.
+    pub(super) fn put_back(&mut self, found: &LogRecord<'_>) {
+        let header = found.header();
+        if let Some(id) = header.request {
+            self.note_request(header, id, found.outcome());
+        }
+        if found.is_empty() {
+            return self.note_op(header);
+        }
+        let position = found.position();
+        found.for_items(|header, key, value| match header.kind {
+            Kind::Put | Kind::Delete => {
+                let owner = self.tables.heir(header.table, header.partition, key);
+                if let Some(owner) = owner {
+                    self.put_back_at(owner, header, key, value, position);
+                }
+            }
+            kind => {
+                for owner in self.tables.heirs(header.partition) {
+                    if kind == Kind::Clear && self.tables.is_wider(owner, header.partition) {
+                        // Keys of others are none of its business: what it removes is seen to at the end.
+                        self.tables.note_former_clear(header.partition, header.op);
+                        self.note_op(header);
+                    } else {
+                        self.put_back_at(owner, header, key, value, position);
+                    }
+                }
+            }
+        });
+    }
+
+    /// PROTOCOL rule 19: what was asked of a partition that was split was asked of all its parts.
+    fn note_request(&mut self, header: &Header, id: RequestId, outcome: Option<&[u8]>) {
+        let (all, now) = (&mut *self.requests_known, self.now);
+        self.tables.for_heirs(header.partition, |held| {
+            held.note_request(all, now, (id, header.op, BatchId(0)), outcome);
+        });
+    }
+
+    /// An op that changed nothing, or nothing that is put back now.
+    fn note_op(&mut self, header: &Header) {
+        self.tables.for_heirs(header.partition, |held| {
+            held.op = held.op.max(header.op);
+        });
+    }
+
+    fn put_back_at(
+        &mut self,
+        owner: PartitionId,
+        header: &Header,
+        key: &[u8],
+        value: Result<&[u8], usize>,
+        position: Position,
+    ) {
+        // A table that is not in the catalog was dropped.
+        let Some((table, leaf)) = self.tables.place_of(owner) else {
+            return;
+        };
+        let Some(state) = self.tables.get_mut(table) else {
+            return;
+        };
+        let Some(Some(held)) = state.partitions.get_mut(leaf) else {
+            return;
+        };
+        if header.flags & flag::MOVED == 0 {
+            held.gaps.resume(position, header.op);
+        }
+        held.op = held.op.max(header.op);
+        let hash = KeyHash(state.map.hasher().key_hash(key));
+        let applied = match header.kind {
+            Kind::Put => {
+                let value = match (state.attributes.medium, value) {
+                    // Values of a `disk` table come back as they are asked for.
+                    (Medium::Disk, Ok(value)) => Value::Cold { len: value.len() },
+                    (Medium::Ram, Ok(value)) => Value::Hot(value),
+                    (_, Err(len)) => Value::Cold { len },
+                };
+                let put = Put {
+                    value,
+                    expires_at: header.expires_at,
+                    op: header.op,
+                    position,
+                    is_raw: header.flags & flag::RAW != 0,
+                };
+                state.table.put(held.local, hash, key, &put).map(|_| ())
+            }
+            Kind::Delete => state
+                .table
+                .put_tombstone(held.local, hash, key, header.op, position)
+                .map(|_| ()),
+            Kind::Clear => {
+                state.table.clear(held.local, header.op);
+                held.note_cleared(header.op);
+                held.gaps.clear(header.op);
+                Ok(())
+            }
+            Kind::Horizon => {
+                held.gaps.raise_horizon(header.op);
+                Ok(())
+            }
+            // What these say is for the replicator.
+            Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop => Ok(()),
+            Kind::Batch => unreachable!("taken apart before"),
+        };
+        if let Err(full) = applied {
+            // The table is as large as when the log was written, so this is a smaller machine.
+            let text = format!(
+                "table '{}' does not fit into this machine's memory: {full}",
+                state.name
+            );
+            if self.damage.last() != Some(&text) {
+                self.damage.push(text.clone());
+                self.effects.push_back(Effect::Stop(text));
+            }
+        }
+    }
+
+    /// Whatever was read of a partition counts for nothing.
+    pub(super) fn drop_contents(&mut self, partition: PartitionId) {
+        let Some((table, leaf)) = self.tables.place_of(partition) else {
+            return;
+        };
+        let Some(state) = self.tables.get_mut(table) else {
+            return;
+        };
+        if let Some(Some(held)) = state.partitions.get_mut(leaf) {
+            state.table.drop_partition(held.local);
+            held.local = state.table.add_partition();
+            held.drop_requests(self.requests_known);
+            self.tables.note_removed();
+        }
+    }
+}

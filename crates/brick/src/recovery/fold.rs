@@ -1,0 +1,319 @@
+//! One fold from records to partitions.
+//!
+//! In:  the records of the log, or those of one table, in log order; what of it is unreadable. Out: what is known to be
+//!      committed, in the tables; at the end, for each partition, what is to be built of it ([`Rebuilt`]).
+//!
+//! Invariants:
+//! - A restart cuts nothing (PROTOCOL rule 9): what is not known to be committed is the tail, about which only the primary
+//!   of a newer view can tell.
+//! - What a `Drop` record ends is not put back, wherever it stood before (rule 21).
+//! - A replicated partition of which something is unreadable claims nothing (rule 15), whatever stands behind: others have
+//!   what is missing.
+//!
+//! Not here: partitions that were split or merged, and of which the log has the predecessors alone (`formers`).
+
+use super::contents::Ground;
+use super::kept::Kept;
+use crate::log_record::LogRecord;
+use crate::tables::{Partition, TableState, Tables};
+use brickyard_replication::{Base, LogMark, Rebuild, Restored, TailEntry};
+use brickyard_routing::Prefix;
+use brickyard_types::record::{Header, Kind, Record};
+use brickyard_types::{Op, PartitionId, Position, TableId, View};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Where the records of a partition come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// They are its own: they stay where they stand in the log.
+    Own,
+    /// They are those of the partition that it was split from: the log must say of it what it said of that one.
+    Split,
+    /// They are those of the two that were merged into it: the log must claim it before anything else of it.
+    Merged,
+}
+
+/// What the fold yields.
+#[derive(Debug)]
+pub(crate) enum Rebuilt {
+    /// A partition of this brick, for the replicator.
+    Replica {
+        id: PartitionId,
+        restored: Restored<Kept>,
+        source: Source,
+    },
+    /// A partition that is not this brick's any more: the log must say so, or its records of now would be a beginning
+    /// for it, should it come here again (PROTOCOL rule 21).
+    Gone {
+        table: TableId,
+        id: PartitionId,
+        last: (View, Op),
+    },
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Fold {
+    /// The table that is read; `None`: all of them, at a start.
+    pub(super) table: Option<TableId>,
+    /// Partitions of which not all need be committed.
+    pub(super) rebuilds: BTreeMap<PartitionId, Rebuild<Kept>>,
+    /// Those of them that were split or merged, and of whose heirs no record was read yet; with the hashes of heirs that
+    /// were dropped.
+    pub(super) open_formers: BTreeMap<PartitionId, Vec<Prefix>>,
+    /// Replicated partitions of which something is unreadable.
+    pub(super) torn: BTreeSet<PartitionId>,
+    /// Partitions that are not this brick's any more: the last record of each.
+    passed_over: BTreeMap<PartitionId, Header>,
+}
+
+impl Fold {
+    /// Nothing is read yet; `table`: nothing else will be.
+    pub(crate) fn new(table: Option<TableId>) -> Self {
+        Self {
+            table,
+            rebuilds: BTreeMap::new(),
+            open_formers: BTreeMap::new(),
+            torn: BTreeSet::new(),
+            passed_over: BTreeMap::new(),
+        }
+    }
+
+    /// The next record.
+    pub(crate) fn on_record(&mut self, ground: &mut Ground<'_>, found: &LogRecord<'_>) {
+        let header = *found.header();
+        assert!(
+            self.table.is_none_or(|table| table == header.table),
+            "a record of table {} while {:?} is read",
+            header.table,
+            self.table
+        );
+        self.end_formers(ground, &header);
+        let Some(held) = ground.tables.partition_mut(header.partition) else {
+            let is_former = ground.tables.is_former(header.partition);
+            if is_former && !ground.tables.heirs(header.partition).is_empty() {
+                self.rebuild(ground, found);
+            } else {
+                self.pass_over(&header);
+            }
+            return;
+        };
+        // It had other replicas once: not all of its records need be committed.
+        held.is_replicated |= header.committed.is_some()
+            || matches!(header.kind, Kind::Cut | Kind::Base | Kind::ViewStart);
+        if held.is_replicated {
+            self.rebuild(ground, found);
+        } else if header.kind == Kind::Drop {
+            ground.drop_contents(header.partition);
+        } else {
+            ground.put_back(found);
+        }
+    }
+
+    /// Takes the next record of a partition of which not all need be committed.
+    fn rebuild(&mut self, ground: &mut Ground<'_>, found: &LogRecord<'_>) {
+        let header = found.header();
+        let partition = header.partition;
+        if !self.rebuilds.contains_key(&partition) && ground.tables.is_former(partition) {
+            self.open_formers.insert(partition, Vec::new());
+        }
+        let mut committed = Vec::new();
+        let mut apply = |entry: TailEntry<Kept>| committed.push(entry.payload);
+        self.rebuilds.entry(partition).or_default().on_record(
+            header,
+            found.value(),
+            LogMark::NONE,
+            Kept::new(found),
+            &mut apply,
+        );
+        if header.kind == Kind::Drop {
+            for heir in ground.tables.heirs(partition) {
+                if ground.tables.is_wider(heir, partition) {
+                    ground.tables.sweep_former(heir, partition);
+                } else {
+                    ground.drop_contents(heir);
+                    self.torn.remove(&heir);
+                }
+            }
+        }
+        if header.kind == Kind::Cut && header.op == Op(0) {
+            self.mend_torn(ground.tables, partition);
+        }
+        for kept in &committed {
+            put_back(ground, kept);
+        }
+    }
+
+    /// The log begins anew with the partition's first op, as when a replica that claimed nothing caught up by difference:
+    /// what was unreadable before has been replaced.
+    fn mend_torn(&mut self, tables: &Tables, partition: PartitionId) {
+        for heir in tables.heirs(partition) {
+            if !tables.is_wider(heir, partition) {
+                self.torn.remove(&heir);
+            }
+        }
+    }
+
+    /// A record of a partition that is not this brick's any more, or of a table that was dropped.
+    fn pass_over(&mut self, header: &Header) {
+        if header.kind == Kind::Drop {
+            self.passed_over.remove(&header.partition);
+        } else {
+            self.passed_over.insert(header.partition, *header);
+        }
+    }
+
+    /// Something is unreadable: where, how many records it can have held at most, and of which partitions. With an op where
+    /// that is known.
+    pub(crate) fn on_damage(
+        &mut self,
+        ground: &mut Ground<'_>,
+        (position, records_max): (Position, u64),
+        partitions: &[(PartitionId, Option<Op>)],
+    ) {
+        for (partition, op) in partitions {
+            // What a partition had that was split or merged is missing in its heirs.
+            for heir in ground.tables.heirs(*partition) {
+                let Some(held) = ground.tables.partition_mut(heir) else {
+                    continue;
+                };
+                if held.is_replicated {
+                    self.torn.insert(heir);
+                    continue;
+                }
+                held.doubt_requests(ground.now);
+                match op {
+                    Some(op) => {
+                        held.gaps.lose_op(*op);
+                        held.op = held.op.max(*op);
+                    }
+                    None => held.gaps.lose_records(position, records_max),
+                }
+            }
+        }
+    }
+
+    /// Where the records are that may have to be sent to others, and of which only a hint is known.
+    pub(crate) fn tails_wanted(&mut self) -> Vec<Position> {
+        let tails = self.rebuilds.values_mut().flat_map(Rebuild::tail_mut);
+        let hints = tails.filter(|entry| entry.payload.raw().is_none());
+        hints.map(|entry| entry.payload.position()).collect()
+    }
+
+    /// One of those was read.
+    pub(crate) fn on_tail(&mut self, position: Position, record: &Record<'_>) {
+        let rebuild = self.rebuilds.get_mut(&record.header.partition);
+        let mut tail = rebuild.into_iter().flat_map(Rebuild::tail_mut);
+        if let Some(entry) = tail.find(|entry| entry.payload.position() == position) {
+            entry.payload.complete(record);
+        }
+    }
+
+    /// All is read.
+    pub(crate) fn end(mut self, ground: &mut Ground<'_>) -> Vec<Rebuilt> {
+        let held = self.take_halves(ground);
+        let wholes = self.take_wholes(ground.tables);
+        let mut taken: BTreeSet<PartitionId> =
+            wholes.iter().flat_map(|it| it.heirs.clone()).collect();
+        let joined = self.joined(ground.tables, &held, &taken);
+        taken.extend(joined.iter().map(|it| it.0));
+        self.raise_merged_horizons(ground.tables);
+        self.expect_nothing(ground.tables);
+        // The log's own come first: what stands in it already is put back before anything is appended.
+        let mut all = Vec::new();
+        for (id, rebuild) in std::mem::take(&mut self.rebuilds) {
+            if taken.contains(&id) {
+                continue;
+            }
+            let mut restored = rebuild.finish();
+            // What others were merged into begins with a base record.
+            let merged_upto = ground.tables.merged_upto(id);
+            if let Some(upto) = merged_upto.filter(|_| restored.base == Base::default()) {
+                restored = nothing(restored.committed.max(upto));
+            }
+            all.push(self.rebuilt(id, restored, Source::Own));
+        }
+        for whole in wholes {
+            for heir in whole.heirs {
+                let mut restored = whole.restored.clone();
+                for entry in &mut restored.tail {
+                    entry.payload = entry.payload.part(heir, ground.tables);
+                }
+                all.push(self.rebuilt(heir, restored, Source::Split));
+            }
+            if whole.is_open {
+                let others = ground.tables.other_parts(whole.id);
+                let gone = others.into_iter();
+                all.extend(gone.map(|(table, id, last)| Rebuilt::Gone { table, id, last }));
+            }
+        }
+        for (id, base) in joined {
+            let restored = self.claimed(ground.tables, id, base);
+            all.push(self.rebuilt(id, restored, Source::Merged));
+        }
+        // Of a table that was dropped nothing comes back.
+        for (id, last) in std::mem::take(&mut self.passed_over) {
+            let table = last.table;
+            if ground.tables.of(table).is_some_and(TableState::is_logged) {
+                let last = (last.view, last.op);
+                all.push(Rebuilt::Gone { table, id, last });
+            }
+        }
+        all
+    }
+
+    fn rebuilt(&self, id: PartitionId, restored: Restored<Kept>, source: Source) -> Rebuilt {
+        let restored = match self.torn.contains(&id) {
+            false => restored,
+            true => Restored {
+                base: Base::default(),
+                last: Default::default(),
+                tail: VecDeque::new(),
+                is_complete: false,
+                ..restored
+            },
+        };
+        Rebuilt::Replica {
+            id,
+            restored,
+            source,
+        }
+    }
+
+    /// A partition of which the log has no record holds all that there was before the first one. That is said of
+    /// those that the catalog knew when the log was read, and of no others: records of a partition that it did not
+    /// know were passed over.
+    fn expect_nothing(&mut self, tables: &Tables) {
+        for partition in read(tables, self.table).filter(|it| it.is_replicated) {
+            self.rebuilds.entry(partition.id).or_default();
+        }
+    }
+}
+
+/// The partitions that the log can have something of, while it is read for one table or for all.
+pub(super) fn read(
+    tables: &Tables,
+    table: Option<TableId>,
+) -> impl Iterator<Item = &Partition> + Clone {
+    let states = tables.iter();
+    let states = states.filter(move |state| table.is_none_or(|table| state.id == table));
+    let logged = states.filter(|state| state.is_logged());
+    logged.flat_map(|state| state.partitions.iter().flatten())
+}
+
+/// Puts back what has turned out to be committed.
+pub(super) fn put_back(ground: &mut Ground<'_>, kept: &Kept) {
+    if let Some(found) = kept.recovered() {
+        ground.put_back(&found);
+    }
+}
+
+/// Nothing is claimed, and what is written from here on is above what is there.
+pub(super) fn nothing(op: Op) -> Restored<Kept> {
+    Restored {
+        committed: op,
+        is_complete: false,
+        horizon: op,
+        ..Restored::default()
+    }
+}

@@ -1,0 +1,266 @@
+//! Partitions that were split or merged while this brick was away, or at its last moment: the log has their predecessors
+//! alone.
+//!
+//! In:  what the log says of the predecessors, and the catalog, which says what became of them. Out: their records in the
+//!      partitions in their place, and what those may claim.
+//!
+//! Invariants (PROTOCOL rules 9 and 31):
+//! - What a part may claim is what its whole could: its ops and views are the whole's. So the tail, about which only
+//!   the primary of a newer view can tell, is the tail of each part: a record of another part is one that did nothing.
+//! - What a half had up to its end has committed, whether this brick knew that or not. What it had beyond counts for
+//!   nothing. Where the end is not here, what is not known to be committed counts for nothing either.
+//! - A merged partition is claimed by its own records in the log, or by both halves' ends. Else nothing is claimed of it.
+
+use super::contents::Ground;
+use super::fold::{Fold, nothing, put_back, read};
+use super::kept::Kept;
+use crate::joining::base_of;
+use crate::tables::{Tables, halves_of, is_split_from};
+use brickyard_replication::{Base, Rebuild, Restored};
+use brickyard_routing::Prefix;
+use brickyard_types::record::{Header, Kind, flag};
+use brickyard_types::{Op, PartitionId};
+use std::collections::BTreeSet;
+
+/// A partition that was split, out of the log.
+pub(super) struct Whole {
+    pub(super) id: PartitionId,
+    pub(super) restored: Restored<Kept>,
+    /// The parts of which the log has nothing of their own.
+    pub(super) heirs: Vec<PartitionId>,
+    /// No record of any part came after it.
+    pub(super) is_open: bool,
+}
+
+impl Fold {
+    /// A record of a part says that its whole was taken apart before it: what the part's base claims has committed,
+    /// and what else the whole had prepared counts for nothing. So does a record of a whole of its halves.
+    ///
+    /// Not so a record behind a `Drop` of the part: from there on it has what others had, which says nothing of this log's
+    /// whole. Nor has it anything of that whole any more (PROTOCOL rule 14).
+    pub(super) fn end_formers(&mut self, ground: &mut Ground<'_>, header: &Header) {
+        // The cleaner writes claims behind what it moves, so what was moved says nothing of when.
+        let is_moved = header.flags & flag::MOVED != 0;
+        if is_moved || self.open_formers.is_empty() {
+            return;
+        }
+        let upto = match header.kind {
+            Kind::Base => Some(header.op),
+            _ => header.committed,
+        };
+        let Some(prefix) = ground.tables.prefix_of(header.partition) else {
+            return;
+        };
+        let tables = &*ground.tables;
+        let is_around = |former: PartitionId| {
+            tables.is_around(former, header.table, (header.partition, prefix))
+        };
+        let is_over = |former: &PartitionId, dropped: &mut Vec<Prefix>| {
+            let is_told = upto.is_some() && !dropped.iter().any(|it| it.covers(prefix));
+            is_around(*former) && (is_told || tables.catalog().merged(*former).is_some())
+        };
+        let over: Vec<_> = self.open_formers.extract_if(.., is_over).collect();
+        if header.kind == Kind::Drop {
+            for (former, dropped) in &mut self.open_formers {
+                if is_around(*former) {
+                    dropped.push(prefix);
+                }
+            }
+        }
+        for (former, dropped) in over {
+            self.end_former(ground, former, header, (prefix, upto), &dropped);
+        }
+    }
+
+    fn end_former(
+        &mut self,
+        ground: &mut Ground<'_>,
+        former: PartitionId,
+        header: &Header,
+        (prefix, upto): (Prefix, Option<Op>),
+        dropped: &[Prefix],
+    ) {
+        let Some(mut rebuild) = self.rebuilds.remove(&former) else {
+            return;
+        };
+        let catalog = ground.tables.catalog();
+        if catalog.merged(former).is_some() {
+            end_half(ground, former, &mut rebuild);
+        } else {
+            let part = (header.partition, prefix);
+            let is_part = is_split_from(catalog, header.table, former, part);
+            let upto = upto.filter(|_| is_part);
+            let upto = upto.unwrap_or_else(|| rebuild.committed());
+            for kept in end_at(&mut rebuild, upto) {
+                put_back_left(ground, former, &kept, dropped);
+            }
+        }
+        self.rebuilds.insert(former, rebuild);
+    }
+
+    /// Takes the halves out of those that were read; which of them were here to their ends.
+    pub(super) fn take_halves(&mut self, ground: &mut Ground<'_>) -> BTreeSet<PartitionId> {
+        let is_half = |id: &PartitionId, _: &mut _| ground.tables.catalog().merged(*id).is_some();
+        let halves: Vec<_> = self.rebuilds.extract_if(.., is_half).collect();
+        let mut held = BTreeSet::new();
+        for (half, mut rebuild) in halves {
+            if end_half(ground, half, &mut rebuild) {
+                held.insert(half);
+            }
+        }
+        held
+    }
+
+    /// Takes the partitions that were split out of those that were read, with the parts that have nothing but what
+    /// these had.
+    pub(super) fn take_wholes(&mut self, tables: &mut Tables) -> Vec<Whole> {
+        let is_former = |id: &PartitionId, _: &mut _| tables.is_former(*id);
+        let formers: Vec<_> = self.rebuilds.extract_if(.., is_former).collect();
+        let mut wholes: Vec<Whole> = Vec::new();
+        // Of two that had a part's keys, the one with the higher number came later.
+        for (id, rebuild) in formers.into_iter().rev() {
+            let restored = rebuild.finish();
+            tables.for_heirs(id, |part| {
+                part.gaps.raise_horizon(restored.horizon);
+            });
+            let is_taken = |heir: &PartitionId| {
+                self.has_begun(*heir) || wholes.iter().any(|whole| whole.heirs.contains(heir))
+            };
+            let heirs = tables.heirs(id).into_iter();
+            let heirs = heirs.filter(|heir| {
+                tables.is_replicated(*heir) && is_part(tables, *heir, id) && !is_taken(heir)
+            });
+            wholes.push(Whole {
+                id,
+                heirs: heirs.collect(),
+                is_open: self.open_formers.contains_key(&id),
+                restored,
+            });
+        }
+        wholes
+    }
+
+    /// Whether the log has anything of a partition that is not from before it became one.
+    fn has_begun(&self, partition: PartitionId) -> bool {
+        let rebuild = self.rebuilds.get(&partition);
+        rebuild.is_some_and(Rebuild::has_begun)
+    }
+
+    /// The partitions of which the log has nothing of their own, and that others were merged into, or that came from such
+    /// a one; with where they begin, if both halves are here.
+    pub(super) fn joined(
+        &self,
+        tables: &Tables,
+        held: &BTreeSet<PartitionId>,
+        taken: &BTreeSet<PartitionId>,
+    ) -> Vec<(PartitionId, Option<Base>)> {
+        let all = read(tables, self.table).filter(|it| it.is_replicated);
+        let own = all.filter(|it| !self.has_begun(it.id) && !taken.contains(&it.id));
+        let merged = own.filter(|it| tables.merged_upto(it.id).is_some());
+        merged
+            .map(|it| {
+                let halves = halves_of(tables.catalog(), it.id);
+                let is_whole = halves.iter().all(|half| held.contains(half));
+                let merged = tables.catalog().merged(halves[0]).filter(|_| is_whole);
+                (it.id, merged.map(base_of))
+            })
+            .collect()
+    }
+
+    /// What a partition may claim of what its halves had.
+    pub(super) fn claimed(
+        &self,
+        tables: &mut Tables,
+        id: PartitionId,
+        base: Option<Base>,
+    ) -> Restored<Kept> {
+        let mut op = tables.merged_upto(id).unwrap_or_default();
+        tables.for_heirs(id, |it| {
+            op = op.max(it.op);
+            it.op = op;
+            it.committed = op;
+        });
+        match base.filter(|_| !self.torn.contains(&id)) {
+            Some(mut base) => {
+                // A half that was alone here went on until both were put together.
+                base.op = base.op.max(op);
+                Restored {
+                    lineage: base.lineage,
+                    committed: base.op,
+                    last: (base.view, base.op),
+                    horizon: base.op,
+                    history: base.runs.clone(),
+                    base,
+                    ..Restored::default()
+                }
+            }
+            None => nothing(op),
+        }
+    }
+
+    /// Deletions of a merged partition's halves are remembered by none of the others: no difference goes back behind
+    /// its beginning.
+    pub(super) fn raise_merged_horizons(&self, tables: &mut Tables) {
+        let states = tables.iter();
+        let states = states.filter(|state| self.table.is_none_or(|table| state.id == table));
+        let all = states.flat_map(|state| state.partitions.iter().flatten());
+        let merged: Vec<(PartitionId, Op)> = all
+            .filter_map(|it| Some((it.id, tables.merged_upto(it.id)?)))
+            .collect();
+        for (id, upto) in merged {
+            if let Some(it) = tables.partition_mut(id) {
+                it.gaps.raise_horizon(upto);
+                it.op = it.op.max(upto);
+            }
+        }
+    }
+}
+
+/// The log has no more of a partition that was merged; whether all of it was there.
+fn end_half(ground: &mut Ground<'_>, half: PartitionId, rebuild: &mut Rebuild<Kept>) -> bool {
+    let Some(merged) = ground.tables.catalog().merged(half).copied() else {
+        return false;
+    };
+    let is_held = rebuild.holds(merged.last);
+    let upto = match is_held {
+        true => merged.last.1,
+        false => rebuild.committed(),
+    };
+    for kept in end_at(rebuild, upto) {
+        put_back(ground, &kept);
+    }
+    is_held
+}
+
+/// Everything up to `upto` has committed, and what is left of the tail counts for nothing.
+fn end_at(rebuild: &mut Rebuild<Kept>, upto: Op) -> Vec<Kept> {
+    let mut committed = Vec::new();
+    rebuild.end_at(upto, &mut |entry| committed.push(entry.payload));
+    committed
+}
+
+/// Puts back what a former partition has committed, of which parts have been dropped since.
+fn put_back_left(ground: &mut Ground<'_>, former: PartitionId, kept: &Kept, dropped: &[Prefix]) {
+    if dropped.is_empty() {
+        return put_back(ground, kept);
+    }
+    for heir in ground.tables.heirs(former) {
+        let prefix = ground.tables.prefix_of(heir);
+        let is_left = |prefix| !dropped.iter().any(|it| it.covers(prefix));
+        if prefix.is_some_and(is_left) {
+            let part = kept.part(heir, ground.tables);
+            put_back(ground, &part);
+        }
+    }
+}
+
+/// Whether a partition came from another one by splits alone.
+fn is_part(tables: &Tables, part: PartitionId, whole: PartitionId) -> bool {
+    let table = tables.catalog().former(whole).map(|former| former.table);
+    match (table, tables.prefix_of(part)) {
+        (Some(table), Some(prefix)) => {
+            is_split_from(tables.catalog(), table, whole, (part, prefix))
+        }
+        _ => false,
+    }
+}

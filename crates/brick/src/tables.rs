@@ -1,0 +1,280 @@
+//! The tables of this brick, and where each partition is.
+//!
+//! In:  catalogs; tables made and dropped; partitions gained, moved and lost. Out: a table by its place, name or id; a
+//!      partition by its id; whose the records are of one that was split or merged (`tables/heirs`).
+//!
+//! Invariants:
+//! - A table's place is never used again: a connection's table index stays good after a drop.
+//! - Each table that is here has one name and one id, and both lead to its place.
+//! - A place of a partition names a leaf of a table that is here.
+//!
+//! Not here: what a catalog changes (`membership`), taking partitions apart and putting them together (`parting`,
+//! `joining`).
+
+mod gaps;
+mod heirs;
+mod partition;
+mod removed;
+mod state;
+
+pub(crate) use gaps::Gaps;
+pub(crate) use heirs::{halves_of, is_split_from};
+pub(crate) use partition::Partition;
+pub(crate) use state::{Availability, Room, Shelf, TableState, evicts, storage};
+
+use crate::append::BatchId;
+use crate::log::Prepared;
+use crate::partition_hasher::PartitionHasher;
+use brickyard_metadata::Catalog;
+use brickyard_routing::Location;
+use brickyard_types::record::Kind;
+use brickyard_types::{Op, PartitionId, Position, TableId};
+use hashbrown::HashMap;
+use removed::Removed;
+use std::collections::BTreeMap;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    catalog: Arc<Catalog>,
+    /// Adopted when every record that was prepared under the one before is in the log.
+    waiting: Option<Arc<Catalog>>,
+    slots: Vec<Option<TableState>>,
+    by_name: BTreeMap<String, usize>,
+    by_id: BTreeMap<TableId, usize>,
+    places: HashMap<PartitionId, (u32, u32), BuildHasherDefault<PartitionHasher>>,
+    /// Up to which op partitions that were merged had been cleared: a clear in the log above that was cut.
+    former_clears: BTreeMap<PartitionId, Op>,
+    removed: Removed,
+}
+
+impl Tables {
+    /// No table yet.
+    pub(crate) fn new(catalog: Arc<Catalog>) -> Self {
+        Self {
+            catalog,
+            waiting: None,
+            slots: Vec::new(),
+            by_name: BTreeMap::new(),
+            by_id: BTreeMap::new(),
+            places: HashMap::default(),
+            former_clears: BTreeMap::new(),
+            removed: Removed::default(),
+        }
+    }
+
+    /// The catalog that this brick works by.
+    #[inline]
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// Another catalog is in force; the one before.
+    pub(crate) fn replace_catalog(&mut self, catalog: Arc<Catalog>) -> Arc<Catalog> {
+        std::mem::replace(&mut self.catalog, catalog)
+    }
+
+    /// A newer catalog is to be adopted.
+    pub(crate) fn wait_for(&mut self, catalog: Arc<Catalog>) {
+        self.waiting = Some(catalog);
+    }
+
+    /// The catalog that waits to be adopted.
+    pub(crate) fn waiting(&self) -> Option<&Arc<Catalog>> {
+        self.waiting.as_ref()
+    }
+
+    /// The wait is over.
+    pub(crate) fn take_waiting(&mut self) -> Option<Arc<Catalog>> {
+        self.waiting.take()
+    }
+
+    /// Whether a newer catalog waits to be adopted: nothing is prepared under the old one any more.
+    #[inline]
+    pub(crate) fn is_adopting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<&TableState> {
+        self.slots.get(index)?.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut TableState> {
+        self.slots.get_mut(index)?.as_mut()
+    }
+
+    /// Places of tables: those of dropped ones are empty.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// All tables.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &TableState> + Clone {
+        self.slots.iter().flatten()
+    }
+
+    /// All tables.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut TableState> {
+        self.slots.iter_mut().flatten()
+    }
+
+    /// All tables, with their places.
+    pub(crate) fn indexed_mut(&mut self) -> impl Iterator<Item = (usize, &mut TableState)> {
+        let slots = self.slots.iter_mut().enumerate();
+        slots.filter_map(|(index, state)| Some((index, state.as_mut()?)))
+    }
+
+    /// The place of a table.
+    #[inline]
+    pub(crate) fn index_of(&self, id: TableId) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The place of a table.
+    pub(crate) fn index_named(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// A table by its id.
+    #[inline]
+    pub(crate) fn of(&self, id: TableId) -> Option<&TableState> {
+        self.get(self.index_of(id)?)
+    }
+
+    /// A table by its name.
+    pub(crate) fn named(&self, name: &str) -> Option<&TableState> {
+        self.get(self.index_named(name)?)
+    }
+
+    /// Names of all tables, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.by_name.keys().map(String::as_str)
+    }
+
+    /// Ids of all tables, in order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = TableId> {
+        self.by_id.keys().copied()
+    }
+
+    /// A table is made: its place.
+    pub(crate) fn add(&mut self, state: TableState) -> usize {
+        let index = self.slots.len();
+        let by_name = self.by_name.insert(state.name.clone(), index);
+        let by_id = self.by_id.insert(state.id, index);
+        assert!(
+            by_name.is_none() && by_id.is_none(),
+            "table '{}' is here already",
+            state.name
+        );
+        self.slots.push(Some(state));
+        index
+    }
+
+    /// A table is dropped. Its partitions have left before.
+    pub(crate) fn remove(&mut self, id: TableId) -> Option<TableState> {
+        let index = self.by_id.remove(&id)?;
+        let state = self.slots.get_mut(index)?.take()?;
+        let named = self.by_name.remove(&state.name);
+        assert_eq!(named, Some(index), "the name of table '{}'", state.name);
+        assert!(
+            !self
+                .places
+                .values()
+                .any(|(table, _)| *table as usize == index),
+            "table '{}' goes, and not all of its partitions have left",
+            state.name
+        );
+        Some(state)
+    }
+
+    /// Finds a key: its table's map is right for as long as the catalog is.
+    #[inline]
+    pub(crate) fn locate(&self, table: usize, key: &[u8]) -> Option<Location> {
+        Some(self.get(table)?.map.locate(key))
+    }
+
+    /// Applies a committed operation to its table; `batch` is where the batch stands whose bytes these are.
+    #[inline]
+    pub(crate) fn apply(&mut self, prepared: &Prepared, bytes: &[u8], batch: Position) {
+        // A table that was dropped while the write was on its way took the write with it.
+        let Some(state) = self.get_mut(prepared.key.table as usize) else {
+            return;
+        };
+        // A request that changed nothing is an empty batch.
+        if prepared.is_void || prepared.kind == Kind::Batch {
+            return;
+        }
+        let position = match batch {
+            Position::NONE => batch,
+            _ => Position {
+                segment: batch.segment,
+                offset: batch.offset + prepared.record_at,
+            },
+        };
+        state.apply(prepared, bytes, position);
+        if prepared.kind == Kind::Clear {
+            self.note_removed();
+        }
+    }
+
+    /// The partition is at that leaf of that table from now on.
+    pub(crate) fn place(&mut self, partition: PartitionId, table: usize, leaf: usize) {
+        let leaves = self.get(table).map_or(0, |it| it.partitions.len());
+        assert!(
+            leaf < leaves,
+            "partition {partition} is leaf {leaf} of the {leaves} that table {table} has"
+        );
+        self.places.insert(partition, (table as u32, leaf as u32));
+    }
+
+    /// The partition is not here any more.
+    pub(crate) fn unplace(&mut self, partition: PartitionId) {
+        self.places.remove(&partition);
+    }
+
+    /// Whether this brick holds the partition.
+    #[inline]
+    pub(crate) fn is_here(&self, partition: PartitionId) -> bool {
+        self.places.contains_key(&partition)
+    }
+
+    /// The table and leaf of a partition that is here.
+    #[inline]
+    pub(crate) fn place_of(&self, partition: PartitionId) -> Option<(usize, usize)> {
+        let (table, leaf) = *self.places.get(&partition)?;
+        Some((table as usize, leaf as usize))
+    }
+
+    /// A partition that is here, and its table.
+    pub(crate) fn partition(&self, id: PartitionId) -> Option<(&TableState, &Partition)> {
+        let (table, leaf) = self.place_of(id)?;
+        let state = self.get(table)?;
+        Some((state, state.partitions.get(leaf)?.as_ref()?))
+    }
+
+    /// A partition that is here.
+    #[inline]
+    pub(crate) fn partition_mut(&mut self, id: PartitionId) -> Option<&mut Partition> {
+        let (table, leaf) = self.place_of(id)?;
+        self.get_mut(table)?.partitions.get_mut(leaf)?.as_mut()
+    }
+
+    /// Lets tables that were altered from `fsync` to `log` go, once nothing of theirs waits for a sync.
+    pub(crate) fn settle_durability(&mut self, synced: BatchId) {
+        for state in self.iter_mut() {
+            if state.syncing <= synced {
+                state.syncing = BatchId(0);
+            }
+        }
+    }
+
+    /// Whether the replicator decides when the partition's operations commit.
+    pub(crate) fn is_replicated(&self, partition: PartitionId) -> bool {
+        let held = self.partition(partition);
+        held.is_some_and(|(_, it)| it.is_replicated)
+    }
+}
