@@ -19,16 +19,15 @@ mod damaged;
 
 use crate::brick::Brick;
 use crate::core::Core;
-use crate::effect::Effect;
+use crate::log_chunk::{LogChunk, Records};
+use crate::log_reader::LogReader;
 use crate::pace::Pace;
-use crate::segments::Chunk;
 use brickyard_replication::LinkId;
 use brickyard_routing::Seat;
 use brickyard_table::{Found, KeyHash, ScanPosition, Value};
 use brickyard_types::record::{self, Header, Kind, Record, flag};
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use damaged::Damaged;
-use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Bytes of the log read at a time: some hundred records, so that whoever is served meanwhile waits for less than a
@@ -52,20 +51,14 @@ struct Wanted {
     damaged: Option<Damaged>,
 }
 
-/// The log, segment by segment.
+/// One way through the log.
 #[derive(Debug)]
 struct Walk {
-    segments: VecDeque<SegmentId>,
-    /// The segment at hand, and where to go on in it.
-    at: Option<(SegmentId, u32)>,
-    /// A chunk was asked for.
-    is_reading: bool,
+    reader: LogReader,
     /// A chunk that did not fit into the links.
     rest: Option<Rest>,
     /// How many of the learners it serves; those behind came later.
     learners: usize,
-    /// Where it met damage: what it has not seen is not known.
-    damaged: BTreeSet<SegmentId>,
     /// When the chunk at hand was asked for, and how many commands had been executed then.
     asked: (Instant, u64),
     /// The next one is not asked for before.
@@ -149,7 +142,7 @@ impl CatchUps {
 
     /// When a walk goes on that rests.
     pub(crate) fn rests_until(&self) -> Option<Instant> {
-        let walk = self.walk.as_ref().filter(|it| !it.is_reading);
+        let walk = self.walk.as_ref().filter(|it| !it.reader.is_asked());
         walk.map(|it| it.rests_until)
     }
 
@@ -184,27 +177,15 @@ impl Brick {
     }
 
     /// A chunk of the log; whether it was asked for here.
-    pub(crate) fn on_catch_up_chunk(
-        &mut self,
-        chunk: &Chunk<'_>,
-        from: u32,
-        next: Option<u32>,
-        damaged: bool,
-    ) -> bool {
-        let segment = chunk.segment;
+    pub(crate) fn on_catch_up_chunk(&mut self, chunk: &LogChunk<'_>) -> bool {
         let Some(walk) = &mut self.core.catch_ups.walk else {
             return false;
         };
-        if !walk.is_reading || walk.at != Some((segment, from)) {
+        if !walk.reader.accept(chunk) {
             return false;
         }
-        walk.is_reading = false;
-        if damaged {
-            walk.damaged.insert(segment);
-        }
-        walk.at = next.map(|next| (segment, next));
         walk.rest = Some(Rest {
-            segment,
+            segment: chunk.segment,
             bytes: chunk.bytes.to_vec(),
             offsets: chunk.offsets.to_vec(),
             copied: (0, 0),
@@ -328,12 +309,9 @@ impl Core {
             }
             let segments = self.segments.ids().chain([self.segments.active()]);
             self.catch_ups.walk = Some(Walk {
-                segments: segments.collect(),
-                at: None,
-                is_reading: false,
+                reader: LogReader::over(segments),
                 rest: None,
                 learners: self.catch_ups.logged.len(),
-                damaged: BTreeSet::new(),
                 asked: (self.now, 0),
                 rests_until: self.now,
             });
@@ -350,22 +328,14 @@ impl Core {
         let Some(walk) = &mut self.catch_ups.walk else {
             return;
         };
-        if walk.is_reading || self.now < walk.rests_until {
+        if walk.reader.is_asked() || self.now < walk.rests_until {
             return;
         }
-        if walk.at.is_none() {
-            walk.at = walk.segments.pop_front().map(|segment| (segment, 0));
-        }
-        let Some((segment, from)) = walk.at else {
-            return self.end_walk();
-        };
-        walk.is_reading = true;
         walk.asked = (self.now, commands);
-        self.effects.push_back(Effect::ReadSegment {
-            segment,
-            from,
-            bytes_max: CHUNK_BYTES,
-        });
+        match walk.reader.ask() {
+            Some(at) => self.read_log(at, CHUNK_BYTES),
+            None => self.end_walk(),
+        }
     }
 
     fn end_walk(&mut self) {
@@ -374,10 +344,10 @@ impl Core {
         };
         let served: Vec<Wanted> = self.catch_ups.logged.drain(..walk.learners).collect();
         for wanted in served {
-            if walk.damaged.is_empty() {
+            if walk.reader.damaged().is_empty() {
                 self.catch_ups.windows.push(wanted);
             } else {
-                self.end_damaged_walk(wanted, &walk.damaged);
+                self.end_damaged_walk(wanted, walk.reader.damaged());
             }
         }
     }
@@ -392,7 +362,7 @@ impl Core {
         };
         let learners = walk.learners;
         let (bytes, records) = rest.copied;
-        let mut chunk = Chunk {
+        let mut left = Records {
             segment: rest.segment,
             bytes: &rest.bytes[bytes..],
             offsets: &rest.offsets[records..],
@@ -401,7 +371,7 @@ impl Core {
         let mut may_copy = self.may_copy(learners);
         loop {
             if !may_copy {
-                let left = (chunk.bytes.len(), chunk.offsets.len());
+                let left = (left.bytes.len(), left.offsets.len());
                 rest.copied = (rest.bytes.len() - left.0, rest.offsets.len() - left.1);
                 if let Some(walk) = &mut self.catch_ups.walk {
                     walk.rest = Some(rest);
@@ -409,17 +379,12 @@ impl Core {
                 return false;
             }
             // Most of a log is nothing to any learner.
-            if let Some((partition, len)) = chunk.peek()
-                && !self.concerns(partition, learners)
-            {
-                chunk.skip(len);
-                continue;
-            }
-            let Some((position, record)) = chunk.take() else {
+            let next = left.take_of(|header| self.concerns(header.partition, learners));
+            let Some((position, record)) = next else {
                 let commands = self.stats().commands.value();
                 if let Some(walk) = &mut self.catch_ups.walk {
-                    if !chunk.is_empty() {
-                        walk.damaged.insert(chunk.segment);
+                    if !left.is_empty() {
+                        walk.reader.note_damage(left.segment);
                     }
                     walk.rest_from(self.now, commands);
                 }

@@ -23,8 +23,10 @@ use crate::core::Core;
 use crate::effect::Effect;
 use crate::executed::micros;
 use crate::log::KeyRef;
+use crate::log_chunk::LogChunk;
+use crate::log_reader::LogReader;
 use crate::retained::{self, Level};
-use crate::segments::{Chunk, Usage};
+use crate::segments::Usage;
 use brickyard_types::record::Header;
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
 use std::collections::{BTreeMap, VecDeque};
@@ -123,9 +125,9 @@ enum State {
     #[default]
     Idle,
     /// A chunk was asked for.
-    Reading { segment: SegmentId, from: u32 },
-    /// The tick's budget is used up; go on from there.
-    Resting { segment: SegmentId, from: u32 },
+    Reading,
+    /// The tick's budget is used up; go on later.
+    Resting,
     /// All is moved; removed once this batch is synced.
     Syncing { segment: SegmentId, batch: BatchId },
 }
@@ -134,6 +136,8 @@ enum State {
 #[derive(Debug, Default)]
 pub(crate) struct Cleaner {
     state: State,
+    /// Reads the segment at hand.
+    reader: LogReader,
     /// Moves of batches that are not appended yet, in order.
     moves: VecDeque<Moved>,
     /// Moves of the batch that was appended just now.
@@ -179,6 +183,7 @@ impl Brick {
     /// The segment at hand stays: what its records were to lead to is undone.
     fn abandon_pass(&mut self) {
         self.cleaner.state = State::Idle;
+        self.cleaner.reader = LogReader::default();
         let raised = std::mem::take(&mut self.cleaner.pass).raised();
         self.core.lower_horizons(&raised);
     }
@@ -213,7 +218,7 @@ impl Brick {
             return;
         }
         match self.cleaner.state {
-            State::Resting { segment, from } => self.read_on(segment, from),
+            State::Resting => self.read_on(),
             State::Idle => self.begin_cleaning(false),
             _ => {}
         }
@@ -253,48 +258,34 @@ impl Brick {
                 is_dead,
                 ..Pass::default()
             };
-            self.read_on(segment, 0);
+            self.cleaner.reader = LogReader::over([segment]);
+            self.read_on();
         }
     }
 
-    fn read_on(&mut self, segment: SegmentId, from: u32) {
-        self.cleaner.state = State::Reading { segment, from };
+    fn read_on(&mut self) {
+        self.cleaner.state = State::Reading;
         let bytes_max = if self.cleaner.pass.is_dead {
             DEAD_CHUNK_BYTES
         } else {
             CHUNK_BYTES
         };
-        self.core.effects.push_back(Effect::ReadSegment {
-            segment,
-            from,
-            bytes_max,
-        });
+        if let Some(at) = self.cleaner.reader.ask() {
+            self.core.read_log(at, bytes_max);
+        }
     }
 
-    pub(crate) fn on_segment_chunk(
-        &mut self,
-        chunk: &Chunk<'_>,
-        from: u32,
-        next: Option<u32>,
-        damaged: bool,
-    ) {
-        let segment = chunk.segment;
-        // Others read the log, too, and may have given up what they asked for.
-        let State::Reading {
-            segment: reading,
-            from: wanted,
-        } = self.cleaner.state
-        else {
-            return;
-        };
-        if (reading, wanted) != (segment, from) {
+    /// A chunk of the segment at hand; others may have given up what they asked for.
+    pub(crate) fn on_cleaned_chunk(&mut self, chunk: &LogChunk<'_>) {
+        let LogChunk { segment, next, .. } = *chunk;
+        if !self.cleaner.reader.accept(chunk) {
             return;
         }
-        if damaged {
+        if chunk.is_damaged {
             self.core.segments.mark_damaged(segment);
             return self.abandon_pass();
         }
-        let mut rest = *chunk;
+        let mut rest = chunk.records();
         let mut sorted = Sorted::default();
         let building = self.core.log.building_id();
         let before = self.core.log.building_len();
@@ -329,8 +320,8 @@ impl Brick {
             self.cleaner.budget = self.cleaner.budget.saturating_sub(chunk.bytes.len() as u64);
         }
         match next {
-            Some(from) if self.cleaner.budget > 0 => self.read_on(segment, from),
-            Some(from) => self.cleaner.state = State::Resting { segment, from },
+            Some(_) if self.cleaner.budget > 0 => self.read_on(),
+            Some(_) => self.cleaner.state = State::Resting,
             None => self.end_pass(segment),
         }
     }

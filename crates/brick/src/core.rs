@@ -24,7 +24,7 @@ use crate::watch::Absences;
 use brickyard_routing::{Location, Member};
 use brickyard_table::{LocalPartition, Table};
 use brickyard_types::record::{Header, Kind};
-use brickyard_types::{BrickId, Instant, Op, UnixMillis};
+use brickyard_types::{BrickId, Instant, Op, SegmentId, UnixMillis};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -86,6 +86,16 @@ impl Core {
     #[inline]
     pub(crate) fn table_mut(&mut self, index: usize) -> Option<&mut TableState> {
         self.tables.get_mut(index)
+    }
+
+    /// Has a chunk of the log read, of about so many bytes.
+    pub(crate) fn read_log(&mut self, (segment, from): (SegmentId, u32), bytes_max: u32) {
+        assert!(bytes_max > 0, "a chunk of no bytes");
+        self.effects.push_back(Effect::ReadSegment {
+            segment,
+            from,
+            bytes_max,
+        });
     }
 
     /// Finds a key: its table's map is right for as long as the catalog is.

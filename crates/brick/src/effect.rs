@@ -5,6 +5,7 @@
 
 use crate::append::{Append, BatchId};
 use crate::forward::Forward;
+use crate::log_chunk::LogChunk;
 use brickyard_metadata::{
     Applied, BrickLoad, Catalog, CatalogVersion, Change, Refusal, Rest, Small,
 };
@@ -181,21 +182,8 @@ pub enum Event<'a> {
     Control(u64, ControlReply),
     /// The catalog changed; bricks answer through [`crate::Brick::catalog_version`].
     Catalog(Arc<Catalog>),
-    /// Records of a segment that is being cleaned.
-    SegmentChunk {
-        /// Which segment.
-        segment: SegmentId,
-        /// Where the chunk starts.
-        from: u32,
-        /// Whole records, back to back; damage was skipped and reported by the store.
-        bytes: &'a [u8],
-        /// Where in the segment each of them starts: what is no record stands between them.
-        offsets: &'a [u32],
-        /// Where to go on; `None`: that was the end.
-        next: Option<u32>,
-        /// The segment has damage: it must not be deleted.
-        damaged: bool,
-    },
+    /// Records of a segment, as [`Effect::ReadSegment`] asked.
+    SegmentChunk(LogChunk<'a>),
     /// This brick may serve until then, once it has adopted that version of the catalog (PROTOCOL rule 3).
     Lease {
         /// Until when, by the clock of [`crate::Brick::begin_turn`].

@@ -11,7 +11,6 @@ use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
 use crate::output::{Gate, Lost};
 use crate::refusal::error_line;
 use crate::replica::SYNC_TOKEN;
-use crate::segments::Chunk;
 use crate::session::backups;
 use crate::upkeep::publish;
 use crate::view::PendingClear;
@@ -45,23 +44,9 @@ impl Brick {
             }
             Event::Registered(incarnation) => self.core.on_registered(incarnation),
             Event::WantClaims(token) => self.core.tell_claims(token),
-            Event::SegmentChunk {
-                segment,
-                from,
-                bytes,
-                offsets,
-                next,
-                damaged,
-            } => {
-                let chunk = Chunk {
-                    segment,
-                    bytes,
-                    offsets,
-                };
-                if !self.on_catch_up_chunk(&chunk, from, next, damaged)
-                    && !self.on_return_chunk(&chunk, from, next, damaged)
-                {
-                    self.on_segment_chunk(&chunk, from, next, damaged);
+            Event::SegmentChunk(chunk) => {
+                if !self.on_catch_up_chunk(&chunk) && !self.on_return_chunk(&chunk) {
+                    self.on_cleaned_chunk(&chunk);
                 }
             }
             Event::Rolled { sealed, bytes } => {

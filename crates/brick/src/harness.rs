@@ -3,6 +3,7 @@
 use crate::accepted::{Accepted, Port};
 use crate::append::{Append, BatchId};
 use crate::effect::{ControlReply, ControlRequest, Effect, Event};
+use crate::log_chunk::{LogChunk, offsets};
 use crate::settings::Settings;
 use crate::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
@@ -351,14 +352,14 @@ impl Node {
                 let first = from.max(HEADER_BYTES);
                 let skipped = (first - HEADER_BYTES) as usize;
                 let bytes = self.logs[at].bytes[start + skipped..end].to_vec();
-                self.bricks[at].handle(Event::SegmentChunk {
+                self.bricks[at].handle(Event::SegmentChunk(LogChunk {
                     segment,
                     from,
                     bytes: &bytes,
-                    offsets: &crate::segments::offsets(first, &bytes),
+                    offsets: &offsets(first, &bytes),
                     next: None,
-                    damaged: false,
-                });
+                    is_damaged: false,
+                }));
             }
             Effect::DeleteSegment(segment) => {
                 self.logs[at].sealed.remove(&segment);

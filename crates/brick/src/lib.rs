@@ -50,6 +50,8 @@ mod inspect;
 mod joining;
 mod keyed;
 mod log;
+mod log_chunk;
+mod log_reader;
 mod log_record;
 mod membership;
 mod meter;
@@ -91,6 +93,7 @@ pub use brickyard_replication::{Claim, Direction, LinkId, Role};
 pub use effect::{ColdRead, ControlReply, ControlRequest, Effect, Event};
 pub use forward::Forward;
 pub use inspect::{Content, Inspection, LogUse, Standing};
+pub use log_chunk::LogChunk;
 pub use log_record::{HintItem, LogDamage, LogRecord};
 pub use recovery::LogReplay;
 #[doc(hidden)]

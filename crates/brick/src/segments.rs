@@ -3,49 +3,8 @@
 //! How much of a segment is live is not counted here: the tables know what they have where.
 
 use crate::retained::Retained;
-use brickyard_types::record::{self, Record};
-use brickyard_types::{Instant, PartitionId, Position, SegmentId};
+use brickyard_types::{Instant, Position, SegmentId};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Records of a segment, as they were read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Chunk<'a> {
-    pub(crate) segment: SegmentId,
-    /// Whole records, back to back.
-    pub(crate) bytes: &'a [u8],
-    /// Where in the segment each of them starts.
-    pub(crate) offsets: &'a [u32],
-}
-
-impl<'a> Chunk<'a> {
-    /// The next record and where it stands in the log; `None`: there is no more, or none that can be read
-    /// ([`Self::is_empty`] tells them apart).
-    pub(crate) fn take(&mut self) -> Option<(Position, Record<'a>)> {
-        let (&offset, offsets) = self.offsets.split_first()?;
-        let record = record::decode(self.bytes).ok()?;
-        self.bytes = &self.bytes[record.len..];
-        self.offsets = offsets;
-        let segment = self.segment;
-        Some((Position { segment, offset }, record))
-    }
-
-    /// The partition of the next record, and how long that is; of its body nothing is looked at.
-    pub(crate) fn peek(&self) -> Option<(PartitionId, usize)> {
-        let head = record::decode_header(self.bytes).ok()?;
-        (head.len <= self.bytes.len()).then_some((head.header.partition, head.len))
-    }
-
-    /// Goes on behind a record of that length, which is the next one.
-    pub(crate) fn skip(&mut self, len: usize) {
-        self.bytes = &self.bytes[len..];
-        self.offsets = self.offsets.get(1..).unwrap_or_default();
-    }
-
-    /// Whether all records were taken.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-}
 
 /// What of a segment is not dead, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -255,19 +214,6 @@ impl Segments {
         let is_oldest = self.sealed.keys().next() == Some(first);
         (is_oldest && self.sealed.iter().any(holds_up)).then_some(*first)
     }
-}
-
-/// Where records start that stand back to back from `from` on.
-#[cfg(test)]
-pub(crate) fn offsets(from: u32, mut bytes: &[u8]) -> Vec<u32> {
-    let mut at = from;
-    let mut offsets = Vec::new();
-    while let Ok(record) = record::decode(bytes) {
-        offsets.push(at);
-        at += record.len as u32;
-        bytes = &bytes[record.len..];
-    }
-    offsets
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The disk threads over a disk in memory that fails on request.
 
 use super::*;
-use brickyard_brick::{Append, ColdRead};
+use brickyard_brick::{Append, ColdRead, LogChunk};
 use brickyard_metadata::{
     Addresses, Catalog, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
 };
@@ -189,14 +189,14 @@ fn say(event: &Event<'_>) -> Said {
             token,
             value: Err(_),
         } => format!("read {token}: no"),
-        Event::SegmentChunk {
+        Event::SegmentChunk(LogChunk {
             bytes,
             next,
-            damaged,
+            is_damaged,
             ..
-        } => {
+        }) => {
             format!(
-                "chunk of {} bytes, next {next:?}, damaged {damaged}",
+                "chunk of {} bytes, next {next:?}, damaged {is_damaged}",
                 bytes.len()
             )
         }

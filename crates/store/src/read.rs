@@ -13,7 +13,7 @@ use crate::damage::{Damage, Part, Tainted};
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::ReadError;
 use crate::file_name;
-use crate::segment::footer::{self, FooterState};
+use crate::segment::footer;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::scanner::{Found, Scanner};
 use brickyard_types::record::{self, DecodeError, HEADER_BYTES, Header, Kind, Record};
@@ -235,16 +235,12 @@ impl<D: Disk> Reader<D> {
         let mut scanner = if segment == written.segment {
             Scanner::active(file, start, file_len.min(u64::from(written.offset)))
         } else {
-            match footer::read(file, segment, file_len)? {
-                FooterState::Sound(footer) => {
-                    let partitions = footer.ranges.iter().map(|range| range.partition).collect();
-                    Scanner::sealed(file, start, u64::from(footer.records_end), Some(partitions))
-                }
-                FooterState::Damaged { records_end } => {
-                    Scanner::sealed(file, start, u64::from(records_end), None)
-                }
-                FooterState::Absent => Scanner::active(file, start, file_len),
-            }
+            Scanner::of(
+                file,
+                start,
+                file_len,
+                &footer::read(file, segment, file_len)?,
+            )
         }
         .with_buffer(buffer);
         chunk.bytes.reserve(bytes_max);

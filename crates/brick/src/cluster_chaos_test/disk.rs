@@ -3,8 +3,9 @@
 use crate::append::{Append, BatchId};
 use crate::effect::{ColdRead, Event};
 use crate::harness::HEADER_BYTES;
+use crate::log_chunk::{LogChunk, offsets};
 use crate::random::Random;
-use crate::{Brick, LogRecord, LogReplay, hinted, segments};
+use crate::{Brick, LogRecord, LogReplay, hinted};
 use brickyard_types::record::{self, Kind, flag};
 use brickyard_types::{Durability, Op, PartitionId, Position, SegmentId, View};
 use std::collections::{BTreeMap, VecDeque};
@@ -422,19 +423,19 @@ impl Disk {
             panic!("segment {} was removed while it was read", segment.0);
         };
         let start = from.max(HEADER_BYTES);
-        let mut offsets = segments::offsets(HEADER_BYTES, &found.bytes);
-        offsets.retain(|offset| *offset >= start);
-        let next = offsets.get(random.next() as usize % 20 + 1).copied();
-        offsets.retain(|offset| next.is_none_or(|next| *offset < next));
+        let mut starts = offsets(HEADER_BYTES, &found.bytes);
+        starts.retain(|offset| *offset >= start);
+        let next = starts.get(random.next() as usize % 20 + 1).copied();
+        starts.retain(|offset| next.is_none_or(|next| *offset < next));
         let begin = (start - HEADER_BYTES) as usize;
         let end = next.map_or(found.bytes.len(), |next| (next - HEADER_BYTES) as usize);
-        brick.handle(Event::SegmentChunk {
+        brick.handle(Event::SegmentChunk(LogChunk {
             segment,
             from,
             bytes: &found.bytes[begin..end],
-            offsets: &offsets,
+            offsets: &starts,
             next,
-            damaged: false,
-        });
+            is_damaged: false,
+        }));
     }
 }

@@ -3,7 +3,7 @@
 use crate::append::Append;
 use crate::effect::{ColdRead, Event};
 use crate::harness::HEADER_BYTES;
-use crate::segments::offsets;
+use crate::log_chunk::{LogChunk, offsets};
 use crate::{Brick, LogDamage, LogRecord, LogReplay, hinted};
 use brickyard_types::record::{self, Header, Record};
 use brickyard_types::{PartitionId, Position, SegmentId};
@@ -205,14 +205,14 @@ impl Disk {
             if is_damaged {
                 bytes.clear();
             }
-            brick.handle(Event::SegmentChunk {
+            brick.handle(Event::SegmentChunk(LogChunk {
                 segment,
                 from,
                 bytes: &bytes,
                 offsets: &offsets(HEADER_BYTES, &bytes),
                 next: None,
-                damaged: is_damaged,
-            });
+                is_damaged,
+            }));
         }
     }
 

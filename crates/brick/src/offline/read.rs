@@ -10,13 +10,13 @@
 use crate::brick::Brick;
 use crate::core::Core;
 use crate::effect::Effect;
+use crate::log_chunk::LogChunk;
+use crate::log_reader::LogReader;
 use crate::log_record::LogRecord;
 use crate::recovery::Fold;
-use crate::segments::Chunk;
 use crate::tables::Shelf;
 use brickyard_table::LocalPartition;
-use brickyard_types::{Position, SegmentId, TableId};
-use std::collections::VecDeque;
+use brickyard_types::{Position, TableId};
 use std::sync::Arc;
 
 /// The checkpoint after which the log may be read.
@@ -46,10 +46,7 @@ enum Stage {
 pub(super) struct Walk {
     pub(super) table: TableId,
     stage: Stage,
-    segments: VecDeque<SegmentId>,
-    /// The segment at hand, and where to go on in it.
-    at: Option<(SegmentId, u32)>,
-    is_asked: bool,
+    reader: LogReader,
 }
 
 impl Walk {
@@ -67,13 +64,7 @@ impl Brick {
     }
 
     /// A chunk of the log; whether it was asked for here.
-    pub(crate) fn on_return_chunk(
-        &mut self,
-        chunk: &Chunk<'_>,
-        from: u32,
-        next: Option<u32>,
-        damaged: bool,
-    ) -> bool {
+    pub(crate) fn on_return_chunk(&mut self, chunk: &LogChunk<'_>) -> bool {
         let segment = chunk.segment;
         let (offline, mut ground) = self.core.offline_and_ground();
         let Some(walk) = &mut offline.walk else {
@@ -82,19 +73,14 @@ impl Brick {
         let Stage::Walking(fold) = &mut walk.stage else {
             return false;
         };
-        if !walk.is_asked || walk.at != Some((segment, from)) {
+        if !walk.reader.accept(chunk) {
             return false;
         }
-        walk.is_asked = false;
-        walk.at = next.map(|next| (segment, next));
-        let mut rest = *chunk;
-        while let Some((position, record)) = rest.take() {
-            if record.header.table == walk.table {
-                fold.on_record(&mut ground, &LogRecord::Whole { record, position });
-            }
+        let mut rest = chunk.records();
+        while let Some((position, record)) = rest.take_of(|header| header.table == walk.table) {
+            fold.on_record(&mut ground, &LogRecord::Whole { record, position });
         }
-        let is_damaged = damaged || !rest.is_empty();
-        if is_damaged {
+        if chunk.is_damaged || !rest.is_empty() {
             // Nobody knows whose the records were.
             let end = Position {
                 segment,
@@ -152,9 +138,7 @@ impl Core {
         self.offline.walk = Some(Walk {
             table,
             stage: Stage::Syncing,
-            segments: segments.into_iter().flatten().copied().collect(),
-            at: None,
-            is_asked: false,
+            reader: LogReader::over(segments.into_iter().flatten().copied()),
         });
         self.hand_over_building();
         self.effects.push_back(Effect::Checkpoint(READ_TOKEN));
@@ -181,18 +165,8 @@ impl Core {
         let Some(walk) = &mut self.offline.walk else {
             return;
         };
-        if walk.at.is_none() {
-            walk.at = walk.segments.pop_front().map(|segment| (segment, 0));
-        }
-        match walk.at {
-            Some((segment, from)) => {
-                walk.is_asked = true;
-                self.effects.push_back(Effect::ReadSegment {
-                    segment,
-                    from,
-                    bytes_max: CHUNK_BYTES,
-                });
-            }
+        match walk.reader.ask() {
+            Some(at) => self.read_log(at, CHUNK_BYTES),
             None => {
                 let read = std::mem::replace(&mut walk.stage, Stage::Purging(0));
                 if let Stage::Walking(fold) = read {

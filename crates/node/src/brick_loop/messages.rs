@@ -12,7 +12,7 @@ impl BrickLoop {
         let brick = &mut self.brick;
         let mut has_moves = false;
         io.take_reports(|event| {
-            has_moves |= matches!(event, Event::SegmentChunk { .. });
+            has_moves |= matches!(event, Event::SegmentChunk(_));
             brick.handle(event);
         });
         if has_moves {

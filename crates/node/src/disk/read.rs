@@ -1,7 +1,7 @@
 //! Reads single values of `disk` tables, and stretches of segments for the cleaner and for replicas that catch
 //! up.
 
-use brickyard_brick::{ColdRead, Event};
+use brickyard_brick::{ColdRead, Event, LogChunk};
 use brickyard_store::{Disk, ReadRequest, Reader};
 use brickyard_types::{Position, SegmentId};
 use std::ops::Range;
@@ -162,14 +162,14 @@ impl ReadReport {
                 next,
                 is_damaged,
             } => {
-                handle(Event::SegmentChunk {
+                handle(Event::SegmentChunk(LogChunk {
                     segment: *segment,
                     from: *from,
                     bytes,
                     offsets,
                     next: *next,
-                    damaged: *is_damaged,
-                });
+                    is_damaged: *is_damaged,
+                }));
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::hint::{HintWriter, Hints};
 use crate::recovery::{
     Counts, Planned, header_damage, open_segment, push_damage, record_damage, taint,
 };
-use crate::segment::footer::{Footer, FooterState};
+use crate::segment::footer::Footer;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::scanner::{Found, Scanner};
 use brickyard_types::record::Kind;
@@ -22,10 +22,7 @@ pub(super) fn segment<D: Disk>(
     visit: &mut dyn FnMut(u32, &[u8]),
 ) -> Result<(SegmentReport, u64), Error> {
     let id = planned.id;
-    let footer = match &planned.footer {
-        FooterState::Sound(footer) => Some(footer),
-        FooterState::Damaged { .. } | FooterState::Absent => None,
-    };
+    let footer = planned.footer.sound();
     let mut report = SegmentReport {
         segment: id,
         file_bytes: planned.file_len,
@@ -48,19 +45,8 @@ pub(super) fn segment<D: Disk>(
 
     let (file, file_len) = open_segment(disk, id, Access::Read)?;
     let start = (SEGMENT_HEADER_BYTES as u64).min(file_len);
-    let mut records_end = file_len;
-    let mut scanner = match &planned.footer {
-        FooterState::Sound(footer) => {
-            records_end = u64::from(footer.records_end);
-            let partitions = footer.ranges.iter().map(|range| range.partition).collect();
-            Scanner::sealed(&file, start, records_end, Some(partitions))
-        }
-        FooterState::Damaged { records_end: end } => {
-            records_end = u64::from(*end);
-            Scanner::sealed(&file, start, records_end, None)
-        }
-        FooterState::Absent => Scanner::active(&file, start, file_len),
-    };
+    let mut records_end = planned.footer.records_end().unwrap_or(file_len);
+    let mut scanner = Scanner::of(&file, start, file_len, &planned.footer);
     let mut counts = Counts::default();
     let mut unreadable = Vec::new();
     let mut hints = HintWriter::new();

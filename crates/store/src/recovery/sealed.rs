@@ -9,7 +9,7 @@ use crate::disk::{Access, Disk, read_file};
 use crate::error::Error;
 use crate::file_name;
 use crate::hint::Hints;
-use crate::segment::footer::{Footer, FooterState};
+use crate::segment::footer::Footer;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::scanner::{Found, Scanner};
 use brickyard_types::{Position, SegmentId};
@@ -24,10 +24,7 @@ impl<D: Disk> Visitor<'_, D> {
         if planned.header.is_err() {
             report.damages.push(header_damage(planned));
         }
-        let footer = match &planned.footer {
-            FooterState::Sound(footer) => Some(footer),
-            FooterState::Damaged { .. } | FooterState::Absent => None,
-        };
+        let footer = planned.footer.sound();
         let wants_hint = footer.is_some_and(|footer| {
             let mut ranges = footer.ranges.iter();
             !footer.ranges.is_empty() && !ranges.any(|range| (self.needs_values)(range.partition))
@@ -39,26 +36,14 @@ impl<D: Disk> Visitor<'_, D> {
             report.hints_damaged.push(id);
         }
 
-        let records_end = match &planned.footer {
-            FooterState::Sound(footer) => u64::from(footer.records_end),
-            FooterState::Damaged { records_end } => u64::from(*records_end),
-            FooterState::Absent => planned.file_len,
-        };
+        let file_len = planned.file_len;
         let (file, _) = open_segment(self.disk, id, Access::Read)?;
         let start = SEGMENT_HEADER_BYTES as u64;
-        let mut scanner = match &planned.footer {
-            FooterState::Absent => Scanner::active(&file, start, records_end),
-            _ => Scanner::sealed(
-                &file,
-                start,
-                records_end,
-                footer.map(|footer| footer.ranges.iter().map(|range| range.partition).collect()),
-            ),
-        }
-        .with_buffer(std::mem::take(&mut self.buffer));
+        let mut scanner = Scanner::of(&file, start, file_len, &planned.footer)
+            .with_buffer(std::mem::take(&mut self.buffer));
         let mut counts = Counts::default();
         let mut unreadable = Vec::new();
-        let mut footer_at = records_end;
+        let mut footer_at = planned.footer.records_end().unwrap_or(file_len);
         while let Some(found) = scanner
             .next()
             .map_err(|source| self.read_error(id, source))?

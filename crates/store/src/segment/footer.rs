@@ -61,6 +61,25 @@ pub(crate) enum FooterState {
     Absent,
 }
 
+impl FooterState {
+    /// The footer, if it can be believed.
+    pub(crate) fn sound(&self) -> Option<&Footer> {
+        match self {
+            Self::Sound(footer) => Some(footer),
+            Self::Damaged { .. } | Self::Absent => None,
+        }
+    }
+
+    /// Where the records end; `None`: where the file does.
+    pub(crate) fn records_end(&self) -> Option<u64> {
+        match self {
+            Self::Sound(footer) => Some(u64::from(footer.records_end)),
+            Self::Damaged { records_end } => Some(u64::from(*records_end)),
+            Self::Absent => None,
+        }
+    }
+}
+
 /// Footer and trailer, ready to be written at `records_end`.
 pub(crate) fn encode(
     segment: SegmentId,

@@ -12,7 +12,7 @@
 //!
 //! Not here: what damage means for a partition, and when a tail may be cut (`recovery`).
 
-use super::footer::FOOTER_MAGIC;
+use super::footer::{FOOTER_MAGIC, FooterState};
 use super::mark::{MARK_BYTES, MARK_KIND_MIN, Mark};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::disk::DiskFile;
@@ -115,6 +115,16 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             is_sealed: true,
             ..Self::active(file, start, end)
         }
+    }
+
+    /// Scans a segment from `start` on, as far as it has records.
+    pub(crate) fn of(file: &'f F, start: u64, file_len: u64, footer: &FooterState) -> Self {
+        let Some(end) = footer.records_end() else {
+            return Self::active(file, start, file_len);
+        };
+        let ranges = footer.sound().map(|footer| footer.ranges.iter());
+        let partitions = ranges.map(|ranges| ranges.map(|range| range.partition).collect());
+        Self::sealed(file, start, end, partitions)
     }
 
     /// Lends the buffer of an earlier scanner, so that scanning many segments allocates once.

@@ -1,0 +1,138 @@
+//! One way through the brick's log, chunk by chunk: what copies to others, reads a table back or cleans has one of its own.
+//!
+//! In:  the segments to be read; chunks, as they come. Out: what is to be read next, and where damage was met.
+//!
+//! Invariants:
+//! - At most one chunk is asked for at a time, and only that one is accepted: several readers are under way at once, and one
+//!   that was given up may leave an answer behind.
+//! - Within a segment positions rise.
+//!
+//! Not here: what becomes of a record. At a start the store reads the log itself, before there are threads that could be asked
+//! (`store/recovery`).
+
+use crate::log_chunk::LogChunk;
+use brickyard_types::SegmentId;
+use std::collections::{BTreeSet, VecDeque};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct LogReader {
+    /// Segments that come after the one at hand.
+    segments: VecDeque<SegmentId>,
+    /// The segment at hand, and where to go on in it.
+    at: Option<(SegmentId, u32)>,
+    /// A chunk was asked for.
+    is_asked: bool,
+    /// Segments of which something is unreadable.
+    damaged: BTreeSet<SegmentId>,
+}
+
+impl LogReader {
+    /// Begins with the first of these segments.
+    pub(crate) fn over(segments: impl IntoIterator<Item = SegmentId>) -> Self {
+        Self {
+            segments: segments.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a chunk is on its way.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.is_asked
+    }
+
+    /// Where the next chunk starts, which is to be asked for now; `None`: all is read.
+    pub(crate) fn ask(&mut self) -> Option<(SegmentId, u32)> {
+        assert!(!self.is_asked, "two chunks of one reader: {self:?}");
+        if self.at.is_none() {
+            self.at = self.segments.pop_front().map(|segment| (segment, 0));
+        }
+        self.is_asked = self.at.is_some();
+        self.at
+    }
+
+    /// A chunk has come; whether this reader has asked for it.
+    pub(crate) fn accept(&mut self, chunk: &LogChunk<'_>) -> bool {
+        let LogChunk {
+            segment,
+            from,
+            next,
+            ..
+        } = *chunk;
+        if !self.is_asked || self.at != Some((segment, from)) {
+            return false;
+        }
+        assert!(
+            next.is_none_or(|next| next > from),
+            "{segment} goes on at {next:?} behind {from}"
+        );
+        self.is_asked = false;
+        self.at = next.map(|next| (segment, next));
+        if chunk.is_damaged {
+            self.damaged.insert(segment);
+        }
+        true
+    }
+
+    /// Something of a segment turned out to be unreadable.
+    pub(crate) fn note_damage(&mut self, segment: SegmentId) {
+        self.damaged.insert(segment);
+    }
+
+    /// Where it met damage: what stood there it has not seen.
+    pub(crate) fn damaged(&self) -> &BTreeSet<SegmentId> {
+        &self.damaged
+    }
+}
+
+#[cfg(test)]
+mod log_reader_test {
+    use super::*;
+
+    fn chunk(segment: u32, from: u32, next: Option<u32>) -> LogChunk<'static> {
+        LogChunk {
+            segment: SegmentId(segment),
+            from,
+            bytes: &[],
+            offsets: &[],
+            next,
+            is_damaged: false,
+        }
+    }
+
+    #[test]
+    fn segments_are_read_in_their_order_chunk_by_chunk() {
+        let mut reader = LogReader::over([SegmentId(3), SegmentId(5)]);
+        let mut asked = Vec::new();
+        for next in [Some(10), None, None] {
+            let (segment, from) = reader.ask().unwrap();
+            asked.push((segment.0, from));
+            assert!(reader.accept(&chunk(segment.0, from, next)));
+        }
+        assert_eq!(asked, [(3, 0), (3, 10), (5, 0)]);
+        assert_eq!(reader.ask(), None);
+    }
+
+    #[test]
+    fn chunk_of_another_reader_is_not_accepted() {
+        let mut reader = LogReader::over([SegmentId(3)]);
+        assert!(!reader.accept(&chunk(3, 0, None)), "nothing was asked for");
+        reader.ask();
+        assert!(!reader.accept(&chunk(3, 7, None)));
+        assert!(!reader.accept(&chunk(4, 0, None)));
+        assert!(reader.accept(&chunk(3, 0, None)));
+        assert!(!reader.accept(&chunk(3, 0, None)), "it has come already");
+    }
+
+    #[test]
+    fn damage_is_remembered() {
+        let mut reader = LogReader::over([SegmentId(3)]);
+        reader.ask();
+        let damaged = LogChunk {
+            is_damaged: true,
+            ..chunk(3, 0, None)
+        };
+        assert!(reader.accept(&damaged));
+        assert_eq!(reader.damaged().len(), 1);
+    }
+}
