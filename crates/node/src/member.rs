@@ -89,7 +89,15 @@ pub struct Member {
     streams: Streams,
     /// Proposals of the leader whose outcome it is to hear after the catalog.
     outcomes: Vec<(Entry, Outcome)>,
+    end: End,
+}
+
+/// Why this process cannot go on as what it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct End {
+    /// Another process is this node, in that life; or the node was removed.
     superseded: Option<Option<Incarnation>>,
+    /// It was taken in under another number.
     renumbered: Option<NodeId>,
 }
 
@@ -122,8 +130,7 @@ impl Member {
             anybody: Anybody::default(),
             streams: Streams::new(random),
             outcomes: Vec::new(),
-            superseded: None,
-            renumbered: None,
+            end: End::default(),
         })
     }
 
@@ -154,13 +161,13 @@ impl Member {
     /// The cluster goes on with another process that has this node's key: what is there instead.
     #[must_use]
     pub fn superseded(&self) -> Option<Option<Incarnation>> {
-        self.superseded
+        self.end.superseded
     }
 
     /// The cluster has this process as another node than it takes itself for: the next one runs as that.
     #[must_use]
     pub fn renumbered(&self) -> Option<NodeId> {
-        self.renumbered
+        self.end.renumbered
     }
 
     /// Who leads the control plane, as far as this node knows, and in which term.
@@ -373,7 +380,7 @@ impl Member {
                 }
             }
             ToNode::Superseded(it) if Some(it.incarnation) == self.incarnation => {
-                self.superseded = Some(it.present);
+                self.end.superseded = Some(it.present);
             }
             ToNode::Heard(query) => {
                 let reply = self
@@ -401,9 +408,9 @@ impl Member {
             ToNode::Joined(joined) => {
                 if self.incarnation.is_none() {
                     if is_removed(&joined, self.catalog.as_deref(), common) {
-                        self.superseded = Some(None);
+                        self.end.superseded = Some(None);
                     }
-                    self.renumbered = other_number(self.me, &joined, common);
+                    self.end.renumbered = other_number(self.me, &joined, common);
                 }
                 if let Err(refusal) = joined.outcome {
                     tracing::error!(refusal, "the cluster does not take this node");
@@ -638,7 +645,7 @@ impl Member {
             common.registered(incarnation);
         } else if self.incarnation.is_some() && own.is_none() {
             let node = catalog.node_by_key(&common.registration.key);
-            self.superseded = Some(node.map(|node| node.incarnation));
+            self.end.superseded = Some(node.map(|node| node.incarnation));
         }
         common.catalog(&catalog);
         self.catalog = Some(Arc::clone(&catalog));

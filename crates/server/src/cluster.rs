@@ -18,6 +18,7 @@
 //! (`metadata`), what a brick does with a view (`replication`).
 
 mod driver;
+mod error;
 mod loops;
 mod outside;
 mod storage;
@@ -25,16 +26,16 @@ pub(crate) mod view;
 mod writer;
 
 pub(crate) use driver::{Driver, Order};
+pub use error::ClusterError;
 pub(crate) use loops::Loops;
-pub use storage::ClusterError;
-pub(crate) use storage::{Stored, found, load_kept, open};
+pub(crate) use storage::{Directory, Stored, directory_of, found, load_kept, open};
 
 use crate::config::HostPort;
 use crate::control::Notices;
 use crate::{clock, random};
 use brickyard_metadata::{Catalog, ClusterId, Genesis, Registration};
 use brickyard_node::{First, forming};
-use brickyard_store::{BootNote, DataDir, OsDisk};
+use brickyard_store::BootNote;
 use brickyard_types::TableAttributes;
 use outside::Outside;
 use std::net::TcpListener;
@@ -88,18 +89,6 @@ pub(crate) struct Timing {
     pub(crate) merge_after: Duration,
     pub(crate) hot: Hot,
     pub(crate) seed: u64,
-}
-
-/// The data directory, for what the cluster's part keeps there. Locked by the node.
-pub(crate) type Directory = brickyard_node::storage::Directory<OsDisk>;
-
-/// The part of it that is needed here.
-pub(crate) fn directory_of(directory: &DataDir) -> Directory {
-    Directory {
-        disk: directory.disk().clone(),
-        id: directory.directory(),
-        node: directory.node(),
-    }
 }
 
 /// The first state of a new cluster.

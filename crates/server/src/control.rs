@@ -25,6 +25,7 @@ mod status;
 
 pub(crate) use authenticate::Authenticator;
 pub(crate) use catalog_file::CatalogFile;
+use link::send_all;
 pub(crate) use link::{ControlLink, LoopLink, Notices, ToControl, ToLoop, new as link};
 pub(crate) use process::{memory_total, os};
 pub(crate) use shutdown::stopper;
@@ -262,12 +263,6 @@ async fn follow_standing(
                 open();
             }
         }
-    }
-}
-
-fn send_all(loops: &RefCell<Vec<LoopLink>>, message: impl Fn() -> ToLoop) {
-    for link in loops.borrow_mut().iter_mut() {
-        link.send(message());
     }
 }
 

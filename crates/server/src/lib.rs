@@ -15,6 +15,7 @@
 //!
 //! Not here: what requests mean (`brick` and below), the file formats (`store`).
 
+mod addresses;
 mod clock;
 mod cluster;
 pub mod config;
@@ -38,7 +39,8 @@ mod sockets;
 mod threads;
 mod wake;
 
+pub use addresses::Addresses;
 pub use cluster::ClusterError;
 pub use control::{Signals, Stopper};
 pub use fatal::EXIT_DISK;
-pub use node::{Address, Addresses, Node, StartError};
+pub use node::{Address, Node, StartError};

@@ -20,12 +20,14 @@ mod shared;
 
 pub use error::{Address, StartError};
 
+use crate::addresses::Addresses;
 use crate::cluster::view::{ClusterView, Standing};
 use crate::cluster::{self, Hot, Timing};
 use crate::config::Config;
 use crate::control::{self, Control, Notices, Signals, Stopper};
 use crate::disk::HintThread;
 use crate::listener::Reserved;
+use crate::random;
 use assembly::{Assembled, Assembly};
 use brickyard_store::OsDisk;
 use data::Data;
@@ -33,19 +35,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::thread::JoinHandle;
 use tokio::sync::watch;
-
-/// Where a node answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Addresses {
-    /// The node port: any key.
-    pub node: SocketAddr,
-    /// The bricks' ports, by brick.
-    pub bricks: Vec<SocketAddr>,
-    /// Health, metrics and status.
-    pub http: Option<SocketAddr>,
-    /// For other nodes.
-    pub peer: Option<SocketAddr>,
-}
 
 /// A running node. Dropping it leaves it running; [`Node::wait`] sees it to its end.
 #[derive(Debug)]
@@ -108,7 +97,7 @@ impl Node {
                         replicas: config.hot_replicas.min(u32::from(u8::MAX)) as u8,
                         cool: config.hot_cool,
                     },
-                    seed: u64::from_le_bytes(data::random()?),
+                    seed: u64::from_le_bytes(random::bytes().map_err(StartError::Random)?),
                 },
                 is_tail_sure: !data.directory.is_tail_unsure(),
                 boot: data.directory.boot().clone(),

@@ -3,8 +3,9 @@
 //! In:  how long, which failures, a seed. Out: a report of one page. The work is in `crate::torture`.
 
 use crate::exit;
-use crate::torture::campaign::{self, Durability, Plan};
+use crate::torture::campaign;
 use crate::torture::failure::Kind;
+use crate::torture::plan::{Durability, Plan};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;

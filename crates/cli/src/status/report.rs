@@ -24,17 +24,24 @@ pub(crate) struct Report {
     pub(crate) is_whole: bool,
     pub(crate) partitions: Partitions,
     pub(crate) copies: Copies,
-    pub(crate) catching_up: Vec<CatchingUp>,
+    #[serde(flatten)]
+    pub(crate) moves: Moves,
     /// Partitions that are not as they should be, the worst first; only so many are listed.
     pub(crate) unsettled: Vec<Unsettled>,
+    pub(crate) nodes: Vec<NodeReport>,
+    pub(crate) bricks: Vec<BrickReport>,
+    pub(crate) tables: Vec<TableReport>,
+}
+
+/// What is on its way to be otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Moves {
+    pub(crate) catching_up: Vec<CatchingUp>,
     /// Partitions that are being split, and pairs of them that are being merged.
     pub(crate) splits: u64,
     pub(crate) merges: u64,
     /// Hot partitions that have copies more than their tables ask for, or get them.
     pub(crate) extras: Vec<Extra>,
-    pub(crate) nodes: Vec<NodeReport>,
-    pub(crate) bricks: Vec<BrickReport>,
-    pub(crate) tables: Vec<TableReport>,
 }
 
 /// Partitions of all tables by state, the worst first.
@@ -163,11 +170,13 @@ impl Report {
             waits_for,
             partitions,
             copies: newest.copies,
-            catching_up,
+            moves: Moves {
+                catching_up,
+                splits: newest.splits,
+                merges: newest.merges,
+                extras: newest.extras.clone(),
+            },
             unsettled: newest.unsettled.clone(),
-            splits: newest.splits,
-            merges: newest.merges,
-            extras: newest.extras.clone(),
             nodes,
             bricks,
             tables,

@@ -93,7 +93,7 @@ fn what_lacks_copies_comes_first_with_who_catches_up() {
     let report = Report::new(&look((0..3).map(|node| Ok(said(node, &changes))).collect()));
     assert!(!report.is_whole);
     assert_eq!(report.partitions.states.short, 1);
-    assert_eq!(report.catching_up[0].partitions, 2);
+    assert_eq!(report.moves.catching_up[0].partitions, 2);
     let text = text::render(&report, false);
     for wanted in [
         "something is not",

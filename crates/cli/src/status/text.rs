@@ -166,7 +166,7 @@ fn repair(report: &Report) -> String {
             None => out.push('\n'),
         }
     }
-    for brick in &report.catching_up {
+    for brick in &report.moves.catching_up {
         let _ = writeln!(
             out,
             "  brick {}/{} catches up on {} partitions",
@@ -183,25 +183,25 @@ fn repair(report: &Report) -> String {
             grouped(changing)
         );
     }
-    for extra in &report.extras {
+    for extra in &report.moves.extras {
         let _ = writeln!(
             out,
             "  hot: partition {}/{} has copies more than asked for ({}), to be read from",
             extra.table, extra.partition, extra.copies
         );
     }
-    if report.splits > 0 {
+    if report.moves.splits > 0 {
         let _ = writeln!(
             out,
             "  {} partitions are being split",
-            grouped(report.splits)
+            grouped(report.moves.splits)
         );
     }
-    if report.merges > 0 {
+    if report.moves.merges > 0 {
         let _ = writeln!(
             out,
             "  {} pairs of partitions are being merged",
-            grouped(report.merges)
+            grouped(report.moves.merges)
         );
     }
     out

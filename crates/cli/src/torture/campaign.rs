@@ -3,52 +3,17 @@
 //! In:  a [`Plan`]. Out: a report, and whether every history was linearizable.
 
 use super::cluster::Cluster;
-use super::failure::{Kind, Order};
+use super::failure::Order;
+use super::plan::Plan;
 use super::report::{self, Told};
 use super::round::{self, Round};
 use anyhow::Context as _;
-use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
-
-/// What an acknowledged write has to survive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Durability {
-    /// A killed process
-    Log,
-    /// A power cut
-    Fsync,
-}
-
-impl Durability {
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::Log => "log",
-            Self::Fsync => "fsync",
-        }
-    }
-}
-
-/// What was asked for on the command line.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    pub(crate) time: Duration,
-    /// Failures after which it ends although there is time left.
-    pub(crate) rounds: Option<usize>,
-    pub(crate) nodes: u16,
-    pub(crate) bricks: u16,
-    pub(crate) replicas: u16,
-    pub(crate) durability: Durability,
-    pub(crate) kinds: Vec<Kind>,
-    pub(crate) seed: u64,
-    pub(crate) report: PathBuf,
-    /// Where data and logs stay; otherwise they are removed if nothing was wrong.
-    pub(crate) dir: Option<PathBuf>,
-}
 
 /// Runs the campaign; whether nothing was wrong.
 pub(crate) fn run(plan: &Plan) -> anyhow::Result<bool> {

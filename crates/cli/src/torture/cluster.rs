@@ -2,7 +2,7 @@
 //!
 //! In:  a [`Plan`]; orders. Out: running processes, and what they say of themselves.
 
-use super::campaign::Plan;
+use super::plan::Plan;
 use crate::dev::cluster::{ask, end_of, serving};
 use crate::dev::node::{Launch, Node, Order};
 use crate::dev::ports::{self, Ports};

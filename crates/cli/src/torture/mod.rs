@@ -1,6 +1,6 @@
 //! Failures on real processes, one after the other, under a load that remembers everything.
 //!
-//! In:  a [`Plan`](campaign::Plan): how long, how many nodes, which failures, a seed. Out: a report of one page, and
+//! In:  a [`Plan`](plan::Plan): how long, how many nodes, which failures, a seed. Out: a report of one page, and
 //! whether every history was linearizable.
 //!
 //! Reading order: `failure` (what can go wrong), `cluster` (the nodes that it happens to), `round` (one failure
@@ -16,5 +16,6 @@
 pub(crate) mod campaign;
 mod cluster;
 pub(crate) mod failure;
+pub(crate) mod plan;
 mod report;
 mod round;

@@ -2,8 +2,8 @@
 //!
 //! In:  a [`Plan`] and what came of it. Out: text.
 
-use super::campaign::Plan;
 use super::failure::Kind;
+use super::plan::Plan;
 use super::round::Round;
 use brickyard_torture::{Mark, Sample, plot};
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::torture::campaign::Durability;
+use crate::torture::plan::Durability;
 use brickyard_torture::Judged;
 
 fn plan() -> Plan {

@@ -1,6 +1,8 @@
 //! What a member of a cluster has outside of itself, on a real machine.
 
-use super::{Directory, Loops, writer::Writer};
+use super::loops::Loops;
+use super::storage::Directory;
+use super::writer::Writer;
 use crate::control::ToLoop;
 use crate::peer::{Peers, dial};
 use crate::{clock, fatal};

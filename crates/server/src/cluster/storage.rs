@@ -1,27 +1,22 @@
 //! What the data directory has of a cluster.
 
-use super::{Directory, directory_of};
+use super::error::ClusterError;
 use crate::control::CatalogFile;
 use brickyard_metadata::Catalog;
 use brickyard_node::forming::{Kept, kept};
 use brickyard_node::storage::{self, StorageError};
 use brickyard_store::{DataDir, Disk as _, OsDisk};
 
-/// Why a node cannot go on with what its directory has of the cluster.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ClusterError {
-    /// The control log cannot be used.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// A file beside the control log cannot be read or written.
-    #[error("cannot use {file}: {source}")]
-    File {
-        /// Which file.
-        file: String,
-        /// What the operating system said.
-        source: std::io::Error,
-    },
+/// The data directory, for what the cluster's part keeps there. Locked by the node.
+pub(crate) type Directory = storage::Directory<OsDisk>;
+
+/// The part of it that is needed here.
+pub(crate) fn directory_of(directory: &DataDir) -> Directory {
+    Directory {
+        disk: directory.disk().clone(),
+        id: directory.directory(),
+        node: directory.node(),
+    }
 }
 
 /// The control log, and what was in it.

@@ -3,6 +3,7 @@
 use crate::wake::Waker;
 use brickyard_node::io::{Ask, Progress};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -150,5 +151,12 @@ impl LoopLink {
             waker.wake();
         }
         self.waiting.is_empty()
+    }
+}
+
+/// The same for all loops.
+pub(super) fn send_all(loops: &RefCell<Vec<LoopLink>>, message: impl Fn() -> ToLoop) {
+    for link in loops.borrow_mut().iter_mut() {
+        link.send(message());
     }
 }

@@ -1,6 +1,6 @@
 //! The way to the end: a signal, a client's SHUTDOWN, or whoever started the node.
 
-use super::link::{LoopLink, Notices, ToLoop};
+use super::link::{LoopLink, Notices, ToLoop, send_all};
 use std::cell::RefCell;
 use std::process::exit;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ pub(crate) async fn handle_signals(stopper: Stopper) {
 
 /// Lets the loops finish what they have, at most so long, and ends them.
 pub(crate) async fn drain(loops: &RefCell<Vec<LoopLink>>, notices: &Notices, timeout: Duration) {
-    super::send_all(loops, || ToLoop::Drain);
+    send_all(loops, || ToLoop::Drain);
     let all_drained = async {
         while !loops
             .borrow()
@@ -108,5 +108,5 @@ pub(crate) async fn drain(loops: &RefCell<Vec<LoopLink>>, notices: &Notices, tim
             "stop_timeout is over: closing connections whose requests are still in flight"
         );
     }
-    super::send_all(loops, || ToLoop::Exit);
+    send_all(loops, || ToLoop::Exit);
 }

@@ -2,10 +2,10 @@
 
 use super::copies::Copies;
 use super::{membership, partitions};
+use crate::addresses::Addresses;
 use crate::clock;
 use crate::cluster::view::ClusterView;
 use crate::disk::DiskStats;
-use crate::node::Addresses;
 use brickyard_brick::shared::Shared;
 use brickyard_brick::stats::TableStats;
 use brickyard_metadata::{Catalog, Table};

@@ -3,16 +3,18 @@
 //! In:  what the cluster said at first, the ports that were taken. Out: running loops, and their ends for
 //! the control thread.
 
-use super::brick_thread::{BrickThread, Ports};
-use super::data::{self, Data};
-use super::{Address, Addresses, StartError, shared};
+use super::brick_thread::{BrickLog, BrickThread, Ports};
+use super::data::Data;
+use super::error::{Address, StartError};
+use super::shared;
+use crate::addresses::Addresses;
 use crate::config::Config;
 use crate::control::{self, Authenticator, Notices, Opened, Running, link};
 use crate::disk::{DiskStats, HintThread};
 use crate::driver::WAKER;
 use crate::listener::{Listener, Reserved};
 use crate::wake::Waker;
-use crate::{descriptors, fatal, handout, mesh};
+use crate::{descriptors, fatal, handout, mesh, random};
 use brickyard_node::First;
 use brickyard_store::OsDisk;
 use mio::Poll;
@@ -80,8 +82,13 @@ impl Assembly<'_> {
             let (go, ports) = std_mpsc::sync_channel(1);
             let thread = BrickThread {
                 index,
-                disk: data.brick(index)?,
-                store: data.store_config(config, index),
+                log: BrickLog {
+                    disk: data.brick(index)?,
+                    config: data.store_config(config, index),
+                    hints: hints.sender(),
+                    stats: Arc::clone(&disks[index]),
+                    sync_interval: config.sync_interval,
+                },
                 catalog: Arc::clone(&first.catalog),
                 incarnation: first.incarnation,
                 shared: Arc::clone(&shared),
@@ -90,9 +97,6 @@ impl Assembly<'_> {
                 mesh,
                 control: control_link,
                 handed: handed.next().flatten(),
-                hints: hints.sender(),
-                stats: Arc::clone(&disks[index]),
-                sync_interval: config.sync_interval,
                 request_bytes_max: config.request_bytes_max.to_usize(),
                 recovered: to_node.clone(),
                 ports,
@@ -104,7 +108,10 @@ impl Assembly<'_> {
         let damages = wait_for_logs(&recovered)?;
 
         data.confirm()?;
-        let authenticator = Authenticator::new(&shared::users(config), data::random()?);
+        let authenticator = Authenticator::new(
+            &shared::users(config),
+            random::bytes().map_err(StartError::Random)?,
+        );
         let keepalive = config.tcp_keepalive;
         // Who is answered at any port finds all of them listening: the first one answers when all do.
         let mut listeners = Vec::new();

@@ -9,6 +9,7 @@ use crate::driver::{self, ClientPorts, Links, LoopIo};
 use crate::handout::{self, Handout};
 use crate::listener::Listener;
 use crate::mesh::Endpoint;
+use crate::random;
 use crate::wake::Waker;
 use brickyard_brick::shared::Shared;
 use brickyard_brick::{Config as BrickConfig, Forward};
@@ -31,8 +32,7 @@ pub(super) struct Ports {
 /// Everything a brick's thread starts with.
 pub(super) struct BrickThread {
     pub(super) index: usize,
-    pub(super) disk: OsDisk,
-    pub(super) store: store::Config,
+    pub(super) log: BrickLog,
     pub(super) catalog: Arc<Catalog>,
     /// 0: the node is not registered yet.
     pub(super) incarnation: Incarnation,
@@ -42,14 +42,20 @@ pub(super) struct BrickThread {
     pub(super) mesh: Endpoint<Vec<Forward>>,
     pub(super) control: ControlLink,
     pub(super) handed: Option<Consumer<handout::Accepted>>,
-    pub(super) hints: SyncSender<HintJob<OsDisk>>,
-    pub(super) stats: Arc<DiskStats>,
-    pub(super) sync_interval: Duration,
     pub(super) request_bytes_max: usize,
     /// Told what was damaged once the log is read.
     pub(super) recovered: Sender<Result<Vec<String>, store::Error>>,
     /// Gone when the start failed elsewhere.
     pub(super) ports: Receiver<Ports>,
+}
+
+/// Where its log is, how it is kept, and who serves it.
+pub(super) struct BrickLog {
+    pub(super) disk: OsDisk,
+    pub(super) config: store::Config,
+    pub(super) hints: SyncSender<HintJob<OsDisk>>,
+    pub(super) stats: Arc<DiskStats>,
+    pub(super) sync_interval: Duration,
 }
 
 impl BrickThread {
@@ -64,7 +70,8 @@ impl BrickThread {
             seed: seed(),
         };
         let now = || (clock::now(), clock::unix());
-        let recovered = recovery::recover(&self.disk, &self.store, &self.catalog, now, make);
+        let recovered =
+            recovery::recover(&self.log.disk, &self.log.config, &self.catalog, now, make);
         let RecoveredBrick { brick, opened } = match recovered {
             Ok(recovered) => {
                 let damages = recovered.opened.report.damages.iter();
@@ -84,10 +91,10 @@ impl BrickThread {
         let setup = DiskSetup {
             brick: self.index as u32,
             wakers: &self.wakers,
-            sync_interval: self.sync_interval,
-            stats: self.stats,
+            sync_interval: self.log.sync_interval,
+            stats: self.log.stats,
         };
-        let started = disk::start(opened, self.hints, setup);
+        let started = disk::start(opened, self.log.hints, setup);
         #[expect(
             clippy::expect_used,
             reason = "without its disk threads a brick cannot serve"
@@ -119,5 +126,5 @@ impl BrickThread {
 
 /// Random bits for eviction and RANDOMKEY; the clock does where the system has none.
 fn seed() -> u64 {
-    super::data::random().map_or_else(|_| clock::now().0, u64::from_le_bytes)
+    random::bytes().map_or_else(|_| clock::now().0, u64::from_le_bytes)
 }

@@ -3,11 +3,11 @@
 //! Opened before the ports are taken, since the directory says how many bricks there are; the cluster is
 //! told after, since it is told the ports.
 
+use super::error::StartError;
 use super::registration::registration;
-use super::{Addresses, StartError};
+use crate::addresses::Addresses;
 use crate::cluster::{self, Stored};
 use crate::config::Config;
-use crate::random;
 use brickyard_metadata::{Catalog, DEFAULT_TABLE, Node, NodeKey, Registration};
 use brickyard_node::First;
 use brickyard_node::forming::Kept;
@@ -209,9 +209,4 @@ fn warn_of_default_table(config: &Config, catalog: &Catalog) {
              start and stays as it is; change it by TABLE ALTER default"
         );
     }
-}
-
-/// Random bytes from the operating system.
-pub(super) fn random<const N: usize>() -> Result<[u8; N], StartError> {
-    random::bytes().map_err(StartError::Random)
 }

@@ -1,8 +1,9 @@
 //! What the node tells the cluster of itself at its start.
 
-use super::data::random;
-use super::{Addresses, StartError};
+use super::error::StartError;
+use crate::addresses::Addresses;
 use crate::config::Config;
+use crate::random;
 use brickyard_metadata::{self as metadata, Machine, NodeKey, Registration};
 use brickyard_store::DataDir;
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ pub(super) fn registration(
     let bricks: Vec<u16> = addresses.bricks.iter().map(SocketAddr::port).collect();
     Ok(Registration {
         key: NodeKey(directory.node().0),
-        run: u64::from_le_bytes(random()?),
+        run: u64::from_le_bytes(random::bytes().map_err(StartError::Random)?),
         bricks: bricks.len() as u32,
         addresses: metadata::Addresses {
             host: config.advertised_host(),

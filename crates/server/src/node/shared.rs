@@ -1,9 +1,10 @@
 //! What all bricks of the node see, made from the configuration.
 
-use super::data::{self, Data};
-use super::{Addresses, StartError};
+use super::data::Data;
+use super::error::StartError;
+use crate::addresses::Addresses;
 use crate::config::{Config, UserEntry};
-use crate::{clock, control};
+use crate::{clock, control, random};
 use brickyard_brick::settings::Settings;
 use brickyard_brick::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
@@ -34,7 +35,7 @@ pub(super) fn shared(
             id: brick_name(first.catalog.cluster(), member),
             port: address.port(),
         });
-    let run_id: [u8; 20] = data::random()?;
+    let run_id: [u8; 20] = random::bytes().map_err(StartError::Random)?;
     Ok(Shared {
         identity: NodeIdentity {
             run_id: run_id.iter().map(|byte| format!("{byte:02x}")).collect(),
