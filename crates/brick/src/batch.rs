@@ -201,6 +201,10 @@ impl Batch {
             "a request at {base}..{end} begins at {start}"
         );
         let spans = (first, self.spans.len() as u32);
+        assert!(
+            spans.0 <= spans.1,
+            "the arguments at {spans:?} go backwards"
+        );
         self.requests.push(Parsed {
             connection,
             found,
@@ -231,6 +235,10 @@ impl Batch {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Parsed> {
         self.requests.iter()
     }
@@ -238,6 +246,12 @@ impl Batch {
     /// The arguments of a request, in the input of its connection.
     #[inline]
     pub(crate) fn args<'a>(&'a self, parsed: &Parsed, input: &'a [u8]) -> Args<'a> {
+        assert!(
+            parsed.end <= input.len(),
+            "a request ends at {}, behind the input's end at {}",
+            parsed.end,
+            input.len()
+        );
         let spans = &self.spans[parsed.spans.0 as usize..parsed.spans.1 as usize];
         Args::new(&input[parsed.base..parsed.end], spans)
     }

@@ -108,6 +108,11 @@ impl Burden {
             .collect();
         partitions.sort_by_key(|it| (std::cmp::Reverse(it.load), it.partition));
         partitions.truncate(TOLD_MAX);
+        let sum: u64 = partitions.iter().map(|it| u64::from(it.load)).sum();
+        assert!(
+            sum <= busy,
+            "the partitions' load is {sum}, and the brick's {busy}"
+        );
         BrickLoad {
             busy: busy as u16,
             partitions,

@@ -446,7 +446,9 @@ impl Clients {
             it.end.is_broken || (!it.output.is_held() && it.output.ready().is_empty())
         })?;
         let id = self.closing.swap_remove(at);
-        let marks = self.connections.remove(id.0 as usize).marks;
+        let closed = self.connections.remove(id.0 as usize);
+        assert!(closed.end.is_closing, "{id:?} is closed and was not to be");
+        let marks = closed.marks;
         shared.counters.clients.fetch_sub(1, Relaxed);
         stats.clients.connected.set(self.connections.len() as u64);
         if marks.is_waiting {
@@ -491,6 +493,7 @@ impl Clients {
 
     /// Whoever wants to know of changes of the map is told this one, at once, whatever replies it waits for.
     pub(crate) fn tell_map_watchers(&mut self, message: &[u8]) {
+        assert!(!message.is_empty(), "there is something to tell");
         let mut watchers = std::mem::take(&mut self.map_watchers);
         watchers.retain(|(id, client)| {
             let connection = self.get_mut(*id).filter(|it| {

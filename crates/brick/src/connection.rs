@@ -178,6 +178,11 @@ impl Connection {
     /// Acts for `user` from now on.
     pub(crate) fn set_user(&mut self, user: Option<Arc<User>>, shared: &Shared) {
         self.input.set_limits(limits(shared, user.is_some()));
+        assert_eq!(
+            self.input.is_strangers(),
+            user.is_none(),
+            "who is known has other bounds"
+        );
         self.session.user = user;
     }
 

@@ -61,6 +61,7 @@ impl Brick {
         if let Some(last) = last {
             self.clients.end_requests(last, self.core.stats());
         }
+        assert!(self.batch.is_empty(), "a batch is made while one runs");
         self.batch = batch;
     }
 

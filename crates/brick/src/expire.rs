@@ -88,6 +88,10 @@ fn evict(core: &mut Core, table: usize) -> bool {
         freed_sum += freed;
         used = used.saturating_sub(freed as u64);
     }
+    assert!(
+        steps <= EVICT_STEPS_MAX + EVICT_STEP,
+        "{steps} records were passed in one turn"
+    );
     let removed = remove_all(core, table, &leaving);
     let barrier = core.log.barrier();
     let Some(state) = core.table_mut(table) else {
@@ -140,5 +144,10 @@ fn remove_all(core: &mut Core, table: usize, leaving: &[Leaving]) -> u64 {
         }
         view.finish();
     }
+    assert!(
+        removed <= leaving.len() as u64,
+        "{removed} keys of {} were removed",
+        leaving.len()
+    );
     removed
 }

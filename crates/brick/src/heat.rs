@@ -57,6 +57,11 @@ impl Heat {
         let Some((asked, former)) = self.seen.replace((self.asked, op)) else {
             return;
         };
+        assert!(
+            self.asked >= asked,
+            "{asked} commands have run, and now {}",
+            self.asked
+        );
         decay(&mut self.asks, self.asked - asked, elapsed);
         // A cut takes ops back.
         decay(&mut self.writes, op.0.saturating_sub(former.0), elapsed);
@@ -93,6 +98,12 @@ impl Vote {
         } else {
             self.lead -= 1;
         }
+        assert!(
+            self.lead <= self.samples,
+            "{} of {} samples lead",
+            self.lead,
+            self.samples
+        );
     }
 
     /// Surely where more than five eighths are of one slot, and never where no slot has half.

@@ -44,6 +44,11 @@ impl Pace {
         let fill = fill.min(burst) as i64;
         self.budget = self.budget.saturating_add(fill).min(burst.max(1) as i64);
         self.filled_at = Some(now);
+        assert!(
+            i128::from(self.budget) <= burst.max(1) as i128,
+            "{} bytes may be copied, and a burst is {burst}",
+            self.budget
+        );
     }
 
     pub(crate) fn has_room(&self) -> bool {

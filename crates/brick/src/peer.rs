@@ -59,6 +59,10 @@ impl Peers {
     pub(crate) fn close(&mut self, link: LinkId) -> Option<(Seat, Direction)> {
         let peer = self.streams.remove(&link)?;
         self.numbers.try_remove(link.0 as usize);
+        assert!(
+            !self.numbers.contains(link.0 as usize),
+            "{link:?} may be given out again"
+        );
         Some((peer.seat, peer.direction))
     }
 

@@ -226,6 +226,7 @@ impl Brick {
         let Some(table_id) = self.core.table(*table).map(|state| state.id) else {
             return;
         };
+        assert!(!bricks.is_empty(), "somebody is asked, or nobody answers");
         for (part, brick) in bricks.into_iter().enumerate() {
             let token = Token {
                 part: token.part + part as u32,
@@ -394,7 +395,8 @@ fn ask_control(
     let protocol = clients[id].session.protocol;
     let token = clients.open_gather(id, Gather::new(Join::Only, protocol, 1));
     let number = calls.begin(token, then);
-    clients[id].blocked = Some(Blocked::Control(number));
+    let before = clients[id].blocked.replace(Blocked::Control(number));
+    assert!(before.is_none(), "a connection that waits asks: {before:?}");
     core.effects.push_back(Effect::Control(number, request));
 }
 

@@ -133,6 +133,8 @@ pub struct ProcessStats {
 
 impl Shared {
     pub(crate) fn take_client_id(&self) -> u64 {
-        self.counters.client_id_next.fetch_add(1, Relaxed)
+        let id = self.counters.client_id_next.fetch_add(1, Relaxed);
+        assert!(id > 0, "0 is no client's id");
+        id
     }
 }

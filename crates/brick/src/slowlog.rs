@@ -59,6 +59,8 @@ impl Slowlog {
     pub(crate) fn push(&mut self, mut command: SlowCommand, len_max: u64) {
         command.id = self.id_next;
         self.id_next += 1;
+        let is_newest = self.entries.front().is_none_or(|it| it.id < command.id);
+        assert!(is_newest, "command {} is older than the last", command.id);
         self.entries.push_front(command);
         self.entries
             .truncate(usize::try_from(len_max).unwrap_or(usize::MAX));
@@ -104,6 +106,11 @@ fn shortened(spec: Option<&Spec>, args: &Args<'_>) -> Vec<Vec<u8>> {
     if args.len() > kept {
         shortened.push(format!("... ({} more arguments)", args.len() - kept).into_bytes());
     }
+    assert!(
+        shortened.len() <= ARGUMENTS_KEPT,
+        "{} arguments are kept",
+        shortened.len()
+    );
     shortened
 }
 

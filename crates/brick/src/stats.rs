@@ -160,6 +160,11 @@ impl Stats {
         stats
             .commands_by_id
             .resize_with(brickyard_command::CommandId::COUNT, CommandStats::default);
+        assert_eq!(
+            stats.commands_by_id.len(),
+            brickyard_command::CommandId::COUNT,
+            "each command is counted"
+        );
         stats
     }
 

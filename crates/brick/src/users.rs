@@ -108,12 +108,11 @@ impl Users {
         } else {
             users
         };
-        Self {
-            by_name: users
-                .into_iter()
-                .map(|user| (user.name.clone(), Arc::new(user)))
-                .collect(),
-        }
+        let by_name: BTreeMap<_, _> = users
+            .into_iter()
+            .map(|user| (user.name.clone(), Arc::new(user)))
+            .collect();
+        Self { by_name }
     }
 
     /// The user of that name.

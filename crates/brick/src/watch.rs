@@ -152,6 +152,11 @@ impl Absences {
         while self.bytes > NAME_BYTES_MAX {
             self.forget_first();
         }
+        assert!(
+            !self.ages.is_empty() || self.keys.is_empty(),
+            "{} keys are watched and will never be forgotten",
+            self.keys.len()
+        );
         Absence {
             life: self.life,
             view,
@@ -165,6 +170,11 @@ impl Absences {
             return true;
         }
         let removed = self.keys.get(key).map_or(self.removals, |it| it.removed);
+        assert!(
+            removed <= self.removals,
+            "removal {removed} of {} is yet to come",
+            self.removals
+        );
         removed > since.removals
     }
 
@@ -211,6 +221,11 @@ impl Absences {
             self.bytes = 0;
             return;
         };
+        assert!(
+            self.bytes >= size_of::<(Instant, KeyRef)>(),
+            "{} bytes are counted, and a key is there",
+            self.bytes
+        );
         self.bytes -= size_of::<(Instant, KeyRef)>();
         if self.keys.get(&key).is_some_and(|it| it.since == at)
             && let Some(gone) = self.keys.remove(&key)

@@ -128,6 +128,10 @@ impl Clients {
         let (join, is_silent) = (gather.kind(), gather.is_silent);
         let (bytes, gate) = gather.on_part(token.part, bytes, gate)?;
         let is_divided = gather.is_divided();
+        assert!(
+            !(is_divided && join == Join::Only),
+            "one part cannot be divided"
+        );
         connection.gathers.end(token.hole);
         Some(Whole {
             join,

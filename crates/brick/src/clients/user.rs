@@ -25,6 +25,11 @@ pub(crate) fn enter_user(core: &Core, connection: &mut Connection, user: Arc<Use
         .user
         .as_ref()
         .map_or_else(Rights::default, |user| user.rights(table));
+    assert!(
+        connection.session.database < 16,
+        "database {} of 16",
+        connection.session.database
+    );
 }
 
 /// The number by which `SELECT` knows a table; 0 for one that it does not know.

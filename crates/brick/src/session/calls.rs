@@ -36,6 +36,7 @@ impl Default for Calls {
 impl Calls {
     fn number(&mut self) -> u64 {
         let number = self.next;
+        assert!(number > 0, "0 is the number of what nobody waits for");
         self.next += 1;
         number
     }

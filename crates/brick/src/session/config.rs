@@ -119,6 +119,11 @@ fn set_settings(shared: &Shared, pairs: &[(&[u8], &[u8])]) -> Result<(), ErrorRe
         changes.push((settable, value));
     }
     for (settable, value) in changes {
+        assert!(
+            (settable.least..=settable.most).contains(&value),
+            "{value} was refused for {}",
+            settable.name
+        );
         (settable.store)(&shared.settings, value);
     }
     Ok(())

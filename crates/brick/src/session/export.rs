@@ -247,6 +247,10 @@ impl Exports {
             Some((it.connection, piece, at))
         })?;
         let (_, row) = piece.reads.swap_remove(at);
+        assert!(
+            matches!(piece.rows[row].content, Content::InLog { .. }),
+            "row {row} was read already"
+        );
         match value {
             Ok(value) => {
                 piece.rows[row].content = Content::Here(value.to_vec());
@@ -276,6 +280,8 @@ impl Exports {
         let at = export.at;
         let piece = export.unfinished.take_if(|piece| piece.reads.is_empty())?;
         let mut bytes = Vec::new();
+        let is_here = |row: &Row| !matches!(row.content, Content::InLog { .. });
+        assert!(piece.rows.iter().all(is_here), "a value is yet to be read");
         piece.render(at, &mut Reply::new(&mut bytes, protocol));
         if !piece.has_more {
             self.end(core, id);

@@ -149,6 +149,11 @@ pub(super) fn scan(core: &Core, table: usize, args: Args<'_>, reply: &mut Reply<
                 }
             },
         );
+        assert!(
+            found.len() <= seen,
+            "{} keys of {seen} that were looked at",
+            found.len()
+        );
         // Empty partitions cost a step too, or a sparse table would be scanned in one call.
         seen += 1;
         cursor = partitions.advance(point.leaf, next.map(|position| position.0));

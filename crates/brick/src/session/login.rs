@@ -227,6 +227,7 @@ pub(super) fn use_table(
     if rights == Rights::default() {
         return Err(no_rights(table));
     }
+    assert!(core.table(index).is_some(), "table {index} has a name");
     session.table = index;
     session.database = database;
     session.rights = rights;

@@ -66,6 +66,10 @@ fn checkpoint(
         ..core.member()
     };
     let bricks: Vec<Member> = (0..core.bricks).map(member).collect();
+    assert!(
+        bricks.contains(&core.member()),
+        "this brick's log is one of them"
+    );
     let gather = Gather::new(Join::Saved { in_background }, protocol, bricks.len());
     let token = clients.open_gather(id, gather);
     clients[id].blocked = Some(Blocked::Drain);

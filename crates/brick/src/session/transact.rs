@@ -248,6 +248,7 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
         return Err(moved);
     }
     let (steps, later) = split(queue.commands);
+    assert_eq!(steps.len(), later.len(), "each command has one place");
     let transaction = Transaction { steps, watches };
     let has_later = later.iter().any(Option::is_some);
     let join = if has_later { Join::Exec } else { Join::Only };

@@ -51,6 +51,7 @@ pub(super) fn whole(
         CommandId::Randomkey => Join::Any(core.random.next()),
         _ => Join::Only,
     };
+    assert!(!bricks.is_empty(), "somebody is asked, or nobody answers");
     let gather = Gather::new(join, protocol, bricks.len())
         .within(core.shared.settings.output_max())
         .reading(spec.has(flag::READONLY));
