@@ -298,7 +298,7 @@ impl Cluster {
         let (id, partition, _) = self.group_of(key);
         let brick = self.brick(at);
         let table = brick.core.tables.index_of(id).unwrap();
-        let key_ref = brick.key_ref(table, key.as_bytes()).unwrap();
+        let key_ref = crate::keyed::key_ref(&brick.core, table, key.as_bytes()).unwrap();
         let log = &brick.core.log;
         log.pending(key_ref, partition, key.as_bytes()).is_some()
     }

@@ -18,12 +18,17 @@ use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
 use crate::core::Core;
 use crate::forward::{Forward, ForwardReply};
-use crate::keyed::{Admission, Caller, Missing, honest_line, no_table};
+use crate::keyed::{
+    Admission, Caller, Missing, admission_of, execute_work, honest_line, may_run,
+    must_await_values, name_work,
+};
 use crate::output::{Gate, Opens};
-use crate::refusal::error_line;
-use crate::request::{Origin, Request, Token, Work};
-use crate::requests::{Backoff, Held, Place, SessionOrder};
-use crate::session::{ShareAdmission, Shares, checkpoint_for};
+use crate::refusal::{error_line, no_table};
+use crate::request::{Origin, Request, SessionOrder, Token, Work};
+use crate::requests::{Backoff, Held, Place};
+use crate::session::next::Shares;
+use crate::session::save::checkpoint_for;
+use crate::session::share::{ShareAdmission, share_admission};
 use crate::view::Detour;
 use brickyard_command::{CommandId, ErrorReply, table::flag};
 use brickyard_routing::Member;
@@ -42,6 +47,12 @@ const RUN_REQUESTS_MAX: usize = 1024;
 
 const CHANGING_HANDS: ErrorReply = ErrorReply::constant(
     "CLUSTERDOWN the key's partition is changing hands; the command was not executed, try again",
+);
+
+/// A share is asked of a brick that has another map, or does not have its partitions now.
+const SHARES_DIFFER: ErrorReply = ErrorReply::constant(
+    "CLUSTERDOWN the bricks see different maps of the table: a view is changing; the share was not executed, try \
+     again",
 );
 
 impl Core {
@@ -93,7 +104,7 @@ impl Brick {
         let is_away = orders.is_away(order);
         // What waits here for its value would see what this writes elsewhere, or more than this reads there.
         let is_behind_values =
-            orders.is_at(order, Place::Values) && (is_away || !self.may_run(&request));
+            orders.is_at(order, Place::Values) && (is_away || !may_run(&self.core, &request));
         let waits = is_behind_values
             || orders.is_at(order, Place::View)
             || orders.is_at(order, Place::Near);
@@ -128,7 +139,7 @@ impl Brick {
             return self.respond(&request, error_line(&error), Gate::OPEN);
         }
         let is_own = request.origin.member == self.core.member();
-        match self.admission_of(&request) {
+        match admission_of(&self.core, &request) {
             Admission::Serves => self.serve(request),
             Admission::Refused(error) => {
                 let line = honest_line(&request.work, &error);
@@ -163,20 +174,42 @@ impl Brick {
             if matches!(spec.id, CommandId::Save | CommandId::Bgsave) {
                 return checkpoint_for(&mut self.core, &mut self.calls, request.origin);
             }
-            let admission = self
-                .core
-                .share_admission(spec, args.as_args(), *share, table);
+            let admission = share_admission(&self.core, spec, args.as_args(), *share, table);
             if !matches!(admission, ShareAdmission::Serves) {
                 return self.set_share_aside(admission, request);
             }
         }
-        if self.must_await_values(&request.work, table) {
+        if must_await_values(&self.core, &request.work, table) {
             return self.await_values(request, Vec::new());
         }
-        match self.execute_work(&request.work, Caller::of(&request, table), &[]) {
+        match execute_work(
+            &mut self.core,
+            &mut self.clients,
+            &request.work,
+            Caller::of(&request, table),
+            &[],
+        ) {
             Ok((bytes, gate)) => self.respond(&request, bytes, gate),
             Err(Missing::Values(wanted)) => self.await_values(request, wanted),
             Err(Missing::Detour(detour)) => self.detour(detour, request),
+        }
+    }
+
+    /// A share that cannot be had now waits. Where the maps differ all shares are asked for anew, by one map, unless
+    /// some of them may have been executed.
+    pub(crate) fn set_share_aside(&mut self, admission: ShareAdmission, request: Request) {
+        let is_own = request.origin.member == self.core.member();
+        match admission {
+            ShareAdmission::TooFew(error) => {
+                self.respond(&request, error_line(&error), Gate::OPEN);
+            }
+            ShareAdmission::Differs if !is_own => self.send_back(request),
+            ShareAdmission::Differs if !request.work.only_reads() => {
+                self.respond(&request, error_line(&SHARES_DIFFER), Gate::OPEN);
+            }
+            ShareAdmission::Serves | ShareAdmission::Waits | ShareAdmission::Differs => {
+                self.await_view(request, None);
+            }
         }
     }
 
@@ -211,7 +244,8 @@ impl Brick {
         let me = self.core.member();
         let to = self.reader(owner, &request);
         if to.node != me.node {
-            request.work = self.name_work(request.work);
+            let (core, ids) = (&mut self.core, &mut self.remotes.ids);
+            request.work = name_work(request.work, || ids.draw(&mut core.random, core.unix));
             self.core.set_order(&mut request);
             return self.send_to(to, request);
         }

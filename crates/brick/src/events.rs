@@ -11,7 +11,8 @@ use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
 use crate::output::{Gate, Lost};
 use crate::refusal::error_line;
 use crate::replica::SYNC_TOKEN;
-use crate::session::backups;
+use crate::session::cluster::tell_map_watchers;
+use crate::session::whole::backups;
 use crate::upkeep::publish;
 use crate::view::PendingClear;
 use brickyard_command::ErrorReply;
@@ -105,7 +106,7 @@ impl Brick {
             self.leave_removed();
             self.tell_lost();
             let version = self.core.tables.catalog().version();
-            crate::session::tell_map_watchers(&mut self.clients, version);
+            tell_map_watchers(&mut self.clients, version);
         }
     }
 

@@ -7,12 +7,14 @@
 use crate::accepted::ConnectionId;
 use crate::batch::{BATCH_BYTES_MAX, Batch, Found, Parsed, Target, is_heavy};
 use crate::brick::Brick;
-use crate::connection::{Connection, ReplyMode};
+use crate::check::check;
+use crate::connection::ReplyMode;
+use crate::keyed::{self, Asked, Left, asked};
 use crate::output::Gate;
-use crate::session::{enqueue, is_queueable};
+use crate::request::Attempt;
+use crate::session::transact::{enqueue, is_queueable};
 use crate::slowlog::SlowCommand;
-use crate::users::Rights;
-use brickyard_command::{Args, CommandId, ErrorReply, Spec, resolve, table::flag};
+use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 use brickyard_wire::Reply;
 
 /// Whether this is a line of a request that a browser makes. A page of anywhere can make its reader's
@@ -119,7 +121,7 @@ impl Brick {
                         self.refuse(id, Some(spec), &error);
                     }
                 } else if is_keyed {
-                    self.execute_keyed(id, spec, target, args);
+                    self.execute_keyed(id, spec, target, args, None);
                 } else {
                     self.execute_session(id, spec, args);
                 }
@@ -139,6 +141,52 @@ impl Brick {
         }
     }
 
+    /// Executes a command on keys, which may have an id.
+    #[inline]
+    pub(crate) fn execute_keyed(
+        &mut self,
+        id: ConnectionId,
+        spec: &'static Spec,
+        target: Option<Target>,
+        args: &Args<'_>,
+        attempt: Option<Attempt>,
+    ) {
+        let (core, clients) = (&mut self.core, &mut self.clients);
+        match keyed::execute(core, clients, id, spec, target, args, attempt) {
+            Ok(Left::Nothing) => {}
+            Ok(left) => self.go_on(left),
+            Err(error) => self.refuse(id, Some(spec), &error),
+        }
+    }
+
+    /// A command on keys waits, or goes elsewhere.
+    fn go_on(&mut self, left: Left) {
+        match left {
+            Left::Nothing => {}
+            Left::AwaitView(request) => self.await_view(request, None),
+            Left::Forward(owner, request) => self.forward(owner, request),
+            Left::AwaitValues(request, wanted) => self.await_values(request, wanted),
+            Left::Detour(detour, request) => self.detour(detour, request),
+            Left::Begin(parts) => parts.into_iter().for_each(|part| self.begin(part)),
+        }
+    }
+
+    /// `REQUEST`.
+    pub(crate) fn execute_request(
+        &mut self,
+        id: ConnectionId,
+        spec: &'static Spec,
+        args: &Args<'_>,
+    ) {
+        match asked(&mut self.clients[id], args, self.core.unix) {
+            Ok(Asked::Now(now)) => self.clients.reply(id, |reply| reply.integer(now)),
+            Ok(Asked::Command(inner, args, attempt)) => {
+                self.execute_keyed(id, inner, None, &args, Some(attempt));
+            }
+            Err(error) => self.refuse(id, Some(spec), &error),
+        }
+    }
+
     /// Answers with an error that was found before the command ran.
     pub(crate) fn refuse(
         &mut self,
@@ -150,12 +198,6 @@ impl Brick {
         self.clients.refuse(id, spec, error, stats);
     }
 
-    /// Writes a reply that waits for nothing.
-    #[inline]
-    pub(crate) fn reply(&mut self, id: ConnectionId, write: impl FnOnce(&mut Reply<'_>)) {
-        self.clients.reply(id, write);
-    }
-
     fn turn_reply_mode(&mut self, id: ConnectionId) {
         let session = &mut self.clients[id].session;
         session.reply_mode = match session.reply_mode {
@@ -164,67 +206,6 @@ impl Brick {
             mode => mode,
         };
     }
-}
-
-/// What is wrong with a request whatever its command does.
-#[inline]
-pub(crate) fn check(
-    connection: &mut Connection,
-    spec: Option<&'static Spec>,
-    args: &Args<'_>,
-) -> Result<&'static Spec, ErrorReply> {
-    connection.session.commands += 1;
-    let spec = match spec {
-        Some(spec) if spec.subcommands.is_empty() && spec.accepts(args.len()) => spec,
-        _ => resolve(*args)?,
-    };
-    connection.session.last_command = spec.name;
-    let Some(_) = connection.session.user else {
-        if spec.has(flag::NO_AUTH) {
-            return Ok(spec);
-        }
-        return Err(ErrorReply::constant("NOAUTH Authentication required."));
-    };
-    // All rights on a table are none on the node.
-    if connection.session.rights != Rights::ALL || spec.has(flag::ADMIN) {
-        check_rights(connection, spec)?;
-    }
-    if connection.session.multi.queue.is_some() && spec.has(flag::NO_MULTI) {
-        return Err(ErrorReply::constant(
-            "ERR Command not allowed inside a transaction",
-        ));
-    }
-    Ok(spec)
-}
-
-/// Rights on the connection's table; on the node, for commands that are about it. What TABLE does to
-/// other tables is checked when their names are known (`session::tables`).
-fn check_rights(connection: &Connection, spec: &Spec) -> Result<(), ErrorReply> {
-    let is_of_tables = spec.name.starts_with("table");
-    let needs_node = spec.has(flag::ADMIN) && !is_of_tables;
-    let administers = connection
-        .session
-        .user
-        .as_ref()
-        .is_some_and(|user| user.administers_node());
-    let wanted = Rights {
-        read: spec.has(flag::READONLY),
-        write: spec.has(flag::WRITE),
-        admin: false,
-    };
-    let is_granted = connection.session.rights.covers(wanted) && (administers || !needs_node);
-    if is_granted || is_of_tables || spec.has(flag::NO_AUTH) {
-        return Ok(());
-    }
-    let user = connection
-        .session
-        .user
-        .as_ref()
-        .map_or("default", |user| user.name.as_str());
-    Err(ErrorReply::new(format!(
-        "NOPERM User {user} has no permissions to run the '{}' command on this table",
-        spec.name
-    )))
 }
 
 #[cfg(test)]

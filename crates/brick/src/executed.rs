@@ -23,6 +23,7 @@ use crate::append::BatchId;
 use crate::core::Core;
 use crate::output::{Gate, Opens};
 use crate::random::Random;
+use crate::request::Attempt;
 use crate::tables::Partition;
 use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
 use brickyard_types::{Op, PartitionId, UnixMillis};
@@ -61,24 +62,6 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// Outcomes up to this length are kept in place.
 const SHORT: usize = 22;
-
-/// A request that can be recognised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Attempt {
-    pub(crate) id: RequestId,
-    /// It may have been sent before. Of all the attempts that are made one does not say so.
-    pub(crate) is_again: bool,
-    /// This brick has lost an attempt, so it may not promise that the request was not executed.
-    pub(crate) was_lost: bool,
-}
-
-impl Attempt {
-    /// An attempt was made and its outcome is not known.
-    pub(crate) fn lose(&mut self) {
-        self.is_again = true;
-        self.was_lost = true;
-    }
-}
 
 /// The ids that a brick gives to what it passes on for clients that give none.
 #[derive(Debug, Default)]

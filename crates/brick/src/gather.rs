@@ -1,8 +1,9 @@
 //! One reply made of parts that several bricks render.
 
 use crate::output::{Gate, Lost};
+use crate::partly::{is_unknown, not_read, partly_done};
 use brickyard_command::ErrorReply;
-use brickyard_wire::{Fate, Protocol, Reply, fate};
+use brickyard_wire::{Protocol, Reply};
 
 /// One request can ask for more than memory holds.
 pub(crate) const REPLY_TOO_LONG: ErrorReply = ErrorReply::constant(
@@ -257,44 +258,6 @@ impl Gather {
         }
         out
     }
-}
-
-/// A read that failed has changed nothing, whatever became of writes that it waited for.
-fn not_read(error: &[u8]) -> Vec<u8> {
-    match error.strip_prefix(b"-UNKNOWNRESULT ") {
-        Some(reason) => {
-            let start = b"-TRYAGAIN the command only reads, and a part of it was not answered: ";
-            [&start[..], reason].concat()
-        }
-        None => error.to_vec(),
-    }
-}
-
-/// Whether a reply is an error that leaves open what became of a write.
-fn is_unknown(reply: &[u8]) -> bool {
-    let error = reply.strip_prefix(b"-");
-    error.is_some_and(|error| fate(error) == Fate::Unknown)
-}
-
-/// One key's part was refused and others' were executed: a prefix that promises "not executed" would
-/// not be true of the command, and clients send it again by that promise.
-pub(crate) fn partly_done(error: &[u8]) -> Vec<u8> {
-    if is_unknown(error) {
-        return error.to_vec();
-    }
-    let reason = error.strip_prefix(b"-").unwrap_or(error);
-    let start = b"-UNKNOWNRESULT a part of the command was executed and another was not: ";
-    [&start[..], reason].concat()
-}
-
-/// Something was lost that may be a part of the command, or not.
-pub(crate) fn maybe_partly_done(error: &[u8]) -> Vec<u8> {
-    if is_unknown(error) {
-        return error.to_vec();
-    }
-    let reason = error.strip_prefix(b"-").unwrap_or(error);
-    let start = b"-UNKNOWNRESULT a part of the command may not have been executed: ";
-    [&start[..], reason].concat()
 }
 
 /// The number on the first line of one of our own replies, and what follows the line.

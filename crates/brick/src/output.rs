@@ -11,7 +11,7 @@
 //! - When operations are lost, every reply that waited for one of them becomes an error, and no other.
 
 use crate::append::BatchId;
-use crate::gather::{maybe_partly_done, partly_done};
+use crate::partly::{maybe_partly_done, partly_done};
 use brickyard_types::PartitionId;
 use std::collections::VecDeque;
 

@@ -2,6 +2,7 @@
 
 use crate::accepted::Port;
 use crate::core::Core;
+use crate::request::Attempt;
 use crate::tables::TableState;
 use brickyard_command::ErrorReply;
 use brickyard_routing::{Location, Member};
@@ -15,6 +16,17 @@ pub(crate) fn dropped_table() -> ErrorReply {
     ErrorReply::constant(
         "ERR the table of this connection was dropped, or is not made yet; choose another with TABLE USE or SELECT",
     )
+}
+
+/// The same for what may have been asked before: elsewhere the table may be known, and that attempt executed.
+pub(crate) fn no_table(attempt: Option<Attempt>) -> ErrorReply {
+    if attempt.is_some_and(|attempt| attempt.is_again) {
+        return ErrorReply::constant(
+            "UNKNOWNRESULT an earlier attempt may have been executed; this one was not: the table was dropped, or is not \
+             made yet here",
+        );
+    }
+    dropped_table()
 }
 
 /// An error as a client gets it, in either protocol.
@@ -51,4 +63,21 @@ fn moved(core: &Core, location: Location, owner: Member) -> ErrorReply {
         port,
     };
     ErrorReply::new(moved.to_string())
+}
+
+/// Why a write is refused where fewer replicas are in sync than the table asks for.
+#[cold]
+pub(crate) fn too_few(state: &TableState, leaf: u32, reads_only: bool) -> Option<ErrorReply> {
+    let group = state.map.groups().get(leaf as usize)?;
+    let (have, want) = (
+        group.in_sync().count(),
+        usize::from(state.attributes.min_in_sync),
+    );
+    (!reads_only && have < want).then(|| {
+        ErrorReply::new(format!(
+            "NOREPLICAS {have} of the replicas of this key are in sync and table '{}' wants {want} for a write; \
+             the write was not executed",
+            state.name
+        ))
+    })
 }

@@ -11,13 +11,12 @@
 //! Not here: where it waits (`requests`), what happens to it next (`dispatch`).
 
 use crate::accepted::ConnectionId;
-use crate::executed::Attempt;
 use crate::output::HoleId;
-use crate::requests::SessionOrder;
 use crate::transaction::{Step, Transaction};
 use brickyard_command::{Args, CommandId, OwnedArgs, Spec, is_data_command, table::flag};
 use brickyard_routing::Member;
-use brickyard_types::{Instant, TableId};
+use brickyard_types::record::RequestId;
+use brickyard_types::{Instant, Slot, TableId};
 use brickyard_wire::Protocol;
 
 /// Which part of which reply of which client something is.
@@ -35,6 +34,33 @@ pub(crate) struct Token {
 pub(crate) struct Origin {
     pub(crate) member: Member,
     pub(crate) token: Token,
+}
+
+/// What one connection asks of one slot of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SessionOrder {
+    pub(crate) member: Member,
+    pub(crate) connection: ConnectionId,
+    pub(crate) table: TableId,
+    pub(crate) slot: Slot,
+}
+
+/// A request that can be recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Attempt {
+    pub(crate) id: RequestId,
+    /// It may have been sent before. Of all the attempts that are made one does not say so.
+    pub(crate) is_again: bool,
+    /// This brick has lost an attempt, so it may not promise that the request was not executed.
+    pub(crate) was_lost: bool,
+}
+
+impl Attempt {
+    /// An attempt was made and its outcome is not known.
+    pub(crate) fn lose(&mut self) {
+        self.is_again = true;
+        self.was_lost = true;
+    }
 }
 
 /// See the module.
@@ -91,7 +117,7 @@ pub(crate) enum Work {
     /// A transaction on one partition.
     Transaction(Box<Transaction>),
     /// A brick's share of a command on the whole table, and which partitions that is in the eyes of who asks
-    /// ([`crate::core::Core::share`]); 0: whatever the brick has.
+    /// ([`crate::session::share::share_name`]); 0: whatever the brick has.
     Share(&'static Spec, OwnedArgs, u64),
 }
 

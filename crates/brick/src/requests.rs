@@ -23,14 +23,14 @@ mod order;
 mod replies;
 mod values;
 
-pub(crate) use order::{Orders, Place, SessionOrder};
+pub(crate) use order::{Orders, Place};
 pub(crate) use replies::{Held, Replies};
 pub(crate) use values::Values;
 
 use crate::log::KeyRef;
 use crate::output::{Gate, HoleId, Lost, Opens};
-use crate::request::{Request, Token, Work};
-use crate::watch::Version;
+use crate::request::{Request, SessionOrder, Token, Work};
+use crate::version::Version;
 use brickyard_metadata::CatalogVersion;
 use brickyard_types::Instant;
 use slab::Slab;

@@ -11,33 +11,24 @@
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
 //! `cluster`, `config`, `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
-mod calls;
+pub(crate) mod calls;
 mod client;
-mod cluster;
+pub(crate) mod cluster;
 mod config;
 mod digest;
-mod export;
+pub(crate) mod export;
 mod info;
 mod inspect;
 mod listing;
 mod login;
 mod lookup;
-mod next;
+pub(crate) mod next;
 mod nodes;
-mod save;
-mod share;
+pub(crate) mod save;
+pub(crate) mod share;
 mod tables;
-mod transact;
-mod whole;
-
-pub(crate) use calls::Calls;
-pub(crate) use cluster::tell_map_watchers;
-pub(crate) use export::{Exports, is_of_export};
-pub(crate) use next::Shares;
-pub(crate) use save::checkpoint_for;
-pub(crate) use share::ShareAdmission;
-pub(crate) use transact::{enqueue, is_queueable};
-pub(crate) use whole::backups;
+pub(crate) mod transact;
+pub(crate) mod whole;
 
 use crate::accepted::{ConnectionId, Port};
 use crate::brick::Brick;
@@ -55,7 +46,9 @@ use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec};
 use brickyard_routing::Member;
 use brickyard_types::{Op, PartitionId, UnixMillis};
 use brickyard_wire::Reply;
-use next::{Next, Outcome, Then};
+use calls::Calls;
+use next::{Next, Outcome, Shares, Then};
+use share::share_name;
 
 impl Brick {
     /// Executes a command that is about no keys.
@@ -70,7 +63,7 @@ impl Brick {
             CommandId::Request => return self.execute_request(id, spec, args),
             _ => self.answer(id, spec, *args),
         };
-        let outcome = next.and_then(|next| self.go_on(id, next));
+        let outcome = next.and_then(|next| self.do_rest(id, next));
         if let Err(error) = outcome {
             self.refuse(id, Some(spec), &error);
         }
@@ -158,7 +151,7 @@ impl Brick {
     }
 
     /// Does what is left to do.
-    fn go_on(&mut self, id: ConnectionId, next: Next) -> Result<(), ErrorReply> {
+    fn do_rest(&mut self, id: ConnectionId, next: Next) -> Result<(), ErrorReply> {
         match next {
             Next::Done => {}
             Next::Control(request, then) => {
@@ -233,7 +226,7 @@ impl Brick {
                 ..token
             };
             let share = match is_named {
-                true => self.core.share(spec, args.as_args(), *table, brick),
+                true => share_name(&self.core, spec, args.as_args(), *table, brick),
                 false => 0,
             };
             let work = Work::Share(spec, args.clone(), share);
@@ -259,8 +252,19 @@ impl Brick {
         }
     }
 
+    /// A part of a reply is there.
+    pub(crate) fn on_part(&mut self, token: Token, bytes: Vec<u8>, gate: Gate) {
+        let Some(mut whole) = self.clients.take_part(token, bytes, gate) else {
+            return;
+        };
+        whole.bytes = self.on_gathered(token, whole.join, whole.bytes);
+        let core = &self.core;
+        self.clients
+            .fill(token, whole, &core.shared.settings, &core.log);
+    }
+
     /// A reply in parts is whole; some mean more than they say.
-    pub(crate) fn on_gathered(&mut self, token: Token, join: Join, whole: Vec<u8>) -> Vec<u8> {
+    fn on_gathered(&mut self, token: Token, join: Join, whole: Vec<u8>) -> Vec<u8> {
         let session = &mut self.clients[token.connection].session;
         match join {
             Join::Watch => transact::on_watched(session, &whole),

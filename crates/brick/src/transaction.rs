@@ -1,6 +1,6 @@
 //! MULTI and EXEC: commands of one partition that happen together or not at all.
 
-use crate::watch::Version;
+use crate::version::Version;
 use brickyard_command::{OwnedArgs, Spec};
 use brickyard_types::TableId;
 

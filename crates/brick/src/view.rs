@@ -19,13 +19,14 @@ mod newest;
 mod write;
 
 use crate::core::Core;
-use crate::executed::{Attempt, kept};
+use crate::executed::kept;
 use crate::log::{KeyRef, Writer};
 use crate::output::Gate;
+use crate::request::Attempt;
 use crate::settings::Settings;
 use crate::tables::{Partition, TableState};
 use crate::transaction::Watch;
-use crate::watch::Version;
+use crate::version::Version;
 use brickyard_command::{ErrorReply, Failure, Keyspace};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;

@@ -1,7 +1,8 @@
 use super::*;
 use crate::accepted::Port;
 use crate::harness::Node;
-use brickyard_types::{Durability, TableAttributes, UnixMillis};
+use crate::version::Version;
+use brickyard_types::{Durability, Op, TableAttributes, UnixMillis};
 
 const NOW: Instant = Instant(1_000_000_000);
 

@@ -5,80 +5,23 @@
 
 use crate::brick::Brick;
 use crate::effect::{ColdRead, Effect};
-use crate::keyed::{Caller, Missing, no_table};
+use crate::keyed::{Caller, Missing, execute_work, keys_of, may_run};
 use crate::log::KeyRef;
 use crate::output::Gate;
-use crate::refusal::error_line;
-use crate::request::{Request, Work};
-use crate::session::is_of_export;
-use crate::transaction::Step;
+use crate::refusal::{error_line, no_table};
+use crate::request::Request;
+use crate::session::export::is_of_export;
 use crate::view::{ColdWanted, Detour};
-use brickyard_command::{Args, ErrorReply, OwnedArgs, Spec, keys};
-use brickyard_table::KeyHash;
+use brickyard_command::ErrorReply;
 
 impl Brick {
-    pub(crate) fn key_ref(&self, table: usize, key: &[u8]) -> Option<KeyRef> {
-        let state = self.core.table(table)?;
-        let location = state.map.locate(key);
-        let partition = state.partitions.get(location.leaf as usize)?.as_ref()?;
-        Some(KeyRef {
-            table: table as u32,
-            partition: partition.local,
-            hash: KeyHash(location.key_hash),
-        })
-    }
-
-    /// Whether a request that waits for values touches a key of this command: then the command waits behind it.
-    #[inline]
-    pub(crate) fn is_behind_values(
-        &self,
-        spec: &'static Spec,
-        args: Args<'_>,
-        table: usize,
-    ) -> bool {
-        let values = &self.core.requests.values;
-        !values.is_idle()
-            && keys(spec, args).any(|at| {
-                let key = self.key_ref(table, args.at(at));
-                key.is_some_and(|key| values.is_waited_for(&key))
-            })
-    }
-
-    pub(super) fn must_await_values(&self, work: &Work, table: usize) -> bool {
-        let values = &self.core.requests.values;
-        if values.is_idle() {
-            return false;
-        }
-        let keys = self.keys_of(work, table);
-        keys.iter().any(|key| values.is_waited_for(key))
-    }
-
-    /// The keys of this brick that some work touches.
-    fn keys_of(&self, work: &Work, table: usize) -> Vec<KeyRef> {
-        let mut all = Vec::new();
-        let mut add = |spec: &'static Spec, args: &OwnedArgs| {
-            let args = args.as_args();
-            all.extend(keys(spec, args).filter_map(|at| self.key_ref(table, args.at(at))));
-        };
-        match work {
-            Work::Share(..) => {}
-            Work::Command(spec, args) | Work::Attempt(_, spec, args) => add(spec, args),
-            Work::Transaction(transaction) => {
-                for step in &transaction.steps {
-                    if let Step::Command(spec, args) = step {
-                        add(spec, args);
-                    }
-                }
-            }
-        }
-        all
-    }
-
     /// A request waits until the values that it wants are there, and those on its keys that came before it are done.
     pub(crate) fn await_values(&mut self, mut request: Request, wanted: Vec<ColdWanted>) {
         self.core.set_order(&mut request);
         let table = self.core.tables.index_of(request.table);
-        let keys = table.map_or(Vec::new(), |table| self.keys_of(&request.work, table));
+        let keys = table.map_or(Vec::new(), |table| {
+            keys_of(&self.core, &request.work, table)
+        });
         let id = self.core.requests.await_values(request, keys);
         self.fetch(id, wanted);
         self.run_with_values();
@@ -174,7 +117,7 @@ impl Brick {
             };
             // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
             // and 24).
-            if !self.may_run(request) {
+            if !may_run(&self.core, request) {
                 self.detour_from_values(id, Detour::Wait);
                 continue;
             }
@@ -183,7 +126,7 @@ impl Brick {
             let Some(work) = self.core.requests.lend_work(id) else {
                 continue;
             };
-            let ran = self.execute_work(&work, caller, &values);
+            let ran = execute_work(&mut self.core, &mut self.clients, &work, caller, &values);
             self.core.requests.give_back_work(id, work);
             match ran {
                 Ok((bytes, gate)) => self.finish(id, bytes, gate),

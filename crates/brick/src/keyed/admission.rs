@@ -1,10 +1,10 @@
 //! What this brick may do with a partition at this moment.
 
 use crate::accepted::ConnectionId;
-use crate::brick::Brick;
 use crate::core::Core;
-use crate::request::Request;
-use crate::requests::{Place, SessionOrder};
+use crate::refusal::too_few;
+use crate::request::{Request, SessionOrder};
+use crate::requests::Place;
 use crate::tables::TableState;
 use brickyard_command::ErrorReply;
 use brickyard_replication::Role;
@@ -21,56 +21,55 @@ pub(crate) enum Admission {
     Refused(ErrorReply),
 }
 
-impl Brick {
-    /// Whether the request may run here and now.
-    pub(crate) fn may_run(&self, request: &Request) -> bool {
-        matches!(self.admission_of(request), Admission::Serves)
-    }
+/// Whether the request may run here and now.
+pub(crate) fn may_run(core: &Core, request: &Request) -> bool {
+    matches!(admission_of(core, request), Admission::Serves)
+}
 
-    pub(crate) fn admission_of(&self, request: &Request) -> Admission {
-        let work = &request.work;
-        let table = self.core.tables.index_of(request.table);
-        let at = table.and_then(|table| {
-            let location = self.core.locate(table, work.first_key()?)?;
-            Some((location, self.core.table(table)?))
-        });
-        at.map_or(Admission::Serves, |(location, state)| {
-            admission(&self.core, state, location.leaf, work.only_reads(), true)
-        })
-    }
+/// What this brick may do with what a request is about.
+pub(crate) fn admission_of(core: &Core, request: &Request) -> Admission {
+    let work = &request.work;
+    let table = core.tables.index_of(request.table);
+    let at = table.and_then(|table| {
+        let location = core.locate(table, work.first_key()?)?;
+        Some((location, core.table(table)?))
+    });
+    at.map_or(Admission::Serves, |(location, state)| {
+        admission(core, state, location.leaf, work.only_reads(), true)
+    })
+}
 
-    /// What the connection asked of the partition before is on its way elsewhere, or waits: this goes the
-    /// same way (PROTOCOL rule 26).
-    pub(super) fn behind_earlier(
-        &self,
-        admission: Admission,
-        id: ConnectionId,
-        location: Location,
-        state: &TableState,
-    ) -> Admission {
-        let order = SessionOrder {
-            member: self.core.member(),
-            connection: id,
-            table: state.id,
-            slot: location.slot,
-        };
-        let orders = self.core.requests.orders();
-        if orders.is_at(order, Place::View) || orders.is_at(order, Place::Near) {
-            return Admission::Waits;
-        }
-        let is_away = orders.is_away(order);
-        let goes_away = is_away || matches!(admission, Admission::Elsewhere(_));
-        if goes_away && orders.is_at(order, Place::Values) {
-            // A read that waits here for its value would see what this writes, or more than this reads.
-            return Admission::Waits;
-        }
-        if !is_away {
-            return admission;
-        }
-        match state.owner(location.leaf) {
-            owner if owner != self.core.member() => Admission::Elsewhere(owner),
-            _ => Admission::Waits,
-        }
+/// What the connection asked of the partition before is on its way elsewhere, or waits: this goes the
+/// same way (PROTOCOL rule 26).
+pub(super) fn behind_earlier(
+    core: &Core,
+    admission: Admission,
+    id: ConnectionId,
+    location: Location,
+    state: &TableState,
+) -> Admission {
+    let order = SessionOrder {
+        member: core.member(),
+        connection: id,
+        table: state.id,
+        slot: location.slot,
+    };
+    let orders = core.requests.orders();
+    if orders.is_at(order, Place::View) || orders.is_at(order, Place::Near) {
+        return Admission::Waits;
+    }
+    let is_away = orders.is_away(order);
+    let goes_away = is_away || matches!(admission, Admission::Elsewhere(_));
+    if goes_away && orders.is_at(order, Place::Values) {
+        // A read that waits here for its value would see what this writes, or more than this reads.
+        return Admission::Waits;
+    }
+    if !is_away {
+        return admission;
+    }
+    match state.owner(location.leaf) {
+        owner if owner != core.member() => Admission::Elsewhere(owner),
+        _ => Admission::Waits,
     }
 }
 
@@ -126,21 +125,4 @@ pub(super) fn admission(
     } else {
         Admission::Elsewhere(owner)
     }
-}
-
-/// Why a write is refused where fewer replicas are in sync than the table asks for.
-#[cold]
-pub(crate) fn too_few(state: &TableState, leaf: u32, reads_only: bool) -> Option<ErrorReply> {
-    let group = state.map.groups().get(leaf as usize)?;
-    let (have, want) = (
-        group.in_sync().count(),
-        usize::from(state.attributes.min_in_sync),
-    );
-    (!reads_only && have < want).then(|| {
-        ErrorReply::new(format!(
-            "NOREPLICAS {have} of the replicas of this key are in sync and table '{}' wants {want} for a write; \
-             the write was not executed",
-            state.name
-        ))
-    })
 }

@@ -6,63 +6,61 @@
 //! Not here: what is remembered, and for how long (`requests`).
 
 use super::run::{Call, Caller, Missing, Ran, admit};
-use crate::accepted::ConnectionId;
-use crate::brick::Brick;
+use crate::check::check;
+use crate::connection::Connection;
 use crate::core::Core;
-use crate::execute::check;
-use crate::executed::{Attempt, Recall, micros, put_kept};
+use crate::executed::{Recall, micros, put_kept};
 use crate::output::Gate;
 use crate::refusal::error_line;
-use crate::request::Work;
+use crate::request::{Attempt, Work};
 use crate::view::{Asker, Detour, View};
 use brickyard_command::request::RequestArgs;
 use brickyard_command::{
     Args, ErrorReply, Failure, Spec, execute as execute_command, is_data_command, table::flag,
 };
+use brickyard_types::UnixMillis;
 use brickyard_types::record::RequestId;
 use brickyard_wire::{IDS_UP_TO, Reply, UNKNOWN_EXECUTED, UNKNOWN_FORGOTTEN, is_not_executed};
 
-impl Brick {
-    /// `REQUEST`.
-    pub(crate) fn execute_request(
-        &mut self,
-        id: ConnectionId,
-        spec: &'static Spec,
-        args: &Args<'_>,
-    ) {
-        let (client, sequence, is_again) = match RequestArgs::parse(*args) {
-            Ok(RequestArgs::Now) => {
-                let now = micros(self.core.unix);
-                let now = i64::try_from(now).unwrap_or(i64::MAX);
-                return self.reply(id, |reply| reply.integer(now));
-            }
-            Ok(RequestArgs::Run {
-                client,
-                sequence,
-                is_again,
-            }) => (client, sequence, is_again),
-            Err(error) => return self.refuse(id, Some(spec), &error),
-        };
-        let args = args.skip(RequestArgs::WORDS);
-        let inner = match check(&mut self.clients[id], None, &args) {
-            Ok(inner) => inner,
-            Err(error) => return self.refuse(id, Some(spec), &error),
-        };
-        let is_write = is_data_command(inner.id) && inner.has(flag::WRITE) && inner.key_first > 0;
-        if !is_write {
-            let error = ErrorReply::new(format!(
-                "ERR REQUEST is for commands that write keys of one slot, and '{}' is none; send it without an id",
-                inner.name
-            ));
-            return self.refuse(id, Some(spec), &error);
+/// What `REQUEST` asks for.
+pub(crate) enum Asked<'a> {
+    /// The time that ids follow, in microseconds.
+    Now(i64),
+    /// A command with an id.
+    Command(&'static Spec, Args<'a>, Attempt),
+}
+
+/// Reads `REQUEST`, and checks the command in it as if that had come alone.
+pub(crate) fn asked<'a>(
+    connection: &mut Connection,
+    args: &Args<'a>,
+    now: UnixMillis,
+) -> Result<Asked<'a>, ErrorReply> {
+    let (client, sequence, is_again) = match RequestArgs::parse(*args)? {
+        RequestArgs::Now => {
+            return Ok(Asked::Now(i64::try_from(micros(now)).unwrap_or(i64::MAX)));
         }
-        let attempt = Attempt {
-            id: RequestId { client, sequence },
+        RequestArgs::Run {
+            client,
+            sequence,
             is_again,
-            was_lost: false,
-        };
-        self.execute_named(id, inner, None, &args, Some(attempt));
+        } => (client, sequence, is_again),
+    };
+    let args = args.skip(RequestArgs::WORDS);
+    let spec = check(connection, None, &args)?;
+    let is_write = is_data_command(spec.id) && spec.has(flag::WRITE) && spec.key_first > 0;
+    if !is_write {
+        return Err(ErrorReply::new(format!(
+            "ERR REQUEST is for commands that write keys of one slot, and '{}' is none; send it without an id",
+            spec.name
+        )));
     }
+    let attempt = Attempt {
+        id: RequestId { client, sequence },
+        is_again,
+        was_lost: false,
+    };
+    Ok(Asked::Command(spec, args, attempt))
 }
 
 /// Runs a request on one partition of this brick, unless it was executed before, and writes its reply to `out`.
@@ -171,25 +169,21 @@ pub(super) fn run_attempt(
     Err(Missing::Values(finished.wanted))
 }
 
-impl Brick {
-    /// Gives an id to a command that writes and goes to another node: should the stream break, it may be sent
-    /// again.
-    pub(crate) fn name_work(&mut self, work: Work) -> Work {
-        match work {
-            Work::Command(spec, args)
-                if is_data_command(spec.id) && spec.has(flag::WRITE) && spec.key_first > 0 =>
-            {
-                let core = &mut self.core;
-                let id = self.remotes.ids.draw(&mut core.random, core.unix);
-                let attempt = Attempt {
-                    id,
-                    is_again: false,
-                    was_lost: false,
-                };
-                Work::Attempt(attempt, spec, args)
-            }
-            work => work,
+/// Gives an id to a command that writes and goes to another node: should the stream break, it may be sent
+/// again.
+pub(crate) fn name_work(work: Work, draw: impl FnOnce() -> RequestId) -> Work {
+    match work {
+        Work::Command(spec, args)
+            if is_data_command(spec.id) && spec.has(flag::WRITE) && spec.key_first > 0 =>
+        {
+            let attempt = Attempt {
+                id: draw(),
+                is_again: false,
+                was_lost: false,
+            };
+            Work::Attempt(attempt, spec, args)
         }
+        work => work,
     }
 }
 

@@ -1,21 +1,17 @@
 //! Executing work on this brick's partitions: admitted, and run against one view.
 
-use super::attempt::run_attempt;
-use super::exec::run_transaction;
-use super::writer_of;
-use crate::brick::Brick;
+use crate::accepted::ConnectionId;
 use crate::core::Core;
 use crate::log::Writer;
 use crate::output::Gate;
-use crate::refusal::{dropped_table, error_line};
-use crate::request::{Origin, Request, Work};
+use crate::refusal::dropped_table;
+use crate::request::{Origin, Request};
 use crate::settings::Settings;
 use crate::view::{Asker, ColdValue, ColdWanted, Detour, Finished, View, is_out_of_memory};
 use brickyard_command::{
-    Args, CommandId, ErrorReply, Failure, OwnedArgs, Spec, execute as execute_command,
-    is_data_command, table::flag,
+    Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, table::flag,
 };
-use brickyard_routing::Location;
+use brickyard_routing::{Location, Member};
 use brickyard_wire::{Protocol, Reply};
 
 /// How a command on this brick's keys went: its reply is written and waits for this; or nothing was written.
@@ -58,61 +54,6 @@ pub(crate) struct Call<'a> {
     pub(crate) location: Location,
     pub(crate) caller: Caller,
     pub(crate) values: &'a [ColdValue],
-}
-
-impl Brick {
-    /// Runs work with the values that were read back for it: its reply, or what it still needs.
-    pub(crate) fn execute_work(
-        &mut self,
-        work: &Work,
-        caller: Caller,
-        values: &[ColdValue],
-    ) -> Result<(Vec<u8>, Gate), Missing> {
-        let mut out = Vec::new();
-        let Caller {
-            table, protocol, ..
-        } = caller;
-        let ran = match work {
-            Work::Command(spec, args) if is_data_command(spec.id) => {
-                let Some(call) = self.call(spec, args, caller, values) else {
-                    return Ok((error_line(&dropped_table()), Gate::OPEN));
-                };
-                run(&mut self.core, &call, &mut out)
-            }
-            Work::Attempt(attempt, spec, args) => {
-                let Some(call) = self.call(spec, args, caller, values) else {
-                    return Ok((error_line(&dropped_table()), Gate::OPEN));
-                };
-                run_attempt(&mut self.core, &call, *attempt, &mut out)
-            }
-            Work::Command(spec, args) | Work::Share(spec, args, _) => {
-                let gate = self.execute_share(spec, args.as_args(), table, protocol, &mut out);
-                return Ok((out, gate));
-            }
-            Work::Transaction(transaction) => {
-                run_transaction(&mut self.core, transaction, caller, values, &mut out)
-            }
-        };
-        ran.map(|gate| (out, gate))
-    }
-
-    fn call<'a>(
-        &self,
-        spec: &'static Spec,
-        args: &'a OwnedArgs,
-        caller: Caller,
-        values: &'a [ColdValue],
-    ) -> Option<Call<'a>> {
-        let args = args.as_args();
-        let key = args.get(spec.key_first as usize).unwrap_or_default();
-        Some(Call {
-            spec,
-            args,
-            location: self.core.locate(caller.table, key)?,
-            caller,
-            values,
-        })
-    }
 }
 
 /// Whether one call of the command may write more than one key.
@@ -245,4 +186,10 @@ fn attempt(core: &mut Core, call: &Call<'_>, asker: Asker, reply: &mut Reply<'_>
         }
         Err(Failure::Suspend) => view.abandon(),
     }
+}
+
+/// Who prepares what a connection of some brick writes.
+pub(crate) fn writer_of(member: Member, connection: ConnectionId) -> Writer {
+    let node = u64::from(member.node.0) << 44;
+    Writer(node | u64::from(member.brick.0) << 32 | u64::from(connection.0))
 }

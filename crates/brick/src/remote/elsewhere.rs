@@ -9,6 +9,7 @@ use crate::core::Core;
 use crate::output::Gate;
 use crate::refusal::error_line;
 use crate::request::{Token, Work};
+use crate::session::share::share_name;
 use brickyard_command::ErrorReply;
 use brickyard_routing::{Group, Seat};
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,7 +118,7 @@ impl Core {
         };
         let table = self.tables.index_of(request.table);
         table.is_some_and(|table| {
-            let now = self.share(spec, args.as_args(), table, remote.to);
+            let now = share_name(self, spec, args.as_args(), table, remote.to);
             *share != 0 && *share != now
         })
     }

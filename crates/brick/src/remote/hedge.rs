@@ -14,8 +14,8 @@
 
 use super::{Remote, Remotes};
 use crate::brick::Brick;
-use crate::request::{Request, Work};
-use crate::requests::{Place, SessionOrder};
+use crate::request::{Request, SessionOrder, Work};
+use crate::requests::Place;
 use brickyard_command::is_data_command;
 use brickyard_routing::{Member, Seat};
 use brickyard_types::Instant;

@@ -5,12 +5,11 @@
 //! Invariant: what a peer sent is believed in nothing before it was decoded as a whole.
 
 use crate::accepted::ConnectionId;
-use crate::executed::Attempt;
 use crate::forward::ForwardReply;
 use crate::output::HoleId;
-use crate::request::{Origin, Request, Token, Work};
+use crate::request::{Attempt, Origin, Request, Token, Work};
 use crate::transaction::{Step, Transaction, Watch};
-use crate::watch::Version;
+use crate::version::Version;
 use brickyard_command::{OwnedArgs, Spec, is_data_command, lookup, table::flag};
 use brickyard_routing::{Member, NodeId};
 use brickyard_types::record::RequestId;

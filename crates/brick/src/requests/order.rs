@@ -4,19 +4,8 @@
 //! the next one has to know. (Not of one partition: the slot is in another one when that is split. Not of keys: those are
 //! of a partition that may leave this brick meanwhile.)
 
-use crate::accepted::ConnectionId;
-use brickyard_routing::Member;
-use brickyard_types::{Slot, TableId};
+use crate::request::SessionOrder;
 use std::collections::BTreeMap;
-
-/// What one connection asks of one slot of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SessionOrder {
-    pub(crate) member: Member,
-    pub(crate) connection: ConnectionId,
-    pub(crate) table: TableId,
-    pub(crate) slot: Slot,
-}
 
 /// Where something of an order is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 use super::*;
+use crate::accepted::ConnectionId;
+use brickyard_routing::Member;
 use brickyard_routing::NodeId;
-use brickyard_types::BrickId;
+use brickyard_types::{BrickId, Slot, TableId};
 
 fn order(connection: u32) -> SessionOrder {
     SessionOrder {

@@ -9,17 +9,15 @@
 //! Not here: how shares make a reply (`whole`), lists of keys (`listing`).
 
 use super::{client, listing};
-use crate::brick::Brick;
+use crate::clients::Clients;
 use crate::core::Core;
-use crate::keyed::too_few;
 use crate::log::KeyRef;
 use crate::output::Gate;
 use crate::random::Random;
-use crate::refusal::error_line;
-use crate::request::Request;
+use crate::refusal::{error_line, too_few};
 use crate::tables::{Partition, TableState};
+use crate::version::Version;
 use crate::view::PendingClear;
-use crate::watch::Version;
 use brickyard_command::request::{ClusterCommand, ScanArgs};
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 use brickyard_routing::{Cursor, Member};
@@ -40,315 +38,288 @@ pub(crate) enum ShareAdmission {
     TooFew(ErrorReply),
 }
 
-/// A share is asked of a brick that has another map, or does not have its partitions now.
-const SHARES_DIFFER: ErrorReply = ErrorReply::constant(
-    "CLUSTERDOWN the bricks see different maps of the table: a view is changing; the share was not executed, try \
-     again",
-);
+/// This brick's share of a command that is not about given keys.
+pub(crate) fn execute_share(
+    core: &mut Core,
+    clients: &mut Clients,
+    spec: &'static Spec,
+    args: Args<'_>,
+    table: usize,
+    protocol: Protocol,
+    out: &mut Vec<u8>,
+) -> Gate {
+    let mut reply = Reply::new(out, protocol);
+    match spec.id {
+        CommandId::Dbsize => reply.integer(core.table(table).map_or(0, TableState::keys) as i64),
+        CommandId::Keys => listing::keys(core, table, args.at(1), &mut reply),
+        CommandId::Randomkey => return listing::random_key(core, table, &mut reply),
+        CommandId::Scan => listing::scan(core, table, args, &mut reply),
+        CommandId::Flushdb => return flush(core, &[table], &mut reply),
+        CommandId::Flushall => {
+            let tables = tables_of(core, spec, args, table);
+            return flush(core, &tables, &mut reply);
+        }
+        CommandId::ClusterCountkeysinslot | CommandId::ClusterGetkeysinslot => {
+            slot_share(core, spec, args, table, &mut reply);
+        }
+        CommandId::Watch => return versions(core, table, args, out),
+        CommandId::ClientList | CommandId::ClientKill => {
+            client::share(core, clients, spec, args, &mut reply)
+        }
+        _ => reply.error("ERR this command has no share of a brick"),
+    }
+    Gate::OPEN
+}
 
-impl Brick {
-    /// A share that cannot be had now waits. Where the maps differ all shares are asked for anew, by one map, unless
-    /// some of them may have been executed.
-    pub(crate) fn set_share_aside(&mut self, admission: ShareAdmission, request: Request) {
-        let is_own = request.origin.member == self.core.member();
-        match admission {
-            ShareAdmission::TooFew(error) => {
-                self.respond(&request, error_line(&error), Gate::OPEN);
-            }
-            ShareAdmission::Differs if !is_own => self.send_back(request),
-            ShareAdmission::Differs if !request.work.only_reads() => {
-                self.respond(&request, error_line(&SHARES_DIFFER), Gate::OPEN);
-            }
-            ShareAdmission::Serves | ShareAdmission::Waits | ShareAdmission::Differs => {
-                self.await_view(request, None);
+/// The tables that a command is about.
+fn tables_of(core: &Core, spec: &Spec, args: Args<'_>, table: usize) -> Vec<usize> {
+    if spec.id != CommandId::Flushall {
+        return vec![table];
+    }
+    let names = args
+        .from(1)
+        .filter_map(|name| std::str::from_utf8(name).ok());
+    let tables = names.filter_map(|name| core.tables.index_named(name));
+    tables.collect()
+}
+
+/// Names a brick's share of a command on a whole table: the partitions of which it is the primary, going by
+/// the catalog here. Never 0.
+///
+/// Two bricks with different catalogs would leave a partition out, or count it twice.
+pub(crate) fn share_name(
+    core: &Core,
+    spec: &Spec,
+    args: Args<'_>,
+    table: usize,
+    brick: Member,
+) -> u64 {
+    let mut sum = Random::new(0).next();
+    for state in shared_leaves(core, spec, args, table, brick) {
+        let (partition, ..) = state;
+        sum = Random::new(sum ^ u64::from(partition.0)).next();
+    }
+    sum | 1
+}
+
+/// Partitions, with table and leaf, of which a brick is the primary, going by the catalog.
+fn shared_leaves(
+    core: &Core,
+    spec: &Spec,
+    args: Args<'_>,
+    table: usize,
+    brick: Member,
+) -> Vec<(PartitionId, usize, usize)> {
+    let mut all = Vec::new();
+    let scanned = match spec.id {
+        CommandId::Scan => Some(ScanArgs::parse(args).map_or(0, |scan| scan.cursor)),
+        _ => None,
+    };
+    for table in tables_of(core, spec, args, table) {
+        let Some(state) = core.table(table) else {
+            continue;
+        };
+        let leaves = state
+            .map
+            .partitions()
+            .leaves()
+            .iter()
+            .zip(state.map.groups());
+        let only = scanned.map(|at| state.map.partitions().resume(Cursor::decode(at)).leaf);
+        for (leaf, (place, group)) in leaves.enumerate() {
+            if group.primary.member == brick && only.is_none_or(|only| only == leaf) {
+                all.push((place.partition, table, leaf));
             }
         }
     }
+    all
+}
 
-    /// This brick's share of a command that is not about given keys.
-    pub(crate) fn execute_share(
-        &mut self,
-        spec: &'static Spec,
-        args: Args<'_>,
-        table: usize,
-        protocol: Protocol,
-        out: &mut Vec<u8>,
-    ) -> Gate {
-        let mut reply = Reply::new(out, protocol);
-        match spec.id {
-            CommandId::Dbsize => {
-                reply.integer(self.core.table(table).map_or(0, TableState::keys) as i64)
-            }
-            CommandId::Keys => listing::keys(&self.core, table, args.at(1), &mut reply),
-            CommandId::Randomkey => return listing::random_key(&mut self.core, table, &mut reply),
-            CommandId::Scan => listing::scan(&self.core, table, args, &mut reply),
-            CommandId::Flushdb => return self.core.flush(&[table], &mut reply),
-            CommandId::Flushall => {
-                let tables: Vec<usize> = args
-                    .from(1)
-                    .filter_map(|name| std::str::from_utf8(name).ok())
-                    .filter_map(|name| self.core.tables.index_named(name))
-                    .collect();
-                return self.core.flush(&tables, &mut reply);
-            }
-            CommandId::ClusterCountkeysinslot | CommandId::ClusterGetkeysinslot => {
-                self.core.slot_share(spec, args, table, &mut reply);
-            }
-            CommandId::Watch => return self.core.versions(table, args, out),
-            CommandId::ClientList | CommandId::ClientKill => {
-                client::share(&self.core, &mut self.clients, spec, args, &mut reply)
-            }
-            _ => reply.error("ERR this command has no share of a brick"),
-        }
-        Gate::OPEN
+/// What this brick may do with its share of a command on a whole table. `share` is its name in the eyes of
+/// whoever asks; 0: whatever the brick has.
+pub(crate) fn share_admission(
+    core: &Core,
+    spec: &Spec,
+    args: Args<'_>,
+    share: u64,
+    table: usize,
+) -> ShareAdmission {
+    if matches!(
+        spec.id,
+        CommandId::ClientList | CommandId::ClientKill | CommandId::Watch
+    ) {
+        return ShareAdmission::Serves;
+    }
+    let me = core.member();
+    if share != 0 && share != share_name(core, spec, args, table, me) {
+        return ShareAdmission::Differs;
+    }
+    let writes = matches!(spec.id, CommandId::Flushdb | CommandId::Flushall);
+    let leaves = shared_leaves(core, spec, args, table, me);
+    let too_few = |(_, table, leaf): &(PartitionId, usize, usize)| {
+        let state = core.table(*table)?;
+        let few = too_few(state, *leaf as u32, !writes);
+        few.or_else(|| state.refusal())
+    };
+    if let Some(error) = leaves.iter().find_map(too_few) {
+        return ShareAdmission::TooFew(error);
+    }
+    let may_act = core.replicas.is_leased && !(writes && core.is_adopting());
+    let is_well = |(_, table, leaf): &(PartitionId, usize, usize)| {
+        let partition = core
+            .table(*table)
+            .and_then(|it| it.partitions.get(*leaf)?.as_ref());
+        partition.is_some_and(|it| is_shared(core, it, writes))
+    };
+    if may_act && leaves.iter().all(is_well) {
+        ShareAdmission::Serves
+    } else {
+        ShareAdmission::Waits
     }
 }
 
-impl Core {
-    /// The tables that a command is about.
-    fn tables_of(&self, spec: &Spec, args: Args<'_>, table: usize) -> Vec<usize> {
-        if spec.id != CommandId::Flushall {
-            return vec![table];
-        }
-        let names = args
-            .from(1)
-            .filter_map(|name| std::str::from_utf8(name).ok());
-        let tables = names.filter_map(|name| self.tables.index_named(name));
-        tables.collect()
-    }
+/// Whether a partition of which the catalog says that this brick is the primary is in its hands.
+fn is_shared(core: &Core, partition: &Partition, writes: bool) -> bool {
+    let status = partition.status;
+    let may = if writes {
+        status.accepts_writes
+    } else {
+        status.serves_reads
+    };
+    // What was given up waits for nobody, and its outcome is not known all the same.
+    let is_known = partition.op <= partition.committed
+        || !partition.is_replicated
+        || !core.log.is_given_up(partition.id);
+    partition.is_primary() && may && is_known
+}
 
-    /// Names a brick's share of a command on a whole table: the partitions of which it is the primary, going by
-    /// the catalog here. Never 0.
-    ///
-    /// Two bricks with different catalogs would leave a partition out, or count it twice.
-    pub(crate) fn share(&self, spec: &Spec, args: Args<'_>, table: usize, brick: Member) -> u64 {
-        let mut sum = Random::new(0).next();
-        for state in self.shared_leaves(spec, args, table, brick) {
-            let (partition, ..) = state;
-            sum = Random::new(sum ^ u64::from(partition.0)).next();
+/// Clears every partition of tables that this brick has.
+pub(crate) fn flush(core: &mut Core, tables: &[usize], reply: &mut Reply<'_>) -> Gate {
+    let mut gate = Gate::OPEN;
+    for &table in tables {
+        let leaves: Vec<usize> = core
+            .table(table)
+            .map_or(Vec::new(), |it| it.leaves().collect());
+        for leaf in leaves {
+            gate = gate.and(clear_partition(core, table, leaf));
         }
-        sum | 1
     }
+    reply.ok();
+    gate
+}
 
-    /// Partitions, with table and leaf, of which a brick is the primary, going by the catalog.
-    fn shared_leaves(
-        &self,
-        spec: &Spec,
-        args: Args<'_>,
-        table: usize,
-        brick: Member,
-    ) -> Vec<(PartitionId, usize, usize)> {
-        let mut all = Vec::new();
-        let scanned = match spec.id {
-            CommandId::Scan => Some(ScanArgs::parse(args).map_or(0, |scan| scan.cursor)),
-            _ => None,
-        };
-        for table in self.tables_of(spec, args, table) {
-            let Some(state) = self.table(table) else {
-                continue;
-            };
-            let leaves = state
-                .map
-                .partitions()
-                .leaves()
-                .iter()
-                .zip(state.map.groups());
-            let only = scanned.map(|at| state.map.partitions().resume(Cursor::decode(at)).leaf);
-            for (leaf, (place, group)) in leaves.enumerate() {
-                if group.primary.member == brick && only.is_none_or(|only| only == leaf) {
-                    all.push((place.partition, table, leaf));
-                }
+fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> Gate {
+    let Some(state) = core.tables.get_mut(table) else {
+        return Gate::OPEN;
+    };
+    let Some(Some(partition)) = state.partitions.get(leaf) else {
+        return Gate::OPEN;
+    };
+    let commits = state.commits(partition);
+    let Some(Some(partition)) = state.partitions.get_mut(leaf) else {
+        return Gate::OPEN;
+    };
+    let is_untouched = partition.op.0 == 0;
+    if is_untouched {
+        return Gate::OPEN;
+    }
+    partition.op = partition.op.next();
+    let (op, local) = (partition.op, partition.local);
+    note_clear(core, table, leaf);
+    let Some(commits) = commits else {
+        if let Some(state) = core.tables.get_mut(table) {
+            state.table.clear(local, op);
+        }
+        core.tables.note_removed();
+        return Gate::OPEN;
+    };
+    let Some(header) = core.header(table, leaf, Kind::Clear, op) else {
+        return Gate::OPEN;
+    };
+    let key = KeyRef {
+        table: table as u32,
+        partition: local,
+        hash: KeyHash(0),
+    };
+    let held = core.log.prepare_clear(key, &header, commits);
+    core.hand_over(header.partition, held);
+    let gate = core.log.gate(commits);
+    if let Some(state) = core.tables.get_mut(table)
+        && let Some(Some(partition)) = state.partitions.get_mut(leaf)
+    {
+        partition.clear = Some(PendingClear { op, gate });
+    }
+    gate
+}
+
+/// What watched keys are, one a line.
+fn versions(core: &mut Core, table: usize, args: Args<'_>, out: &mut Vec<u8>) -> Gate {
+    use crate::log::Writer;
+    use crate::view::{Asker, View};
+    let Some(first) = args.get(1) else {
+        return Gate::OPEN;
+    };
+    let Some(location) = core.locate(table, first) else {
+        return Gate::OPEN;
+    };
+    let asker = Asker {
+        writer: Writer::MANY,
+        reads_only: false,
+        sees_prepared: false,
+        writes_many: false,
+    };
+    let mut view = View::new(core, table, asker, (first, location), &[]);
+    let versions: Result<Vec<Option<Op>>, ErrorReply> =
+        args.from(1).map(|key| view.version(key)).collect();
+    // What is found expired is removed by this: only then are those that do not exist noted.
+    let gate = view.abandon().gate;
+    match versions {
+        Ok(versions) => {
+            for (key, op) in args.from(1).zip(versions) {
+                let version = match op {
+                    Some(op) => Version::Written(op),
+                    None => watch_absent(core, table, key),
+                };
+                out.extend_from_slice(version.line().as_bytes());
             }
         }
-        all
+        Err(error) => *out = error_line(&error),
     }
+    gate
+}
 
-    /// What this brick may do with its share of a command on a whole table. `share` is its name in the eyes of
-    /// whoever asks; 0: whatever the brick has.
-    pub(crate) fn share_admission(
-        &self,
-        spec: &Spec,
-        args: Args<'_>,
-        share: u64,
-        table: usize,
-    ) -> ShareAdmission {
-        if matches!(
-            spec.id,
-            CommandId::ClientList | CommandId::ClientKill | CommandId::Watch
-        ) {
-            return ShareAdmission::Serves;
-        }
-        let me = self.member();
-        if share != 0 && share != self.share(spec, args, table, me) {
-            return ShareAdmission::Differs;
-        }
-        let writes = matches!(spec.id, CommandId::Flushdb | CommandId::Flushall);
-        let leaves = self.shared_leaves(spec, args, table, me);
-        let too_few = |(_, table, leaf): &(PartitionId, usize, usize)| {
-            let state = self.table(*table)?;
-            let few = too_few(state, *leaf as u32, !writes);
-            few.or_else(|| state.refusal())
-        };
-        if let Some(error) = leaves.iter().find_map(too_few) {
-            return ShareAdmission::TooFew(error);
-        }
-        let may_act = self.replicas.is_leased && !(writes && self.is_adopting());
-        let is_well = |(_, table, leaf): &(PartitionId, usize, usize)| {
-            let partition = self
-                .table(*table)
-                .and_then(|it| it.partitions.get(*leaf)?.as_ref());
-            partition.is_some_and(|it| self.is_shared(it, writes))
-        };
-        if may_act && leaves.iter().all(is_well) {
-            ShareAdmission::Serves
-        } else {
-            ShareAdmission::Waits
-        }
-    }
+fn watch_absent(core: &mut Core, table: usize, name: &[u8]) -> Version {
+    let Some(location) = core.locate(table, name) else {
+        return Version::Unknown;
+    };
+    let state = core.table(table);
+    let Some(Some(partition)) = state.and_then(|it| it.partitions.get(location.leaf as usize))
+    else {
+        return Version::Unknown;
+    };
+    let (view, local) = (partition.view, partition.local);
+    let key = KeyRef {
+        table: table as u32,
+        partition: local,
+        hash: KeyHash(location.key_hash),
+    };
+    Version::Absent(core.absences.watch(key, name, view, core.now))
+}
 
-    /// Whether a partition of which the catalog says that this brick is the primary is in its hands.
-    fn is_shared(&self, partition: &Partition, writes: bool) -> bool {
-        let status = partition.status;
-        let may = if writes {
-            status.accepts_writes
-        } else {
-            status.serves_reads
-        };
-        // What was given up waits for nobody, and its outcome is not known all the same.
-        let is_known = partition.op <= partition.committed
-            || !partition.is_replicated
-            || !self.log.is_given_up(partition.id);
-        partition.is_primary() && may && is_known
-    }
-
-    /// Clears every partition of tables that this brick has.
-    pub(crate) fn flush(&mut self, tables: &[usize], reply: &mut Reply<'_>) -> Gate {
-        let mut gate = Gate::OPEN;
-        for &table in tables {
-            let leaves: Vec<usize> = self
-                .table(table)
-                .map_or(Vec::new(), |it| it.leaves().collect());
-            for leaf in leaves {
-                gate = gate.and(self.clear_partition(table, leaf));
+/// `CLUSTER COUNTKEYSINSLOT` and `CLUSTER GETKEYSINSLOT`.
+fn slot_share(core: &Core, spec: &Spec, args: Args<'_>, table: usize, reply: &mut Reply<'_>) {
+    match ClusterCommand::parse(spec.id, args) {
+        Ok(ClusterCommand::CountKeysInSlot(slot)) => {
+            reply.integer(listing::keys_in_slot(core, table, slot, 0).1 as i64);
+        }
+        Ok(ClusterCommand::GetKeysInSlot(slot, max)) => {
+            let (keys, _) = listing::keys_in_slot(core, table, slot, max);
+            reply.array(keys.len());
+            for key in &keys {
+                reply.bulk(key);
             }
         }
-        reply.ok();
-        gate
-    }
-
-    fn clear_partition(&mut self, table: usize, leaf: usize) -> Gate {
-        let Some(state) = self.tables.get_mut(table) else {
-            return Gate::OPEN;
-        };
-        let Some(Some(partition)) = state.partitions.get(leaf) else {
-            return Gate::OPEN;
-        };
-        let commits = state.commits(partition);
-        let Some(Some(partition)) = state.partitions.get_mut(leaf) else {
-            return Gate::OPEN;
-        };
-        let is_untouched = partition.op.0 == 0;
-        if is_untouched {
-            return Gate::OPEN;
-        }
-        partition.op = partition.op.next();
-        let (op, local) = (partition.op, partition.local);
-        note_clear(self, table, leaf);
-        let Some(commits) = commits else {
-            if let Some(state) = self.tables.get_mut(table) {
-                state.table.clear(local, op);
-            }
-            self.tables.note_removed();
-            return Gate::OPEN;
-        };
-        let Some(header) = self.header(table, leaf, Kind::Clear, op) else {
-            return Gate::OPEN;
-        };
-        let key = KeyRef {
-            table: table as u32,
-            partition: local,
-            hash: KeyHash(0),
-        };
-        let held = self.log.prepare_clear(key, &header, commits);
-        self.hand_over(header.partition, held);
-        let gate = self.log.gate(commits);
-        if let Some(state) = self.tables.get_mut(table)
-            && let Some(Some(partition)) = state.partitions.get_mut(leaf)
-        {
-            partition.clear = Some(PendingClear { op, gate });
-        }
-        gate
-    }
-
-    /// What watched keys are, one a line.
-    fn versions(&mut self, table: usize, args: Args<'_>, out: &mut Vec<u8>) -> Gate {
-        use crate::log::Writer;
-        use crate::view::{Asker, View};
-        let Some(first) = args.get(1) else {
-            return Gate::OPEN;
-        };
-        let Some(location) = self.locate(table, first) else {
-            return Gate::OPEN;
-        };
-        let asker = Asker {
-            writer: Writer::MANY,
-            reads_only: false,
-            sees_prepared: false,
-            writes_many: false,
-        };
-        let mut view = View::new(self, table, asker, (first, location), &[]);
-        let versions: Result<Vec<Option<Op>>, ErrorReply> =
-            args.from(1).map(|key| view.version(key)).collect();
-        // What is found expired is removed by this: only then are those that do not exist noted.
-        let gate = view.abandon().gate;
-        match versions {
-            Ok(versions) => {
-                for (key, op) in args.from(1).zip(versions) {
-                    let version = match op {
-                        Some(op) => Version::Written(op),
-                        None => self.watch_absent(table, key),
-                    };
-                    out.extend_from_slice(version.line().as_bytes());
-                }
-            }
-            Err(error) => *out = error_line(&error),
-        }
-        gate
-    }
-
-    fn watch_absent(&mut self, table: usize, name: &[u8]) -> Version {
-        let Some(location) = self.locate(table, name) else {
-            return Version::Unknown;
-        };
-        let state = self.table(table);
-        let Some(Some(partition)) = state.and_then(|it| it.partitions.get(location.leaf as usize))
-        else {
-            return Version::Unknown;
-        };
-        let (view, local) = (partition.view, partition.local);
-        let key = KeyRef {
-            table: table as u32,
-            partition: local,
-            hash: KeyHash(location.key_hash),
-        };
-        Version::Absent(self.absences.watch(key, name, view, self.now))
-    }
-
-    /// `CLUSTER COUNTKEYSINSLOT` and `CLUSTER GETKEYSINSLOT`.
-    fn slot_share(&self, spec: &Spec, args: Args<'_>, table: usize, reply: &mut Reply<'_>) {
-        match ClusterCommand::parse(spec.id, args) {
-            Ok(ClusterCommand::CountKeysInSlot(slot)) => {
-                reply.integer(listing::keys_in_slot(self, table, slot, 0).1 as i64);
-            }
-            Ok(ClusterCommand::GetKeysInSlot(slot, max)) => {
-                let (keys, _) = listing::keys_in_slot(self, table, slot, max);
-                reply.array(keys.len());
-                for key in &keys {
-                    reply.bulk(key);
-                }
-            }
-            _ => reply.error("ERR this command has no share of a brick"),
-        }
+        _ => reply.error("ERR this command has no share of a brick"),
     }
 }
 

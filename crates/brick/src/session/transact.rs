@@ -13,7 +13,7 @@ use crate::refusal::{CROSSSLOT, dropped_table, redirect};
 use crate::request::{Request, Work};
 use crate::tables::TableState;
 use crate::transaction::{Queue, Step, Transaction, Watch};
-use crate::watch::Version;
+use crate::version::Version;
 use brickyard_command::{Args, CommandId, ErrorReply, Spec, is_data_command, keys};
 use brickyard_routing::Location;
 use brickyard_wire::{ReplyDecoder, ReplyStep};

@@ -1,0 +1,75 @@
+//! Work as requests have it, run on this brick's partitions.
+
+use super::attempt::run_attempt;
+use super::exec::run_transaction;
+use super::run::{Call, Caller, Missing, run};
+use crate::clients::Clients;
+use crate::core::Core;
+use crate::output::Gate;
+use crate::refusal::{dropped_table, error_line};
+use crate::request::Work;
+use crate::session::share::execute_share;
+use crate::view::ColdValue;
+use brickyard_command::{OwnedArgs, Spec, is_data_command};
+
+/// Runs work with the values that were read back for it: its reply, or what it still needs.
+pub(crate) fn execute_work(
+    core: &mut Core,
+    clients: &mut Clients,
+    work: &Work,
+    caller: Caller,
+    values: &[ColdValue],
+) -> Result<(Vec<u8>, Gate), Missing> {
+    let mut out = Vec::new();
+    let Caller {
+        table, protocol, ..
+    } = caller;
+    let ran = match work {
+        Work::Command(spec, args) if is_data_command(spec.id) => {
+            let Some(call) = call(core, spec, args, caller, values) else {
+                return Ok((error_line(&dropped_table()), Gate::OPEN));
+            };
+            run(core, &call, &mut out)
+        }
+        Work::Attempt(attempt, spec, args) => {
+            let Some(call) = call(core, spec, args, caller, values) else {
+                return Ok((error_line(&dropped_table()), Gate::OPEN));
+            };
+            run_attempt(core, &call, *attempt, &mut out)
+        }
+        Work::Command(spec, args) | Work::Share(spec, args, _) => {
+            let gate = execute_share(
+                core,
+                clients,
+                spec,
+                args.as_args(),
+                table,
+                protocol,
+                &mut out,
+            );
+            return Ok((out, gate));
+        }
+        Work::Transaction(transaction) => {
+            run_transaction(core, transaction, caller, values, &mut out)
+        }
+    };
+    ran.map(|gate| (out, gate))
+}
+
+fn call<'a>(
+    core: &Core,
+    spec: &'static Spec,
+    args: &'a OwnedArgs,
+    caller: Caller,
+    values: &'a [ColdValue],
+) -> Option<Call<'a>> {
+    let args = args.as_args();
+    let key = args.get(spec.key_first as usize).unwrap_or_default();
+    Some(Call {
+        spec,
+        args,
+        location: core.locate(caller.table, key)?,
+        caller,
+        values,
+    })
+}
