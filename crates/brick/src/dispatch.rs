@@ -14,6 +14,8 @@
 mod expire;
 mod values;
 
+pub(crate) use expire::lose;
+
 use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
 use crate::core::Core;
@@ -26,15 +28,18 @@ use crate::output::{Gate, Opens};
 use crate::refusal::{error_line, no_table};
 use crate::request::{Origin, Request, SessionOrder, Token, Work};
 use crate::requests::{Backoff, Held, Place};
+use crate::session::export::is_of_export;
 use crate::session::next::Shares;
 use crate::session::save::checkpoint_for;
 use crate::session::share::{ShareAdmission, share_admission};
-use crate::view::Detour;
+use crate::view::{ColdWanted, Detour};
 use brickyard_command::{CommandId, ErrorReply, table::flag};
 use brickyard_routing::Member;
 use brickyard_types::Instant;
+use expire::End;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use values::RanWithValues;
 
 /// How long a request leaves a brick alone that has refused it.
 const BACKOFF: Duration = Duration::from_millis(10);
@@ -464,6 +469,82 @@ impl Brick {
                 self.ask_shares_again(&asked, request.origin.token);
             }
             _ => self.dispatch(request),
+        }
+    }
+
+    /// A request waits for values.
+    pub(crate) fn await_values(&mut self, request: Request, wanted: Vec<ColdWanted>) {
+        values::await_values(&mut self.core, request, wanted);
+        self.run_with_values();
+    }
+
+    /// A value was read, or could not be.
+    pub(crate) fn on_read(&mut self, token: u64, value: Result<&[u8], String>) {
+        if is_of_export(token) {
+            return self.on_export_read(token, value);
+        }
+        for (request, line) in values::on_read(&mut self.core, token, value) {
+            self.respond(&request, line, Gate::OPEN);
+        }
+        self.run_with_values();
+        if self.core.is_adopting() {
+            self.adopt_waiting();
+        }
+    }
+
+    /// Runs requests that need not wait for values any longer.
+    fn run_with_values(&mut self) {
+        while let Some(ran) = values::run_next(&mut self.core, &mut self.clients) {
+            match ran {
+                RanWithValues::Done(id, bytes, gate) => {
+                    if let Some(request) = values::take(&mut self.core, id) {
+                        self.respond(&request, bytes, gate);
+                    }
+                }
+                RanWithValues::Detour(id, detour) => self.detour_from_values(id, detour),
+            }
+        }
+    }
+
+    /// A request waits for something else, or goes elsewhere; and with it what its connection sent
+    /// after it on its keys, which would overtake it (PROTOCOL rule 26).
+    fn detour_from_values(&mut self, id: usize, detour: Detour) {
+        let behind = self.core.requests.values.behind(id);
+        if let Some(request) = self.core.requests.take(id) {
+            self.detour(detour, request);
+        }
+        for id in behind {
+            if let Some(request) = self.core.requests.take(id) {
+                self.detour(Detour::Wait, request);
+            }
+        }
+    }
+
+    /// Ends what has waited too long, or what waits here in vain.
+    pub(crate) fn end_overdue(&mut self) {
+        if expire::end_replies(&mut self.core, &mut self.clients) {
+            self.let_out();
+        }
+        for (request, state) in expire::take_overdue(&mut self.core, &self.remotes) {
+            match expire::end(&mut self.core, &mut self.remotes, &request, state) {
+                End::Answered => {}
+                End::Unknown(reason) => self.tell_unknown(request.origin.token, &reason),
+                End::Error(line) => self.respond(&request, line, Gate::OPEN),
+            }
+        }
+    }
+
+    /// Clients whose writes were cut are told that nobody knows.
+    pub(crate) fn tell_lost(&mut self) {
+        if expire::tell_lost(&mut self.core, &mut self.clients) {
+            self.let_out();
+        }
+    }
+
+    /// Ends writes that have waited for their replicas for too long.
+    pub(crate) fn give_up_writes(&mut self) {
+        if expire::give_up_writes(&mut self.core, &mut self.clients) {
+            self.let_out();
         }
     }
 

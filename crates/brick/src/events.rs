@@ -5,6 +5,7 @@
 use crate::append::BatchId;
 use crate::brick::Brick;
 use crate::core::Core;
+use crate::dispatch::lose;
 use crate::effect::{Effect, Event};
 use crate::forward::Forward;
 use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
@@ -135,10 +136,20 @@ impl Brick {
         let refused = self.core.log.on_refused(id);
         self.core.drops.on_refused(id);
         self.core.segments.retained.on_refused(id);
-        self.lose(Lost::Unwritten(id), &error);
+        lose(
+            &mut self.core,
+            &mut self.clients,
+            Lost::Unwritten(id),
+            &error,
+        );
         // What the replicator knows of goes on: only what it never heard of is refused.
         for partition in &refused.partitions {
-            self.lose(Lost::Of(*partition, id), &error);
+            lose(
+                &mut self.core,
+                &mut self.clients,
+                Lost::Of(*partition, id),
+                &error,
+            );
         }
         let refused = refused.operations;
         self.core.stats().errors.disk.add(refused.len() as u64);
@@ -161,25 +172,18 @@ impl Brick {
         ));
         let first = BatchId(self.core.log.frontier().synced.0 + 1);
         self.core.log.on_refused(first);
-        self.lose(Lost::From(first), &error_line(&error));
+        lose(
+            &mut self.core,
+            &mut self.clients,
+            Lost::From(first),
+            &error_line(&error),
+        );
         self.let_out();
         self.core.effects.push_back(Effect::Stop(format!(
             "brick {}: a sync of the log failed: {reason}. What was written since the last sync may be \
              lost; start the node again to recover what is on the disk",
             self.core.id
         )));
-    }
-
-    /// Whoever waits for lost operations is told so.
-    pub(crate) fn lose(&mut self, lost: Lost, error: &[u8]) {
-        if let Lost::From(_) | Lost::Unwritten(_) = lost {
-            self.core.find_clears(lost);
-        } else if let Lost::Of(partition, _) = lost {
-            self.core.find_clear(partition);
-        }
-        self.clients.lose(lost, error);
-        let core = &mut self.core;
-        core.requests.refuse(lost, error, || core.log.barrier());
     }
 
     /// Lets out every reply whose gate has opened.
@@ -273,7 +277,7 @@ impl Brick {
 
 impl Core {
     /// Clears that were hit by a loss: an earlier one may be on its way yet.
-    fn find_clears(&mut self, lost: Lost) {
+    pub(crate) fn find_clears(&mut self, lost: Lost) {
         for (table, state) in self.tables.indexed_mut() {
             for partition in state.partitions.iter_mut().flatten() {
                 if partition
