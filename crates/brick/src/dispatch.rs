@@ -13,36 +13,35 @@
 
 mod expire;
 mod values;
+pub(crate) mod waits;
 
 pub(crate) use expire::lose;
 
 use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
-use crate::core::Core;
+use crate::effect::Effect;
 use crate::forward::{Forward, ForwardReply};
 use crate::keyed::{
     Admission, Caller, Missing, admission_of, execute_work, honest_line, may_run,
     must_await_values, name_work,
 };
 use crate::output::{Gate, Opens};
-use crate::refusal::{error_line, no_table};
+use crate::refusal::{CHANGING_HANDS, error_line, no_table};
+use crate::remote::{Answers, Exchange, Message, decode, unknown};
 use crate::request::{Origin, Request, SessionOrder, Token, Work};
-use crate::requests::{Backoff, Held, Place};
+use crate::requests::{Held, Place};
 use crate::session::export::is_of_export;
 use crate::session::next::Shares;
 use crate::session::save::checkpoint_for;
 use crate::session::share::{ShareAdmission, share_admission};
 use crate::view::{ColdWanted, Detour};
 use brickyard_command::{CommandId, ErrorReply, table::flag};
-use brickyard_routing::Member;
+use brickyard_routing::{Member, Seat};
 use brickyard_types::Instant;
 use expire::End;
 use std::collections::BTreeSet;
-use std::time::Duration;
 use values::RanWithValues;
-
-/// How long a request leaves a brick alone that has refused it.
-const BACKOFF: Duration = Duration::from_millis(10);
+use waits::{await_view_again, busy};
 
 /// Bytes of replies that requests of other bricks may make in one run; few bytes can ask for many.
 const RUN_BYTES_MAX: usize = 8 << 20;
@@ -50,49 +49,11 @@ const RUN_BYTES_MAX: usize = 8 << 20;
 /// Requests of other bricks in one run.
 const RUN_REQUESTS_MAX: usize = 1024;
 
-const CHANGING_HANDS: ErrorReply = ErrorReply::constant(
-    "CLUSTERDOWN the key's partition is changing hands; the command was not executed, try again",
-);
-
 /// A share is asked of a brick that has another map, or does not have its partitions now.
 const SHARES_DIFFER: ErrorReply = ErrorReply::constant(
     "CLUSTERDOWN the bricks see different maps of the table: a view is changing; the share was not executed, try \
      again",
 );
-
-impl Core {
-    /// When a request that begins now is given up.
-    #[inline]
-    pub(crate) fn deadline(&self) -> Instant {
-        self.now + self.shared.limits.request_deadline
-    }
-
-    /// A client's request, with what waits for its reply.
-    pub(crate) fn own(&self, token: Token) -> Origin {
-        Origin {
-            member: self.member(),
-            token,
-        }
-    }
-
-    /// The order of a request; `None`: it is about a whole table.
-    fn order_of(&self, request: &Request) -> Option<SessionOrder> {
-        let key = request.work.first_key()?;
-        let index = self.tables.index_of(request.table)?;
-        Some(SessionOrder {
-            member: request.origin.member,
-            connection: request.origin.token.connection,
-            table: request.table,
-            slot: self.locate(index, key)?.slot,
-        })
-    }
-
-    fn set_order(&self, request: &mut Request) {
-        if request.order.is_none() {
-            request.order = self.order_of(request);
-        }
-    }
-}
 
 impl Brick {
     /// A request of a client of this brick begins: it runs where it belongs, behind what its connection has asked of the
@@ -118,7 +79,7 @@ impl Brick {
         }
         match self.orderer(&request) {
             Some(owner) if !waits && owner != self.core.member() => self.forward(owner, request),
-            _ => self.await_view(request, None),
+            _ => self.await_view(request),
         }
     }
 
@@ -131,7 +92,7 @@ impl Brick {
                 .order
                 .is_some_and(|it| orders.is_at(it, Place::View))
             {
-                return self.await_view(request, None);
+                return self.await_view(request);
             }
         }
         self.dispatch(request);
@@ -152,7 +113,7 @@ impl Brick {
             }
             Admission::Elsewhere(owner) if is_own => self.forward(owner, request),
             Admission::Elsewhere(_) => self.send_back(request),
-            Admission::Waits => self.await_view(request, None),
+            Admission::Waits => self.await_view(request),
         }
     }
 
@@ -213,7 +174,7 @@ impl Brick {
                 self.respond(&request, error_line(&SHARES_DIFFER), Gate::OPEN);
             }
             ShareAdmission::Serves | ShareAdmission::Waits | ShareAdmission::Differs => {
-                self.await_view(request, None);
+                self.await_view(request);
             }
         }
     }
@@ -227,7 +188,7 @@ impl Brick {
             (Detour::AskPrimary, Some(owner)) if owner != self.core.member() => {
                 self.forward(owner, request);
             }
-            _ => self.await_view(request, None),
+            _ => self.await_view(request),
         }
     }
 
@@ -247,12 +208,12 @@ impl Brick {
         );
         self.core.stats().forwards.add(1);
         let me = self.core.member();
-        let to = self.reader(owner, &request);
+        let to = self.exchange().reader(owner, &request);
         if to.node != me.node {
             let (core, ids) = (&mut self.core, &mut self.remotes.ids);
             request.work = name_work(request.work, || ids.draw(&mut core.random, core.unix));
             self.core.set_order(&mut request);
-            return self.send_to(to, request);
+            return self.exchange().send_to(to, request);
         }
         if to != owner {
             // A backup: it may refuse, so what comes after it waits.
@@ -350,23 +311,15 @@ impl Brick {
     }
 
     /// A request waits until something changes.
-    pub(crate) fn await_view(&mut self, mut request: Request, backoff: Option<Backoff>) {
-        self.core.set_order(&mut request);
-        if self.core.requests.has_view_for(&request) {
-            return self.core.requests.await_view(request, backoff);
-        }
-        let (_, bytes) = self.core.requests.bytes();
-        self.refuse_busy(&request, bytes, "requests waiting for a view or a lease");
+    pub(crate) fn await_view(&mut self, request: Request) {
+        let refused = waits::await_view(&mut self.core, request, None);
+        self.tell_refused(refused);
     }
 
-    /// As [`Self::await_view`], for a request of this brick's client that another brick has just refused.
-    pub(crate) fn await_view_again(&mut self, mut request: Request) {
-        request.attempts += 1;
-        let backoff = Backoff {
-            until: self.core.now + BACKOFF,
-            catalog: self.core.tables.catalog().version(),
-        };
-        self.await_view(request, Some(backoff));
+    fn tell_refused(&mut self, refused: Option<(Request, Vec<u8>)>) {
+        if let Some((request, line)) = refused {
+            self.respond(&request, line, Gate::OPEN);
+        }
     }
 
     /// Takes a request of another brick, to be executed in its turn.
@@ -383,17 +336,8 @@ impl Brick {
             return self.core.requests.await_turn(request);
         }
         let (bytes, _) = self.core.requests.bytes();
-        self.refuse_busy(&request, bytes, "requests of other bricks waiting");
-    }
-
-    #[cold]
-    fn refuse_busy(&mut self, request: &Request, bytes: usize, what: &str) {
-        self.core.stats().errors.busy.add(1);
-        let error = ErrorReply::new(format!(
-            "BUSY brick {} has {bytes} bytes of {what}; the command was not executed, try again later",
-            self.core.id
-        ));
-        self.respond(request, error_line(&error), Gate::OPEN);
+        let line = busy(&self.core, bytes, "requests of other bricks waiting");
+        self.respond(&request, line, Gate::OPEN);
     }
 
     /// Executes what other bricks have asked, a run's worth of it.
@@ -472,6 +416,61 @@ impl Brick {
         }
     }
 
+    /// What goes to other nodes and comes from them.
+    fn exchange(&mut self) -> Exchange<'_> {
+        Exchange::new(&mut self.core, &mut self.remotes)
+    }
+
+    /// Clients are told what became of their requests.
+    fn tell(&mut self, answers: Answers) {
+        for (token, bytes) in answers {
+            self.on_part(token, bytes, Gate::OPEN);
+        }
+    }
+
+    /// Sends what is for other nodes, as far as there are streams.
+    pub(crate) fn send_remote(&mut self) {
+        let mut exchange = Exchange::new(&mut self.core, &mut self.remotes);
+        exchange.send_remote(&self.peers);
+        let answers = exchange.answers();
+        self.tell(answers);
+    }
+
+    /// Takes what other nodes' bricks have sent.
+    pub(crate) fn take_messages(&mut self) {
+        for (peer, bytes) in std::mem::take(&mut self.core.replicas.messages) {
+            match decode(peer.member, &bytes) {
+                Some(Message::Request(request)) => self.take_request(peer.member, *request),
+                Some(Message::Reply(number, reply)) => {
+                    let mut exchange = self.exchange();
+                    exchange.on_reply(peer, number, reply);
+                    let answers = exchange.answers();
+                    self.tell(answers);
+                }
+                None => {
+                    let text = format!("brick {peer} sent a message that is none; it was ignored");
+                    self.core.effects.push_back(Effect::Report(text));
+                }
+            }
+        }
+    }
+
+    /// The stream to a brick is gone, and what it had been asked with it.
+    pub(crate) fn on_remote_lost(&mut self, peer: Seat) {
+        let mut exchange = self.exchange();
+        exchange.on_lost(peer);
+        let answers = exchange.answers();
+        self.tell(answers);
+    }
+
+    /// By a new catalog partitions go on without bricks that were asked.
+    pub(crate) fn leave_removed(&mut self) {
+        let mut exchange = self.exchange();
+        exchange.leave_removed();
+        let answers = exchange.answers();
+        self.tell(answers);
+    }
+
     /// A request waits for values.
     pub(crate) fn await_values(&mut self, request: Request, wanted: Vec<ColdWanted>) {
         values::await_values(&mut self.core, request, wanted);
@@ -528,7 +527,10 @@ impl Brick {
         for (request, state) in expire::take_overdue(&mut self.core, &self.remotes) {
             match expire::end(&mut self.core, &mut self.remotes, &request, state) {
                 End::Answered => {}
-                End::Unknown(reason) => self.tell_unknown(request.origin.token, &reason),
+                End::Unknown(reason) => {
+                    let line = unknown(&reason);
+                    self.on_part(request.origin.token, line, Gate::OPEN);
+                }
                 End::Error(line) => self.respond(&request, line, Gate::OPEN),
             }
         }
@@ -553,7 +555,8 @@ impl Brick {
         let token = request.origin.token;
         let was_near = self.end_near(token);
         if was_near || matches!(request.work, Work::Share(..)) {
-            self.await_view_again(request);
+            let refused = await_view_again(&mut self.core, request);
+            self.tell_refused(refused);
         } else {
             // What its connection sent after it may be done there: then it would come too late.
             self.on_misplaced(token);

@@ -163,7 +163,7 @@ impl Brick {
     fn go_on(&mut self, left: Left) {
         match left {
             Left::Nothing => {}
-            Left::AwaitView(request) => self.await_view(request, None),
+            Left::AwaitView(request) => self.await_view(request),
             Left::Forward(owner, request) => self.forward(owner, request),
             Left::AwaitValues(request, wanted) => self.await_values(request, wanted),
             Left::Detour(detour, request) => self.detour(detour, request),

@@ -8,6 +8,10 @@ use brickyard_command::ErrorReply;
 use brickyard_routing::{Location, Member};
 use brickyard_wire::{Protocol, Reply};
 
+pub(crate) const CHANGING_HANDS: ErrorReply = ErrorReply::constant(
+    "CLUSTERDOWN the key's partition is changing hands; the command was not executed, try again",
+);
+
 pub(crate) const CROSSSLOT: ErrorReply =
     ErrorReply::constant("CROSSSLOT Keys in request don't hash to the same slot");
 

@@ -15,22 +15,24 @@ mod elsewhere;
 mod hedge;
 mod message;
 
+pub(crate) use elsewhere::unknown;
 pub use message::reads_message;
+pub(crate) use message::{Message, decode};
 
-use crate::brick::Brick;
-use crate::effect::Effect;
+use crate::core::Core;
+use crate::dispatch::waits::{await_view, await_view_again};
 use crate::executed::OwnIds;
 use crate::forward::ForwardReply;
 use crate::keyed::honest_reply;
-use crate::output::Gate;
-use crate::refusal::error_line;
-use crate::request::{Request, SessionOrder, Token, Work};
+use crate::peer::Peers;
+use crate::refusal::{CHANGING_HANDS, error_line};
+use crate::request::{Origin, Request, SessionOrder, Token, Work};
 use brickyard_command::ErrorReply;
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::{Member, Seat};
 use brickyard_types::{Incarnation, Instant};
 use hedge::{Hearing, may_stray};
-use message::{Message, decode, encode_reply, encode_request};
+use message::{encode_reply, encode_request};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A request that another node has, or will get; [`crate::requests`] has it under `id`.
@@ -154,7 +156,30 @@ impl Remotes {
     }
 }
 
-impl Brick {
+/// What clients are told, and for which part of which reply.
+pub(crate) type Answers = Vec<(Token, Vec<u8>)>;
+
+/// What goes to other nodes and comes from them, while something of it happens.
+pub(crate) struct Exchange<'a> {
+    core: &'a mut Core,
+    remotes: &'a mut Remotes,
+    answers: Answers,
+}
+
+impl<'a> Exchange<'a> {
+    pub(crate) fn new(core: &'a mut Core, remotes: &'a mut Remotes) -> Self {
+        Self {
+            core,
+            remotes,
+            answers: Vec::new(),
+        }
+    }
+
+    /// What this brick's clients are to be told.
+    pub(crate) fn answers(self) -> Answers {
+        self.answers
+    }
+
     /// A request of a client of this brick goes to a brick of another node, as soon as there is a stream.
     pub(crate) fn send_to(&mut self, to: Member, request: Request) {
         let number = self.remotes.number(self.core.replicas.incarnation);
@@ -179,7 +204,7 @@ impl Brick {
     }
 
     /// Sends what is for other nodes, as far as there are streams.
-    pub(crate) fn send_remote(&mut self) {
+    pub(crate) fn send_remote(&mut self, peers: &Peers) {
         self.leave_silent();
         for (to, reply) in self.core.outbox.take_remote() {
             let mut bytes = encode_reply(&reply);
@@ -189,7 +214,7 @@ impl Brick {
             self.remotes.reply_bytes += bytes.len();
             self.remotes.replies.push_back((to, bytes));
         }
-        self.send_replies();
+        self.send_replies(peers);
         self.send_requests();
     }
 
@@ -200,14 +225,14 @@ impl Brick {
         Some((remote, request))
     }
 
-    fn send_replies(&mut self) {
+    fn send_replies(&mut self, peers: &Peers) {
         for _ in 0..self.remotes.replies.len() {
             let Some((to, bytes)) = self.remotes.replies.pop_front() else {
                 return;
             };
             // An answer goes back on the asker's stream. Without it the far end has lost its request too: it
             // knows that nobody knows.
-            let link = self.peers.from(to);
+            let link = peers.from(to);
             let is_kept =
                 link.is_some_and(|link| !self.core.replicas.engine.outbox.message(link, &bytes));
             if is_kept {
@@ -276,7 +301,8 @@ impl Brick {
                     "ERR the request is too long to be passed on to the brick that has its keys; the command was \
                      not executed. Split it, or send it to that brick",
                 );
-                self.on_part(request.origin.token, error_line(&error), Gate::OPEN);
+                self.answers
+                    .push((request.origin.token, error_line(&error)));
                 continue;
             }
             let is_sent = self.core.replicas.engine.outbox.message(link, &bytes);
@@ -290,21 +316,8 @@ impl Brick {
         }
     }
 
-    /// Takes what other nodes' bricks have sent.
-    pub(crate) fn take_messages(&mut self) {
-        for (peer, bytes) in std::mem::take(&mut self.core.replicas.messages) {
-            match decode(peer.member, &bytes) {
-                Some(Message::Request(request)) => self.take_request(peer.member, *request),
-                Some(Message::Reply(number, reply)) => self.on_remote_reply(peer, number, reply),
-                None => {
-                    let text = format!("brick {peer} sent a message that is none; it was ignored");
-                    self.core.effects.push_back(Effect::Report(text));
-                }
-            }
-        }
-    }
-
-    fn on_remote_reply(&mut self, peer: Seat, number: u64, reply: message::Reply) {
+    /// A brick of another node has answered.
+    pub(crate) fn on_reply(&mut self, peer: Seat, number: u64, reply: message::Reply) {
         let remote = self.remotes.pending.get(&number);
         if remote.is_none_or(|remote| remote.sent != Some(peer)) {
             return;
@@ -321,13 +334,13 @@ impl Brick {
         if reply.is_misplaced {
             if is_overtaken && request.work.was_lost() {
                 let reason = "the key's partition is changing hands";
-                return self.tell_unknown(token, reason);
+                return self.answers.push((token, unknown(reason)));
             }
             if remote.only_reads && !self.remotes.has_later_write(number, remote.order) {
                 return self.dispatch_refused(number, &remote, request);
             }
             if is_overtaken || matches!(request.work, Work::Share(..)) {
-                return self.on_misplaced(token);
+                return self.answers.push((token, error_line(&CHANGING_HANDS)));
             }
             self.dispatch_returned(request);
             return self.dispatch_unsent(remote.order);
@@ -339,7 +352,7 @@ impl Brick {
             Work::Attempt(attempt, ..) => honest_reply(*attempt, reply.bytes),
             _ => reply.bytes,
         };
-        self.on_part(token, bytes, Gate::OPEN);
+        self.answers.push((token, bytes));
     }
 
     /// Dispatches a request with an id anew if its reply is none; else gives it back.
@@ -366,7 +379,8 @@ impl Brick {
     /// A read that another brick has refused waits, and behind it the reads that its connection sent after it.
     fn dispatch_refused(&mut self, number: u64, remote: &Remote, request: Request) {
         let order = remote.order;
-        self.await_view_again(request);
+        let refused = await_view_again(self.core, request);
+        self.tell_refused(refused);
         let later = self.remotes.pending.range(number + 1..);
         let later = later.filter(|(_, it)| order.is_some() && it.order == order);
         let later: Vec<u64> = later.map(|(number, _)| *number).collect();
@@ -390,7 +404,16 @@ impl Brick {
     /// A request that comes back waits to be dispatched anew.
     fn dispatch_returned(&mut self, mut request: Request) {
         request.attempts += 1;
-        self.await_view(request, None);
+        let refused = await_view(self.core, request, None);
+        self.tell_refused(refused);
+    }
+
+    fn tell_refused(&mut self, refused: Option<(Request, Vec<u8>)>) {
+        if let Some((request, line)) = refused {
+            let Origin { member, token } = request.origin;
+            assert_eq!(member, self.core.member(), "it was sent for another brick");
+            self.answers.push((token, line));
+        }
     }
 }
 

@@ -3,20 +3,18 @@
 //! In:  streams that broke, a new catalog, the time. Out: the same requests, placed anew where that is safe; what can
 //!      truly be said to those who wait for the others.
 
-use super::Remote;
-use crate::brick::Brick;
+use super::{Exchange, Remote};
 use crate::core::Core;
-use crate::output::Gate;
-use crate::refusal::error_line;
-use crate::request::{Token, Work};
+use crate::refusal::{CHANGING_HANDS, error_line};
+use crate::request::Work;
 use crate::session::share::share_name;
 use brickyard_command::ErrorReply;
 use brickyard_routing::{Group, Seat};
 use std::collections::{BTreeMap, BTreeSet};
 
-impl Brick {
+impl Exchange<'_> {
     /// The stream to a brick is gone, and what it had been asked with it.
-    pub(crate) fn on_remote_lost(&mut self, peer: Seat) {
+    pub(crate) fn on_lost(&mut self, peer: Seat) {
         self.remotes.hearing.lose(peer);
         let pending = self.remotes.pending.iter();
         let lost = pending.filter(|(_, remote)| remote.sent == Some(peer));
@@ -64,10 +62,11 @@ impl Brick {
                 self.dispatch_returned(request);
             } else if !remote.only_reads {
                 let reason = format!("the connection to brick {} broke", remote.to);
-                self.tell_unknown(request.origin.token, &reason);
+                self.answers.push((request.origin.token, unknown(&reason)));
             } else if self.remotes.has_later_write(number, remote.order) {
                 // Read again, it would see what its connection wrote only afterwards.
-                self.on_misplaced(request.origin.token);
+                self.answers
+                    .push((request.origin.token, error_line(&CHANGING_HANDS)));
             } else {
                 returned.insert(remote.order);
                 self.dispatch_returned(request);
@@ -78,13 +77,13 @@ impl Brick {
             self.dispatch_unsent(order);
         }
     }
+}
 
-    pub(crate) fn tell_unknown(&mut self, token: Token, reason: &str) {
-        let error = ErrorReply::new(format!(
-            "UNKNOWNRESULT {reason}; the write may or may not have been executed: read the key to know"
-        ));
-        self.on_part(token, error_line(&error), Gate::OPEN);
-    }
+/// What the client of a write is told of which nobody knows whether it was executed.
+pub(crate) fn unknown(reason: &str) -> Vec<u8> {
+    error_line(&ErrorReply::new(format!(
+        "UNKNOWNRESULT {reason}; the write may or may not have been executed: read the key to know"
+    )))
 }
 
 impl Core {

@@ -12,8 +12,7 @@
 //! - A read is with one replica at a time. Whatever the former says later is not listened to, so reads of one
 //!   connection never see a value and then an older one.
 
-use super::{Remote, Remotes};
-use crate::brick::Brick;
+use super::{Exchange, Remote, Remotes};
 use crate::request::{Request, SessionOrder, Work};
 use crate::requests::Place;
 use brickyard_command::is_data_command;
@@ -130,7 +129,7 @@ impl Remotes {
     }
 }
 
-impl Brick {
+impl Exchange<'_> {
     /// The brick that a request for `owner`'s partition is sent to: for a read it may be a backup.
     pub(crate) fn reader(&self, owner: Member, request: &Request) -> Member {
         let me = self.core.member();

@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What another node's brick has sent.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(crate) enum Message {
     /// It asks.
     Request(Box<Request>),
     /// It answers the request of that number.
@@ -28,7 +28,7 @@ pub(super) enum Message {
 
 /// An answer as it was sent.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(crate) struct Reply {
     pub(super) bytes: Vec<u8>,
     pub(super) is_misplaced: bool,
 }
@@ -232,7 +232,7 @@ pub fn reads_message(bytes: &[u8]) -> bool {
 }
 
 /// Reads what the brick `from` has sent.
-pub(super) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
+pub(crate) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
     let (sent, rest) = postcard::take_from_bytes::<Sent<'_>>(bytes).ok()?;
     if !rest.is_empty() {
         return None;
