@@ -19,24 +19,20 @@
 use crate::accepted::{Accepted, ConnectionId};
 use crate::append::BatchId;
 use crate::batch::Batch;
-use crate::catch_up::CatchUps;
 use crate::clean::Cleaner;
 use crate::clients::Clients;
 use crate::core::Core;
-use crate::drops::Drops;
 use crate::effect::Effect;
 use crate::forward::Outbox;
 use crate::log::Log;
 use crate::meter::Meter;
-use crate::offline::Offline;
+use crate::moves::Moves;
 use crate::output::Frontier;
-use crate::parting::Partings;
 use crate::peer::{Peers, take_frames};
 use crate::random::Random;
 use crate::remote::Remotes;
 use crate::replica::Replicas;
 use crate::requests::Requests;
-use crate::resize::Shrunk;
 use crate::segments::Segments;
 use crate::session::calls::Calls;
 use crate::session::export::Exports;
@@ -107,27 +103,28 @@ impl Brick {
             catalog,
             seed,
         } = config;
+        assert_eq!(
+            bricks as usize,
+            shared.stats.len(),
+            "bricks, and bricks that are counted"
+        );
         let (node, eviction_timeout) = (shared.identity.node, shared.limits.eviction_timeout);
         let recovery_bandwidth = shared.limits.recovery_bandwidth;
         let segment_bytes = shared.limits.segment_bytes;
         let mut core = Core {
             id,
-            bricks,
             shared,
             now: Instant(0),
             unix: UnixMillis(0),
             tables: Tables::new(Arc::clone(&catalog)),
+            absences: Absences::new(Random::new(!seed).next()),
             log: Log::new(),
             segments: Segments::new(segment_bytes),
-            absences: Absences::new(Random::new(!seed).next()),
             requests: Requests::default(),
             outbox: Outbox::new(node, bricks),
             effects: VecDeque::new(),
             staging: Staging::default(),
             random: Random::new(seed),
-            drops: Drops::default(),
-            damage: Vec::new(),
-            log_refusal: None,
             replicas: Replicas::new(
                 Seat {
                     member: Member { node, brick: id },
@@ -135,11 +132,7 @@ impl Brick {
                 },
                 eviction_timeout,
             ),
-            shrunk: Shrunk::default(),
-            requests_known: 0,
-            catch_ups: CatchUps::at(recovery_bandwidth),
-            partings: Partings::default(),
-            offline: Offline::default(),
+            moves: Moves::new(recovery_bandwidth),
         };
         core.adopt(catalog);
         Self {
@@ -182,7 +175,7 @@ impl Brick {
             || (self.core.requests.has_ready() && !self.remotes.is_choked())
             || (self.core.replicas.is_woken && self.core.requests.has_view())
             || self.core.tables.has_removed()
-            || self.core.offline.has_work()
+            || self.core.moves.offline.has_work()
             || self.upkeep.has_work()
     }
 
@@ -191,7 +184,7 @@ impl Brick {
     pub fn next_deadline(&self) -> Option<Instant> {
         let tick = self.core.now + Duration::from_millis(100);
         let silence = self.remotes.hearing.check_at();
-        let rests_until = self.core.catch_ups.rests_until();
+        let rests_until = self.core.moves.catch_ups.rests_until();
         // A walk that waits for anything else is woken by that.
         let rest = rests_until.filter(|it| *it > self.core.now);
         [silence, rest].into_iter().flatten().chain([tick]).min()

@@ -162,15 +162,15 @@ impl CatchUps {
 impl Brick {
     /// A turn's worth of catching others up.
     pub(crate) fn tend_catch_ups(&mut self) {
-        if self.core.catch_ups.is_idle() {
+        if self.core.moves.catch_ups.is_idle() {
             return;
         }
-        self.core.catch_ups.pace.refill(self.core.now);
+        self.core.moves.catch_ups.pace.refill(self.core.now);
         self.core.sort_asked();
         self.core.scan_unlogged();
         // The cleaner ends what it is at first, and begins no more.
         let may_walk = self.cleaner.is_idle();
-        if may_walk || self.core.catch_ups.walk.is_some() {
+        if may_walk || self.core.moves.catch_ups.walk.is_some() {
             self.core.walk_on();
         }
         self.core.send_windows();
@@ -178,7 +178,7 @@ impl Brick {
 
     /// A chunk of the log; whether it was asked for here.
     pub(crate) fn on_catch_up_chunk(&mut self, chunk: &LogChunk<'_>) -> bool {
-        let Some(walk) = &mut self.core.catch_ups.walk else {
+        let Some(walk) = &mut self.core.moves.catch_ups.walk else {
             return false;
         };
         if !walk.reader.accept(chunk) {
@@ -197,13 +197,13 @@ impl Brick {
 
 impl Core {
     fn sort_asked(&mut self) {
-        for wanted in std::mem::take(&mut self.catch_ups.asked) {
+        for wanted in std::mem::take(&mut self.moves.catch_ups.asked) {
             let held = self.tables.partition(wanted.partition);
             let is_logged = held.is_some_and(|(state, _)| state.is_logged());
             if is_logged {
-                self.catch_ups.logged.push(wanted);
+                self.moves.catch_ups.logged.push(wanted);
             } else {
-                self.catch_ups.unlogged.push(wanted);
+                self.moves.catch_ups.unlogged.push(wanted);
             }
         }
     }
@@ -211,7 +211,7 @@ impl Core {
     /// Copies what is in memory, by the index: of tables without a log, and where the log is damaged.
     fn scan_unlogged(&mut self) {
         let mut at = 0;
-        while at < self.catch_ups.unlogged.len() {
+        while at < self.moves.catch_ups.unlogged.len() {
             if self.is_held_up(at) {
                 at += 1;
                 continue;
@@ -221,8 +221,8 @@ impl Core {
                 link,
                 scan,
                 ..
-            } = self.catch_ups.unlogged[at];
-            let may_copy = self.catch_ups.pace.has_room();
+            } = self.moves.catch_ups.unlogged[at];
+            let may_copy = self.moves.catch_ups.pace.has_room();
             if !may_copy || !self.replicas.has_room(link) {
                 at += 1;
                 continue;
@@ -230,17 +230,17 @@ impl Core {
             let mut records = Vec::new();
             let next = self.scan_partition(partition, scan, &mut records);
             for raw in &records {
-                self.catch_ups.pace.spend(raw.len());
+                self.moves.catch_ups.pace.spend(raw.len());
                 self.replicas.catch_up_record(link, partition, raw);
             }
             match next {
                 Some(next) => {
-                    self.catch_ups.unlogged[at].scan = next;
+                    self.moves.catch_ups.unlogged[at].scan = next;
                     at += 1;
                 }
                 None => {
-                    let wanted = self.catch_ups.unlogged.remove(at);
-                    self.catch_ups.windows.push(wanted);
+                    let wanted = self.moves.catch_ups.unlogged.remove(at);
+                    self.moves.catch_ups.windows.push(wanted);
                 }
             }
         }
@@ -252,19 +252,20 @@ impl Core {
         let mut at = 0;
         while let Some(Wanted {
             partition, link, ..
-        }) = self.catch_ups.windows.get(at)
+        }) = self.moves.catch_ups.windows.get(at)
         {
             let (partition, link) = (*partition, *link);
             if !self.replicas.has_room(link) {
                 at += 1;
                 continue;
             }
-            let records = self.window_records(partition);
-            for raw in &records {
+            let held = self.tables.partition(partition);
+            let records = held.map(|(state, it)| it.window_records(state.id));
+            for raw in records.iter().flatten() {
                 self.replicas.catch_up_record(link, partition, raw);
             }
             self.replicate(|replicator| replicator.catch_up_done(link, partition));
-            self.catch_ups.windows.remove(at);
+            self.moves.catch_ups.windows.remove(at);
         }
     }
 
@@ -303,15 +304,15 @@ impl Core {
 
     /// Begins a walk for those who wait for one, or goes on with the one under way.
     fn walk_on(&mut self) {
-        if self.catch_ups.walk.is_none() {
-            if self.catch_ups.logged.is_empty() {
+        if self.moves.catch_ups.walk.is_none() {
+            if self.moves.catch_ups.logged.is_empty() {
                 return;
             }
             let segments = self.segments.ids().chain([self.segments.active()]);
-            self.catch_ups.walk = Some(Walk {
+            self.moves.catch_ups.walk = Some(Walk {
                 reader: LogReader::over(segments),
                 rest: None,
-                learners: self.catch_ups.logged.len(),
+                learners: self.moves.catch_ups.logged.len(),
                 asked: (self.now, 0),
                 rests_until: self.now,
             });
@@ -325,7 +326,7 @@ impl Core {
             return;
         }
         let commands = self.stats().commands.value();
-        let Some(walk) = &mut self.catch_ups.walk else {
+        let Some(walk) = &mut self.moves.catch_ups.walk else {
             return;
         };
         if walk.reader.is_asked() || self.now < walk.rests_until {
@@ -339,13 +340,13 @@ impl Core {
     }
 
     fn end_walk(&mut self) {
-        let Some(walk) = self.catch_ups.walk.take() else {
+        let Some(walk) = self.moves.catch_ups.walk.take() else {
             return;
         };
-        let served: Vec<Wanted> = self.catch_ups.logged.drain(..walk.learners).collect();
+        let served: Vec<Wanted> = self.moves.catch_ups.logged.drain(..walk.learners).collect();
         for wanted in served {
             if walk.reader.damaged().is_empty() {
-                self.catch_ups.windows.push(wanted);
+                self.moves.catch_ups.windows.push(wanted);
             } else {
                 self.end_damaged_walk(wanted, walk.reader.damaged());
             }
@@ -354,7 +355,7 @@ impl Core {
 
     /// Copies what is left of the chunk at hand; false if a link is full.
     fn copy_rest(&mut self) -> bool {
-        let Some(walk) = &mut self.catch_ups.walk else {
+        let Some(walk) = &mut self.moves.catch_ups.walk else {
             return true;
         };
         let Some(mut rest) = walk.rest.take() else {
@@ -373,7 +374,7 @@ impl Core {
             if !may_copy {
                 let left = (left.bytes.len(), left.offsets.len());
                 rest.copied = (rest.bytes.len() - left.0, rest.offsets.len() - left.1);
-                if let Some(walk) = &mut self.catch_ups.walk {
+                if let Some(walk) = &mut self.moves.catch_ups.walk {
                     walk.rest = Some(rest);
                 }
                 return false;
@@ -382,7 +383,7 @@ impl Core {
             let next = left.take_of(|header| self.concerns(header.partition, learners));
             let Some((position, record)) = next else {
                 let commands = self.stats().commands.value();
-                if let Some(walk) = &mut self.catch_ups.walk {
+                if let Some(walk) = &mut self.moves.catch_ups.walk {
                     if !left.is_empty() {
                         walk.reader.note_damage(left.segment);
                     }
@@ -398,13 +399,15 @@ impl Core {
 
     /// Whether every link that the walk serves has room.
     fn may_copy(&self, learners: usize) -> bool {
-        let mut links = self.catch_ups.logged[..learners].iter().map(|it| it.link);
-        self.catch_ups.pace.has_room() && links.all(|link| self.replicas.has_room(link))
+        let mut links = self.moves.catch_ups.logged[..learners]
+            .iter()
+            .map(|it| it.link);
+        self.moves.catch_ups.pace.has_room() && links.all(|link| self.replicas.has_room(link))
     }
 
     /// Whether a record of that partition may be for somebody whom the walk serves.
     fn concerns(&self, partition: PartitionId, learners: usize) -> bool {
-        let mut wanted = self.catch_ups.logged[..learners].iter();
+        let mut wanted = self.moves.catch_ups.logged[..learners].iter();
         wanted.any(|it| it.partition == partition) || self.tables.is_former(partition)
     }
 
@@ -417,7 +420,7 @@ impl Core {
             partition,
             ..record.header
         };
-        let wanted = self.catch_ups.logged[..learners].iter();
+        let wanted = self.moves.catch_ups.logged[..learners].iter();
         let links: Vec<LinkId> = wanted
             .filter(|it| {
                 it.partition == header.partition && it.after.is_none_or(|after| header.op > after)
@@ -431,7 +434,7 @@ impl Core {
         self.encode_committed(position, header, record, &mut out);
         for raw in &out {
             for link in &links {
-                self.catch_ups.pace.spend(raw.len());
+                self.moves.catch_ups.pace.spend(raw.len());
                 self.replicas.catch_up_record(*link, header.partition, raw);
             }
         }

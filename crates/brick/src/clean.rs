@@ -38,9 +38,6 @@ const CHUNK_BYTES: u32 = 128 * 1024;
 /// Bytes of segments that are looked at between two ticks (100 ms): 80 MB/s at most.
 const TICK_BYTES_MAX: u64 = 8 << 20;
 
-/// How long after the log refused a batch its disk is taken to be full.
-const PRESSED: Duration = Duration::from_secs(10);
-
 /// Bytes of a segment without anything live that are looked at in one turn.
 const DEAD_CHUNK_BYTES: u32 = 512 * 1024;
 
@@ -226,16 +223,13 @@ impl Brick {
 
     /// Begins with the segment whose cleaning pays most, if there is one; `dead_only`: if nothing of it is live.
     fn begin_cleaning(&mut self, dead_only: bool) {
-        let is_walked = self.core.catch_ups.needs_log();
-        let is_shelving = self.core.offline.is_unsettled();
+        let is_walked = self.core.moves.catch_ups.needs_log();
+        let is_shelving = self.core.moves.offline.is_unsettled();
         if self.is_stopping || is_walked || is_shelving || self.exports.need_log() {
             return;
         }
         // A segment with operations that have not committed is not ready.
         let before = self.core.log.oldest_pending_segment();
-        let refusal = self.core.log_refusal.as_ref();
-        let is_pressed = refusal.is_some_and(|(until, _)| self.core.now < *until + PRESSED);
-        self.core.segments.is_pressed = is_pressed;
         let usage = self.core.segment_usage();
         let (now, cleaned) = (self.core.now, self.cleaner.cleaned);
         let picked = self.core.segments.pick(&usage, before, cleaned, now);

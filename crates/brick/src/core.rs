@@ -4,17 +4,13 @@
 //! input, write its reply to the same connection's output, and change everything here.
 
 use crate::append::BatchId;
-use crate::catch_up::CatchUps;
-use crate::drops::Drops;
 use crate::effect::Effect;
 use crate::forward::Outbox;
 use crate::log::{Committed, KeyRef, Log, Prepared};
-use crate::offline::Offline;
-use crate::parting::Partings;
+use crate::moves::Moves;
 use crate::random::Random;
 use crate::replica::Replicas;
 use crate::requests::Requests;
-use crate::resize::Shrunk;
 use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::staging::Staging;
@@ -35,7 +31,6 @@ const AHEAD: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) id: BrickId,
-    pub(crate) bricks: u32,
     pub(crate) shared: Arc<Shared>,
     pub(crate) now: Instant,
     pub(crate) unix: UnixMillis,
@@ -48,26 +43,19 @@ pub(crate) struct Core {
     pub(crate) effects: VecDeque<Effect>,
     pub(crate) staging: Staging,
     pub(crate) random: Random,
-    /// What says that partitions are here no more, and is not in the log yet.
-    pub(crate) drops: Drops,
-    /// What recovery could not read, for `INFO` and for errors.
-    pub(crate) damage: Vec<String>,
-    /// The log refused a batch: writes that need room are refused with this text until then, so that
-    /// the cleaner's batches and deletes get through between them.
-    pub(crate) log_refusal: Option<(Instant, String)>,
     pub(crate) replicas: Replicas,
-    pub(crate) catch_ups: CatchUps,
-    /// Ids of requests that all partitions together remember.
-    pub(crate) requests_known: usize,
-    pub(crate) partings: Partings,
-    pub(crate) shrunk: Shrunk,
-    pub(crate) offline: Offline,
+    pub(crate) moves: Moves,
 }
 
 impl Core {
     #[inline]
     pub(crate) fn stats(&self) -> &Stats {
         &self.shared.stats[self.id.0 as usize]
+    }
+
+    /// How many bricks the node has.
+    pub(crate) fn bricks(&self) -> u32 {
+        self.shared.stats.len() as u32
     }
 
     #[inline]
@@ -150,17 +138,12 @@ impl Core {
             *op = (*op).min(prepared.op);
         }
         for ((table, local), op) in lowest {
-            let Some(state) = self.tables.get_mut(table as usize) else {
+            let Some(state) = self.tables.get(table as usize) else {
                 continue;
             };
-            let partition = state
-                .partitions
-                .iter_mut()
-                .flatten()
-                .find(|it| it.local == local);
-            if let Some(partition) = partition {
-                partition.op = partition.op.min(Op(op.0 - 1));
-                partition.cut_requests(&mut self.requests_known, op);
+            let mut held = state.partitions.iter().flatten();
+            if let Some(id) = held.find(|it| it.local == local).map(|it| it.id) {
+                self.tables.cut(id, op);
             }
         }
     }

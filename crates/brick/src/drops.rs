@@ -7,7 +7,6 @@
 //! that would be claimed, though the cleaner has taken out of it what it liked (PROTOCOL rule 21).
 
 use crate::append::BatchId;
-use crate::brick::Brick;
 use crate::core::Core;
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::{Op, PartitionId, TableId, View};
@@ -72,36 +71,36 @@ impl Core {
         };
         self.log.append_bare(&header, b"", &[]);
         let batch = Some(self.log.building_id());
-        self.drops.0.insert(partition, Owed { table, last, batch });
+        self.moves
+            .drops
+            .0
+            .insert(partition, Owed { table, last, batch });
     }
-}
 
-impl Brick {
     /// Appends again what the log has refused.
     pub(crate) fn append_drops(&mut self) {
-        let refused = self.core.log_refusal.as_ref();
-        if refused.is_some_and(|(until, _)| self.core.now < *until) {
+        if self.segments.health.refusal(self.now).is_some() {
             return;
         }
-        let drops = self.core.drops.0.iter();
+        let drops = self.moves.drops.0.iter();
         let owed: Vec<_> = drops.filter(|(_, owed)| owed.batch.is_none()).collect();
         let owed: Vec<_> = owed.into_iter().map(|(id, owed)| (*id, *owed)).collect();
         for (partition, Owed { table, last, .. }) in owed {
             // One that is here again has a log of its own by now, or a copy that is begun anew says the same.
-            let is_here = self.core.tables.place_of(partition).is_some();
-            let is_gone = self.core.tables.index_of(table).is_none();
+            let is_here = self.tables.place_of(partition).is_some();
+            let is_gone = self.tables.index_of(table).is_none();
             if is_here || is_gone {
-                self.core.drops.0.remove(&partition);
-            } else if self.core.is_away(table) {
+                self.moves.drops.0.remove(&partition);
+            } else if self.is_away(table) {
                 // Who has what of it is seen when the table is in memory again.
-            } else if !self.core.tables.heirs(partition).is_empty() {
+            } else if !self.tables.heirs(partition).is_empty() {
                 // It was split or merged, and some of it came here again: that must not go with it.
-                self.core.drops.0.remove(&partition);
-                for (table, other, last) in self.core.tables.other_parts(partition) {
-                    self.core.append_drop_of(table, other, last);
+                self.moves.drops.0.remove(&partition);
+                for (table, other, last) in self.tables.other_parts(partition) {
+                    self.append_drop_of(table, other, last);
                 }
             } else {
-                self.core.append_drop_of(table, partition, last);
+                self.append_drop_of(table, partition, last);
             }
         }
     }

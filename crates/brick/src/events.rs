@@ -14,18 +14,13 @@ use crate::refusal::error_line;
 use crate::replica::SYNC_TOKEN;
 use crate::session::cluster::tell_map_watchers;
 use crate::session::whole::backups;
+use crate::tables::PendingClear;
 use crate::upkeep::publish;
-use crate::view::PendingClear;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Member;
 use brickyard_types::{BrickId, PartitionId, Position};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long writes that need room are refused unseen after the log refused one. Longer than the
-/// cleaner's tick, so that on a full disk under load it still gets on.
-const REFUSAL_PAUSE: Duration = Duration::from_millis(250);
 
 impl Brick {
     /// Takes note of something that happened outside.
@@ -65,7 +60,7 @@ impl Brick {
 
     fn on_appended(&mut self, id: BatchId, position: Position) {
         let moved_to = self.cleaner.on_appended(id, position);
-        self.core.drops.on_appended(id);
+        self.core.moves.drops.on_appended(id);
         self.core
             .segments
             .retained
@@ -131,10 +126,10 @@ impl Brick {
             self.core.shared.identity.directory
         );
         let error = ErrorReply::new(text.clone());
-        self.core.log_refusal = Some((self.core.now + REFUSAL_PAUSE, text));
+        self.core.segments.health.on_refused(self.core.now, text);
         let error = error_line(&error);
         let refused = self.core.log.on_refused(id);
-        self.core.drops.on_refused(id);
+        self.core.moves.drops.on_refused(id);
         self.core.segments.retained.on_refused(id);
         lose(
             &mut self.core,
@@ -229,7 +224,7 @@ impl Brick {
         self.upkeep.on_tick(&mut self.core);
         self.clean();
         self.end_waits();
-        self.append_drops();
+        self.core.append_drops();
         self.tick_replicas();
         self.core.tell_returns();
         self.core.ask_lone_splits();
@@ -244,7 +239,7 @@ impl Brick {
             self.clients.close_idle(settings, self.core.now);
             self.exports.end_idle(&mut self.core);
             self.tell_cleaner();
-            self.core.expire_requests();
+            self.core.tables.expire_requests(self.core.unix);
             self.core.resize_partitions();
             self.upkeep.burden.look(&mut self.core);
             publish(&self.core, &self.clients);

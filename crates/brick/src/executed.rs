@@ -20,13 +20,13 @@
 //! docs/decisions/0017.
 
 use crate::append::BatchId;
-use crate::core::Core;
+use crate::log::Log;
 use crate::output::{Gate, Opens};
 use crate::random::Random;
 use crate::request::Attempt;
 use crate::tables::Partition;
-use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
-use brickyard_types::{Op, PartitionId, UnixMillis};
+use brickyard_types::record::{self, Header, Kind, RequestId, flag};
+use brickyard_types::{Op, TableId, UnixMillis};
 use brickyard_wire::{Fate, Protocol, fate, ids_up_to, is_past_asking};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
@@ -281,7 +281,7 @@ pub(crate) fn put_kept(out: &mut Vec<u8>, reply: &[u8], protocol: Protocol) {
 }
 
 /// The record that stands for an id whose own record is elsewhere, or gone.
-pub(crate) fn header_of(partition: &Partition, table: brickyard_types::TableId, op: Op) -> Header {
+pub(crate) fn header_of(partition: &Partition, table: TableId, op: Op) -> Header {
     Header {
         kind: Kind::Batch,
         flags: flag::MOVED,
@@ -339,117 +339,30 @@ impl Partition {
         }
     }
 
+    /// Forgets what nobody can ask for any more.
+    pub(crate) fn expire_requests(&mut self, all: &mut usize, now: UnixMillis) {
+        if let Some(window) = &mut self.requests {
+            uncount(all, window.len());
+            window.expire(now);
+            *all += window.len();
+        }
+    }
+
     /// Something was lost, and what was asked before now may be among it.
     pub(crate) fn doubt_requests(&mut self, now: UnixMillis) {
         let window = self.requests.get_or_insert_default();
         let leeway = CLOCKS_APART_MAX.as_micros() as u64;
         window.floor = window.floor.max(micros(now) + leeway);
     }
-}
-
-impl Core {
-    /// Takes note of the request that a record of a partition answers.
-    pub(crate) fn note_record(&mut self, record: &Record<'_>, batch: BatchId) {
-        if let Some(id) = record.header.request {
-            self.note_id(&record.header, id, record.outcome, batch);
-        }
-    }
-
-    pub(crate) fn note_id(
-        &mut self,
-        header: &Header,
-        id: RequestId,
-        outcome: Option<&[u8]>,
-        batch: BatchId,
-    ) {
-        let now = self.unix;
-        let mut known = self.requests_known;
-        // PROTOCOL rule 19: what was asked of a partition that was split was asked of all its parts.
-        self.tables.for_heirs(header.partition, |partition| {
-            partition.note_request(&mut known, now, (id, header.op, batch), outcome);
-        });
-        self.requests_known = known;
-    }
-
-    /// What is known of a request on a partition of which this brick is the primary.
-    pub(crate) fn recall(&self, table: usize, leaf: usize, id: RequestId) -> Recall<'_> {
-        if id.sequence > micros(self.unix).saturating_add(AHEAD_MAX.as_micros() as u64) {
-            return Recall::Ahead;
-        }
-        let Some(state) = self.table(table) else {
-            return Recall::New;
-        };
-        let Some(Some(partition)) = state.partitions.get(leaf) else {
-            return Recall::New;
-        };
-        let Some(window) = &partition.requests else {
-            return Recall::New;
-        };
-        let Some(known) = window.known.get(&id) else {
-            return if id.sequence <= window.floor {
-                Recall::Forgotten(window.floor)
-            } else {
-                Recall::New
-            };
-        };
-        let gate = if partition.is_replicated {
-            if known.op <= partition.committed {
-                Gate::OPEN
-            } else if self.log.is_given_up(partition.id) {
-                return Recall::Undecided;
-            } else {
-                self.log.gate_of(partition.id)
-            }
-        } else {
-            let is_fsync = state.is_fsync();
-            Gate {
-                appended: known.batch,
-                synced: if is_fsync { known.batch } else { BatchId(0) },
-                ..Gate::OPEN
-            }
-        };
-        // Nobody looks again at what is open already.
-        let gate = if self.log.opens(gate) {
-            Gate::OPEN
-        } else {
-            gate
-        };
-        Recall::Done(gate, known.outcome.bytes())
-    }
-
-    /// Forgets what nobody can ask for any more.
-    pub(crate) fn expire_requests(&mut self) {
-        let now = self.unix;
-        let Self {
-            tables,
-            requests_known,
-            ..
-        } = self;
-        let partitions = tables.iter_mut().flat_map(|it| &mut it.partitions);
-        for partition in partitions.flatten() {
-            if let Some(window) = &mut partition.requests {
-                uncount(requests_known, window.len());
-                window.expire(now);
-                *requests_known += window.len();
-            }
-        }
-    }
 
     /// The records that carry a partition's window to a replica that catches up, in pieces. All at once: what
     /// is forgotten between two halves would be in neither.
-    pub(crate) fn window_records(&self, id: PartitionId) -> Vec<Vec<u8>> {
-        let window = || {
-            let (table, leaf) = self.tables.place_of(id)?;
-            let state = self.table(table)?;
-            let partition = state.partitions.get(leaf)?.as_ref()?;
-            let window = partition.requests.as_deref()?;
-            Some((state.id, partition, window))
-        };
-        let Some((table, partition, window)) = window() else {
+    pub(crate) fn window_records(&self, table: TableId) -> Vec<Vec<u8>> {
+        let Some(window) = self.requests.as_deref() else {
             return Vec::new();
         };
         let floor = (
-            partition.committed,
+            self.committed,
             RequestId {
                 client: 0,
                 sequence: window.floor,
@@ -459,14 +372,14 @@ impl Core {
         // What is pending comes by the stream.
         let ids = window.order.iter().filter_map(|id| {
             let known = window.known.get(id)?;
-            (known.op <= partition.committed).then_some((known.op, *id, known.outcome.bytes()))
+            (known.op <= self.committed).then_some((known.op, *id, known.outcome.bytes()))
         });
         let mut pieces = vec![Vec::new()];
         for (op, id, outcome) in std::iter::once(floor).chain(ids) {
             let header = Header {
                 flags: 0,
                 request: Some(id),
-                ..header_of(partition, table, op)
+                ..header_of(self, table, op)
             };
             if pieces.last().is_some_and(|piece| piece.len() > PIECE_BYTES) {
                 pieces.push(Vec::new());
@@ -476,6 +389,47 @@ impl Core {
             }
         }
         pieces
+    }
+
+    /// What is known of a request, while this brick is the primary.
+    pub(crate) fn recall(
+        &self,
+        id: RequestId,
+        now: UnixMillis,
+        is_fsync: bool,
+        log: &Log,
+    ) -> Recall<'_> {
+        if id.sequence > micros(now).saturating_add(AHEAD_MAX.as_micros() as u64) {
+            return Recall::Ahead;
+        }
+        let Some(window) = &self.requests else {
+            return Recall::New;
+        };
+        let Some(known) = window.known.get(&id) else {
+            return if id.sequence <= window.floor {
+                Recall::Forgotten(window.floor)
+            } else {
+                Recall::New
+            };
+        };
+        let gate = if self.is_replicated {
+            if known.op <= self.committed {
+                Gate::OPEN
+            } else if log.is_given_up(self.id) {
+                return Recall::Undecided;
+            } else {
+                log.gate_of(self.id)
+            }
+        } else {
+            Gate {
+                appended: known.batch,
+                synced: if is_fsync { known.batch } else { BatchId(0) },
+                ..Gate::OPEN
+            }
+        };
+        // Nobody looks again at what is open already.
+        let gate = if log.opens(gate) { Gate::OPEN } else { gate };
+        Recall::Done(gate, known.outcome.bytes())
     }
 }
 

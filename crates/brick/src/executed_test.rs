@@ -466,12 +466,8 @@ fn window_is_bounded_and_what_it_loses_counts_as_forgotten() {
     let core = &mut node.bricks[0].core;
     let table = core.tables.index_named("default").unwrap();
     let id = PartitionId(1);
-    let Core {
-        tables,
-        requests_known,
-        unix,
-        ..
-    } = core;
+    let requests_known = &mut 0;
+    let crate::core::Core { tables, unix, .. } = core;
     let partitions = &mut tables.get_mut(table).unwrap().partitions;
     let partition = partitions.iter_mut().flatten().next().unwrap();
     let of = |sequence| RequestId {

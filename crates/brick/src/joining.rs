@@ -80,12 +80,7 @@ impl Core {
         base: &Base,
         is_replicated: bool,
     ) -> Option<Partition> {
-        let Self {
-            tables,
-            requests_known,
-            log,
-            ..
-        } = self;
+        let Self { tables, log, .. } = self;
         let state = tables.get_mut(table)?;
         let mut left = state.partitions.get_mut(leaves[0])?.take()?;
         let mut right = state.partitions.get_mut(leaves[1])?.take()?;
@@ -101,16 +96,16 @@ impl Core {
             state.learning.push(local);
         }
         let windows = [left.requests.take(), right.requests.take()];
-        *requests_known -= windows.iter().flatten().map(|it| it.len()).sum::<usize>();
+        let gone = windows.iter().flatten().map(|it| it.len()).sum();
         // PROTOCOL rule 19: whatever was asked of either was asked of the whole.
         let windows = windows.into_iter().flatten();
         let requests = windows.reduce(|a, b| Box::new(a.with(*b)));
-        *requests_known += requests.as_ref().map_or(0, |it| it.len());
         let op = if is_replicated {
             base.op
         } else {
             left.op.max(right.op)
         };
+        tables.recount_requests(gone, requests.as_ref().map_or(0, |it| it.len()));
         for half in [&left, &right] {
             tables.note_former_clear(half.id, half.cleared);
         }

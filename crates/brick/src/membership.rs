@@ -45,7 +45,7 @@ impl Core {
     }
 
     fn alter_table(&mut self, index: usize, table: &brickyard_metadata::Table, catalog: &Catalog) {
-        let bricks = self.bricks;
+        let bricks = self.bricks();
         let building = self.log.building_id();
         let Some(state) = self.table_mut(index) else {
             return;
@@ -138,7 +138,7 @@ impl Core {
             is_divided: is_divided(catalog, table.id),
             topology: None,
             syncing: BatchId(0),
-            room: Room::new(&table.attributes, self.bricks),
+            room: Room::new(&table.attributes, self.bricks()),
             learning: Vec::new(),
             attributes: table.attributes.clone(),
             layout: table.layout.clone(),

@@ -103,7 +103,7 @@ fn of_nobody(group: &Group) -> Group {
 impl Brick {
     /// A catalog was adopted: whatever knows tables by their place in memory lets go of those that are not there any more.
     pub(crate) fn leave_shelved(&mut self) {
-        let shelved = std::mem::take(&mut self.core.offline.fresh);
+        let shelved = std::mem::take(&mut self.core.moves.offline.fresh);
         if shelved.is_empty() {
             return;
         }
@@ -118,11 +118,11 @@ impl Brick {
     /// What was on its way when a table went is synced: its memory may go.
     pub(crate) fn on_shelved(&mut self) {
         let core = &mut self.core;
-        if let Some(table) = core.offline.unsettled.pop_front() {
+        if let Some(table) = core.moves.offline.unsettled.pop_front() {
             // Those that have come to be since may have the last of its records.
             core.note_all_segments(table);
         }
-        let unsynced = std::mem::take(&mut core.offline.unsynced);
+        let unsynced = std::mem::take(&mut core.moves.offline.unsynced);
         core.tables.leave_behind(unsynced);
     }
 }
@@ -143,16 +143,16 @@ impl Core {
         state.room.evicting = Gate::OPEN;
         for mut partition in held.into_iter().flatten() {
             self.log.disown(index as u32, partition.local);
-            partition.drop_requests(&mut self.requests_known);
+            self.tables.drop_requests(&mut partition);
             self.forget_replica(partition.id);
         }
         self.tables.forget_former_clears_of(id);
         self.end_return_of(id);
-        self.offline.unsynced.push(former.into_leftovers());
-        self.offline.segments.entry(id).or_default();
+        self.moves.offline.unsynced.push(former.into_leftovers());
+        self.moves.offline.segments.entry(id).or_default();
         self.note_all_segments(id);
-        self.offline.fresh.push(index);
-        self.offline.unsettled.push_back(id);
+        self.moves.offline.fresh.push(index);
+        self.moves.offline.unsettled.push_back(id);
         self.hand_over_building();
         self.effects.push_back(Effect::Checkpoint(SHELVED_TOKEN));
         self.replicas.wake();
@@ -160,26 +160,26 @@ impl Core {
 
     /// What is being read of a table counts for nothing.
     pub(crate) fn end_return_of(&mut self, table: TableId) {
-        self.offline.waiting.retain(|it| *it != table);
-        self.offline.walk.take_if(|it| it.table == table);
+        self.moves.offline.waiting.retain(|it| *it != table);
+        self.moves.offline.walk.take_if(|it| it.table == table);
     }
 
     /// A table is dropped: its records are as dead as any.
     pub(crate) fn forget_offline(&mut self, table: TableId) {
         self.end_return_of(table);
-        self.offline.segments.remove(&table);
+        self.moves.offline.segments.remove(&table);
         self.keep_segments();
     }
 
     /// At a start: a record of a table that stays in the log.
     pub(crate) fn note_away(&mut self, table: TableId, segment: SegmentId) {
-        let segments = self.offline.segments.entry(table).or_default();
+        let segments = self.moves.offline.segments.entry(table).or_default();
         segments.insert(segment);
     }
 
     /// Any segment may have records of a table that is not in memory.
     fn note_all_segments(&mut self, table: TableId) {
-        if let Some(segments) = self.offline.segments.get_mut(&table) {
+        if let Some(segments) = self.moves.offline.segments.get_mut(&table) {
             segments.extend(self.segments.ids().chain([self.segments.active()]));
         }
         self.keep_segments();
@@ -193,7 +193,14 @@ impl Core {
 
     /// The cleaner keeps away from what tables have in the log alone.
     pub(crate) fn keep_segments(&mut self) {
-        self.segments.shelved = self.offline.segments.values().flatten().copied().collect();
+        self.segments.shelved = self
+            .moves
+            .offline
+            .segments
+            .values()
+            .flatten()
+            .copied()
+            .collect();
     }
 
     /// The batch that is being built goes to the log at once: what comes next is about the log as it is then.
@@ -209,13 +216,14 @@ impl Core {
     /// Tells the control plane what tables hold here that come back.
     pub(crate) fn tell_returns(&mut self) {
         let is_early = self
+            .moves
             .offline
             .told
             .is_some_and(|told| self.now - told < REPEAT);
         if is_early {
             return;
         }
-        self.offline.told = Some(self.now);
+        self.moves.offline.told = Some(self.now);
         for state in self.tables.iter() {
             let since = state.return_since();
             if since == CatalogVersion(0)

@@ -48,12 +48,12 @@ impl Partings {
 impl Core {
     /// Whether the catalog that waits takes a partition apart of which something is still on its way to the log.
     pub(crate) fn is_about_to_part(&self) -> bool {
-        self.partings.is_waited_for && self.parts_any(|table, it| !self.is_at_rest(table, it))
+        self.moves.partings.is_waited_for && self.parts_any(|table, it| !self.is_at_rest(table, it))
     }
 
     /// Takes note of whether the catalog that waits takes anything apart here.
     pub(crate) fn look_for_partings(&mut self) {
-        self.partings.is_waited_for = self.parts_any(|_, _| true);
+        self.moves.partings.is_waited_for = self.parts_any(|_, _| true);
     }
 
     /// Whether the catalog that waits takes a partition of this brick apart that is such a one.
@@ -85,14 +85,14 @@ impl Core {
     pub(crate) fn note_rests(&mut self, before: &Catalog) {
         let now = Arc::clone(self.tables.catalog());
         // The catalog that waited may be the first that this brick hears of a split, which is over in it.
-        self.partings.is_waited_for = false;
+        self.moves.partings.is_waited_for = false;
         let rests: BTreeMap<PartitionId, _> = now.rests().collect();
         let named = before.rests().map(|(partition, _)| partition);
         let named: BTreeSet<PartitionId> = named.chain(rests.keys().copied()).collect();
         if named.is_empty() {
             return;
         }
-        self.partings = Partings::default();
+        self.moves.partings = Partings::default();
         for partition in named {
             let Some((table, leaf)) = self.tables.place_of(partition) else {
                 continue;
@@ -105,7 +105,7 @@ impl Core {
                 let rest = rest.map(|(view, begun_at)| (*view, begun_at.0));
                 self.replicate(|replicator| replicator.set_split(partition, rest));
             } else if rest.is_some() {
-                self.partings.alone.insert(partition);
+                self.moves.partings.alone.insert(partition);
             }
         }
         self.ask_lone_splits();
@@ -114,14 +114,15 @@ impl Core {
     /// What has no other replica may be split or merged at any time: that is done when nothing of it is pending.
     pub(crate) fn ask_lone_splits(&mut self) {
         let is_early = self
+            .moves
             .partings
             .asked
             .is_some_and(|asked| self.now - asked < REPEAT);
-        if self.partings.alone.is_empty() || is_early {
+        if self.moves.partings.alone.is_empty() || is_early {
             return;
         }
-        self.partings.asked = Some(self.now);
-        for partition in self.partings.alone.clone() {
+        self.moves.partings.asked = Some(self.now);
+        for partition in self.moves.partings.alone.clone() {
             let Some((view, begun_at)) = self.tables.catalog().rest_of(partition) else {
                 continue;
             };
@@ -204,12 +205,7 @@ impl Core {
         map: &Arc<TableMap>,
         ids: &[PartitionId],
     ) -> Vec<Partition> {
-        let Self {
-            tables,
-            requests_known,
-            log,
-            ..
-        } = self;
+        let Self { tables, log, .. } = self;
         let Some(state) = tables.get_mut(table) else {
             return Vec::new();
         };
@@ -232,11 +228,10 @@ impl Core {
             state.learning.extend(&locals);
         }
         let window = whole.requests.take();
-        *requests_known -= window.as_ref().map_or(0, |it| it.len());
+        let count = window.as_ref().map_or(0, |it| it.len());
         let parts = ids.iter().zip(locals).map(|(&id, local)| {
             // PROTOCOL rule 19: whatever was asked of the whole was asked of each part.
             let requests = window.clone();
-            *requests_known += requests.as_ref().map_or(0, |it| it.len());
             Partition {
                 op: whole.op,
                 gaps: whole.gaps,
@@ -248,6 +243,7 @@ impl Core {
             }
         });
         let parts = parts.collect();
+        tables.recount_requests(count, count * ids.len());
         tables.note_removed();
         parts
     }

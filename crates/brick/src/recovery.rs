@@ -87,7 +87,7 @@ impl LogReplay {
         self.fold
             .on_damage(&mut core.ground(), place, &damage.partitions);
         core.segments.mark_damaged(damage.position.segment);
-        core.damage.push(damage.text);
+        core.segments.health.note_damage(damage.text);
     }
 
     /// Where records are of which more than a hint is needed: they may have to be sent to other replicas. Each is

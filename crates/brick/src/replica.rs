@@ -377,9 +377,9 @@ impl Core {
                 learner,
                 link,
                 after,
-            } => return self.catch_ups.begin(partition, learner, link, after),
+            } => return self.moves.catch_ups.begin(partition, learner, link, after),
             Want::StopCatchUp { partition, learner } => {
-                return self.catch_ups.stop(partition, learner);
+                return self.moves.catch_ups.stop(partition, learner);
             }
             Want::Close { link, reason } => Effect::ClosePeer(link, reason.to_owned()),
             Want::Report { partition, what } => {

@@ -95,9 +95,9 @@ impl Core {
             })
             .collect();
         let now = self.now;
-        let before = std::mem::take(&mut self.shrunk.since);
+        let before = std::mem::take(&mut self.moves.shrunk.since);
         let since = |left: PartitionId| before.get(&left).copied().unwrap_or(now);
-        self.shrunk.since = small.iter().map(|(_, it, _)| (*it, since(*it))).collect();
+        self.moves.shrunk.since = small.iter().map(|(_, it, _)| (*it, since(*it))).collect();
         let due = small
             .into_iter()
             .filter(|(_, left, _)| now - since(*left) >= self.shared.limits.merge_after);
@@ -109,17 +109,22 @@ impl Core {
     /// Tells the leader of small partitions whose siblings are on other bricks.
     fn tell_small(&mut self) {
         let now = self.now;
-        if self.shrunk.told.is_some_and(|told| now - told < TOLD_EVERY) {
+        if self
+            .moves
+            .shrunk
+            .told
+            .is_some_and(|told| now - told < TOLD_EVERY)
+        {
             return;
         }
         let mut small = self.small_and_apart();
         if small.is_empty() {
             return;
         }
-        self.shrunk.told = Some(now);
-        small.sort_by_key(|it| (it.partition < self.shrunk.next, it.partition));
+        self.moves.shrunk.told = Some(now);
+        small.sort_by_key(|it| (it.partition < self.moves.shrunk.next, it.partition));
         let next = small.get(TOLD_MAX).or_else(|| small.first());
-        self.shrunk.next = next.map(|it| it.partition).unwrap_or_default();
+        self.moves.shrunk.next = next.map(|it| it.partition).unwrap_or_default();
         small.truncate(TOLD_MAX);
         let request = ControlRequest::Small(small);
         self.effects.push_back(Effect::Control(0, request));

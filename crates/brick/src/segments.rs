@@ -2,6 +2,7 @@
 //!
 //! How much of a segment is live is not counted here: the tables know what they have where.
 
+use crate::log_health::LogHealth;
 use crate::retained::Retained;
 use brickyard_types::{Instant, Position, SegmentId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,8 +41,7 @@ pub(crate) struct Segments {
     newest: (SegmentId, u64),
     /// Those that have records of tables which are not in memory: only the index could tell what of them is live.
     pub(crate) shelved: BTreeSet<SegmentId>,
-    /// The disk is full: clean whatever gains something, however little the log holds.
-    pub(crate) is_pressed: bool,
+    pub(crate) health: LogHealth,
     /// What must stay although no table counts it.
     pub(crate) retained: Retained,
     /// Bytes of a full segment. Below so many a log is left as it is, whatever is live: together with the segment that
@@ -173,7 +173,8 @@ impl Segments {
         let of = |id: &SegmentId| usage.get(id).copied().unwrap_or_default();
         let live_bytes: u64 = self.sealed.keys().map(|id| of(id).live).sum();
         let is_fine = bytes <= self.segment_bytes || live_bytes * 100 > bytes * LIVE_PERCENT_WANTED;
-        if is_fine && !self.is_pressed {
+        // On a full disk whatever gains something is cleaned, however little the log holds.
+        if is_fine && !self.health.is_pressed(now) {
             return None;
         }
         let newest = self.sealed.keys().next_back().map_or(0, |id| id.0);

@@ -16,10 +16,11 @@ mod heirs;
 mod partition;
 mod removed;
 mod state;
+mod windows;
 
 pub(crate) use gaps::Gaps;
 pub(crate) use heirs::{halves_of, is_split_from};
-pub(crate) use partition::Partition;
+pub(crate) use partition::{Partition, PendingClear};
 pub(crate) use state::{Availability, Room, Shelf, TableState, evicts, storage};
 
 use crate::append::BatchId;
@@ -48,6 +49,8 @@ pub(crate) struct Tables {
     /// Up to which op partitions that were merged had been cleared: a clear in the log above that was cut.
     former_clears: BTreeMap<PartitionId, Op>,
     removed: Removed,
+    /// Ids of requests that all partitions together remember.
+    requests_known: usize,
 }
 
 impl Tables {
@@ -62,6 +65,7 @@ impl Tables {
             places: HashMap::default(),
             former_clears: BTreeMap::new(),
             removed: Removed::default(),
+            requests_known: 0,
         }
     }
 

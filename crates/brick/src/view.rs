@@ -374,10 +374,3 @@ pub(crate) fn is_out_of_memory(state: &TableState) -> bool {
         && state.attributes.medium == Medium::Ram
         && state.attributes.evict == Eviction::None
 }
-
-/// A clear of a partition that has not committed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PendingClear {
-    pub(crate) op: Op,
-    pub(crate) gate: Gate,
-}

@@ -45,7 +45,7 @@ impl Core {
             self.raise_horizon(wanted.partition, committed);
             return;
         }
-        self.catch_ups.unlogged.push(Wanted {
+        self.moves.catch_ups.unlogged.push(Wanted {
             scan: ScanPosition::START,
             damaged: Some(Damaged {
                 segments: segments.clone(),
@@ -57,7 +57,7 @@ impl Core {
 
     /// Whether copies cannot be made now, since it is not sure that they would be all; looks further if so.
     pub(super) fn is_held_up(&mut self, at: usize) -> bool {
-        let wanted = &self.catch_ups.unlogged[at];
+        let wanted = &self.moves.catch_ups.unlogged[at];
         let Some(damaged) = &wanted.damaged else {
             return false;
         };
@@ -77,7 +77,7 @@ impl Core {
                 (Search::Lost { until }, ScanPosition::START)
             }
         };
-        let wanted = &mut self.catch_ups.unlogged[at];
+        let wanted = &mut self.moves.catch_ups.unlogged[at];
         wanted.scan = scan;
         if let Some(damaged) = &mut wanted.damaged {
             damaged.search = search;

@@ -93,7 +93,7 @@ pub(super) fn admission(
     {
         let status = partition.status;
         let may = if reads_only {
-            status.serves_reads && !core.partings.hold(state)
+            status.serves_reads && !core.moves.partings.hold(state)
         } else {
             status.accepts_writes && !core.is_adopting()
         };
@@ -107,7 +107,7 @@ pub(super) fn admission(
         && from_backup
         && partition.status.role == Role::Backup
         && partition.status.serves_reads
-        && !core.partings.hold(state)
+        && !core.moves.partings.hold(state)
         && core.replicas.is_leased
     {
         return Admission::Serves;
@@ -119,7 +119,7 @@ pub(super) fn admission(
         let waits_for_lease = is_backup && reads_only && from_backup && !core.replicas.is_leased;
         waits_for_lease && core.link_to(owner).is_none()
     };
-    let is_held = || partition.is_some() && core.partings.hold(state);
+    let is_held = || partition.is_some() && core.moves.partings.hold(state);
     if owner == core.member() || may_come() || is_held() {
         Admission::Waits
     } else {

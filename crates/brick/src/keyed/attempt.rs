@@ -82,7 +82,11 @@ pub(super) fn run_attempt(
         protocol,
         writer,
     } = caller;
-    match core.recall(table, location.leaf as usize, attempt.id) {
+    let recall = core.table(table).and_then(|state| {
+        let held = state.partitions.get(location.leaf as usize)?.as_ref()?;
+        Some(held.recall(attempt.id, core.unix, state.is_fsync(), &core.log))
+    });
+    match recall.unwrap_or(Recall::New) {
         Recall::New => {}
         Recall::Undecided => return Err(Missing::Detour(Detour::Wait)),
         Recall::Done(gate, Some(reply)) => {

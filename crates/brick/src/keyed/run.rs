@@ -84,13 +84,12 @@ pub(super) fn admit(core: &Core, spec: &Spec, table: usize) -> Result<(), ErrorR
             "OOM command not allowed when used memory > 'maxmemory'.",
         ));
     }
-    if let Some((until, text)) = &core.log_refusal
-        && core.now < *until
+    if let Some(text) = core.segments.health.refusal(core.now)
         && state.is_logged()
         && spec.has(flag::DENYOOM)
     {
         core.stats().errors.disk.add(1);
-        return Err(ErrorReply::new(text.clone()));
+        return Err(ErrorReply::new(text.to_owned()));
     }
     let pending = core.log.pending_bytes() as u64;
     let bytes_max = Settings::load(&core.shared.settings.pending_bytes_max);

@@ -96,7 +96,7 @@ impl Brick {
 
     /// The log is synced, or could not be.
     pub(crate) fn on_read_synced(&mut self, is_well: bool) {
-        let walk = self.core.offline.walk.as_mut();
+        let walk = self.core.moves.offline.walk.as_mut();
         let Some(walk) = walk.filter(|walk| matches!(walk.stage, Stage::Syncing)) else {
             return;
         };
@@ -114,16 +114,16 @@ impl Brick {
 impl Core {
     /// Has a table read again, as soon as no other one is.
     pub(crate) fn begin_return(&mut self, table: TableId) {
-        if !self.offline.waiting.contains(&table) {
-            self.offline.waiting.push_back(table);
+        if !self.moves.offline.waiting.contains(&table) {
+            self.moves.offline.waiting.push_back(table);
         }
     }
 
     fn begin_next_return(&mut self) {
-        if self.offline.walk.is_some() || self.offline.is_unsettled() {
+        if self.moves.offline.walk.is_some() || self.moves.offline.is_unsettled() {
             return;
         }
-        let Some(table) = self.offline.waiting.pop_front() else {
+        let Some(table) = self.moves.offline.waiting.pop_front() else {
             return;
         };
         let index = self.tables.index_of(table);
@@ -134,8 +134,8 @@ impl Core {
             return;
         }
         state.availability.shelf = Shelf::Reading;
-        let segments = self.offline.segments.get(&table);
-        self.offline.walk = Some(Walk {
+        let segments = self.moves.offline.segments.get(&table);
+        self.moves.offline.walk = Some(Walk {
             table,
             stage: Stage::Syncing,
             reader: LogReader::over(segments.into_iter().flatten().copied()),
@@ -162,7 +162,7 @@ impl Core {
 
     /// Asks for the next chunk, or goes on to what comes after the last one.
     fn walk_return(&mut self) {
-        let Some(walk) = &mut self.offline.walk else {
+        let Some(walk) = &mut self.moves.offline.walk else {
             return;
         };
         match walk.reader.ask() {
@@ -179,7 +179,7 @@ impl Core {
     }
 
     fn purge_on(&mut self) {
-        let Some(walk) = &self.offline.walk else {
+        let Some(walk) = &self.moves.offline.walk else {
             return;
         };
         let (table, &Stage::Purging(from)) = (walk.table, &walk.stage) else {
@@ -198,18 +198,18 @@ impl Core {
             at += 1;
         }
         if at < slots {
-            if let Some(walk) = &mut self.offline.walk {
+            if let Some(walk) = &mut self.moves.offline.walk {
                 walk.stage = Stage::Purging(at);
             }
             return;
         }
         state.availability.shelf = Shelf::Held;
-        self.offline.walk = None;
-        self.offline.segments.remove(&table);
+        self.moves.offline.walk = None;
+        self.moves.offline.segments.remove(&table);
         self.keep_segments();
         self.adopt_groups(index);
         self.end_adoption(self.tables.catalog().version().0);
-        self.offline.told = None;
+        self.moves.offline.told = None;
         self.tell_returns();
     }
 }

@@ -5,21 +5,20 @@
 use crate::append::BatchId;
 use crate::core::Core;
 use crate::effect::Effect;
+use crate::log_health::LogHealth;
 use crate::log_record::LogRecord;
 use crate::offline::Offline;
 use crate::tables::Tables;
 use brickyard_table::{KeyHash, Put, Value};
-use brickyard_types::record::{Header, Kind, RequestId, flag};
+use brickyard_types::record::{Header, Kind, flag};
 use brickyard_types::{Medium, Op, PartitionId, Position, TableId, UnixMillis};
 use std::collections::VecDeque;
 
 /// What of a brick changes while the log is read.
 pub(crate) struct Ground<'a> {
     pub(super) tables: &'a mut Tables,
-    /// Ids of requests that all partitions together remember.
-    requests_known: &'a mut usize,
     pub(super) now: UnixMillis,
-    damage: &'a mut Vec<String>,
+    log_health: &'a mut LogHealth,
     effects: &'a mut VecDeque<Effect>,
 }
 
@@ -33,12 +32,11 @@ impl Core {
     pub(crate) fn offline_and_ground(&mut self) -> (&mut Offline, Ground<'_>) {
         let ground = Ground {
             tables: &mut self.tables,
-            requests_known: &mut self.requests_known,
             now: self.unix,
-            damage: &mut self.damage,
+            log_health: &mut self.segments.health,
             effects: &mut self.effects,
         };
-        (&mut self.offline, ground)
+        (&mut self.moves.offline, ground)
     }
 }
 
@@ -54,7 +52,8 @@ impl Ground<'_> {
     pub(super) fn put_back(&mut self, found: &LogRecord<'_>) {
         let header = found.header();
         if let Some(id) = header.request {
-            self.note_request(header, id, found.outcome());
+            let (request, outcome) = ((id, BatchId(0)), found.outcome());
+            self.tables.note_request(header, request, outcome, self.now);
         }
         if found.is_empty() {
             return self.note_op(header);
@@ -78,14 +77,6 @@ impl Ground<'_> {
                     }
                 }
             }
-        });
-    }
-
-    /// PROTOCOL rule 19: what was asked of a partition that was split was asked of all its parts.
-    fn note_request(&mut self, header: &Header, id: RequestId, outcome: Option<&[u8]>) {
-        let (all, now) = (&mut *self.requests_known, self.now);
-        self.tables.for_heirs(header.partition, |held| {
-            held.note_request(all, now, (id, header.op, BatchId(0)), outcome);
         });
     }
 
@@ -160,26 +151,10 @@ impl Ground<'_> {
                 "table '{}' does not fit into this machine's memory: {full}",
                 state.name
             );
-            if self.damage.last() != Some(&text) {
-                self.damage.push(text.clone());
+            if self.log_health.damages().last() != Some(&text) {
+                self.log_health.note_damage(text.clone());
                 self.effects.push_back(Effect::Stop(text));
             }
-        }
-    }
-
-    /// Whatever was read of a partition counts for nothing.
-    pub(super) fn drop_contents(&mut self, partition: PartitionId) {
-        let Some((table, leaf)) = self.tables.place_of(partition) else {
-            return;
-        };
-        let Some(state) = self.tables.get_mut(table) else {
-            return;
-        };
-        if let Some(Some(held)) = state.partitions.get_mut(leaf) {
-            state.table.drop_partition(held.local);
-            held.local = state.table.add_partition();
-            held.drop_requests(self.requests_known);
-            self.tables.note_removed();
         }
     }
 }

@@ -104,7 +104,7 @@ impl Fold {
         if held.is_replicated {
             self.rebuild(ground, found);
         } else if header.kind == Kind::Drop {
-            ground.drop_contents(header.partition);
+            ground.tables.drop_contents(header.partition);
         } else {
             ground.put_back(found);
         }
@@ -131,7 +131,7 @@ impl Fold {
                 if ground.tables.is_wider(heir, partition) {
                     ground.tables.sweep_former(heir, partition);
                 } else {
-                    ground.drop_contents(heir);
+                    ground.tables.drop_contents(heir);
                     self.torn.remove(&heir);
                 }
             }

@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::log::{Commits, KeyRef, Prepared};
 use crate::output::Lost;
 use crate::tables::Gaps;
-use crate::view::PendingClear;
+use crate::tables::PendingClear;
 use brickyard_replication::{Action, LinkId, LogMark, Ready, Role, Status, Want};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
@@ -159,7 +159,8 @@ impl Core {
         let prepared = self.prepared_of(table, leaf, record, raw)?;
         let held = self.log.hold_known(raw, prepared.into_iter(), commits);
         self.log.add_pending(partition, op, held);
-        self.note_record(record, self.log.building_id());
+        let batch = self.log.building_id();
+        self.tables.note_record(record, batch, self.unix);
         let gate = self.log.gate(commits);
         if let Some(it) = self.tables.partition_mut(partition) {
             it.op = it.op.max(op);
@@ -247,12 +248,7 @@ impl Core {
             panic!("{partition} has nothing above {above} to be cut");
         };
         self.log.undo(&gone);
-        let mut known = self.requests_known;
-        if let Some(it) = self.tables.partition_mut(partition) {
-            it.op = it.op.min(Op(op.0 - 1));
-            it.cut_requests(&mut known, op);
-        }
-        self.requests_known = known;
+        self.tables.cut(partition, op);
         self.find_clear(partition);
         self.replicas.lost.push(Lost::Of(partition, batch));
         self.replicas.wake();
@@ -262,7 +258,8 @@ impl Core {
         let (table, leaf) = self.place_in_tables(record.header.partition)?;
         self.commits_of(table, leaf, mark)?;
         let prepared = self.prepared_of(table, leaf, record, raw)?;
-        self.note_record(record, self.log.building_id());
+        let batch = self.log.building_id();
+        self.tables.note_record(record, batch, self.unix);
         if mark == LogMark::NONE {
             for prepared in &prepared {
                 self.tables.apply(prepared, raw, Position::NONE);
@@ -300,7 +297,7 @@ impl Core {
         self.log.disown(table as u32, former);
         held.gaps = Gaps::below(at);
         held.clear = None;
-        held.drop_requests(&mut self.requests_known);
+        self.tables.drop_requests(&mut held);
         self.tables.note_removed();
         self.append_drop(table, &held);
         if let Some(state) = self.table_mut(table) {

@@ -110,10 +110,13 @@ fn ask_all(
     // The share must know who asks (SKIPME).
     let mut asked = args.to_owned();
     asked.push(connection.client.to_string().as_bytes());
-    let token = clients.open_gather(id, Gather::new(join, protocol, core.bricks as usize));
+    let token = clients.open_gather(id, Gather::new(join, protocol, core.bricks() as usize));
     clients[id].blocked = Some(Blocked::Drain);
     let own = core.member();
-    for brick in (0..core.bricks).map(BrickId).filter(|it| *it != own.brick) {
+    for brick in (0..core.bricks())
+        .map(BrickId)
+        .filter(|it| *it != own.brick)
+    {
         let part = brick.0;
         let origin = core.own(Token { part, ..token });
         let work = Work::Command(spec, asked.clone());

@@ -128,7 +128,7 @@ impl Info<'_> {
         field(out, "executable", "brickyard");
         field(out, "config_file", &shared.identity.config_file);
         field(out, "node_id", &shared.identity.node_id);
-        field(out, "bricks", self.core.bricks);
+        field(out, "bricks", self.core.bricks());
         field(out, "brick", self.core.id);
     }
 
@@ -247,8 +247,12 @@ impl Info<'_> {
             "log_clean_moved_bytes",
             self.sum(|stats| &stats.log.moved_bytes),
         );
-        field(out, "log_damages", self.core.damage.len());
-        for (at, text) in self.core.damage.iter().enumerate() {
+        field(
+            out,
+            "log_damages",
+            self.core.segments.health.damages().len(),
+        );
+        for (at, text) in self.core.segments.health.damages().iter().enumerate() {
             field(out, &format!("log_damage{at}"), text);
         }
     }

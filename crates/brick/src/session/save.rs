@@ -65,7 +65,7 @@ fn checkpoint(
         brick: BrickId(brick),
         ..core.member()
     };
-    let bricks: Vec<Member> = (0..core.bricks).map(member).collect();
+    let bricks: Vec<Member> = (0..core.bricks()).map(member).collect();
     assert!(
         bricks.contains(&core.member()),
         "this brick's log is one of them"

@@ -7,11 +7,18 @@
 use super::gaps::Gaps;
 use crate::executed::Window;
 use crate::heat::Heat;
-use crate::view::PendingClear;
+use crate::output::Gate;
 use brickyard_replication::{Claim, Role, Status};
 use brickyard_routing::Group;
 use brickyard_table::LocalPartition;
 use brickyard_types::{Op, PartitionId, View};
+
+/// A clear of a partition that has not committed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PendingClear {
+    pub(crate) op: Op,
+    pub(crate) gate: Gate,
+}
 
 /// See the module.
 #[derive(Debug)]

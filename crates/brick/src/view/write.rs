@@ -328,11 +328,9 @@ impl View<'_> {
     fn note_named(&mut self, named: Named<'_>, op: Op) {
         let batch = self.core.log.building_id();
         let Self { core, place, .. } = self;
-        let (now, known) = (core.unix, &mut core.requests_known);
-        let state = core.tables.get_mut(place.table);
-        if let Some(partition) = state.and_then(|it| it.partitions.get_mut(place.leaf)?.as_mut()) {
-            partition.note_request(known, now, (named.id, op, batch), named.outcome);
-        }
+        let (at, request) = ((place.table, place.leaf), (named.id, op, batch));
+        core.tables
+            .note_request_at(at, request, named.outcome, core.unix);
     }
 }
 
