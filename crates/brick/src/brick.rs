@@ -51,7 +51,7 @@ use std::time::Duration;
 
 /// What a brick is made with.
 #[derive(Debug)]
-pub struct Config {
+pub struct BrickConfig {
     /// Which brick of the node this is.
     pub id: BrickId,
     /// This life of the node; 0 until it is registered.
@@ -94,8 +94,8 @@ pub struct Brick {
 impl Brick {
     /// A brick that has no connections and has not read its log yet.
     #[must_use]
-    pub fn new(config: Config) -> Self {
-        let Config {
+    pub fn new(config: BrickConfig) -> Self {
+        let BrickConfig {
             id,
             incarnation,
             bricks,

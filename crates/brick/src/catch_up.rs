@@ -24,7 +24,7 @@ use crate::log_reader::LogReader;
 use crate::pace::Pace;
 use brickyard_replication::LinkId;
 use brickyard_routing::Seat;
-use brickyard_table::{Found, KeyHash, ScanPosition, Value};
+use brickyard_table::{Found, KeyHash, ScanPosition, ValueRef};
 use brickyard_types::record::{self, Header, Kind, Record, flag};
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use damaged::Damaged;
@@ -281,7 +281,7 @@ impl Core {
         state
             .table
             .scan(partition.local, from, SCAN_STEP, |key, found| {
-                let Value::Hot(value) = found.value else {
+                let ValueRef::Hot(value) = found.value else {
                     return;
                 };
                 let header = Header {
@@ -533,8 +533,8 @@ pub(crate) fn is_from(
     position: Position,
 ) -> bool {
     let is_same = match found.value {
-        Value::Hot(hot) => hot == value && found.expires_at == expires_at,
-        Value::Cold { .. } => found.position == position,
+        ValueRef::Hot(hot) => hot == value && found.expires_at == expires_at,
+        ValueRef::Cold { .. } => found.position == position,
     };
     found.op == op && is_same
 }

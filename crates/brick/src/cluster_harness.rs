@@ -7,7 +7,7 @@ mod disk;
 use crate::accepted::{Accepted, Port};
 use crate::effect::{ControlReply, ControlRequest, Effect, Event};
 use crate::harness::shared_of;
-use crate::{Brick, Config, ConnectionId, Direction, Inspection, LinkId};
+use crate::{Brick, BrickConfig, ConnectionId, Direction, Inspection, LinkId};
 use brickyard_metadata::{
     Catalog, CatalogVersion, Change, ClusterId, Genesis, NewTable, Rest, Small,
 };
@@ -142,7 +142,7 @@ impl Cluster {
         if let Some(shared) = Arc::get_mut(&mut shared) {
             shared.limits.partition_bytes = self.partition_bytes;
         }
-        let mut brick = Brick::new(Config {
+        let mut brick = Brick::new(BrickConfig {
             id: BrickId(0),
             incarnation,
             bricks: 1,

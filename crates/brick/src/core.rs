@@ -18,7 +18,7 @@ use crate::stats::Stats;
 use crate::tables::{TableState, Tables};
 use crate::watch::Absences;
 use brickyard_routing::{Location, Member};
-use brickyard_table::{LocalPartition, Table};
+use brickyard_table::{LocalPartition, TableData};
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::{BrickId, Instant, Op, SegmentId, UnixMillis};
 use std::collections::{BTreeMap, VecDeque};
@@ -96,8 +96,8 @@ impl Core {
     pub(crate) fn apply(&mut self, committed: Committed) {
         // As requests are: first all buckets are asked for, then all records, then they are used.
         for group in committed.operations.chunks(AHEAD) {
-            self.look_ahead(group, Table::prefetch_bucket);
-            self.look_ahead(group, Table::prefetch_record);
+            self.look_ahead(group, TableData::prefetch_bucket);
+            self.look_ahead(group, TableData::prefetch_record);
             for prepared in group {
                 self.tables
                     .apply(prepared, &committed.bytes, committed.position);
@@ -111,7 +111,7 @@ impl Core {
     fn look_ahead(
         &self,
         group: &[Prepared],
-        prefetch: impl Fn(&Table, LocalPartition, brickyard_table::KeyHash),
+        prefetch: impl Fn(&TableData, LocalPartition, brickyard_table::KeyHash),
     ) {
         if group.len() > 1 {
             for KeyRef {

@@ -10,7 +10,7 @@ use crate::shared::{
 };
 use crate::stats::Stats;
 use crate::users::{User, Users};
-use crate::{Brick, Config, ConnectionId, LogRecord, LogReplay};
+use crate::{Brick, BrickConfig, ConnectionId, LogRecord, LogReplay};
 use brickyard_metadata::{
     Addresses, Catalog, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
 };
@@ -177,7 +177,7 @@ impl Node {
                 let own = catalog
                     .node(shared.identity.node)
                     .map(|node| node.incarnation);
-                let mut brick = Brick::new(Config {
+                let mut brick = Brick::new(BrickConfig {
                     id: BrickId(brick),
                     incarnation: own.unwrap_or_default(),
                     bricks: count,

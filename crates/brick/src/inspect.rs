@@ -5,7 +5,7 @@
 
 use crate::Brick;
 use brickyard_replication::Role;
-use brickyard_table::{ScanPosition, Value};
+use brickyard_table::{ScanPosition, ValueRef};
 use brickyard_types::{Instant, Medium, Op, PartitionId, TableId, View};
 use std::collections::BTreeMap;
 
@@ -103,7 +103,9 @@ impl<'a> Inspection<'a> {
         let start = ScanPosition::START;
         state.table.scan(local, start, usize::MAX, |key, found| {
             let value = match found.value {
-                Value::Hot(value) if state.attributes.medium == Medium::Ram => Some(value.to_vec()),
+                ValueRef::Hot(value) if state.attributes.medium == Medium::Ram => {
+                    Some(value.to_vec())
+                }
                 _ => None,
             };
             let expires_at = found.expires_at.map(|at| at.0);

@@ -93,7 +93,7 @@ mod watch;
 
 pub use accepted::{Accepted, ConnectionId, Port};
 pub use append::{Append, BatchId};
-pub use brick::{Brick, Config};
+pub use brick::{Brick, BrickConfig};
 pub use brickyard_replication::{Claim, Direction, LinkId, Role};
 pub use effect::{ColdRead, ControlReply, ControlRequest, Effect, Event};
 pub use forward::Forward;

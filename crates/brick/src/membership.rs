@@ -16,7 +16,7 @@ use crate::tables::{Availability, Partition, Room, Shelf, TableState, evicts, st
 use brickyard_metadata::Catalog;
 use brickyard_replication::{Base, Restored, Role, Status};
 use brickyard_routing::{Group, Member, Seat, TableMap};
-use brickyard_table::Table;
+use brickyard_table::TableData;
 use brickyard_types::{Durability, Incarnation, Op, PartitionId, TableId, View};
 use std::sync::Arc;
 
@@ -44,7 +44,12 @@ impl Core {
         self.end_adoption(version);
     }
 
-    fn alter_table(&mut self, index: usize, table: &brickyard_metadata::Table, catalog: &Catalog) {
+    fn alter_table(
+        &mut self,
+        index: usize,
+        table: &brickyard_metadata::TableEntry,
+        catalog: &Catalog,
+    ) {
         let bricks = self.bricks();
         let building = self.log.building_id();
         let Some(state) = self.table_mut(index) else {
@@ -84,7 +89,7 @@ impl Core {
     fn see_to_standing(
         &mut self,
         index: usize,
-        table: &brickyard_metadata::Table,
+        table: &brickyard_metadata::TableEntry,
         map: &Arc<TableMap>,
         is_taken_apart: bool,
     ) -> bool {
@@ -118,7 +123,7 @@ impl Core {
         false
     }
 
-    fn add_table(&mut self, table: &brickyard_metadata::Table, catalog: &Catalog) {
+    fn add_table(&mut self, table: &brickyard_metadata::TableEntry, catalog: &Catalog) {
         // At a start the log is read anyway; later it has nothing of a table that this brick has not heard of, which is
         // found out like anything else.
         let is_start = self.seat().incarnation == Incarnation(0);
@@ -127,7 +132,7 @@ impl Core {
             false => Shelf::Held,
         };
         let map = Arc::new(table.map.clone());
-        let memory = Table::new(storage(&map, &table.attributes));
+        let memory = TableData::new(storage(&map, &table.attributes));
         let stats = Arc::new(TableStats::default());
         if let Ok(mut tables) = self.stats().tables.write() {
             tables.insert(table.id, Arc::clone(&stats));

@@ -32,7 +32,7 @@ use brickyard_command::ErrorReply;
 use brickyard_metadata::CatalogVersion;
 use brickyard_replication::Status;
 use brickyard_routing::{Group, Seat};
-use brickyard_table::{Leftovers, Table};
+use brickyard_table::{Leftovers, TableData};
 use brickyard_types::{Incarnation, Instant, PartitionId, SegmentId, TableId};
 use read::Walk;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -138,7 +138,7 @@ impl Core {
         let count = state.map.groups().len();
         let held = std::mem::replace(&mut state.partitions, (0..count).map(|_| None).collect());
         let config = state.config();
-        let former = std::mem::replace(&mut state.table, Table::new(config));
+        let former = std::mem::replace(&mut state.table, TableData::new(config));
         state.learning.clear();
         state.room.evicting = Gate::OPEN;
         for mut partition in held.into_iter().flatten() {

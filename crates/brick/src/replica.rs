@@ -19,7 +19,7 @@ use crate::effect::Effect;
 use crate::log::HeldId;
 use crate::output::Lost;
 use brickyard_replication::{
-    Config, Demand, FrameError, LinkId, LogMark, Outbox, Ready, Replicator, Want,
+    Demand, FrameError, LinkId, LogMark, Outbox, Ready, Replicator, ReplicatorConfig, Want,
 };
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{Incarnation, Instant, Op, PartitionId};
@@ -76,9 +76,9 @@ pub(crate) struct Replicas {
 
 impl Replicas {
     pub(crate) fn new(me: Seat, eviction_timeout: Duration) -> Self {
-        let config = Config {
+        let config = ReplicatorConfig {
             eviction_timeout,
-            ..Config::new(me)
+            ..ReplicatorConfig::new(me)
         };
         Self {
             engine: Engine {

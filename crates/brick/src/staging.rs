@@ -8,7 +8,7 @@
 //! - What a transaction's command staged before it failed can be taken back ([`Staging::truncate`]).
 
 use crate::log::KeyRefHasher;
-use brickyard_command::Put;
+use brickyard_command::NewValue;
 use brickyard_routing::Location;
 use brickyard_types::UnixMillis;
 use brickyard_types::record::Kind;
@@ -120,7 +120,7 @@ impl Staging {
         None
     }
 
-    pub(crate) fn push(&mut self, location: Location, kind: Kind, key: &[u8], put: &Put<'_>) {
+    pub(crate) fn push(&mut self, location: Location, kind: Kind, key: &[u8], put: &NewValue<'_>) {
         let before = self.position(location.key_hash, key);
         if let Some(before) = before {
             self.entries[before].is_superseded = true;

@@ -8,7 +8,7 @@ fn push(staging: &mut Staging, hash: u64, key: &str, value: &str) {
         key_hash: hash,
         partition: PartitionId(1),
     };
-    let put = Put {
+    let put = NewValue {
         value: &[value.as_bytes()],
         expires_at: None,
         raw: false,

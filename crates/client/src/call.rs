@@ -13,7 +13,7 @@ use crate::{
     connection::Request,
     peer::Peer,
     prepared::Prepared,
-    retry::{Failure, Nature, honest, pause},
+    retry::{AttemptFailure, Nature, honest, pause},
     setting::{Setting, Use},
 };
 use brickyard_wire::Value;
@@ -30,7 +30,7 @@ pub(crate) trait Caller: fmt::Debug + Send + Sync {
     fn setting(&self) -> &Setting;
 
     /// An attempt of `call`, made at `peer`, has failed.
-    fn settle(self: Arc<Self>, call: Box<Call>, peer: Option<Arc<Peer>>, failure: Failure);
+    fn settle(self: Arc<Self>, call: Box<Call>, peer: Option<Arc<Peer>>, failure: AttemptFailure);
 
     /// A call is over that took so much of the budget.
     fn give_back(&self, cost: u32);
@@ -215,22 +215,22 @@ impl Call {
     }
 
     /// The attempt at `peer` came to nothing: what that says of the peer, and whom to ask next.
-    pub(crate) fn note_failure(&mut self, failure: &Failure, peer: &Peer, now: Instant) {
+    pub(crate) fn note_failure(&mut self, failure: &AttemptFailure, peer: &Peer, now: Instant) {
         let setting = self.caller.setting();
         let is_hedged = self.is_read() && setting.greeting.reads_from_backups;
         match failure {
-            Failure::Silent if is_hedged => {
+            AttemptFailure::Silent if is_hedged => {
                 self.silences += 1;
                 self.avoid = Some(peer.identity);
                 peer.set_slow(now);
             }
-            Failure::Silent => {
+            AttemptFailure::Silent => {
                 self.avoid = Some(peer.identity);
                 peer.set_slow(now);
                 peer.set_down(now, pause(self.attempt + 4, &setting.random));
             }
             // It cannot, or says that it will not.
-            Failure::NotSent(_) | Failure::Lost(_) | Failure::Reply(_) => {
+            AttemptFailure::NotSent(_) | AttemptFailure::Lost(_) | AttemptFailure::Reply(_) => {
                 self.avoid = Some(peer.identity);
             }
             _ => {}
@@ -246,7 +246,7 @@ impl Call {
     /// The attempt is answered.
     pub(crate) fn on_reply(mut self: Box<Self>, value: Value) {
         match value {
-            Value::Error(line) => self.on_failure(Failure::Reply(line)),
+            Value::Error(line) => self.on_failure(AttemptFailure::Reply(line)),
             value => {
                 self.take_back();
                 self.finish(Ok(value));
@@ -255,7 +255,7 @@ impl Call {
     }
 
     /// The attempt has failed.
-    pub(crate) fn on_failure(mut self: Box<Self>, failure: Failure) {
+    pub(crate) fn on_failure(mut self: Box<Self>, failure: AttemptFailure) {
         let peer = self.take_back();
         let caller = Arc::clone(&self.caller);
         caller.settle(self, peer, failure);

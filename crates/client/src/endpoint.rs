@@ -10,7 +10,7 @@ use crate::{
     call::Call,
     lane::Lane,
     peer::{Kind, Peer},
-    retry::Failure,
+    retry::AttemptFailure,
     setting::{Setting, Use},
 };
 use std::{sync::Arc, time::Instant};
@@ -50,7 +50,7 @@ impl Endpoint {
         mut call: Box<Call>,
         spread: usize,
         now: Instant,
-    ) -> Result<(), (Box<Call>, Failure)> {
+    ) -> Result<(), (Box<Call>, AttemptFailure)> {
         let uses = self.setting.uses();
         let wanted = match (call.is_read(), call.holds_up) {
             (false, _) => Use::Any,
@@ -60,7 +60,7 @@ impl Endpoint {
         let at = uses.iter().position(|it| *it == wanted).unwrap_or(0);
         let of_a_use = self.lanes.len() / uses.len();
         let Some(lane) = self.lanes.get(at * of_a_use + spread % of_a_use) else {
-            return Err((call, Failure::NotSent("no connection".to_owned())));
+            return Err((call, AttemptFailure::NotSent("no connection".to_owned())));
         };
         call.on_handed_to(&self.peer, uses.get(at).copied(), now);
         lane.push(call, now)

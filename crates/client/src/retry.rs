@@ -1,6 +1,6 @@
 //! What to do about a call that failed: give it up, or send it again.
 //!
-//! In:  what happened ([`Failure`]) and whether the call writes. Out: a [`Verdict`].
+//! In:  what happened ([`AttemptFailure`]) and whether the call writes. Out: a [`Verdict`].
 //!
 //! Invariants:
 //! - A write without an id is sent again only when it is known that it was not executed and will not be. One
@@ -25,7 +25,7 @@ const REDIRECTS_AT_ONCE: u32 = 4;
 
 /// What happened to an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum AttemptFailure {
     /// An error reply: its line.
     Reply(Vec<u8>),
     /// It did not leave: no connection, or it broke before.
@@ -86,7 +86,7 @@ pub enum Nature {
     Plain,
 }
 
-impl Failure {
+impl AttemptFailure {
     /// Whether the attempt may have been executed, and asking again would tell.
     #[must_use]
     pub fn is_open(&self, nature: Nature) -> bool {
@@ -102,7 +102,12 @@ impl Failure {
 
 /// Decides about a call of which `attempt` attempts (the first is 1) have failed, the last with `failure`.
 #[must_use]
-pub fn judge(failure: Failure, nature: Nature, attempt: u32, allowance: Duration) -> Verdict {
+pub fn judge(
+    failure: AttemptFailure,
+    nature: Nature,
+    attempt: u32,
+    allowance: Duration,
+) -> Verdict {
     let is_read = nature == Nature::Read;
     let is_open = failure.is_open(nature);
     let again = |is_map_old, otherwise| Verdict::Again {
@@ -111,7 +116,9 @@ pub fn judge(failure: Failure, nature: Nature, attempt: u32, allowance: Duration
     };
     let timeout = Error::Timeout { after: allowance };
     match failure {
-        Failure::Reply(line) | Failure::Handshake(line) if fate(&line) == Fate::NotExecuted => {
+        AttemptFailure::Reply(line) | AttemptFailure::Handshake(line)
+            if fate(&line) == Fate::NotExecuted =>
+        {
             let error = Error::from_reply(&line);
             match moved(&line) {
                 Some(at) if attempt <= REDIRECTS_AT_ONCE => Verdict::Again {
@@ -122,23 +129,27 @@ pub fn judge(failure: Failure, nature: Nature, attempt: u32, allowance: Duration
                 _ => Verdict::Fail(error),
             }
         }
-        Failure::Reply(line) if is_open => again(true, Error::from_reply(&line)),
-        Failure::Reply(line) | Failure::Handshake(line) => Verdict::Fail(Error::from_reply(&line)),
-        Failure::NotSent(reason) => again(true, Error::unreachable(reason)),
-        Failure::Lost(_) | Failure::Silent if is_read => again(true, timeout),
-        Failure::Lost(reason) if nature == Nature::Named => again(true, Error::unknown(reason)),
-        Failure::Silent if nature == Nature::Named => again(
+        AttemptFailure::Reply(line) if is_open => again(true, Error::from_reply(&line)),
+        AttemptFailure::Reply(line) | AttemptFailure::Handshake(line) => {
+            Verdict::Fail(Error::from_reply(&line))
+        }
+        AttemptFailure::NotSent(reason) => again(true, Error::unreachable(reason)),
+        AttemptFailure::Lost(_) | AttemptFailure::Silent if is_read => again(true, timeout),
+        AttemptFailure::Lost(reason) if nature == Nature::Named => {
+            again(true, Error::unknown(reason))
+        }
+        AttemptFailure::Silent if nature == Nature::Named => again(
             true,
             Error::unknown(format!(
                 "it was sent, and not answered within {allowance:?}"
             )),
         ),
-        Failure::Lost(reason) => Verdict::Fail(Error::unknown(reason)),
-        Failure::Late | Failure::LateUnsent if is_read => Verdict::Fail(timeout),
-        Failure::Silent | Failure::Late => Verdict::Fail(Error::unknown(format!(
+        AttemptFailure::Lost(reason) => Verdict::Fail(Error::unknown(reason)),
+        AttemptFailure::Late | AttemptFailure::LateUnsent if is_read => Verdict::Fail(timeout),
+        AttemptFailure::Silent | AttemptFailure::Late => Verdict::Fail(Error::unknown(format!(
             "it was sent, and not answered within {allowance:?}"
         ))),
-        Failure::LateUnsent => Verdict::Fail(Error::unreachable(format!(
+        AttemptFailure::LateUnsent => Verdict::Fail(Error::unreachable(format!(
             "the connection took nothing more for {allowance:?}"
         ))),
     }

@@ -2,13 +2,13 @@ use super::*;
 
 const ALLOWANCE: Duration = Duration::from_secs(1);
 
-fn judged(failure: Failure, is_read: bool) -> Verdict {
+fn judged(failure: AttemptFailure, is_read: bool) -> Verdict {
     let nature = if is_read { Nature::Read } else { Nature::Plain };
     judge(failure, nature, 1, ALLOWANCE)
 }
 
-fn reply(line: &str) -> Failure {
-    Failure::Reply(line.as_bytes().to_vec())
+fn reply(line: &str) -> AttemptFailure {
+    AttemptFailure::Reply(line.as_bytes().to_vec())
 }
 
 fn is_again(verdict: &Verdict) -> bool {
@@ -29,7 +29,10 @@ fn what_was_promised_not_to_be_executed_is_sent_again() {
         assert!(is_again(&judged(reply(line), true)), "{line}");
         assert!(is_again(&judged(reply(line), false)), "{line}");
     }
-    assert!(is_again(&judged(Failure::NotSent("refused".into()), false)));
+    assert!(is_again(&judged(
+        AttemptFailure::NotSent("refused".into()),
+        false
+    )));
 }
 
 #[test]
@@ -54,8 +57,8 @@ fn what_time_does_not_mend_is_refused_at_once() {
 #[test]
 fn a_write_is_never_sent_again_once_its_fate_is_open() {
     for failure in [
-        Failure::Lost("reset".into()),
-        Failure::Late,
+        AttemptFailure::Lost("reset".into()),
+        AttemptFailure::Late,
         reply("UNKNOWNRESULT x"),
     ] {
         let verdict = judged(failure, false);
@@ -68,10 +71,10 @@ fn a_write_is_never_sent_again_once_its_fate_is_open() {
 
 #[test]
 fn a_write_with_an_id_is_sent_again_until_it_is_known_or_past_asking() {
-    let named = |failure: Failure| judge(failure, Nature::Named, 1, ALLOWANCE);
+    let named = |failure: AttemptFailure| judge(failure, Nature::Named, 1, ALLOWANCE);
     for failure in [
-        Failure::Lost("reset".into()),
-        Failure::Silent,
+        AttemptFailure::Lost("reset".into()),
+        AttemptFailure::Silent,
         reply("UNKNOWNRESULT a view changed"),
     ] {
         assert!(failure.is_open(Nature::Named));
@@ -88,7 +91,7 @@ fn a_write_with_an_id_is_sent_again_until_it_is_known_or_past_asking() {
         );
     }
     for failure in [
-        Failure::Late,
+        AttemptFailure::Late,
         reply("UNKNOWNRESULT executed: x"),
         reply("UNKNOWNRESULT forgotten: x"),
     ] {
@@ -102,16 +105,19 @@ fn a_write_with_an_id_is_sent_again_until_it_is_known_or_past_asking() {
 
 #[test]
 fn a_read_is_sent_again_until_its_deadline() {
-    assert!(is_again(&judged(Failure::Lost("reset".into()), true)));
-    assert!(is_again(&judged(Failure::Silent, true)));
+    assert!(is_again(&judged(
+        AttemptFailure::Lost("reset".into()),
+        true
+    )));
+    assert!(is_again(&judged(AttemptFailure::Silent, true)));
     let late = Verdict::Fail(Error::Timeout { after: ALLOWANCE });
-    assert_eq!(judged(Failure::Late, true), late);
-    assert_eq!(judged(Failure::LateUnsent, true), late);
+    assert_eq!(judged(AttemptFailure::Late, true), late);
+    assert_eq!(judged(AttemptFailure::LateUnsent, true), late);
 }
 
 #[test]
 fn a_write_that_was_late_before_it_left_was_not_executed() {
-    let verdict = judged(Failure::LateUnsent, false);
+    let verdict = judged(AttemptFailure::LateUnsent, false);
     assert!(matches!(verdict, Verdict::Fail(Error::Unreachable { .. })));
 }
 

@@ -24,7 +24,7 @@ use crate::{
     peer::{Kind, Peer},
     prepared::Prepared,
     random::Random,
-    retry::{Again, Failure, Verdict, judge, pause},
+    retry::{Again, AttemptFailure, Verdict, judge, pause},
     setting::Setting,
 };
 use brickyard_types::Slot;
@@ -152,7 +152,7 @@ impl Router {
             }
             Err(NoWay::AllDown) => (
                 call,
-                Failure::NotSent("no address of the cluster answers".to_owned()),
+                AttemptFailure::NotSent("no address of the cluster answers".to_owned()),
             ),
         };
         let (call, failure) = refused;
@@ -330,14 +330,19 @@ impl Caller for Router {
         self.client.budget.give_back(cost);
     }
 
-    fn settle(self: Arc<Self>, mut call: Box<Call>, peer: Option<Arc<Peer>>, failure: Failure) {
+    fn settle(
+        self: Arc<Self>,
+        mut call: Box<Call>,
+        peer: Option<Arc<Peer>>,
+        failure: AttemptFailure,
+    ) {
         let now = Instant::now();
         if let Some(peer) = &peer {
             call.note_failure(&failure, peer, now);
         }
         let nature = call.nature();
         call.has_left |= failure.is_open(nature);
-        if let Failure::Reply(line) = &failure
+        if let AttemptFailure::Reply(line) = &failure
             && let Some(floor) = ids_up_to(line).filter(|_| !call.has_left)
         {
             call.rename(floor);

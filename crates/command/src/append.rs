@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::{Keyspace, Put, check_length};
+use crate::keyspace::{Keyspace, NewValue, check_length};
 use crate::number::integer;
 use brickyard_wire::Reply;
 
@@ -19,7 +19,7 @@ pub(crate) fn append<K: Keyspace>(
     let head = entry.map_or_else(Vec::new, |entry| entry.value.to_vec());
     let len = head.len() + tail.len();
     check_length(keyspace, len as u64)?;
-    let put = Put {
+    let put = NewValue {
         value: &[&head, tail],
         expires_at,
         raw,
@@ -51,7 +51,7 @@ pub(crate) fn setrange<K: Keyspace>(
         value.resize(end, 0);
     }
     value[start..end].copy_from_slice(part);
-    let put = Put {
+    let put = NewValue {
         value: &[&value],
         expires_at,
         raw: true,

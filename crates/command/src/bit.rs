@@ -5,7 +5,7 @@
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::get::range_of;
-use crate::keyspace::{Keyspace, Put};
+use crate::keyspace::{Keyspace, NewValue};
 use crate::number::{integer, parse_integer};
 use brickyard_wire::Reply;
 use std::ops::Range;
@@ -75,7 +75,7 @@ pub(crate) fn setbit<K: Keyspace>(
         if old != bit {
             value[byte] ^= 0x80 >> (offset % 8);
         }
-        let put = Put {
+        let put = NewValue {
             value: &[&value],
             expires_at,
             raw: true,

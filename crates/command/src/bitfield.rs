@@ -8,7 +8,7 @@
 use crate::args::Args;
 use crate::bit::offset;
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::{Keyspace, Put, check_length};
+use crate::keyspace::{Keyspace, NewValue, check_length};
 use crate::number::{integer, parse_integer};
 use brickyard_wire::Reply;
 
@@ -228,7 +228,7 @@ pub(crate) fn bitfield<K: Keyspace>(
         }
     }
     if is_changed {
-        let put = Put {
+        let put = NewValue {
             value: &[&value],
             expires_at,
             raw: true,

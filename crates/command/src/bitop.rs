@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::{Keyspace, Put, read_all};
+use crate::keyspace::{Keyspace, NewValue, read_all};
 use brickyard_wire::Reply;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(crate) fn bitop<K: Keyspace>(
     if result.is_empty() {
         keyspace.delete(target)?;
     } else {
-        let put = Put {
+        let put = NewValue {
             value: &[&result],
             expires_at: None,
             raw: true,

@@ -5,7 +5,7 @@
 //! Not here: `EXPIRE` and its kin (`expire`), whose numbers may be negative.
 
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::{Keyspace, Put};
+use crate::keyspace::{Keyspace, NewValue};
 use crate::number::integer;
 use brickyard_types::UnixMillis;
 
@@ -88,7 +88,7 @@ pub(crate) fn signed(at: UnixMillis) -> i64 {
 pub(crate) fn put_or_expire<K: Keyspace>(
     keyspace: &mut K,
     key: &[u8],
-    put: Put<'_>,
+    put: NewValue<'_>,
 ) -> Result<(), Failure> {
     match put.expires_at {
         Some(at) if at < keyspace.now() => keyspace.delete(key).map(|_| ()),

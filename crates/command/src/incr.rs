@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::{Keyspace, Put};
+use crate::keyspace::{Keyspace, NewValue};
 use crate::number::{IntegerText, integer};
 use brickyard_wire::Reply;
 
@@ -58,7 +58,7 @@ fn add<K: Keyspace>(
         "ERR increment or decrement would overflow",
     ))?;
     let text = IntegerText::new(sum);
-    let put = Put {
+    let put = NewValue {
         value: &[text.as_bytes()],
         expires_at,
         raw: false,

@@ -3,7 +3,7 @@
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::extended::Extended;
-use crate::keyspace::{Keyspace, Put};
+use crate::keyspace::{Keyspace, NewValue};
 use brickyard_wire::Reply;
 
 pub(crate) fn incrbyfloat<K: Keyspace>(
@@ -20,7 +20,7 @@ pub(crate) fn incrbyfloat<K: Keyspace>(
     let text = sum.to_text().ok_or(ErrorReply::constant(
         "ERR increment would produce NaN or Infinity",
     ))?;
-    let put = Put {
+    let put = NewValue {
         value: &[text.as_bytes()],
         expires_at,
         raw: false,

@@ -21,14 +21,14 @@ use brickyard_types::{Op, UnixMillis};
 
 /// A key's value and what belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct KeyValue<'a> {
     /// The value.
     pub value: &'a [u8],
     /// When the key is gone; `None`: never.
     pub expires_at: Option<UnixMillis>,
     /// The operation that wrote it: its version.
     pub op: Op,
-    /// Whether the value was built by a partial write; see [`Put::raw`].
+    /// Whether the value was built by a partial write; see [`NewValue::raw`].
     pub raw: bool,
 }
 
@@ -41,13 +41,13 @@ pub struct Probe {
     pub expires_at: Option<UnixMillis>,
     /// The operation that wrote it: its version.
     pub op: Op,
-    /// As [`Entry::raw`].
+    /// As [`KeyValue::raw`].
     pub raw: bool,
 }
 
 /// What a key is to hold.
 #[derive(Clone, Copy, Debug)]
-pub struct Put<'a> {
+pub struct NewValue<'a> {
     /// The value in pieces, one after the other.
     pub value: &'a [&'a [u8]],
     /// When the key is to go; `None`: never.
@@ -66,7 +66,7 @@ pub trait Keyspace {
     ///
     /// # Errors
     /// [`Failure::Suspend`] while the value is being fetched from disk, or an error reply.
-    fn read(&mut self, key: &[u8]) -> Result<Option<Entry<'_>>, Failure>;
+    fn read(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure>;
 
     /// Returns what is known of the key without its value; never waits for a disk.
     ///
@@ -78,7 +78,7 @@ pub trait Keyspace {
     ///
     /// # Errors
     /// An error reply, if the write is refused (no memory, no disk).
-    fn put(&mut self, key: &[u8], put: Put<'_>) -> Result<(), Failure>;
+    fn put(&mut self, key: &[u8], put: NewValue<'_>) -> Result<(), Failure>;
 
     /// Removes the key and says whether it was there.
     ///
@@ -100,7 +100,7 @@ pub trait Keyspace {
         let value = entry.value.to_vec();
         self.put(
             key,
-            Put {
+            NewValue {
                 value: &[&value],
                 expires_at,
                 raw,
@@ -140,7 +140,7 @@ pub trait Keyspace {
 pub(crate) fn read_all<'a, K: Keyspace>(
     keys: impl Iterator<Item = &'a [u8]>,
     keyspace: &mut K,
-    mut use_entry: impl FnMut(usize, Option<Entry<'_>>),
+    mut use_entry: impl FnMut(usize, Option<KeyValue<'_>>),
 ) -> Result<(), Failure> {
     let mut is_suspended = false;
     for (at, key) in keys.enumerate() {

@@ -70,7 +70,7 @@ pub use args::{Args, OwnedArgs};
 pub use describe::{describe, help};
 pub use error::{ErrorReply, Failure};
 pub use execute::{execute, is_data_command};
-pub use keyspace::{Entry, Keyspace, Probe, Put};
+pub use keyspace::{KeyValue, Keyspace, NewValue, Probe};
 pub use number::{IntegerText, parse_integer};
 pub use resolve::{check_key_lengths, keys, resolve};
 pub use table::{CommandId, Spec, lookup};

@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::{Keyspace, Put, check_length};
+use crate::keyspace::{Keyspace, NewValue, check_length};
 use brickyard_wire::Reply;
 
 pub(crate) fn mset<K: Keyspace>(
@@ -46,7 +46,7 @@ fn put_pairs<K: Keyspace>(args: Args<'_>, keyspace: &mut K) -> Result<(), Failur
         check_length(keyspace, value.len() as u64)?;
     }
     for (key, value) in args.from(1).step_by(2).zip(args.from(2).step_by(2)) {
-        let put = Put {
+        let put = NewValue {
             value: &[value],
             expires_at: None,
             raw: false,

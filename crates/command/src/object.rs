@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::{Entry, Keyspace};
+use crate::keyspace::{KeyValue, Keyspace};
 use crate::number::{integer, parse_integer};
 use brickyard_wire::Reply;
 
@@ -14,7 +14,7 @@ const SHARED_INTEGERS: i64 = 10_000;
 const SHARED_REFERENCES: i64 = i32::MAX as i64;
 
 /// The word that Redis has for how it would keep this value.
-fn encoding(entry: &Entry<'_>) -> &'static str {
+fn encoding(entry: &KeyValue<'_>) -> &'static str {
     if entry.raw {
         "raw"
     } else if parse_integer(entry.value).is_some() {

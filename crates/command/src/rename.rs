@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::{Keyspace, Put};
+use crate::keyspace::{Keyspace, NewValue};
 use crate::number::integer_32;
 use brickyard_wire::Reply;
 
@@ -106,7 +106,7 @@ fn put_copy<K: Keyspace>(source: &[u8], target: &[u8], keyspace: &mut K) -> Resu
     };
     let (expires_at, raw) = (entry.expires_at, entry.raw);
     let value = entry.value.to_vec();
-    let put = Put {
+    let put = NewValue {
         value: &[&value],
         expires_at,
         raw,

@@ -3,7 +3,7 @@
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::expiry::{Base, ExpiryOption, Unit, put_or_expire};
-use crate::keyspace::{Keyspace, Put, check_length};
+use crate::keyspace::{Keyspace, NewValue, check_length};
 use brickyard_wire::Reply;
 
 /// Under which circumstances the key is set.
@@ -135,7 +135,7 @@ impl<'a> SetRequest<'a> {
             if self.expiry == Expiry::Keep {
                 expires_at = found.flatten();
             }
-            let put = Put {
+            let put = NewValue {
                 value: &[self.value],
                 expires_at,
                 raw: false,
@@ -166,7 +166,7 @@ pub(crate) fn set<K: Keyspace>(
     check_length(keyspace, value.len() as u64)?;
     keyspace.put(
         args.at(1),
-        Put {
+        NewValue {
             value: &[value],
             expires_at: None,
             raw: false,

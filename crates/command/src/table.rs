@@ -27,7 +27,7 @@ mod strings;
 mod tables;
 mod transactions;
 
-pub use docs::{Argument, ArgumentKind, Docs, Group};
+pub use docs::{Argument, ArgumentKind, CommandGroup, Docs};
 pub use flags::{category, flag, key_flag};
 pub use id::CommandId;
 pub use key_spec::KeySpec;

@@ -3,7 +3,7 @@
 use crate::args::{Args, OwnedArgs};
 use crate::error::Failure;
 use crate::execute::execute;
-use crate::keyspace::{Entry, Keyspace, Probe, Put};
+use crate::keyspace::{KeyValue, Keyspace, NewValue, Probe};
 use crate::resolve::resolve;
 use brickyard_types::{Op, UnixMillis};
 use brickyard_wire::{Protocol, Reply};
@@ -127,12 +127,12 @@ impl Keyspace for MemoryKeyspace {
         self.now
     }
 
-    fn read(&mut self, key: &[u8]) -> Result<Option<Entry<'_>>, Failure> {
+    fn read(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
         if self.cold.iter().any(|cold| cold == key) {
             self.suspended.push(key.to_vec());
             return Err(Failure::Suspend);
         }
-        Ok(self.find(key).map(|held| Entry {
+        Ok(self.find(key).map(|held| KeyValue {
             value: &held.value,
             expires_at: held.expires_at,
             op: held.op,
@@ -149,7 +149,7 @@ impl Keyspace for MemoryKeyspace {
         }))
     }
 
-    fn put(&mut self, key: &[u8], put: Put<'_>) -> Result<(), Failure> {
+    fn put(&mut self, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
         self.op = self.op.next();
         let held = Held {
             value: put.value.concat(),

@@ -96,7 +96,7 @@ fn records() -> Vec<Vec<u8>> {
     for (kind, key) in [(Kind::Put, &b"a"[..]), (Kind::Delete, &b"bb"[..])] {
         encode_entry(
             &mut batch,
-            &brickyard_types::record::Entry {
+            &brickyard_types::record::BatchEntry {
                 kind,
                 flags: flag::RAW,
                 key,

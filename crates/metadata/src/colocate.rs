@@ -11,7 +11,7 @@
 //!
 //! Not here: which siblings (`brick`, `control`), the merge itself (`merge`).
 
-use crate::{nodes::Nodes, table::Table};
+use crate::{nodes::Nodes, table::TableEntry};
 use brickyard_routing::{Leaf, Member, NodeId, Situation, detour, strategy};
 use brickyard_types::PartitionId;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub type Pairs = BTreeMap<PartitionId, PartitionId>;
 /// The members that each partition of a table should have.
 pub(crate) fn targets(
     nodes: &Nodes,
-    table: &Table,
+    table: &TableEntry,
     lost: &BTreeSet<NodeId>,
     pairs: &Pairs,
 ) -> BTreeMap<PartitionId, Vec<Member>> {

@@ -16,7 +16,7 @@ use crate::{
     name::{self, DEFAULT_TABLE},
     nodes::Nodes,
     refusal::Refusal,
-    table::{Alteration, NewTable, Table, TableStatus},
+    table::{Alteration, NewTable, TableEntry, TableStatus},
     tables::Tables,
 };
 use brickyard_routing::{
@@ -58,7 +58,7 @@ pub(crate) fn create_table(
     );
     let hasher = KeyHasher::new(new.hasher, new.seed);
     let map = TableMap::new(table, hasher, partitions, groups)?;
-    tables.insert(Table {
+    tables.insert(TableEntry {
         id: table,
         name: new.name,
         attributes: new.attributes,
@@ -195,7 +195,7 @@ fn check_attributes(attributes: &TableAttributes) -> Result<(), Refusal> {
 }
 
 /// The attributes that `table` would have, if it may have them.
-fn altered(table: &Table, alteration: &Alteration) -> Result<TableAttributes, Refusal> {
+fn altered(table: &TableEntry, alteration: &Alteration) -> Result<TableAttributes, Refusal> {
     let mut attributes = table.attributes.clone();
     let fixed = |attribute, current: &dyn ToString, wanted: &dyn ToString| Refusal::Fixed {
         attribute,

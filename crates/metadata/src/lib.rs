@@ -75,7 +75,7 @@ pub use refusal::Refusal;
 pub use sizing::Divide;
 pub use split::{SPLIT_DEPTH_MAX, SplitReady};
 pub use stored::{FORMAT_VERSION, StoredError};
-pub use table::{Alteration, NewTable, Table, TableStatus};
+pub use table::{Alteration, NewTable, TableEntry, TableStatus};
 pub use topology::{Topology, TopologyNode, TopologyRange, brick_name};
 pub use topology_reply::TopologyReplies;
 pub use transitions::{Cause, Merge, Resting, Split};

@@ -9,7 +9,7 @@ use crate::{
     orders::check_removal,
     refusal::Refusal,
     sizing::depth_wanted,
-    table::Table,
+    table::TableEntry,
     transitions::{Cause, Merge, Split},
     version::CatalogVersion,
 };
@@ -108,13 +108,13 @@ impl Catalog {
 /// Tables and partitions.
 impl Catalog {
     /// All tables, by name.
-    pub fn tables(&self) -> impl ExactSizeIterator<Item = &Table> {
+    pub fn tables(&self) -> impl ExactSizeIterator<Item = &TableEntry> {
         self.tables.iter()
     }
 
     /// The table of that name.
     #[must_use]
-    pub fn table(&self, name: &str) -> Option<&Table> {
+    pub fn table(&self, name: &str) -> Option<&TableEntry> {
         self.tables.table(name)
     }
 
@@ -122,7 +122,7 @@ impl Catalog {
     ///
     /// - Time: linear in the tables; for operators and recovery, not for requests.
     #[must_use]
-    pub fn table_by_id(&self, id: TableId) -> Option<&Table> {
+    pub fn table_by_id(&self, id: TableId) -> Option<&TableEntry> {
         self.tables.by_id(id)
     }
 
@@ -193,7 +193,7 @@ impl Catalog {
     /// How many bits the prefixes of a table's first partitions had, or those of partitions that its bricks need: none is
     /// merged beyond.
     #[must_use]
-    pub fn first_depth(&self, table: &Table) -> u8 {
+    pub fn first_depth(&self, table: &TableEntry) -> u8 {
         self.among_siblings().first_depth(table)
     }
 
@@ -228,7 +228,7 @@ impl Catalog {
     ///
     /// - Time: linear in the bricks.
     #[must_use]
-    pub fn depth_wanted(&self, table: &Table) -> u8 {
+    pub fn depth_wanted(&self, table: &TableEntry) -> u8 {
         depth_wanted(&self.nodes, table)
     }
 
@@ -245,7 +245,7 @@ impl Catalog {
 
     /// How many copies a partition is to have, if there are nodes enough.
     #[must_use]
-    pub fn copies_wanted(&self, table: &Table, partition: PartitionId) -> usize {
+    pub fn copies_wanted(&self, table: &TableEntry, partition: PartitionId) -> usize {
         usize::from(table.attributes.replicas) + usize::from(self.extra(partition))
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     proposal::Stale,
     refusal::Refusal,
     sizing::depth_wanted,
-    table::Table,
+    table::TableEntry,
     tables::Tables,
     transitions::{Merge, Resting, Transitions},
     version::CatalogVersion,
@@ -59,7 +59,7 @@ pub(crate) struct Siblings<'a> {
 impl Siblings<'_> {
     /// How many bits the prefixes of a table's first partitions had, or those of partitions that its bricks need: none is
     /// merged beyond.
-    pub(crate) fn first_depth(self, table: &Table) -> u8 {
+    pub(crate) fn first_depth(self, table: &TableEntry) -> u8 {
         let needed = depth_wanted(self.nodes, table);
         let formers = self.formers.of_table(table.id);
         let formers = formers.map(|(_, it)| it.prefix().depth());

@@ -16,7 +16,7 @@ use crate::{
     applied::Done,
     nodes::Nodes,
     refusal::Refusal,
-    table::{Table, TableStatus},
+    table::{TableEntry, TableStatus},
     tables::Tables,
     transitions::Transitions,
     version::CatalogVersion,
@@ -90,7 +90,7 @@ pub(crate) fn bring_online(
 }
 
 /// That no view of a table is changing, and nothing of it is being split or merged.
-fn check_still(transitions: &Transitions, table: &Table) -> Result<(), Refusal> {
+fn check_still(transitions: &Transitions, table: &TableEntry) -> Result<(), Refusal> {
     let is_moving = |(partition, group): &(PartitionId, &Group)| {
         group.change.is_some() || transitions.has(*partition)
     };
@@ -104,7 +104,7 @@ fn check_still(transitions: &Transitions, table: &Table) -> Result<(), Refusal> 
 }
 
 /// Partitions with fewer copies in sync than their table asks for, or with one whose node has restarted since.
-fn short_partitions(nodes: &Nodes, table: &Table) -> usize {
+fn short_partitions(nodes: &Nodes, table: &TableEntry) -> usize {
     let replicas = usize::from(table.attributes.replicas);
     let is_short = |(partition, group): &(PartitionId, &Group)| {
         let is_there = |seat: &_| table.is_parked(*partition) || nodes.is_current(*seat);
@@ -129,7 +129,7 @@ pub(crate) fn end_returns(tables: &mut Tables) {
 }
 
 /// The partitions of a returning table that nobody serves yet, if they have become fewer.
-fn still_parked(table: &Table) -> Option<BTreeMap<PartitionId, View>> {
+fn still_parked(table: &TableEntry) -> Option<BTreeMap<PartitionId, View>> {
     let TableStatus::Returning { parked, .. } = &table.status else {
         return None;
     };

@@ -36,7 +36,7 @@ fn online(catalog: &mut Catalog) -> Applied {
     apply(catalog, Change::BringOnline { name }).unwrap()
 }
 
-fn table(catalog: &Catalog) -> &Table {
+fn table(catalog: &Catalog) -> &TableEntry {
     catalog.table("t").unwrap()
 }
 

@@ -18,7 +18,7 @@ use crate::{
     node::{NodeAlteration, Orders},
     nodes::Nodes,
     refusal::Refusal,
-    table::Table,
+    table::TableEntry,
     tables::Tables,
 };
 use brickyard_routing::{NodeId, Seat};
@@ -169,7 +169,7 @@ pub(crate) fn check_removal(
 
 /// That every table has a node left which may hold something, without one of them.
 fn check_sets_without(nodes: &Nodes, tables: &Tables, id: NodeId) -> Result<(), Refusal> {
-    let is_last = |table: &&Table| {
+    let is_last = |table: &&TableEntry| {
         let has_set = table.layout.nodes.contains(&id);
         has_set && nodes.holders(&table.layout).all(|node| node.id == id)
     };
@@ -222,11 +222,11 @@ fn check_enough_without(
     force: bool,
 ) -> Result<(), Refusal> {
     let holds = nodes.node(id).is_some_and(|node| node.weight() > 0);
-    let left = |table: &Table| {
+    let left = |table: &TableEntry| {
         let holders = nodes.holders(&table.layout);
         holders.filter(|node| node.id != id).count()
     };
-    let is_short = |table: &&Table| {
+    let is_short = |table: &&TableEntry| {
         let replicas = usize::from(table.attributes.replicas);
         table.layout.admits(id) && replicas > left(table)
     };

@@ -10,7 +10,7 @@
 use crate::{
     catalog::Catalog,
     colocate::{Pairs, targets},
-    table::Table,
+    table::TableEntry,
     version::CatalogVersion,
 };
 use brickyard_routing::{Group, Member, NodeId};
@@ -99,7 +99,7 @@ impl Catalog {
 
     /// Copies of a table's partitions that are not where they should be.
     #[must_use]
-    pub fn misplaced(&self, table: &Table, plan: &Plan) -> usize {
+    pub fn misplaced(&self, table: &TableEntry, plan: &Plan) -> usize {
         let partitions = table.partitions();
         let moves = partitions.flat_map(|(partition, group)| {
             let extra = usize::from(self.extra(partition));

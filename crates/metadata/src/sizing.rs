@@ -17,7 +17,7 @@ use crate::{
     proposal::Stale,
     refusal::Refusal,
     split::{SPLIT_DEPTH_MAX, begin_split},
-    table::Table,
+    table::TableEntry,
     tables::Tables,
     transitions::{Cause, Transitions},
     version::CatalogVersion,
@@ -42,7 +42,7 @@ pub struct Divide {
 /// How many bits the prefixes of a table's partitions should have at least; 0 where their number was chosen.
 ///
 /// - Time: linear in the bricks.
-pub(crate) fn depth_wanted(nodes: &Nodes, table: &Table) -> u8 {
+pub(crate) fn depth_wanted(nodes: &Nodes, table: &TableEntry) -> u8 {
     if table.is_sized_by_bricks {
         wanted_depth(nodes.candidates())
     } else {

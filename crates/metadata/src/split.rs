@@ -21,7 +21,7 @@ use crate::{
     ids::Ids,
     proposal::Stale,
     refusal::Refusal,
-    table::Table,
+    table::TableEntry,
     tables::Tables,
     transitions::{Cause, Split, Transitions},
     version::CatalogVersion,
@@ -51,7 +51,7 @@ pub struct SplitReady {
 pub(crate) fn begin_split(
     transitions: &mut Transitions,
     ids: &mut Ids,
-    table: &Table,
+    table: &TableEntry,
     partition: PartitionId,
     cause: Option<Cause>,
     next: CatalogVersion,

@@ -3,7 +3,7 @@ use crate::fixture::{again, genesis, registration};
 use crate::{
     Alteration, CatalogVersion, Cause, Change, ClusterId, Divide, EXTRA_COPIES_MAX, Envelope,
     Extra, LastOutcome, LayoutAlteration, Merge, Merged, NewTable, Node, NodeAlteration, NodeKey,
-    Orders, Proposal, Rest, Split, SplitReady, Table, TableStatus,
+    Orders, Proposal, Rest, Split, SplitReady, TableEntry, TableStatus,
 };
 use brickyard_routing::{Hasher, NodeId, Seat};
 use brickyard_types::{
@@ -285,7 +285,7 @@ struct Body {
     orders: Vec<(NodeId, Orders)>,
     removed: Vec<(NodeKey, u64)>,
     outcomes: Vec<(NodeId, LastOutcome)>,
-    tables: Vec<Table>,
+    tables: Vec<TableEntry>,
     splits: Vec<(PartitionId, Split)>,
     merges: Vec<(PartitionId, Merge)>,
     formers: Vec<(PartitionId, StoredFormer)>,
@@ -447,7 +447,7 @@ fn catalogs_that_no_rule_makes_are_refused() {
         ),
         (
             changed(|body| {
-                let twin = Table {
+                let twin = TableEntry {
                     name: "twin".to_owned(),
                     ..table("orders")
                 };

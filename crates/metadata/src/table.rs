@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Table {
+pub struct TableEntry {
     /// Its id, for ever.
     pub id: TableId,
     /// Its name.
@@ -55,7 +55,7 @@ pub enum TableStatus {
     },
 }
 
-impl Table {
+impl TableEntry {
     /// Its partitions with their groups, in leaf order.
     pub fn partitions(&self) -> impl ExactSizeIterator<Item = (PartitionId, &Group)> {
         let leaves = self.map.partitions().leaves().iter();

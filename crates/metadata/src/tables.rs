@@ -15,7 +15,7 @@ use crate::{
     name::{self, DEFAULT_TABLE},
     nodes::Nodes,
     refusal::Refusal,
-    table::Table,
+    table::TableEntry,
     version::CatalogVersion,
 };
 use brickyard_routing::{NodeId, Seat};
@@ -29,31 +29,31 @@ use std::{
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tables {
-    by_name: BTreeMap<String, Arc<Table>>,
+    by_name: BTreeMap<String, Arc<TableEntry>>,
 }
 
 impl Tables {
     /// All tables, by name.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Table> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &TableEntry> {
         self.by_name.values().map(Arc::as_ref)
     }
 
-    pub(crate) fn table(&self, name: &str) -> Option<&Table> {
+    pub(crate) fn table(&self, name: &str) -> Option<&TableEntry> {
         self.by_name.get(name).map(Arc::as_ref)
     }
 
     /// The table of that name, or the refusal that says that there is none.
-    pub(crate) fn get(&self, name: &str) -> Result<&Table, Refusal> {
+    pub(crate) fn get(&self, name: &str) -> Result<&TableEntry, Refusal> {
         self.table(name).ok_or_else(|| name::unknown(name))
     }
 
     /// - Time: linear in the tables; for operators and recovery, not for requests.
-    pub(crate) fn by_id(&self, id: TableId) -> Option<&Table> {
+    pub(crate) fn by_id(&self, id: TableId) -> Option<&TableEntry> {
         self.iter().find(|table| table.id == id)
     }
 
     /// The table by id, shared: it stays as it is, whatever is changed.
-    pub(crate) fn shared_by_id(&self) -> BTreeMap<TableId, Arc<Table>> {
+    pub(crate) fn shared_by_id(&self) -> BTreeMap<TableId, Arc<TableEntry>> {
         let tables = self.by_name.values();
         tables.map(|it| (it.id, Arc::clone(it))).collect()
     }
@@ -65,13 +65,13 @@ impl Tables {
     }
 
     /// Adds a table whose name and id nobody has.
-    pub(crate) fn insert(&mut self, table: Table) {
+    pub(crate) fn insert(&mut self, table: TableEntry) {
         let id = table.id;
         let twin = self.by_name.insert(table.name.clone(), Arc::new(table));
         assert!(twin.is_none(), "table {id} takes the name of {twin:?}");
     }
 
-    pub(crate) fn remove(&mut self, name: &str) -> Result<Arc<Table>, Refusal> {
+    pub(crate) fn remove(&mut self, name: &str) -> Result<Arc<TableEntry>, Refusal> {
         assert_ne!(name, DEFAULT_TABLE, "the default table stays");
         self.by_name.remove(name).ok_or_else(|| name::unknown(name))
     }
@@ -79,8 +79,8 @@ impl Tables {
     /// Changes those tables that are to be changed; a table keeps its name and its id.
     pub(crate) fn change_where(
         &mut self,
-        is_wanted: impl Fn(&Table) -> bool,
-        mut change: impl FnMut(&mut Table),
+        is_wanted: impl Fn(&TableEntry) -> bool,
+        mut change: impl FnMut(&mut TableEntry),
     ) {
         for (name, table) in &mut self.by_name {
             if is_wanted(table) {
@@ -93,9 +93,9 @@ impl Tables {
     }
 
     /// Changes a table.
-    pub(crate) fn change(&mut self, id: TableId, change: impl FnOnce(&mut Table)) {
+    pub(crate) fn change(&mut self, id: TableId, change: impl FnOnce(&mut TableEntry)) {
         let mut change = Some(change);
-        let is_it = |table: &Table| table.id == id;
+        let is_it = |table: &TableEntry| table.id == id;
         self.change_where(is_it, |table| {
             if let Some(change) = change.take() {
                 change(table);
@@ -106,7 +106,7 @@ impl Tables {
 
     /// Lets a node into the sets of nodes that another one is in.
     pub(crate) fn join_sets_of(&mut self, old: NodeId, new: NodeId) {
-        let has_it = |table: &Table| table.layout.nodes.contains(&old);
+        let has_it = |table: &TableEntry| table.layout.nodes.contains(&old);
         self.change_where(has_it, |table| {
             table.layout.nodes.insert(new);
         });
@@ -114,7 +114,7 @@ impl Tables {
 
     /// Takes a node that is gone out of all sets of nodes.
     pub(crate) fn leave_sets(&mut self, id: NodeId) {
-        let has_it = |table: &Table| table.layout.nodes.contains(&id);
+        let has_it = |table: &TableEntry| table.layout.nodes.contains(&id);
         self.change_where(has_it, |table| {
             table.layout.nodes.remove(&id);
         });
@@ -177,7 +177,7 @@ impl Serialize for Tables {
 
 impl<'de> Deserialize<'de> for Tables {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let tables = Vec::<Table>::deserialize(deserializer)?;
+        let tables = Vec::<TableEntry>::deserialize(deserializer)?;
         let by_name = tables.into_iter();
         let by_name = by_name.map(|table| (table.name.clone(), Arc::new(table)));
         Ok(Self {

@@ -18,7 +18,7 @@ use crate::{
     group::next_view,
     nodes::Nodes,
     proposal::{Ground, NewLearners, Proposal, Settled, Stale},
-    table::Table,
+    table::TableEntry,
     tables::Tables,
     version::CatalogVersion,
 };
@@ -99,7 +99,7 @@ pub(crate) fn set_learners(tables: &mut Tables, nodes: &Nodes, learners: &[NewLe
 fn change_groups<'a, D: 'a>(
     tables: &mut Tables,
     decisions: impl Iterator<Item = (TableId, PartitionId, &'a D)>,
-    next: impl Fn(&Table, &Group, &D) -> Result<Group, Stale>,
+    next: impl Fn(&TableEntry, &Group, &D) -> Result<Group, Stale>,
 ) -> Done {
     let by_id = tables.shared_by_id();
     let mut changed: BTreeMap<TableId, BTreeMap<PartitionId, Group>> = BTreeMap::new();
@@ -133,7 +133,7 @@ fn change_groups<'a, D: 'a>(
 
 fn check_proposal(
     nodes: &Nodes,
-    table: &Table,
+    table: &TableEntry,
     group: &Group,
     proposal: &Proposal,
 ) -> Result<(), Stale> {
@@ -198,7 +198,7 @@ fn check_present(nodes: &Nodes, mut seats: impl Iterator<Item = Seat>) -> Result
 }
 
 /// A partition that nobody serves gets a view in which somebody does, and no other; one that is served needs no return.
-fn check_parked(table: &Table, proposal: &Proposal) -> Result<(), Stale> {
+fn check_parked(table: &TableEntry, proposal: &Proposal) -> Result<(), Stale> {
     let is_parked = table.is_parked(proposal.partition);
     let may = match proposal.ground {
         Ground::Return => is_parked && !table.is_offline(),

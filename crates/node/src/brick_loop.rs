@@ -19,7 +19,7 @@ mod clients;
 mod messages;
 mod peers;
 
-use crate::io::{Clocks, Io, Progress, Sockets};
+use crate::io::{Clocks, Io, LoopProgress, Sockets};
 use brickyard_brick::{Brick, ConnectionId, Event, LinkId};
 use brickyard_types::Instant;
 use std::time::Duration;
@@ -162,7 +162,7 @@ impl BrickLoop {
             && self.brick.is_drained()
             && !self.brick.has_work()
             && !io.is_backed_up();
-        io.publish(&Progress {
+        io.publish(&LoopProgress {
             catalog: self.brick.catalog_version(),
             stopped,
             accepted,

@@ -6,7 +6,7 @@ use brickyard_control::message::{
     self, EvictAsk, LoadReport, LogReport, PromoteAsk, RestAsk, ReturnReport, SmallReport,
     SplitAsk, ToLeader,
 };
-use brickyard_metadata::{BrickLoad, Catalog, CatalogVersion, Rest, Small, SplitReady, Table};
+use brickyard_metadata::{BrickLoad, Catalog, CatalogVersion, Rest, Small, SplitReady, TableEntry};
 use brickyard_routing::Seat;
 use brickyard_types::{PartitionId, TableId, View};
 
@@ -101,7 +101,12 @@ pub(crate) struct Tail {
 }
 
 /// A claim with what only the node knows of it.
-fn told(table: &Table, partition: PartitionId, claim: Claim, tail: Tail) -> message::LogSummary {
+fn told(
+    table: &TableEntry,
+    partition: PartitionId,
+    claim: Claim,
+    tail: Tail,
+) -> message::LogSummary {
     message::LogSummary {
         partition,
         lineage: claim.lineage,

@@ -3,7 +3,7 @@
 //! In:  how the node stands. Out: questions to the leader; whether nothing is left to be handed over.
 
 use crate::host::{Common, Host, Urgency};
-use crate::member::Member;
+use crate::member::ClusterMember;
 use brickyard_control::message::{DrainAsk, ToLeader};
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
@@ -33,8 +33,8 @@ impl Draining {
     }
 
     /// Whether the node may stop now without anybody having to wait for a lease to run out. If not, the leader is
-    /// asked; [`Member::settle`] it next, and ask again after everything that happens.
-    pub fn poll<H: Host>(&mut self, member: &mut Member, common: &mut Common<H>) -> bool {
+    /// asked; [`ClusterMember::settle`] it next, and ask again after everything that happens.
+    pub fn poll<H: Host>(&mut self, member: &mut ClusterMember, common: &mut Common<H>) -> bool {
         let is_alone = member
             .catalog()
             .is_none_or(|catalog| catalog.nodes().len() < 2);
@@ -71,7 +71,7 @@ impl Draining {
         }
     }
 
-    fn is_done<H: Host>(&self, member: &Member, common: &Common<H>) -> bool {
+    fn is_done<H: Host>(&self, member: &ClusterMember, common: &Common<H>) -> bool {
         let is_empty = common.drained.as_ref().is_some_and(|it| it.remaining == 0);
         let is_leading = member.is_leading() && member.has_other_voters();
         // Between two leaders there will be another one, unless too many have stopped.

@@ -1,7 +1,7 @@
 //! Nodes that are not in a cluster yet find each other: one of them founds it, or they find one that is
 //! there.
 //!
-//! In:  what others say of themselves, time. Out: [`Step`]: what to say, what to store, whether to found or
+//! In:  what others say of themselves, time. Out: [`FormingStep`]: what to say, what to store, whether to found or
 //! whom to join.
 //!
 //! ```text
@@ -38,7 +38,7 @@ const KNOWN_MAX: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Word {
     /// This is how I stand; said again and again.
-    Status(Status),
+    Status(FormingStatus),
     /// Promise to found no cluster, and to let nobody else, but me.
     Ask {
         /// Who asks.
@@ -57,7 +57,7 @@ pub enum Word {
 
 /// How a node stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
+pub struct FormingStatus {
     /// Which node.
     pub key: NodeKey,
     /// Its cluster, once it has one.
@@ -83,7 +83,7 @@ pub struct Kept {
 
 /// Something to do, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum FormingStep {
     /// Store this before the next step.
     Keep(Kept),
     /// Say this to that node.
@@ -94,7 +94,7 @@ pub enum Step {
 
 #[derive(Clone, Debug)]
 struct Known {
-    status: Status,
+    status: FormingStatus,
     heard: Instant,
 }
 
@@ -111,7 +111,7 @@ pub struct Forming {
     known: BTreeMap<NodeKey, Known>,
     /// The attempt under way, and who promised in it.
     attempt: Option<(u64, BTreeSet<NodeKey>)>,
-    steps: Vec<Step>,
+    steps: Vec<FormingStep>,
 }
 
 impl Forming {
@@ -131,7 +131,7 @@ impl Forming {
     }
 
     /// What was not done yet.
-    pub fn take_steps(&mut self) -> Vec<Step> {
+    pub fn take_steps(&mut self) -> Vec<FormingStep> {
         std::mem::take(&mut self.steps)
     }
 
@@ -148,14 +148,14 @@ impl Forming {
     }
 
     /// What to say to everybody now.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> FormingStatus {
         let mut knows = vec![(self.me, self.address.host.clone(), self.address.port)];
         for known in self.known.values() {
             let own = known.status.knows.iter();
             knows.extend(own.filter(|(key, ..)| *key == known.status.key).cloned());
         }
         knows.truncate(KNOWN_MAX);
-        Status {
+        FormingStatus {
             key: self.me,
             cluster: None,
             promised: self.kept.promised.map(|(key, _)| key),
@@ -215,7 +215,7 @@ impl Forming {
             let asked: Vec<NodeKey> = asked.copied().collect();
             for key in asked {
                 self.steps
-                    .push(Step::Say(key, Word::Ask { founder, attempt }));
+                    .push(FormingStep::Say(key, Word::Ask { founder, attempt }));
             }
         }
     }
@@ -236,7 +236,7 @@ impl Forming {
         }
         let from = self.me;
         self.steps
-            .push(Step::Say(founder, Word::Promise { from, attempt }));
+            .push(FormingStep::Say(founder, Word::Promise { from, attempt }));
     }
 
     fn decide(&mut self) {
@@ -248,7 +248,7 @@ impl Forming {
         {
             // It gave up since, or promised to another one itself: it will not found by this promise.
             let status = self.known.get(&promised).map(|known| &known.status);
-            let has_given_up = |it: &Status| {
+            let has_given_up = |it: &FormingStatus| {
                 it.cluster.is_none() && it.attempts >= attempt && it.promised != Some(promised)
             };
             if status.is_some_and(has_given_up) {
@@ -262,7 +262,7 @@ impl Forming {
             Some(_) if !is_smallest => self.give_up(),
             Some((_, promised)) if promised.len() + 1 >= self.expect => {
                 self.attempt = None;
-                self.steps.push(Step::Found);
+                self.steps.push(FormingStep::Found);
             }
             None if is_smallest && is_enough => self.begin(),
             Some(_) | None => {}
@@ -274,7 +274,7 @@ impl Forming {
         let attempt = self.kept.attempts;
         self.keep(Some((self.me, attempt)));
         if self.expect == 1 {
-            self.steps.push(Step::Found);
+            self.steps.push(FormingStep::Found);
         } else {
             self.attempt = Some((attempt, BTreeSet::new()));
         }
@@ -287,7 +287,7 @@ impl Forming {
 
     fn keep(&mut self, promised: Option<(NodeKey, u64)>) {
         self.kept.promised = promised;
-        self.steps.push(Step::Keep(self.kept));
+        self.steps.push(FormingStep::Keep(self.kept));
     }
 }
 

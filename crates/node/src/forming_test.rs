@@ -57,15 +57,15 @@ impl World {
         };
         for step in forming.take_steps() {
             match step {
-                Step::Keep(kept) => {
+                FormingStep::Keep(kept) => {
                     self.kept[node] = kept;
                     forming.on_kept(kept);
                 }
-                Step::Say(to, word) => {
+                FormingStep::Say(to, word) => {
                     let to = usize::from(to.0[0] - 1);
                     self.words.push_back((to, word));
                 }
-                Step::Found => drop(self.founded.insert(node)),
+                FormingStep::Found => drop(self.founded.insert(node)),
             }
         }
     }
@@ -195,7 +195,11 @@ fn promise_that_could_not_be_stored_is_not_given_when_it_is_asked_for_again() {
     for is_stored in [false, false, true] {
         forming.on_word(Instant(1), ask.clone());
         let steps = forming.take_steps();
-        let [Step::Keep(kept), Step::Say(to, Word::Promise { .. })] = &steps[..] else {
+        let [
+            FormingStep::Keep(kept),
+            FormingStep::Say(to, Word::Promise { .. }),
+        ] = &steps[..]
+        else {
             panic!("it is stored before it is said: {steps:?}");
         };
         assert_eq!((*to, kept.promised), (key(0), Some((key(0), 1))));

@@ -5,7 +5,7 @@
 //! Not here: who promises what to whom (`forming`), making the cluster's log (`storage`), connections.
 
 use crate::address::HostPort;
-use crate::forming::{Forming, Kept, Step, Word};
+use crate::forming::{Forming, FormingStep, Kept, Word};
 use crate::host::{Common, Host, Source, Urgency};
 use crate::message::Message;
 use crate::register::TakenIn;
@@ -274,7 +274,7 @@ impl Founding {
     fn carry_out<H: Host>(&mut self, common: &mut Common<H>) {
         for step in self.forming.take_steps() {
             match step {
-                Step::Keep(kept) => {
+                FormingStep::Keep(kept) => {
                     if let Err(error) = common.host.keep(&kept) {
                         // What is not stored must not be said: nothing that follows is done.
                         tracing::error!(%error, "a promise to other nodes cannot be stored");
@@ -282,7 +282,7 @@ impl Founding {
                     }
                     self.forming.on_kept(kept);
                 }
-                Step::Say(key, word) => {
+                FormingStep::Say(key, word) => {
                     if let Some(source) = self.met.get(&key) {
                         common
                             .host
@@ -290,8 +290,8 @@ impl Founding {
                     }
                 }
                 // Somebody else's cluster goes before an own one.
-                Step::Found if self.members.is_empty() => self.ended = Some(Ended::Found),
-                Step::Found => {}
+                FormingStep::Found if self.members.is_empty() => self.ended = Some(Ended::Found),
+                FormingStep::Found => {}
             }
         }
     }

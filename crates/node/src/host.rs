@@ -116,8 +116,8 @@ pub trait Host {
     /// What this node says of itself from the next connection on.
     fn introduce(&mut self, me: NodeId, incarnation: Incarnation);
 
-    /// Connects a brick of this node to one of another; [`crate::Member::on_stream`] or
-    /// [`crate::Member::on_no_stream`] tells what came of it.
+    /// Connects a brick of this node to one of another; [`crate::ClusterMember::on_stream`] or
+    /// [`crate::ClusterMember::on_no_stream`] tells what came of it.
     fn dial(&mut self, own: Seat, peer: Seat, connection: u64, address: HostPort);
 
     /// How many bricks run here; 0 until they have read their logs.
@@ -132,7 +132,7 @@ pub trait Host {
     /// The oldest catalog that a brick acts by.
     fn adopted(&self) -> u64;
 
-    /// Stores something of the agreement; [`crate::Member::on_report`] tells when it is stored.
+    /// Stores something of the agreement; [`crate::ClusterMember::on_report`] tells when it is stored.
     fn persist(&mut self, persist: Persist);
 
     /// There is a new catalog: for whoever looks, and for tools.

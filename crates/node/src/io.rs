@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// What a receive came to.
 #[derive(Debug)]
-pub enum Received {
+pub enum ReceiveOutcome {
     /// Some bytes; what is left, if anything, comes with the next turn.
     Bytes,
     /// Nothing now.
@@ -72,7 +72,7 @@ pub trait Sockets<Id> {
     fn on_resumed(&mut self, id: Id);
 
     /// Receives once, appending to `input`.
-    fn receive(&mut self, id: Id, input: &mut Vec<u8>) -> Received;
+    fn receive(&mut self, id: Id, input: &mut Vec<u8>) -> ReceiveOutcome;
 
     /// Sends once.
     fn send(&mut self, id: Id, bytes: &[u8]) -> Sent;
@@ -165,7 +165,7 @@ pub trait Queues {
     fn insert_stream(&mut self, link: LinkId, stream: Self::Stream) -> io::Result<()>;
 
     /// Lets the control thread see what the loop has come to.
-    fn publish(&mut self, progress: &Progress);
+    fn publish(&mut self, progress: &LoopProgress);
 }
 
 /// Everything that is not the loop's own.
@@ -221,7 +221,7 @@ pub enum Ask {
 
 /// What a loop has come to at the end of a turn, when its replies have left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct LoopProgress {
     /// The version of the catalog that it works by.
     pub catalog: u64,
     /// Every removal up to this version of the catalog was acted on (PROTOCOL rule 3).

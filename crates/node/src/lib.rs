@@ -9,7 +9,7 @@
 //!                         ▼   │ reports
 //!                  disk: workers of the log        over disk::AppendIo, disk::SyncIo
 //!
-//!  other nodes ◀─▶ peer ◀─▶ Member ─┬─ Agreement ◀─▶ LogWriter ─▶ control log      over Host
+//!  other nodes ◀─▶ peer ◀─▶ ClusterMember ─┬─ Agreement ◀─▶ LogWriter ─▶ control log      over Host
 //!                           bricks ◀─┼─ Changes, Leases
 //!                                    └─ Lead    on the leader alone: leases, views, voters
 //! ```
@@ -57,7 +57,7 @@ pub use draining::Draining;
 pub use founding::{Ended, Founding};
 pub use host::{Common, ENDLESS, Host, Source, Target, ToBrick, Urgency, peer_address};
 pub use log_writer::{LogWriter, Report};
-pub use member::{First, Member, MemberView};
+pub use member::{ClusterMember, First, MemberView};
 pub use message::{Message, encode};
 pub use register::TakenIn;
 

@@ -3,7 +3,7 @@
 //! In:  messages, ticks, requests of its bricks, reports of its disk. Out: catalogs and leases for its
 //! bricks, messages for other nodes.
 //!
-//! Invariant: after each input [`Member::settle`] is called, which carries out all that came of it.
+//! Invariant: after each input [`ClusterMember::settle`] is called, which carries out all that came of it.
 
 use crate::agreement::{Agreement, Happened};
 use crate::changes::{Asker, Changes};
@@ -71,7 +71,7 @@ pub struct MemberView {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Member {
+pub struct ClusterMember {
     me: NodeId,
     consensus: ConsensusConfig,
     agreement: Agreement,
@@ -101,7 +101,7 @@ struct End {
     renumbered: Option<NodeId>,
 }
 
-impl Member {
+impl ClusterMember {
     /// A node that goes on with what it has, or begins with what it was given. [`Self::settle`] it next.
     ///
     /// # Errors
@@ -306,7 +306,7 @@ impl Member {
     }
 
     fn forming_status<H>(&self, common: &Common<H>) -> Option<Message> {
-        let status = forming::Status {
+        let status = forming::FormingStatus {
             key: common.registration.key,
             cluster: Some(self.catalog.as_ref()?.cluster()),
             promised: None,
@@ -742,7 +742,7 @@ impl Member {
 pub(crate) fn table_of(
     catalog: &Catalog,
     partition: PartitionId,
-) -> Option<&brickyard_metadata::Table> {
+) -> Option<&brickyard_metadata::TableEntry> {
     catalog
         .tables()
         .find(|table| table.map.group(partition).is_some())

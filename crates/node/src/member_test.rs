@@ -153,11 +153,11 @@ fn common(node: u8, run: u64) -> Common<Alone> {
 }
 
 /// The second node, in that run, with what it has of the catalog.
-fn second(run: u64) -> Member {
+fn second(run: u64) -> ClusterMember {
     let catalog = catalog();
     let mut common = common(2, run);
     let recovered = Consensus::bootstrap(raft_id(NodeId(0)), catalog.encode());
-    let mut member = Member::new(NodeId(1), recovered, &common).unwrap();
+    let mut member = ClusterMember::new(NodeId(1), recovered, &common).unwrap();
     member.settle(&mut common);
     assert_eq!(
         member.catalog().map(|it| it.version()),
@@ -219,7 +219,7 @@ fn node_that_was_removed_ends_when_it_hears_of_it() {
 }
 
 /// Node 0 of a cluster that node 1 was removed from; it does not lead.
-fn follower(common: &Common<Alone>) -> Member {
+fn follower(common: &Common<Alone>) -> ClusterMember {
     let mut catalog = catalog();
     let removal = Change::RemoveNode {
         node: NodeId(1),
@@ -227,7 +227,7 @@ fn follower(common: &Common<Alone>) -> Member {
     };
     catalog.apply(removal).unwrap();
     let recovered = Consensus::bootstrap(raft_id(NodeId(0)), catalog.encode());
-    Member::new(NodeId(0), recovered, common).unwrap()
+    ClusterMember::new(NodeId(0), recovered, common).unwrap()
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn told_before_the_first_catalog(told: Joined) -> (Option<NodeId>, bool) {
         version: known.version(),
     });
     common.host.targets.push(Target::Node(NodeId(0)));
-    let mut member = Member::new(NodeId(1), RecoveredState::default(), &common).unwrap();
+    let mut member = ClusterMember::new(NodeId(1), RecoveredState::default(), &common).unwrap();
     member.settle(&mut common);
     let asked = common.host.answers.pop();
     let Some(Message::ToLeader(ToLeader::Join(join))) = asked else {
@@ -360,15 +360,15 @@ fn node_that_was_removed_before_its_first_catalog_hears_what_became_of_it() {
 }
 
 /// Node 0, which is alone and has to be elected first.
-fn alone(common: &Common<Alone>) -> Member {
+fn alone(common: &Common<Alone>) -> ClusterMember {
     let recovered = Consensus::bootstrap(raft_id(NodeId(0)), founded().encode());
-    Member::new(NodeId(0), recovered, common).unwrap()
+    ClusterMember::new(NodeId(0), recovered, common).unwrap()
 }
 
 /// What the leader tells node 1, which asks in that run: whether it was removed, whether it is taken in; and how many nodes
 /// there are then.
 fn ask_leader(
-    leader: &mut Member,
+    leader: &mut ClusterMember,
     common: &mut Common<Alone>,
     cluster: Option<ClusterId>,
     run: u64,
@@ -399,7 +399,7 @@ fn ask_leader(
 }
 
 /// Stores what is to be stored, until there is nothing more.
-fn settle_alone(leader: &mut Member, common: &mut Common<Alone>) {
+fn settle_alone(leader: &mut ClusterMember, common: &mut Common<Alone>) {
     leader.settle(common);
     for number in std::mem::take(&mut common.host.persisted) {
         leader.on_report(&Report::Stored(number));

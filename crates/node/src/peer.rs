@@ -24,8 +24,11 @@ mod redial;
 
 pub use contacts::{Contacts, Wires};
 pub use frame::{
-    FrameError, HEADER_BYTES, HELLO_BYTES_MAX, Header, MESSAGE_BYTES_MAX, frame, take_frame,
+    FrameHeader, HEADER_BYTES, HELLO_BYTES_MAX, MESSAGE_BYTES_MAX, PeerFrameError, frame,
+    take_frame,
 };
-pub use hello::{Answer, Hello, Introduction, Kind, Refused, Unreadable, Welcome};
+pub use hello::{
+    Answer, ConnectionKind, HandshakeRefused, Hello, Introduction, Unreadable, Welcome,
+};
 pub use judge::{Consequence, consequence, judge};
 pub use redial::{ANSWER, CONNECT, Greeted, Redial, STRANGERS_MAX, WRITE, on_answer, on_hello};

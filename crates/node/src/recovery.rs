@@ -6,7 +6,7 @@
 //! records before and behind, which tell it what can be missing. So a damaged log is read twice. That
 //! is rare, and takes no longer than reading the file once more by hand would.
 
-use brickyard_brick::{Brick, Config as BrickConfig, HintItem, LogDamage, LogRecord, LogReplay};
+use brickyard_brick::{Brick, BrickConfig, HintItem, LogDamage, LogRecord, LogReplay};
 use brickyard_metadata::Catalog;
 use brickyard_store::{self as store, Damage, Disk, HintRecord, Opened, Tainted};
 use brickyard_types::record::Kind;
@@ -31,11 +31,11 @@ pub struct RecoveredBrick<D: Disk> {
 /// What the store says; nothing was changed.
 pub fn recover<D: Disk>(
     disk: &D,
-    config: &store::Config,
+    config: &store::LogConfig,
     catalog: &Arc<Catalog>,
     now: impl Fn() -> (Instant, UnixMillis),
     make: impl Fn() -> BrickConfig,
-) -> Result<RecoveredBrick<D>, store::Error> {
+) -> Result<RecoveredBrick<D>, store::StoreError> {
     let (started, _) = now();
     let id = config.brick;
     let mut recovered = replay(disk, config, now(), make(), VecDeque::new())?;
@@ -53,32 +53,31 @@ pub fn recover<D: Disk>(
 
 fn replay<D: Disk>(
     disk: &D,
-    config: &store::Config,
+    config: &store::LogConfig,
     now: (Instant, UnixMillis),
     make: BrickConfig,
     damages: VecDeque<LogDamage>,
-) -> Result<RecoveredBrick<D>, store::Error> {
+) -> Result<RecoveredBrick<D>, store::StoreError> {
     let mut brick = Brick::new(make);
     brick.begin_turn(now.0, now.1);
     // The store asks which values are needed while it hands out records; it does never both at once.
     let recovery = RefCell::new(LogReplay::of(brick));
     let mut damages = damages;
     let needs_values = |partition| recovery.borrow().needs_values(partition);
-    let mut visit = |record: store::Recovered<'_>| {
+    let mut visit = |record: store::RecoveredRecord<'_>| {
         let position = match record {
-            store::Recovered::Record { position, .. } | store::Recovered::Hint { position, .. } => {
-                position
-            }
+            store::RecoveredRecord::Record { position, .. }
+            | store::RecoveredRecord::Hint { position, .. } => position,
         };
         let mut recovery = recovery.borrow_mut();
         while let Some(damage) = damages.pop_front_if(|damage| damage.position < position) {
             recovery.on_damage(damage);
         }
         match record {
-            store::Recovered::Record { record, position } => {
+            store::RecoveredRecord::Record { record, position } => {
                 recovery.on_record(&LogRecord::Whole { record, position });
             }
-            store::Recovered::Hint { record, position } => {
+            store::RecoveredRecord::Hint { record, position } => {
                 recover_hint(&mut recovery, &record, position)
             }
         }

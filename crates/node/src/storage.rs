@@ -37,7 +37,7 @@ pub struct Directory<D> {
     /// Its id, which its files carry.
     pub id: DirectoryId,
     /// Whose it is.
-    pub node: brickyard_store::NodeId,
+    pub node: brickyard_store::HexNodeId,
 }
 
 /// The log, and what was in it.

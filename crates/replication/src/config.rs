@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// What a replicator is told at its start.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct ReplicatorConfig {
     /// This brick, in this life; incarnation 0 until it is registered
     /// ([`Replicator::set_me`](crate::Replicator::set_me)).
     pub me: Seat,
@@ -28,7 +28,7 @@ pub struct Config {
     pub output_bytes_max: usize,
 }
 
-impl Config {
+impl ReplicatorConfig {
     /// The defaults for this seat.
     #[must_use]
     pub const fn new(me: Seat) -> Self {

@@ -91,7 +91,7 @@ pub(crate) fn header(kind: Kind, partition: PartitionId, view: u32, op: u64, kno
 
 impl Brick {
     pub(crate) fn new(seat: Seat) -> Self {
-        let config = crate::Config::new(seat);
+        let config = crate::ReplicatorConfig::new(seat);
         let mut core = Replicator::new(config.clone());
         core.lease(true);
         Self {

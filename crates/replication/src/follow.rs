@@ -11,7 +11,7 @@ use crate::partition::Partition;
 use crate::ready::{Action, Ready, Received};
 use crate::slots::Slots;
 use crate::work::Work;
-use crate::{Entry, LinkId, Role, Turn};
+use crate::{LinkId, PreparedRecord, Role, Turn};
 use brickyard_routing::Seat;
 use brickyard_types::record::{self, Kind, Record, flag};
 use brickyard_types::{Op, PartitionId, View};
@@ -252,7 +252,7 @@ impl Follower<'_> {
             "the own log misses what is before it"
         );
         let mark = self.own.mark(it.durability);
-        it.log.push(Entry {
+        it.log.push(PreparedRecord {
             view: header.view,
             op: header.op,
             mark,

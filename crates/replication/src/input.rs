@@ -476,7 +476,7 @@ impl Replicator {
         self.settle();
     }
 
-    /// A link has more to be sent than [`output_bytes_max`](crate::Config::output_bytes_max).
+    /// A link has more to be sent than [`output_bytes_max`](crate::ReplicatorConfig::output_bytes_max).
     pub fn on_stuck(&mut self, link: LinkId) {
         self.links
             .shut(link, "the peer does not read", &mut self.ready);

@@ -8,7 +8,7 @@ use crate::partition::Partition;
 use crate::ready::{Ready, Want};
 use crate::slots::Slots;
 use crate::work::Work;
-use crate::{Config, Entry, LinkId, LogMark, Turn};
+use crate::{LinkId, LogMark, PreparedRecord, ReplicatorConfig, Turn};
 use brickyard_routing::Seat;
 use brickyard_types::{Instant, View};
 
@@ -22,7 +22,7 @@ pub(crate) struct Leader<'a> {
 /// The record that the partition's primary prepared is in the log batch `mark`.
 #[inline]
 pub(crate) fn on_prepared(it: &mut Partition, work: &mut Work, mark: LogMark) {
-    it.log.push(Entry {
+    it.log.push(PreparedRecord {
         view: it.place.view,
         op: it.log.last.1.next(),
         mark,
@@ -72,7 +72,7 @@ impl Leader<'_> {
         link: LinkId,
         refuse: &Refuse,
         now: Instant,
-        config: &Config,
+        config: &ReplicatorConfig,
     ) {
         // A refusal of an older view says nothing about this one.
         if refuse.view != self.it.place.view {

@@ -60,7 +60,7 @@ mod view;
 mod work;
 
 pub use claim::{Base, Claim, ViewStart};
-pub use config::Config;
+pub use config::ReplicatorConfig;
 pub use frame::FrameError;
 pub use history::{History, Run};
 pub use ids::{Direction, LinkId, LogMark, Turn};
@@ -70,7 +70,7 @@ pub use ready::{Action, Ready, Received, Want};
 pub use rebuild::Rebuild;
 pub use replicator::Replicator;
 pub use restored::{Restored, TailEntry};
-pub use status::{Entry, Next, Role, Status};
+pub use status::{Next, PreparedRecord, Role, Status};
 pub use view::Demand;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::frame::{Frame, Refuse};
 use crate::link::{Link, REFUSED_MAX};
 use crate::member::Member;
 use crate::ready::{Ready, Want};
-use crate::{Config, LinkId};
+use crate::{LinkId, ReplicatorConfig};
 use brickyard_routing::Seat;
 use brickyard_types::{Instant, PartitionId, View};
 use std::collections::BTreeMap;
@@ -183,7 +183,7 @@ impl Links {
     }
 
     /// Shuts streams on which nothing was heard for long.
-    pub(crate) fn watch(&mut self, now: Instant, config: &Config, ready: &mut Ready) {
+    pub(crate) fn watch(&mut self, now: Instant, config: &ReplicatorConfig, ready: &mut Ready) {
         for link in self.links.iter_mut().flatten().filter(|it| !it.is_stale) {
             if std::mem::take(&mut link.is_heard) || link.heard_at.is_none() {
                 link.heard_at = Some(now);

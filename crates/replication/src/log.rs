@@ -5,13 +5,13 @@
 //! - `committed` never goes back, but for a learner whose catch-up begins anew, or replaces everything.
 //! - `history` reaches to `last` and knows at least the views from `committed` on.
 
-use crate::{Claim, Entry, History, LogMark, Run};
+use crate::{Claim, History, LogMark, PreparedRecord, Run};
 use brickyard_types::{Op, View};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct Log {
-    pub(crate) pending: VecDeque<Entry>,
+    pub(crate) pending: VecDeque<PreparedRecord>,
     pub(crate) committed: Op,
     pub(crate) last: (View, Op),
     pub(crate) history: History,
@@ -59,7 +59,7 @@ impl Log {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, entry: Entry) {
+    pub(crate) fn push(&mut self, entry: PreparedRecord) {
         assert!(
             entry.op == self.last.1.next(),
             "op {} after {}",
@@ -87,7 +87,7 @@ impl Log {
     }
 
     #[inline]
-    pub(crate) fn entry(&self, op: Op) -> Option<&Entry> {
+    pub(crate) fn entry(&self, op: Op) -> Option<&PreparedRecord> {
         let at = op.0.checked_sub(self.pending.front()?.op.0)?;
         self.pending.get(usize::try_from(at).ok()?)
     }

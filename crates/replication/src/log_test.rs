@@ -5,7 +5,7 @@ fn log(committed: u64, entries: &[(u32, u64)]) -> Log {
     log.jump((View(1), Op(committed)), History::default());
     log.history.push(View(1), Op(1));
     for (view, op) in entries {
-        log.push(Entry {
+        log.push(PreparedRecord {
             view: View(*view),
             op: Op(*op),
             mark: LogMark(*op),

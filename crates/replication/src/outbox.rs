@@ -12,7 +12,7 @@
 //! Not here: what is sent (`flush`), sockets (the owner).
 
 use crate::frame::{Frame, HEAD_BYTES, RECORD_BYTES_MAX, Writer, byte};
-use crate::{Config, Direction, LinkId};
+use crate::{Direction, LinkId, ReplicatorConfig};
 use brickyard_types::{Instant, PartitionId};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -60,7 +60,7 @@ struct Output {
 impl Outbox {
     /// An outbox without links.
     #[must_use]
-    pub const fn new(config: &Config) -> Self {
+    pub const fn new(config: &ReplicatorConfig) -> Self {
         Self {
             limits: Limits {
                 copies: config.copy_bytes_max,

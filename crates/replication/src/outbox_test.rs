@@ -5,7 +5,7 @@ use brickyard_routing::Seat;
 const LINK: LinkId = LinkId(3);
 
 fn outbox() -> Outbox {
-    let mut outbox = Outbox::new(&Config::new(Seat::default()));
+    let mut outbox = Outbox::new(&ReplicatorConfig::new(Seat::default()));
     outbox.open(LINK, Direction::Outgoing);
     outbox
 }

@@ -11,7 +11,7 @@ use crate::partition::Partition;
 use crate::ready::Ready;
 use crate::slots::Slots;
 use crate::work::Work;
-use crate::{Config, Entry, LinkId, LogMark, Next, Status, Turn};
+use crate::{LinkId, LogMark, Next, PreparedRecord, ReplicatorConfig, Status, Turn};
 use brickyard_routing::Seat;
 use brickyard_types::record::Header;
 use brickyard_types::{Instant, Op, PartitionId, View};
@@ -25,7 +25,7 @@ use brickyard_types::{Instant, Op, PartitionId, View};
 /// Methods are of three kinds: questions (`&self`), inputs (`on_...`, `adopt`, `lease`, `tick`, ...), and `take_ready`.
 #[derive(Debug)]
 pub struct Replicator {
-    pub(crate) config: Config,
+    pub(crate) config: ReplicatorConfig,
     pub(crate) partitions: Slots,
     pub(crate) links: Links,
     pub(crate) own: OwnLog,
@@ -40,7 +40,7 @@ pub struct Replicator {
 impl Replicator {
     /// A replicator without partitions.
     #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: ReplicatorConfig) -> Self {
         Self {
             config,
             partitions: Slots::default(),
@@ -93,7 +93,10 @@ impl Replicator {
     }
 
     /// All prepared entries, in order.
-    pub fn pending(&self, partition: PartitionId) -> impl DoubleEndedIterator<Item = &Entry> + '_ {
+    pub fn pending(
+        &self,
+        partition: PartitionId,
+    ) -> impl DoubleEndedIterator<Item = &PreparedRecord> + '_ {
         let partition = self.partitions.by_id(partition);
         partition.into_iter().flat_map(|it| it.log.pending.iter())
     }

@@ -3,7 +3,7 @@
 use crate::claim::Base;
 use crate::history::{History, Run};
 use crate::log::Log;
-use crate::{Entry, LogMark, Turn};
+use crate::{LogMark, PreparedRecord, Turn};
 use brickyard_types::{Op, View};
 use std::collections::VecDeque;
 
@@ -93,7 +93,7 @@ impl Log {
                 op = op.next();
                 assert_eq!(found.op, op, "the tail has gaps");
                 log.note(found.mark);
-                log.pending.push_back(Entry {
+                log.pending.push_back(PreparedRecord {
                     view: found.view,
                     op,
                     mark: found.mark,

@@ -5,7 +5,7 @@ use brickyard_types::{Op, View};
 
 /// A prepared record: it has its place in the partition's log and has not committed. The owner keeps its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct PreparedRecord {
     /// The view in which it was prepared; kept when a later view inherits it.
     pub view: View,
     /// Its number.

@@ -8,13 +8,13 @@ use crate::partition::Partition;
 use crate::ready::{Ready, Want};
 use crate::slots::Slots;
 use crate::work::Work;
-use crate::{Config, Turn};
+use crate::{ReplicatorConfig, Turn};
 use brickyard_types::{Durability, Instant};
 
 /// What time looks at, and what it may change.
 pub(crate) struct Tick<'a> {
     pub(crate) now: Instant,
-    pub(crate) config: &'a Config,
+    pub(crate) config: &'a ReplicatorConfig,
     pub(crate) partitions: &'a mut Slots,
     pub(crate) links: &'a Links,
     pub(crate) own: &'a mut OwnLog,
@@ -121,7 +121,7 @@ fn find_stalls(
     it: &mut Partition,
     links: &Links,
     now: Instant,
-    config: &Config,
+    config: &ReplicatorConfig,
     ready: &mut Ready,
 ) {
     let Some((op, turn)) = it.log.pending.front().map(|entry| (entry.op, entry.turn)) else {

@@ -14,7 +14,7 @@ use crate::own_log::OwnLog;
 use crate::partition::Partition;
 use crate::ready::{Ready, Want};
 use crate::work::Work;
-use crate::{Entry, LogMark, Role, Turn};
+use crate::{LogMark, PreparedRecord, Role, Turn};
 use brickyard_routing::{Group, Seat};
 use brickyard_types::record::Kind;
 use brickyard_types::{Durability, Instant, Op, TableId, View};
@@ -181,7 +181,7 @@ impl Adoption<'_> {
             let op = it.log.last.1.next();
             let header = it.header(Kind::ViewStart, op, it.log.committed);
             let mark = own.put(it, header, &start.encode(), ready);
-            it.log.push(Entry {
+            it.log.push(PreparedRecord {
                 view: it.place.view,
                 op,
                 mark,

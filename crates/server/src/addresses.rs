@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 /// Where a node answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Addresses {
+pub struct ListenAddresses {
     /// The node port: any key.
     pub node: SocketAddr,
     /// The bricks' ports, by brick.

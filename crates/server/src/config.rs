@@ -30,7 +30,7 @@ pub use password::{hash_password, verify_password};
 pub use print::print;
 pub use roles::NodeRoles;
 pub use source::{Origin, Problem, Problems, Setting};
-pub use text::{ByteSize, HttpListen, LogFormat, Value};
+pub use text::{ByteSize, ConfigValue, HttpListen, LogFormat};
 pub use users::UserEntry;
 
 use std::collections::BTreeMap;

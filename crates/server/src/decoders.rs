@@ -9,7 +9,8 @@ use brickyard_control::message::{
 };
 use brickyard_metadata::{CatalogVersion, ClusterId, NodeKey};
 use brickyard_node::peer::{
-    Answer, HEADER_BYTES, Hello, Introduction, Kind, MESSAGE_BYTES_MAX, Refused, frame as framed_as,
+    Answer, ConnectionKind, HEADER_BYTES, HandshakeRefused, Hello, Introduction, MESSAGE_BYTES_MAX,
+    frame as framed_as,
 };
 use brickyard_node::{Message, encode};
 use brickyard_routing::{Member, NodeId, Seat};
@@ -70,7 +71,7 @@ pub fn node_messages() -> Vec<Vec<u8>> {
         },
         incarnation: Incarnation(2),
     };
-    let stream = Kind::Stream {
+    let stream = ConnectionKind::Stream {
         from: seat,
         to: seat,
         connection: 7,
@@ -93,10 +94,10 @@ pub fn node_messages() -> Vec<Vec<u8>> {
         ago: Duration::from_secs(1),
     };
     let frames = [
-        introduction.hello(Kind::Control).frame(),
+        introduction.hello(ConnectionKind::Control).frame(),
         introduction.hello(stream).frame(),
         Answer::Welcome(introduction.welcome()).frame(),
-        Answer::Refused(Refused::Unknown(seat)).frame(),
+        Answer::Refused(HandshakeRefused::Unknown(seat)).frame(),
         framed_as(&encode(&Message::Raft(vec![1, 2, 3]))),
         framed_as(&encode(&Message::ToLeader(ToLeader::Lease(lease)))),
         framed_as(&encode(&Message::ToLeader(ToLeader::Heard(heard)))),

@@ -5,7 +5,7 @@ use brickyard_brick::{Append, ColdRead, LogChunk};
 use brickyard_metadata::{
     Addresses, Catalog, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
 };
-use brickyard_store::{Config, Fault, MemDisk, open};
+use brickyard_store::{Fault, LogConfig, MemDisk, open};
 use brickyard_types::record::{Header, Kind, encode};
 use brickyard_types::{
     BrickId, Op, PartitionId, Position, TableAttributes, TableId, UnixMillis, View,
@@ -29,7 +29,7 @@ type Said = String;
 
 impl Bench {
     fn new(disk: MemDisk, sync_interval: Duration) -> Self {
-        let mut config = Config::new(BrickId(0), brickyard_store::DirectoryId([7; 16]));
+        let mut config = LogConfig::new(BrickId(0), brickyard_store::DirectoryId([7; 16]));
         config.segment_bytes = 4096;
         config.reserve_bytes = 0;
         let opened = open(disk.clone(), config, &|_| true, &mut |_| {}).expect("the log opens");
@@ -465,10 +465,10 @@ fn value_is_read_back_and_a_wrong_one_is_not() {
 
 /// The ops that a start would find.
 fn ops(disk: &MemDisk) -> Vec<u64> {
-    let config = Config::new(BrickId(0), brickyard_store::DirectoryId([7; 16]));
+    let config = LogConfig::new(BrickId(0), brickyard_store::DirectoryId([7; 16]));
     let mut ops = Vec::new();
     open(disk.clone(), config, &|_| true, &mut |found| {
-        if let brickyard_store::Recovered::Record { record, .. } = found {
+        if let brickyard_store::RecoveredRecord::Record { record, .. } = found {
             ops.push(record.header.op.0);
         }
     })

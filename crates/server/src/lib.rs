@@ -39,8 +39,8 @@ mod sockets;
 mod threads;
 mod wake;
 
-pub use addresses::Addresses;
+pub use addresses::ListenAddresses;
 pub use cluster::ClusterError;
 pub use control::{Signals, Stopper};
 pub use fatal::EXIT_DISK;
-pub use node::{Address, Node, StartError};
+pub use node::{AddressUse, RunningNode, StartError};

@@ -1,6 +1,6 @@
 //! A node, put together: data directory, cluster, bricks, ports, control thread.
 //!
-//! In:  a checked [`Config`]. Out: a running [`Node`] that answers at its [`Addresses`].
+//! In:  a checked [`Config`]. Out: a running [`RunningNode`] that answers at its [`ListenAddresses`].
 //!
 //! Order of a start: lock the data directory, take the ports, find the cluster, read all logs at
 //! once (a thread a brick), listen. Order of a stop: hand over what other nodes can take, take no more work,
@@ -18,9 +18,9 @@ mod error;
 mod registration;
 mod shared;
 
-pub use error::{Address, StartError};
+pub use error::{AddressUse, StartError};
 
-use crate::addresses::Addresses;
+use crate::addresses::ListenAddresses;
 use crate::cluster::view::{ClusterView, Standing};
 use crate::cluster::{self, Hot, Timing};
 use crate::config::Config;
@@ -36,10 +36,10 @@ use std::sync::{Arc, mpsc as std_mpsc};
 use std::thread::JoinHandle;
 use tokio::sync::watch;
 
-/// A running node. Dropping it leaves it running; [`Node::wait`] sees it to its end.
+/// A running node. Dropping it leaves it running; [`RunningNode::wait`] sees it to its end.
 #[derive(Debug)]
-pub struct Node {
-    addresses: Addresses,
+pub struct RunningNode {
+    addresses: ListenAddresses,
     stopper: Stopper,
     bricks: Vec<JoinHandle<()>>,
     hints: HintThread<OsDisk>,
@@ -49,10 +49,10 @@ pub struct Node {
     data: Data,
 }
 
-impl Node {
+impl RunningNode {
     /// Starts a node and returns when it listens, which is when it belongs to a cluster and its logs are
     /// read. Clients that come now wait until it may serve: a cluster of its own at once, a member of one that has a
-    /// leader a moment later; [`Node::wait_until_serving`] waits for that.
+    /// leader a moment later; [`RunningNode::wait_until_serving`] waits for that.
     ///
     /// # Errors
     /// [`StartError`]: nothing is left running.
@@ -66,12 +66,12 @@ impl Node {
         let (standing, standing_seen) = watch::channel(ClusterView::default());
         let (serve, serving) = std_mpsc::sync_channel(1);
         let notices = Arc::new(Notices::default());
-        let listen = |reserved: Option<Reserved>, kind: Address, at: Option<SocketAddr>| {
+        let listen = |reserved: Option<Reserved>, kind: AddressUse, at: Option<SocketAddr>| {
             let listening = reserved.map(Reserved::listen).transpose();
             listening.map_err(kind.failed(at))
         };
         let setup = control::Setup {
-            http: listen(ports.http, Address::Http, addresses.http)?,
+            http: listen(ports.http, AddressUse::Http, addresses.http)?,
             signals,
             stop,
             stop_timeout: config.stop_timeout,
@@ -82,7 +82,7 @@ impl Node {
                 kept: data.kept,
                 directory: cluster::directory_of(&data.directory),
                 registration,
-                listener: listen(ports.peer, Address::Peer, addresses.peer)?,
+                listener: listen(ports.peer, AddressUse::Peer, addresses.peer)?,
                 seeds: config.join.0.iter().map(|it| config.peer_of(it)).collect(),
                 expect: config.expect,
                 attributes: data::default_attributes(config),
@@ -177,7 +177,7 @@ impl Node {
 
     /// Where the node answers.
     #[must_use]
-    pub fn addresses(&self) -> &Addresses {
+    pub fn addresses(&self) -> &ListenAddresses {
         &self.addresses
     }
 
@@ -218,26 +218,27 @@ struct ReservedPorts {
     bricks: Vec<Reserved>,
     http: Option<Reserved>,
     peer: Option<Reserved>,
-    addresses: Addresses,
+    addresses: ListenAddresses,
 }
 
 fn reserve(config: &Config, bricks: usize) -> Result<ReservedPorts, StartError> {
-    let take = |kind: Address, at: SocketAddr| -> Result<_, StartError> {
+    let take = |kind: AddressUse, at: SocketAddr| -> Result<_, StartError> {
         let reserved = Reserved::bind(at).map_err(kind.failed(Some(at)))?;
         let address = reserved.address().map_err(kind.failed(Some(at)))?;
         Ok((reserved, address))
     };
-    let (node, node_address) = take(Address::Node, config.listen)?;
-    let bricks = (0..bricks as u32).map(|index| take(Address::Brick, config.brick_address(index)));
+    let (node, node_address) = take(AddressUse::Node, config.listen)?;
+    let bricks =
+        (0..bricks as u32).map(|index| take(AddressUse::Brick, config.brick_address(index)));
     let (bricks, brick_addresses) = bricks.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     let has_users = !config.users.is_empty();
     let http = config.http_address(has_users).unwrap_or(None);
-    let http = http.map(|at| take(Address::Http, at)).transpose()?;
+    let http = http.map(|at| take(AddressUse::Http, at)).transpose()?;
     let (http, http_address) = http.unzip();
     let peer = config.peer_address(has_users);
-    let peer = peer.map(|at| take(Address::Peer, at)).transpose()?;
+    let peer = peer.map(|at| take(AddressUse::Peer, at)).transpose()?;
     let (peer, peer_address) = peer.unzip();
-    let addresses = Addresses {
+    let addresses = ListenAddresses {
         node: node_address,
         bricks: brick_addresses,
         http: http_address,

@@ -20,7 +20,7 @@ pub(crate) use incoming::Arrived;
 pub(crate) use lane::Lane;
 pub(crate) use peers::Peers;
 
-use brickyard_node::peer::{Refused, Welcome};
+use brickyard_node::peer::{HandshakeRefused, Welcome};
 use brickyard_node::{Message, Source, Target};
 use tokio::sync::mpsc;
 
@@ -32,7 +32,7 @@ pub(crate) enum Event {
     /// A node that was dialed took us.
     Welcomed(Target, Welcome),
     /// A node that was dialed did not.
-    Refused(Target, Refused),
+    Refused(Target, HandshakeRefused),
     /// A message.
     Received(Source, Message),
     /// A connection that somebody made is gone.

@@ -8,7 +8,7 @@
 //!   turn makes no `epoll_ctl` call.
 //! - A socket that may still have bytes is latched as readable: an edge is never forgotten.
 
-use brickyard_node::io::{Received, Sent};
+use brickyard_node::io::{ReceiveOutcome, Sent};
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
@@ -163,9 +163,9 @@ impl Sockets {
     }
 
     /// Receives once, appending to `input`.
-    pub(crate) fn receive(&mut self, id: u32, input: &mut Vec<u8>) -> Received {
+    pub(crate) fn receive(&mut self, id: u32, input: &mut Vec<u8>) -> ReceiveOutcome {
         let Some(socket) = self.get(id) else {
-            return Received::Nothing;
+            return ReceiveOutcome::Nothing;
         };
         if input.len() >= RECEIVE_BYTES_MAX {
             input.reserve(RECEIVE_LONG_BYTES);
@@ -184,7 +184,7 @@ impl Sockets {
         match result {
             Ok(0) => {
                 socket.is_readable = false;
-                Received::End
+                ReceiveOutcome::End
             }
             Ok(got) => {
                 // Fewer bytes than there was room for: the socket is drained (epoll(7)), unless
@@ -199,15 +199,15 @@ impl Sockets {
                 if socket.is_readable {
                     self.list(id);
                 }
-                Received::Bytes
+                ReceiveOutcome::Bytes
             }
             Err(Errno::AGAIN) => {
                 socket.is_readable = false;
-                Received::Nothing
+                ReceiveOutcome::Nothing
             }
             Err(error) => {
                 socket.is_readable = false;
-                Received::Broken(error.into())
+                ReceiveOutcome::Broken(error.into())
             }
         }
     }

@@ -46,7 +46,7 @@ impl Pair {
         }
     }
 
-    fn receive(&mut self, input: &mut Vec<u8>) -> Received {
+    fn receive(&mut self, input: &mut Vec<u8>) -> ReceiveOutcome {
         let mut ready = Vec::new();
         self.sockets.take_readable(&mut ready, |id| id);
         assert_eq!(ready, [0]);
@@ -63,7 +63,7 @@ fn short_read_drains_and_end_is_seen_behind_it() {
     let mut ended = false;
     while !ended {
         pair.wait_readable();
-        ended = matches!(pair.receive(&mut input), Received::End);
+        ended = matches!(pair.receive(&mut input), ReceiveOutcome::End);
     }
     assert_eq!(input, b"PING\r\n");
 }
@@ -77,7 +77,7 @@ fn full_read_stays_listed_without_another_edge() {
     let mut input = Vec::with_capacity(RECEIVE_BYTES_MIN);
     while input.len() < 3 * RECEIVE_BYTES_MIN {
         pair.wait_readable();
-        assert!(matches!(pair.receive(&mut input), Received::Bytes));
+        assert!(matches!(pair.receive(&mut input), ReceiveOutcome::Bytes));
     }
     writer.join().expect("the writer ends").expect("written");
     assert_eq!(input.len(), 3 * RECEIVE_BYTES_MIN);
@@ -123,7 +123,7 @@ fn removed_socket_is_left_alone() {
     assert!(!pair.sockets.has_readable());
     assert!(matches!(pair.sockets.send(0, b"x"), Sent::Blocked));
     let received = pair.sockets.receive(0, &mut Vec::new());
-    assert!(matches!(received, Received::Nothing));
+    assert!(matches!(received, ReceiveOutcome::Nothing));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `SAVE`: a start after it reads no more of a `disk` table's log than the hint files.
 
 use brickyard_server::config::{Config, Fields, HttpListen};
-use brickyard_server::{Node, Signals};
+use brickyard_server::{RunningNode, Signals};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 const BRICKS: u32 = 2;
 const KEYS: usize = 2000;
 
-fn start(data: &Path) -> Node {
+fn start(data: &Path) -> RunningNode {
     let fields = Fields {
         listen: "127.0.0.1:0".parse().expect("an address"),
         http: HttpListen::Off,
@@ -22,11 +22,11 @@ fn start(data: &Path) -> Node {
         fields,
         ..Config::default()
     };
-    Node::start(&config, Signals::Ignore).expect("the node starts")
+    RunningNode::start(&config, Signals::Ignore).expect("the node starts")
 }
 
 /// Sends commands, one a line, and returns a line of reply for each.
-fn call(node: &Node, commands: &str) -> Vec<String> {
+fn call(node: &RunningNode, commands: &str) -> Vec<String> {
     let stream = TcpStream::connect(node.addresses().node).expect("connected");
     let timeout = Some(Duration::from_secs(30));
     stream.set_read_timeout(timeout).expect("a timeout");
@@ -37,7 +37,7 @@ fn call(node: &Node, commands: &str) -> Vec<String> {
     replies.map(|line| line.expect("a reply")).collect()
 }
 
-fn stop(node: Node) {
+fn stop(node: RunningNode) {
     node.stopper().stop();
     node.wait();
 }

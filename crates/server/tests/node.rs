@@ -2,7 +2,7 @@
 
 use brickyard_server::config::{Config, Fields, HttpListen, hash_password};
 use brickyard_server::config::{Origin, UserEntry};
-use brickyard_server::{Node, Signals, StartError};
+use brickyard_server::{RunningNode, Signals, StartError};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -23,11 +23,11 @@ fn config(data: &Path, bricks: u32) -> Config {
     }
 }
 
-fn start(config: &Config) -> Node {
-    Node::start(config, Signals::Ignore).expect("the node starts")
+fn start(config: &Config) -> RunningNode {
+    RunningNode::start(config, Signals::Ignore).expect("the node starts")
 }
 
-fn stop(node: Node) {
+fn stop(node: RunningNode) {
     node.stopper().stop();
     node.wait();
 }
@@ -184,7 +184,7 @@ fn second_node_on_the_same_directory_or_port_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let first = config(directory.path(), 1);
     let node = start(&first);
-    let error = Node::start(&first, Signals::Ignore).expect_err("the directory is in use");
+    let error = RunningNode::start(&first, Signals::Ignore).expect_err("the directory is in use");
     assert!(
         error.to_string().contains("is in use by process"),
         "{error}"
@@ -193,7 +193,7 @@ fn second_node_on_the_same_directory_or_port_is_refused() {
     let other = tempfile::tempdir().expect("a directory");
     let mut second = config(other.path(), 1);
     second.fields.listen = node.addresses().node;
-    let error = Node::start(&second, Signals::Ignore).expect_err("the port is in use");
+    let error = RunningNode::start(&second, Signals::Ignore).expect_err("the port is in use");
     let text = error.to_string();
     assert!(
         text.contains("in use") && text.contains("the node port"),
@@ -206,7 +206,8 @@ fn second_node_on_the_same_directory_or_port_is_refused() {
 fn number_of_bricks_is_fixed_by_the_directory() {
     let directory = tempfile::tempdir().expect("a directory");
     stop(start(&config(directory.path(), 2)));
-    let error = Node::start(&config(directory.path(), 3), Signals::Ignore).expect_err("refused");
+    let error =
+        RunningNode::start(&config(directory.path(), 3), Signals::Ignore).expect_err("refused");
     assert!(
         matches!(
             error,
@@ -231,7 +232,8 @@ fn lost_catalog_is_not_replaced_by_an_empty_one() {
     for file in ["control", "catalog"] {
         std::fs::remove_file(directory.path().join(file)).expect("removed");
     }
-    let error = Node::start(&config(directory.path(), 1), Signals::Ignore).expect_err("refused");
+    let error =
+        RunningNode::start(&config(directory.path(), 1), Signals::Ignore).expect_err("refused");
     assert!(
         matches!(error, StartError::CatalogMissing { bricks: 1, .. }),
         "{error}"

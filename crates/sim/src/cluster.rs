@@ -11,7 +11,7 @@ use brickyard_node::forming::kept;
 use brickyard_node::io::ToLoop;
 use brickyard_node::peer::{MESSAGE_BYTES_MAX, take_frame};
 use brickyard_node::storage;
-use brickyard_node::{Common, Ended, Founding, Member, Message, Report, Source};
+use brickyard_node::{ClusterMember, Common, Ended, Founding, Message, Report, Source};
 use brickyard_routing::NodeId;
 use brickyard_store::ControlLogError;
 use brickyard_types::Incarnation;
@@ -24,7 +24,7 @@ impl World {
     pub(crate) fn member(
         &mut self,
         node: usize,
-        tell: impl FnOnce(&mut Member, &mut Common<SimHost>),
+        tell: impl FnOnce(&mut ClusterMember, &mut Common<SimHost>),
     ) {
         let machine = &mut self.machines[node];
         let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));

@@ -11,8 +11,8 @@ use crate::world::{What, World};
 use brickyard_brick::Direction;
 use brickyard_node::io::{Stream, ToLoop};
 use brickyard_node::peer::{
-    ANSWER, Answer, CONNECT, Consequence, Greeted, HELLO_BYTES_MAX, Hello, Kind, Refused, Welcome,
-    consequence, judge, on_answer, on_hello, take_frame,
+    ANSWER, Answer, CONNECT, ConnectionKind, Consequence, Greeted, HELLO_BYTES_MAX,
+    HandshakeRefused, Hello, Welcome, consequence, judge, on_answer, on_hello, take_frame,
 };
 use brickyard_node::{Host as _, HostPort, Source, Target};
 use brickyard_routing::Seat;
@@ -77,7 +77,7 @@ impl World {
         let Some(dialed) = dialed.filter(|it| it.attempt == Some(number)) else {
             return;
         };
-        let hello = host.contacts.introduction().hello(Kind::Control);
+        let hello = host.contacts.introduction().hello(ConnectionKind::Control);
         let address = dialed.address.clone();
         self.greet(node, Attempt::Control { target, number }, &address, &hello);
     }
@@ -95,7 +95,7 @@ impl World {
             return;
         };
         let introduction = process.common.host.contacts.introduction();
-        let hello = introduction.hello(Kind::Stream {
+        let hello = introduction.hello(ConnectionKind::Stream {
             from: own,
             to: peer,
             connection: number,
@@ -175,7 +175,7 @@ impl World {
             other => return other,
         };
         let Some(process) = &self.machines[to].process else {
-            return Greeted::Refused(Refused::Stopping);
+            return Greeted::Refused(HandshakeRefused::Stopping);
         };
         let introduction = process.common.host.contacts.introduction();
         match judge(&hello, introduction, process.member(), &process.common) {
@@ -191,13 +191,13 @@ impl World {
             life: self.machines[to].life,
         };
         let what = match hello.kind {
-            Kind::Control => Use::Control,
-            Kind::Stream { from, to, .. } => Use::Stream {
+            ConnectionKind::Control => Use::Control,
+            ConnectionKind::Stream { from, to, .. } => Use::Stream {
                 bricks: [from.member.brick.0 as usize, to.member.brick.0 as usize],
             },
         };
         let id = self.network.connect([from, here], what);
-        if let Kind::Stream {
+        if let ConnectionKind::Stream {
             from: peer,
             to: own,
             connection,
@@ -216,7 +216,7 @@ impl World {
             self.give_stream(to, stream);
         }
         let Some(process) = &mut self.machines[to].process else {
-            return (None, Answer::Refused(Refused::Stopping));
+            return (None, Answer::Refused(HandshakeRefused::Stopping));
         };
         let contacts = &mut process.common.host.contacts;
         contacts.on_arrived(id.0, hello);
@@ -324,7 +324,7 @@ impl World {
         });
     }
 
-    fn on_not_connected(&mut self, node: usize, target: Target, refused: Option<Refused>) {
+    fn on_not_connected(&mut self, node: usize, target: Target, refused: Option<HandshakeRefused>) {
         self.redial(node, &target, refused.is_some());
         let Some(refused) = refused else {
             return;

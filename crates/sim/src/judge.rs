@@ -68,11 +68,11 @@ impl World {
             process.bricks.get(brick),
             process
                 .member()
-                .and_then(brickyard_node::Member::incarnation),
+                .and_then(brickyard_node::ClusterMember::incarnation),
         ) else {
             return;
         };
-        let Some(me) = process.member().map(brickyard_node::Member::me) else {
+        let Some(me) = process.member().map(brickyard_node::ClusterMember::me) else {
             return;
         };
         let seat = Seat {

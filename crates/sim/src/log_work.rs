@@ -10,8 +10,8 @@ use crate::disk::SimDisk;
 use brickyard_brick::{BatchId, Event};
 use brickyard_metadata::Catalog;
 use brickyard_node::disk::{
-    AppendIo, AppendOrder, AppendReport, AppendWorker, Next, ReadOrder, ReadReport, Reading,
-    SyncIo, SyncJob, SyncWorker, Unsynced, WorkerIo, write_hint,
+    AppendIo, AppendOrder, AppendReport, AppendWorker, ReadOrder, ReadReport, Reading, SyncIo,
+    SyncJob, SyncStep, SyncWorker, Unsynced, WorkerIo, write_hint,
 };
 use brickyard_store::{HintJob, Opened, Poisoned};
 use brickyard_types::{Instant, Position, SegmentId};
@@ -177,7 +177,7 @@ impl LogWork {
             return Begun::Nothing;
         }
         match self.next_sync(now) {
-            Ok(Next::Sync(job)) => {
+            Ok(SyncStep::Sync(job)) => {
                 // The disk may be done long before anybody hears of it, or not before.
                 let done = is_early.then(|| self.sync.sync(&job));
                 self.syncing = Some(Syncing {
@@ -187,8 +187,8 @@ impl LogWork {
                 });
                 Begun::Work
             }
-            Ok(Next::Sleep(Some(timeout))) => Begun::Sleep(now + timeout.as_nanos() as Nanos),
-            Ok(Next::Sleep(None) | Next::Again) => Begun::Nothing,
+            Ok(SyncStep::Sleep(Some(timeout))) => Begun::Sleep(now + timeout.as_nanos() as Nanos),
+            Ok(SyncStep::Sleep(None) | SyncStep::Again) => Begun::Nothing,
             Err(poisoned) => {
                 self.poison(&poisoned);
                 Begun::Nothing
@@ -197,14 +197,14 @@ impl LogWork {
     }
 
     /// What the sync worker finds to do, once there is nothing to delete.
-    fn next_sync(&mut self, now: Nanos) -> Result<Next, Poisoned> {
+    fn next_sync(&mut self, now: Nanos) -> Result<SyncStep, Poisoned> {
         self.around.now = Instant(now);
         loop {
             for segment in self.deletes.drain(..) {
                 self.sync.postpone(segment);
             }
             let next = self.sync.next(&mut self.around)?;
-            if !matches!(next, Next::Again) {
+            if !matches!(next, SyncStep::Again) {
                 return Ok(next);
             }
         }

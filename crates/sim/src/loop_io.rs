@@ -11,7 +11,7 @@ use crate::network::{ConnectionId, Network, WINDOW_BYTES};
 use brickyard_brick::{self as brick, Accepted, Event, Forward, LinkId, Port};
 use brickyard_node::disk::{AppendOrder, ReadOrder};
 use brickyard_node::io::{
-    Ask, Clocks, Io, Log, Ports, Progress, Queues, Received, Sent, Sockets, ToLoop,
+    Ask, Clocks, Io, Log, LoopProgress, Ports, Queues, ReceiveOutcome, Sent, Sockets, ToLoop,
 };
 use brickyard_types::{BrickId, Instant, SegmentId, UnixMillis};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -42,7 +42,7 @@ pub(crate) enum Act {
     /// Something was read: there is room for more.
     Freed(Socket),
     Close(Socket),
-    Publish(Progress),
+    Publish(LoopProgress),
     Report(String),
     Stop(String),
 }
@@ -174,21 +174,21 @@ impl LoopIo<'_> {
     }
 
     /// What had arrived before the other end was gone, then the end.
-    fn receive_last(&mut self, socket: Socket, input: &mut Vec<u8>) -> Option<Received> {
+    fn receive_last(&mut self, socket: Socket, input: &mut Vec<u8>) -> Option<ReceiveOutcome> {
         let rest = self.outside.ended.get_mut(&socket)?;
         if rest.is_empty() {
-            return Some(Received::End);
+            return Some(ReceiveOutcome::End);
         }
         for bytes in rest.drain(..) {
             input.extend_from_slice(&bytes);
         }
         self.outside.readable.insert(socket);
-        Some(Received::Bytes)
+        Some(ReceiveOutcome::Bytes)
     }
 
-    fn receive_some(&mut self, socket: Socket, input: &mut Vec<u8>) -> Received {
+    fn receive_some(&mut self, socket: Socket, input: &mut Vec<u8>) -> ReceiveOutcome {
         let Some(connection) = self.network.get_mut(socket.connection) else {
-            return Received::Nothing;
+            return ReceiveOutcome::Nothing;
         };
         let flow = &mut connection.flows[1 - socket.end];
         let mut received = 0;
@@ -203,10 +203,10 @@ impl LoopIo<'_> {
             self.outside.readable.insert(socket);
         }
         if received == 0 {
-            return Received::Nothing;
+            return ReceiveOutcome::Nothing;
         }
         self.outside.acts.push_back(Act::Freed(socket));
-        Received::Bytes
+        ReceiveOutcome::Bytes
     }
 }
 
@@ -260,9 +260,9 @@ impl<Id: Name> Sockets<Id> for LoopIo<'_> {
         }
     }
 
-    fn receive(&mut self, id: Id, input: &mut Vec<u8>) -> Received {
+    fn receive(&mut self, id: Id, input: &mut Vec<u8>) -> ReceiveOutcome {
         let Some(socket) = Id::open(self.outside).sockets.get(&id).copied() else {
-            return Received::Nothing;
+            return ReceiveOutcome::Nothing;
         };
         let received = self
             .receive_last(socket, input)
@@ -421,7 +421,7 @@ impl Queues for LoopIo<'_> {
         Ok(())
     }
 
-    fn publish(&mut self, progress: &Progress) {
+    fn publish(&mut self, progress: &LoopProgress) {
         self.outside.acts.push_back(Act::Publish(*progress));
     }
 }

@@ -25,7 +25,7 @@ use brickyard_node::io::ToLoop;
 use brickyard_node::peer::Introduction;
 use brickyard_node::storage::{self, Stored};
 use brickyard_node::{
-    BrickLoop, Common, Founding, Host as _, HostPort, LogWriter, Member, recovery,
+    BrickLoop, ClusterMember, Common, Founding, Host as _, HostPort, LogWriter, recovery,
 };
 use brickyard_routing::Seat;
 use brickyard_store::{self as store, BootNote};
@@ -272,13 +272,13 @@ impl World {
         let mut cuts = Vec::new();
         for (at, disk) in machine.bricks.iter().enumerate() {
             let id = BrickId(at as u32);
-            let mut config = store::Config::new(id, machine.directory.id);
+            let mut config = store::LogConfig::new(id, machine.directory.id);
             config.segment_bytes = self.shape.segment_bytes;
             config.reserve_bytes = 2 * u64::from(self.shape.segment_bytes);
             config.page_cache = process.boot.page_cache();
             let mut random = Random::of(process.seed, at as u64);
             let seed = random.next();
-            let make = || brickyard_brick::Config {
+            let make = || brickyard_brick::BrickConfig {
                 id,
                 incarnation: first.incarnation,
                 bricks: self.shape.bricks,
@@ -531,7 +531,7 @@ pub(crate) fn become_member(
         queue: VecDeque::new(),
         is_busy: false,
     });
-    let member = Member::new(me, stored.recovered, &process.common)?;
+    let member = ClusterMember::new(me, stored.recovered, &process.common)?;
     process.phase = Phase::Member(Box::new(member));
     Ok(())
 }

@@ -10,7 +10,7 @@ use brickyard_brick::{Brick, Inspection};
 use brickyard_consensus::Persist;
 use brickyard_metadata::{Catalog, NodeKey, Registration};
 use brickyard_node::storage::{Directory, Stored};
-use brickyard_node::{BrickLoop, Common, Draining, Founding, LogWriter, Member};
+use brickyard_node::{BrickLoop, ClusterMember, Common, Draining, Founding, LogWriter};
 use brickyard_store::BootNote;
 use brickyard_types::Instant;
 use std::collections::VecDeque;
@@ -56,7 +56,7 @@ pub(crate) enum Phase {
     Founding(Box<Founding>, Option<Box<Stored<SimDisk>>>),
     /// Between that and the next.
     Between,
-    Member(Box<Member>),
+    Member(Box<ClusterMember>),
 }
 
 pub(crate) struct Process {
@@ -111,7 +111,7 @@ impl Machine {
 }
 
 impl Process {
-    pub(crate) fn member(&self) -> Option<&Member> {
+    pub(crate) fn member(&self) -> Option<&ClusterMember> {
         match &self.phase {
             Phase::Member(member) => Some(member),
             Phase::Founding(..) | Phase::Between => None,

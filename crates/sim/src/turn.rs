@@ -10,7 +10,7 @@ use crate::process::BrickSide;
 use crate::world::{What, World};
 use brickyard_brick::{ControlRequest, Role};
 use brickyard_metadata::CatalogVersion;
-use brickyard_node::io::{Ask, Progress};
+use brickyard_node::io::{Ask, LoopProgress};
 use brickyard_node::{Asker, BrickLoop, Host as _};
 use brickyard_types::{BrickId, PartitionId};
 use std::collections::BTreeMap;
@@ -233,7 +233,7 @@ impl World {
     }
 
     /// Lets the member see how far the brick is.
-    fn publish(&mut self, node: usize, brick: usize, progress: &Progress) {
+    fn publish(&mut self, node: usize, brick: usize, progress: &LoopProgress) {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };

@@ -328,7 +328,7 @@ fn machine(at: usize, shape: &Shape, chance: &mut Random) -> Machine {
         directory: Directory {
             disk: disk.clone(),
             id: DirectoryId(directory),
-            node: brickyard_store::NodeId(id),
+            node: brickyard_store::HexNodeId(id),
         },
         disk,
         boot: 1,

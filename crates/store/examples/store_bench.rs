@@ -6,7 +6,7 @@
 //! The directory must be empty; without one a temporary directory is used.
 
 use brickyard_store::{
-    Config, DirectoryId, Opened, OsDisk, PageCache, Purpose, ReadRequest, Recovered, open,
+    DirectoryId, LogConfig, Opened, OsDisk, PageCache, Purpose, ReadRequest, RecoveredRecord, open,
 };
 use brickyard_types::record::{self, Header, Kind};
 use brickyard_types::{BrickId, Op, PartitionId, Position, TableId, View};
@@ -37,10 +37,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn config() -> Config {
-    Config {
+fn config() -> LogConfig {
+    LogConfig {
         page_cache: PageCache::Intact,
-        ..Config::new(BrickId(0), DirectoryId(*b"store-bench-0123"))
+        ..LogConfig::new(BrickId(0), DirectoryId(*b"store-bench-0123"))
     }
 }
 
@@ -155,8 +155,8 @@ fn restarts(disk: OsDisk) -> Result<(), Box<dyn std::error::Error>> {
                 &mut |recovered| {
                     records += 1;
                     bytes += match recovered {
-                        Recovered::Record { record, .. } => record.len as u64,
-                        Recovered::Hint { record, .. } => record.len as u64,
+                        RecoveredRecord::Record { record, .. } => record.len as u64,
+                        RecoveredRecord::Hint { record, .. } => record.len as u64,
                     };
                 },
             )?;

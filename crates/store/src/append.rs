@@ -13,7 +13,7 @@
 //!
 //! [`Syncer`]: crate::Syncer
 
-use crate::config::{Config, SEGMENT_BYTES_MAX};
+use crate::config::{LogConfig, SEGMENT_BYTES_MAX};
 use crate::disk::{Disk, DiskFile, Space, note_failed_sync};
 use crate::error::{AppendError, Poisoned};
 use crate::file_name;
@@ -99,7 +99,7 @@ impl<D: Disk> Rolled<D> {
 /// See the module.
 pub struct Appender<D: Disk> {
     disk: D,
-    config: Config,
+    config: LogConfig,
     active: Active<D::File>,
     shared: Arc<Shared>,
     rolled: VecDeque<Rolled<D>>,
@@ -114,7 +114,7 @@ pub struct Appender<D: Disk> {
 impl<D: Disk> Appender<D> {
     pub(crate) fn new(
         disk: D,
-        config: Config,
+        config: LogConfig,
         active: Active<D::File>,
         shared: Arc<Shared>,
     ) -> Self {
@@ -369,7 +369,7 @@ impl<D: Disk> Appender<D> {
 /// Creates a segment with its header.
 pub(crate) fn create_segment<D: Disk>(
     disk: &D,
-    config: &Config,
+    config: &LogConfig,
     id: SegmentId,
 ) -> io::Result<Active<D::File>> {
     let name = file_name::segment(id);

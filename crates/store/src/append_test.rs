@@ -2,8 +2,8 @@ use super::*;
 use crate::fixture::{Log, config, put};
 use crate::mem_disk::{Fault, MemDisk};
 
-fn big_segments() -> Config {
-    Config {
+fn big_segments() -> LogConfig {
+    LogConfig {
         segment_bytes: 1 << 20,
         ..config()
     }
@@ -282,7 +282,7 @@ fn batch_that_could_not_be_read_is_not_written() {
 #[test]
 fn small_file_system_gets_small_segments_and_a_small_reserve() {
     let mib = |mib: u64| mib << 20;
-    let defaults = Config::new(config().brick, config().directory);
+    let defaults = LogConfig::new(config().brick, config().directory);
     let space = |total| Space { free: total, total };
     assert_eq!(
         effective_segment_bytes(&defaults, space(mib(1 << 20))),

@@ -3,7 +3,7 @@
 //! the rules) does random puts, deletes, clears and rounds of cleaning, several segments a round,
 //! and is restarted from its log again and again.
 
-use crate::config::{Config, PageCache};
+use crate::config::{LogConfig, PageCache};
 use crate::fixture::{Log, config, header};
 use crate::mem_disk::{Fault, MemDisk};
 use crate::{Purpose, Rolled};
@@ -196,7 +196,7 @@ fn run(seed: u64) {
     // What a write that was under way may or may not have done.
     let mut unknown: Option<Keys> = None;
     for _ in 0..5 {
-        let config = Config {
+        let config = LogConfig {
             page_cache,
             ..config()
         };

@@ -8,7 +8,7 @@ pub const SEGMENT_BYTES_MAX: u32 = 1 << 31;
 
 /// How a brick's log is kept.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct LogConfig {
     /// Whose log it is.
     pub brick: BrickId,
     /// The data directory's id, written into every file.
@@ -29,7 +29,7 @@ pub struct Config {
     pub files_open_max: usize,
 }
 
-impl Config {
+impl LogConfig {
     /// The defaults.
     #[must_use]
     pub const fn new(brick: BrickId, directory: DirectoryId) -> Self {

@@ -9,7 +9,7 @@ use std::{fmt, io};
 /// Why a log could not be opened, inspected or repaired. Nothing was changed.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Error {
+pub enum StoreError {
     /// The operating system refused.
     Io {
         /// What was tried.
@@ -42,7 +42,7 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl StoreError {
     pub(crate) fn io(doing: &'static str, file: String) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {
             doing,
@@ -52,7 +52,7 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io {
@@ -82,7 +82,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
+impl std::error::Error for StoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),

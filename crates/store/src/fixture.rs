@@ -1,10 +1,10 @@
 //! Logs for the tests.
 
-use crate::config::{Config, PageCache};
+use crate::config::{LogConfig, PageCache};
 use crate::disk::Disk;
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::mem_disk::MemDisk;
-use crate::recovery::{Opened, Recovered, RecoveryReport, open};
+use crate::recovery::{Opened, RecoveredRecord, RecoveryReport, open};
 use crate::segment::header::DirectoryId;
 use crate::{AppendError, Appended, Purpose};
 use brickyard_types::record::{self, Header, Kind};
@@ -13,13 +13,13 @@ use brickyard_types::{BrickId, Op, PartitionId, Position, SegmentId, TableId, Vi
 pub(crate) const TABLE: TableId = TableId(7);
 
 /// Small segments, no reserve, page cache intact.
-pub(crate) fn config() -> Config {
-    Config {
+pub(crate) fn config() -> LogConfig {
+    LogConfig {
         segment_bytes: 2048,
         reserve_bytes: 0,
         page_cache: PageCache::Intact,
         files_open_max: 2,
-        ..Config::new(BrickId(3), DirectoryId(*b"fixture-fixture-"))
+        ..LogConfig::new(BrickId(3), DirectoryId(*b"fixture-fixture-"))
     }
 }
 
@@ -57,16 +57,16 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn of(recovered: &Recovered<'_>) -> Self {
+    pub(crate) fn of(recovered: &RecoveredRecord<'_>) -> Self {
         match recovered {
-            Recovered::Record { record, position } => Self {
+            RecoveredRecord::Record { record, position } => Self {
                 header: record.header,
                 key: record.key.to_vec(),
                 value: Some(record.value.to_vec()),
                 value_len: record.value.len(),
                 position: *position,
             },
-            Recovered::Hint { record, position } => Self {
+            RecoveredRecord::Hint { record, position } => Self {
                 header: record.header,
                 key: record.key.to_vec(),
                 value: None,
@@ -100,15 +100,15 @@ impl Log<MemDisk> {
 }
 
 impl<D: Disk> Log<D> {
-    pub(crate) fn try_open(disk: &D, config: Config) -> Result<Self, Error> {
+    pub(crate) fn try_open(disk: &D, config: LogConfig) -> Result<Self, StoreError> {
         Self::open_needing(disk, config, &|_| true)
     }
 
     pub(crate) fn open_needing(
         disk: &D,
-        config: Config,
+        config: LogConfig,
         needs_values: &dyn Fn(PartitionId) -> bool,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, StoreError> {
         let mut seen = Vec::new();
         let ends = open(disk.clone(), config, needs_values, &mut |recovered| {
             seen.push(Seen::of(&recovered));
@@ -116,7 +116,7 @@ impl<D: Disk> Log<D> {
         Ok(Self { ends, seen })
     }
 
-    pub(crate) fn open(disk: &D, config: Config) -> Self {
+    pub(crate) fn open(disk: &D, config: LogConfig) -> Self {
         Self::try_open(disk, config).unwrap()
     }
 

@@ -9,8 +9,8 @@ use crate::disk::Disk;
 use crate::fixture::{Log, config, header, put};
 use crate::inspect::inspect;
 use crate::mem_disk::MemDisk;
-use crate::{Config, Damage, Part, Tainted};
-use brickyard_types::record::{self, Entry, Header, Kind, RequestId, flag};
+use crate::{Damage, LogConfig, Part, Tainted};
+use brickyard_types::record::{self, BatchEntry, Header, Kind, RequestId, flag};
 use brickyard_types::{Op, PartitionId, SegmentId, UnixMillis, View};
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ fn records() -> Vec<Vec<u8>> {
         (Kind::Put, b"left", &b"1"[..]),
         (Kind::Delete, b"gone", b""),
     ] {
-        let entry = Entry {
+        let entry = BatchEntry {
             kind,
             flags: 0,
             key,
@@ -103,8 +103,8 @@ fn replicated() -> Vec<Vec<u8>> {
     ]
 }
 
-fn config_v1() -> Config {
-    Config {
+fn config_v1() -> LogConfig {
+    LogConfig {
         segment_bytes: 600,
         page_cache: PageCache::Intact,
         ..config()

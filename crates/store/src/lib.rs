@@ -48,21 +48,21 @@ mod space;
 mod sync;
 
 pub use append::{Appended, Appender, Purpose, Rolled};
-pub use config::{Config, PageCache, SEGMENT_BYTES_MAX};
+pub use config::{LogConfig, PageCache, SEGMENT_BYTES_MAX};
 pub use control_log::{
     ControlDamage, ControlEntry, ControlHardState, ControlLog, ControlLogError, ControlOpened,
     ControlReport, ControlScan, ControlSnapshot, ControlState, ControlTerm, inspect_control_log,
     scan_control_log,
 };
 pub use damage::{Damage, Part, Tainted};
-pub use data_dir::{BootNote, Create, DataDir, DataDirError, NodeId};
+pub use data_dir::{BootNote, Create, DataDir, DataDirError, HexNodeId};
 pub use disk::{Access, Disk, DiskFile, Space, read_file, replace_file};
-pub use error::{AppendError, Error, Poisoned, ReadError};
+pub use error::{AppendError, Poisoned, ReadError, StoreError};
 pub use hint::{HintEntry, HintJob, HintRecord, read_hints};
 pub use mem_disk::{Fault, MemDisk, MemFile};
 pub use os_disk::OsDisk;
 pub use read::{Chunk, ReadRequest, ReadValue, Reader};
-pub use recovery::{Cut, Opened, Recovered, RecoveryReport, SegmentSummary, open};
+pub use recovery::{Cut, Opened, RecoveredRecord, RecoveryReport, SegmentSummary, open};
 pub use segment::header::DirectoryId;
 pub use segment::range::PartitionRange;
 pub use segment::scan_bytes;

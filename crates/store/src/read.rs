@@ -8,7 +8,7 @@
 //!   (PROTOCOL rule 29: another record may stand at a position that a lost tail once had).
 //! - At most `files_open_max` files are open.
 
-use crate::config::Config;
+use crate::config::LogConfig;
 use crate::damage::{Damage, Part, Tainted};
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::ReadError;
@@ -118,7 +118,7 @@ pub struct Reader<D: Disk> {
 impl<D: Disk> Reader<D> {
     /// A reader of its own for a thread of its own; there can be several of one log.
     #[must_use]
-    pub fn new(disk: D, config: &Config) -> Self {
+    pub fn new(disk: D, config: &LogConfig) -> Self {
         Self {
             disk,
             files: Vec::new(),

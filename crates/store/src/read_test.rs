@@ -1,7 +1,7 @@
 use super::*;
 use crate::fixture::{Log, config, header, put};
 use crate::mem_disk::MemDisk;
-use brickyard_types::record::{Entry, flag};
+use brickyard_types::record::{BatchEntry, flag};
 
 fn request(position: Position, key: &[u8], op: u64) -> ReadRequest<'_> {
     ReadRequest {
@@ -41,7 +41,7 @@ fn batch_gives_the_last_put_of_the_key() {
         (Kind::Delete, b"c", b"", 0),
     ];
     for (kind, key, value_bytes, flags) in entries {
-        let entry = Entry {
+        let entry = BatchEntry {
             kind,
             flags,
             key,

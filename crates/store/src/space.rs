@@ -8,7 +8,7 @@
 //! Not here: what happens to a batch that the disk refuses after all (`append.rs`).
 
 use crate::append::Purpose;
-use crate::config::{Config, SEGMENT_BYTES_MAX};
+use crate::config::{LogConfig, SEGMENT_BYTES_MAX};
 use crate::disk::{Disk, Space};
 use crate::error::AppendError;
 use crate::segment::footer::TRAILER_BYTES;
@@ -31,7 +31,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 }
 
 /// A thirty-second of the file system, so that a nearly full one still has segments to clean.
-pub(crate) fn effective_segment_bytes(config: &Config, space: Space) -> u64 {
+pub(crate) fn effective_segment_bytes(config: &LogConfig, space: Space) -> u64 {
     let configured = u64::from(config.segment_bytes.min(SEGMENT_BYTES_MAX));
     let smallest = configured.min(SEGMENT_BYTES_FLOOR);
     let fitting = (space.total / 32).clamp(smallest, configured);
@@ -50,7 +50,7 @@ pub(crate) struct SpaceGuard {
 }
 
 impl SpaceGuard {
-    pub(crate) fn new(config: &Config, space: Space) -> Self {
+    pub(crate) fn new(config: &LogConfig, space: Space) -> Self {
         Self {
             reserve: config.reserve_bytes.min(space.total / 16),
             budget: 0,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Config, PageCache};
+use crate::config::{LogConfig, PageCache};
 use crate::fixture::{Log, config, put};
 use crate::mem_disk::{Fault, MemDisk};
 
@@ -53,7 +53,7 @@ fn failed_sync_poisons_all_ends_and_leaves_word_for_the_next_start() {
 
 #[test]
 fn what_a_failed_sync_has_lost_is_written_again_before_it_is_trusted() {
-    let maybe_lost = Config {
+    let maybe_lost = LogConfig {
         page_cache: PageCache::MaybeLost,
         ..config()
     };

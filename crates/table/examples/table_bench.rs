@@ -7,7 +7,7 @@
 //! machine count less; they include making up the key and copying the value out. Memory is the
 //! resident set of the process, less what it had before the first key.
 
-use brickyard_table::{Config, KeyHash, LocalPartition, Put, Table, Value};
+use brickyard_table::{KeyHash, LocalPartition, Put, TableConfig, TableData, ValueRef};
 use brickyard_types::{Medium, Op, Position};
 use std::fs;
 use std::hint::black_box;
@@ -28,7 +28,7 @@ fn main() {
 }
 
 struct Bench {
-    table: Table,
+    table: TableData,
     partitions: Vec<LocalPartition>,
     keys: u64,
     value: Vec<u8>,
@@ -45,7 +45,7 @@ struct Wanted {
 
 impl Bench {
     fn new(keys: u64, partitions: u64, value_bytes: usize) -> Self {
-        let mut table = Table::new(Config {
+        let mut table = TableData::new(TableConfig {
             seed: 42,
             medium: Medium::Ram,
             evicts: false,
@@ -180,7 +180,7 @@ impl Bench {
 
     fn get(&mut self, wanted: &Wanted, out: &mut [u8]) {
         let found = self.table.get(wanted.partition, wanted.hash, &wanted.key);
-        if let Some(Value::Hot(value)) = found.map(|found| found.value) {
+        if let Some(ValueRef::Hot(value)) = found.map(|found| found.value) {
             let len = value.len().min(out.len());
             out[..len].copy_from_slice(&value[..len]);
         }
@@ -193,7 +193,7 @@ impl Bench {
         }
         self.op += 1;
         let put = Put {
-            value: Value::Hot(&self.value[..len]),
+            value: ValueRef::Hot(&self.value[..len]),
             expires_at: None,
             op: Op(self.op),
             position: Position::NONE,

@@ -13,7 +13,7 @@ use crate::full::Full;
 use crate::hash::KeyHash;
 use crate::record::{self, Expiry, Header, State};
 use crate::segments::Replaced;
-use crate::table::{LocalPartition, Records, Table, Value};
+use crate::table::{LocalPartition, Records, TableData, ValueRef};
 use brickyard_types::{Op, Position, SegmentId, UnixMillis, record::encoded_len};
 
 /// An insertion splits one bucket at most, into one that may need a page.
@@ -25,8 +25,8 @@ const CELLS_PER_INSERT: u32 = 16;
 /// A record to put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Put<'a> {
-    /// The value. A table of medium `disk` may take it as [`Value::Cold`].
-    pub value: Value<'a>,
+    /// The value. A table of medium `disk` may take it as [`ValueRef::Cold`].
+    pub value: ValueRef<'a>,
     /// When the key is gone; `None`: never.
     pub expires_at: Option<UnixMillis>,
     /// The op that writes the record, below 2^48.
@@ -39,7 +39,7 @@ pub struct Put<'a> {
 
 /// What has become of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Applied {
+pub enum WriteOutcome {
     /// The key was not in the table.
     Inserted,
     /// The key had a record, or a tombstone, with a lower op.
@@ -48,7 +48,7 @@ pub enum Applied {
     Stale,
 }
 
-impl Applied {
+impl WriteOutcome {
     /// The record that made way, if there was one.
     #[inline]
     #[must_use]
@@ -68,7 +68,7 @@ struct Change<'a> {
     position: Position,
 }
 
-impl Table {
+impl TableData {
     /// Gives `key` the record `put`, unless the table has something newer.
     ///
     /// - Sizes: `key` up to 65,535 bytes, the value up to 128 MiB less one byte.
@@ -84,10 +84,10 @@ impl Table {
         hash: KeyHash,
         key: &[u8],
         put: &Put<'_>,
-    ) -> Result<Applied, Full> {
+    ) -> Result<WriteOutcome, Full> {
         let (state, value) = match put.value {
-            Value::Hot(bytes) => (State::Hot, bytes),
-            Value::Cold { .. } => {
+            ValueRef::Hot(bytes) => (State::Hot, bytes),
+            ValueRef::Cold { .. } => {
                 assert!(
                     self.layout.has_offset(),
                     "a cold value in a table of medium ram"
@@ -123,7 +123,7 @@ impl Table {
         key: &[u8],
         op: Op,
         position: Position,
-    ) -> Result<Applied, Full> {
+    ) -> Result<WriteOutcome, Full> {
         let change = Change {
             header: Header::new(State::Tombstone, 0, partition.0 as u16, op),
             value: &[],
@@ -192,18 +192,18 @@ impl Table {
         hash: KeyHash,
         key: &[u8],
         mut change: Change<'_>,
-    ) -> Result<Applied, Full> {
+    ) -> Result<WriteOutcome, Full> {
         let Ok(key_len) = u16::try_from(key.len()) else {
             panic!("a key of {} bytes", key.len())
         };
         let op = change.header.op();
         if op <= self.partitions[partition.index()].cleared {
-            return Ok(Applied::Stale);
+            return Ok(WriteOutcome::Stale);
         }
         let found = self.find(partition, hash, key);
         let has_newer = found.is_some_and(|(_, (_, before))| before.op() >= op);
         if has_newer {
-            return Ok(Applied::Stale);
+            return Ok(WriteOutcome::Stale);
         }
         // From here on nothing is refused but for want of memory, which is asked for first.
         let segment = self.segments.number(change.position.segment)?;
@@ -239,7 +239,7 @@ impl Table {
                     self.arena.free(reference, size_before);
                 }
                 self.write(target, key, &change);
-                Applied::Replaced(replaced)
+                WriteOutcome::Replaced(replaced)
             }
             _ => {
                 self.pool
@@ -254,7 +254,7 @@ impl Table {
                 };
                 let index = &mut self.partitions[partition.index()].index;
                 index.insert(&mut self.pool, hash, target, &records);
-                Applied::Inserted
+                WriteOutcome::Inserted
             }
         };
         self.count(partition, &change);

@@ -4,10 +4,10 @@ use crate::apply::log_len;
 use crate::arena::{CHUNK_BYTES, RecordRef, Walk};
 use crate::hash::KeyHash;
 use crate::record::{self, Occupant, State};
-use crate::table::{LocalPartition, Table};
+use crate::table::{LocalPartition, TableData};
 use std::collections::{BTreeMap, BTreeSet};
 
-impl Table {
+impl TableData {
     /// Panics unless every invariant that ties the parts together holds.
     pub(crate) fn check(&self) {
         let in_arena = self.check_arena();

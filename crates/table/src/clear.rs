@@ -1,6 +1,6 @@
 //! Clearing and dropping a partition at once, and counting its records out later.
 //!
-//! In:  [`Table::clear`], [`Table::drop_partition`]. Out: [`Replaced`] sums, polled.
+//! In:  [`TableData::clear`], [`TableData::drop_partition`]. Out: [`Replaced`] sums, polled.
 //!
 //! A partition's index is set aside (*removed*), so that its keys are gone with one step; its
 //! records are then visited a few with each write, to mark their space dead and to add up what the
@@ -12,7 +12,7 @@ use crate::hash::KeyHash;
 use crate::pool::Pool;
 use crate::record::{self, Header, State};
 use crate::segments::Replaced;
-use crate::table::{LocalPartition, Partition, Table};
+use crate::table::{LocalPartition, Partition, TableData};
 use brickyard_types::Op;
 
 /// A table without records that kept no more than this gives it back in one step.
@@ -22,7 +22,7 @@ const FREED_AT_ONCE_BYTES: usize = 8 << 20;
 /// operating system for memory each time.
 const RELEASED_BYTES_MIN: usize = 1 << 20;
 
-impl Table {
+impl TableData {
     /// Removes every record and tombstone of `partition` with op `op` or below, now and whenever
     /// one comes later.
     ///

@@ -1,10 +1,10 @@
 use super::*;
-use crate::{Applied, Config, Put, Value};
+use crate::{Put, TableConfig, ValueRef, WriteOutcome};
 use brickyard_types::{Medium, Position, SegmentId, record::encoded_len};
 use std::collections::BTreeMap;
 
-fn table() -> (Table, LocalPartition, LocalPartition) {
-    let mut table = Table::new(Config {
+fn table() -> (TableData, LocalPartition, LocalPartition) {
+    let mut table = TableData::new(TableConfig {
         seed: 4,
         medium: Medium::Ram,
         evicts: false,
@@ -13,9 +13,9 @@ fn table() -> (Table, LocalPartition, LocalPartition) {
     (table, first, second)
 }
 
-fn put(table: &mut Table, partition: LocalPartition, key: &str, op: u64) -> Applied {
+fn put(table: &mut TableData, partition: LocalPartition, key: &str, op: u64) -> WriteOutcome {
     let record = Put {
-        value: Value::Hot(&[1; 100]),
+        value: ValueRef::Hot(&[1; 100]),
         expires_at: Some(brickyard_types::UnixMillis(1 << 40)),
         op: Op(op),
         position: Position {
@@ -34,7 +34,7 @@ fn put(table: &mut Table, partition: LocalPartition, key: &str, op: u64) -> Appl
         .unwrap()
 }
 
-fn lost(table: &mut Table) -> BTreeMap<SegmentId, usize> {
+fn lost(table: &mut TableData) -> BTreeMap<SegmentId, usize> {
     let mut lost = BTreeMap::new();
     while let Some(Replaced { segment, log_len }) = table.poll_replaced() {
         *lost.entry(segment).or_default() += log_len;
@@ -60,7 +60,7 @@ fn cleared_keys_are_gone_at_once_and_counted_out_later() {
     for op in 3002..3100 {
         assert_eq!(
             put(&mut table, first, &format!("{:05}", op - 3000), op),
-            Applied::Inserted
+            WriteOutcome::Inserted
         );
     }
     assert_eq!(table.len(first), 98);
@@ -79,8 +79,8 @@ fn cleared_keys_are_gone_at_once_and_counted_out_later() {
 fn nothing_older_than_a_clear_applies_after_it() {
     let (mut table, first, _) = table();
     table.clear(first, Op(10));
-    assert_eq!(put(&mut table, first, "key", 9), Applied::Stale);
-    assert_eq!(put(&mut table, first, "key", 11), Applied::Inserted);
+    assert_eq!(put(&mut table, first, "key", 9), WriteOutcome::Stale);
+    assert_eq!(put(&mut table, first, "key", 11), WriteOutcome::Inserted);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn clear_that_comes_late_spares_newer_records() {
         lost(&mut table).values().sum::<usize>(),
         600 * encoded_len(5, 100)
     );
-    assert_eq!(put(&mut table, first, "older", 600), Applied::Stale);
+    assert_eq!(put(&mut table, first, "older", 600), WriteOutcome::Stale);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn dropped_partition_gives_its_number_and_memory_back() {
     let memory = table.memory_used();
     table.drop_partition(first);
     assert_eq!(table.add_partition(), first);
-    assert_eq!(put(&mut table, first, "1", 1), Applied::Inserted);
+    assert_eq!(put(&mut table, first, "1", 1), WriteOutcome::Inserted);
     while table.compact(1 << 20) {}
     table.check();
     assert_eq!(table.len_total(), 1);

@@ -10,10 +10,10 @@ use crate::full::Full;
 use crate::hash::KeyHash;
 use crate::index::Place;
 use crate::record::{self, Header, State};
-use crate::table::{LocalPartition, Table};
+use crate::table::{LocalPartition, TableData};
 use brickyard_types::{Op, SegmentId};
 
-impl Table {
+impl TableData {
     /// Gives the cold record of `key` its value back, if it is still the one with `op`; returns
     /// whether the value is in memory now.
     ///

@@ -13,7 +13,7 @@ use crate::arena::{CHUNK_BYTES, RecordRef, SHARED_RECORD_BYTES_MAX, Walk, Walker
 use crate::hash::KeyHash;
 use crate::leftovers::Leftovers;
 use crate::record::{Header, Occupant};
-use crate::table::{LocalPartition, Table};
+use crate::table::{LocalPartition, TableData};
 
 /// Dead bytes are worth compacting when they are more than this share of the live ones, and half a
 /// chunk.
@@ -34,7 +34,7 @@ const FREED_PER_WALKED: usize = 4;
 /// Entries that a sweep of the timers takes with each write.
 const SWEPT_PER_WRITE: usize = 16;
 
-impl Table {
+impl TableData {
     /// Ends the table: what it kept is given back by [`Leftovers::free`], little by little, where
     /// dropping it would do so at once.
     #[must_use]

@@ -1,11 +1,11 @@
 use super::*;
-use crate::{Config, Put, Value};
+use crate::{Put, TableConfig, ValueRef};
 use brickyard_types::{Medium, Op, Position};
 
-fn put(table: &mut Table, number: u64, len: usize, op: u64) {
+fn put(table: &mut TableData, number: u64, len: usize, op: u64) {
     let key = number.to_be_bytes();
     let put = Put {
-        value: Value::Hot(&[9; 4000][..len]),
+        value: ValueRef::Hot(&[9; 4000][..len]),
         expires_at: None,
         op: Op(op),
         position: Position::NONE,
@@ -18,7 +18,7 @@ fn put(table: &mut Table, number: u64, len: usize, op: u64) {
 /// Goal: writes alone keep memory within its bound, whatever they do to the sizes of values.
 #[test]
 fn memory_stays_within_its_bound_as_values_change() {
-    let mut table = Table::new(Config {
+    let mut table = TableData::new(TableConfig {
         seed: 5,
         medium: Medium::Ram,
         evicts: false,
@@ -50,7 +50,7 @@ fn memory_stays_within_its_bound_as_values_change() {
 
 #[test]
 fn idle_compaction_comes_to_an_end() {
-    let mut table = Table::new(Config {
+    let mut table = TableData::new(TableConfig {
         seed: 5,
         medium: Medium::Ram,
         evicts: false,

@@ -8,7 +8,7 @@
 //! - No call does work in proportion to the partition: parts are added up by whoever asks.
 
 use crate::scan::ScanPosition;
-use crate::table::{Found, LocalPartition, Table, Value};
+use crate::table::{Found, LocalPartition, TableData, ValueRef};
 
 /// Records that are looked at between two looks at how many bytes they had.
 const STEP: usize = 64;
@@ -25,7 +25,7 @@ pub struct Digest {
     pub sum: u64,
 }
 
-impl Table {
+impl TableData {
     /// Digests about `at_most` records of a partition from a position on; returns where to go on, or `None` at its end.
     ///
     /// A record's hash covers its key, the op that wrote it, its expiry, its value's length, and in a table of medium
@@ -68,7 +68,7 @@ fn encode(buffer: &mut Vec<u8>, key: &[u8], found: &Found<'_>, has_values: bool)
     buffer.extend_from_slice(&expiry.to_le_bytes());
     buffer.push(u8::from(found.is_raw));
     buffer.extend_from_slice(&(found.value.len() as u64).to_le_bytes());
-    if let (Value::Hot(value), true) = (found.value, has_values) {
+    if let (ValueRef::Hot(value), true) = (found.value, has_values) {
         buffer.extend_from_slice(value);
     }
 }

@@ -1,11 +1,11 @@
 use super::*;
-use crate::{Config, Put};
+use crate::{Put, TableConfig};
 use brickyard_types::{Medium, Op, Position, SegmentId, UnixMillis};
 
 const KEYS: u64 = 5000;
 
-fn table(medium: Medium) -> (Table, LocalPartition) {
-    let mut table = Table::new(Config {
+fn table(medium: Medium) -> (TableData, LocalPartition) {
+    let mut table = TableData::new(TableConfig {
         seed: 9,
         medium,
         evicts: false,
@@ -14,10 +14,10 @@ fn table(medium: Medium) -> (Table, LocalPartition) {
     (table, partition)
 }
 
-fn put(table: &mut Table, at: LocalPartition, number: u64, value: &str, expires: Option<u64>) {
+fn put(table: &mut TableData, at: LocalPartition, number: u64, value: &str, expires: Option<u64>) {
     let key = format!("k{number}");
     let record = Put {
-        value: Value::Hot(value.as_bytes()),
+        value: ValueRef::Hot(value.as_bytes()),
         expires_at: expires.map(UnixMillis),
         op: Op(number + 1),
         position: Position {
@@ -31,7 +31,7 @@ fn put(table: &mut Table, at: LocalPartition, number: u64, value: &str, expires:
 }
 
 /// The whole partition in parts of so many records.
-fn whole(table: &Table, at: LocalPartition, step: usize) -> Digest {
+fn whole(table: &TableData, at: LocalPartition, step: usize) -> Digest {
     let mut sum = Digest::default();
     let mut position = Some(ScanPosition::START);
     while let Some(from) = position {

@@ -9,7 +9,7 @@ use crate::arena::RecordRef;
 use crate::expiry::{Entry, RETRY_MS};
 use crate::hash::KeyHash;
 use crate::record::{self, State};
-use crate::table::{LocalPartition, Table};
+use crate::table::{LocalPartition, TableData};
 use brickyard_types::{Op, UnixMillis};
 
 /// A key whose time has come.
@@ -30,7 +30,7 @@ pub struct Expired<'a> {
 /// Entries whose buckets are asked for before the first is looked up.
 const ENTRIES_AHEAD: usize = 16;
 
-impl Table {
+impl TableData {
     /// Calls `on_expired` with keys whose time is `now` or before, looking at about `entries_max`
     /// of the keys whose time may have come. Returns whether there is more to look at.
     ///

@@ -1,19 +1,19 @@
 use super::*;
-use crate::{Config, Put, Value};
+use crate::{Put, TableConfig, ValueRef};
 use brickyard_types::{Medium, Position};
 use std::collections::BTreeMap;
 
 const START: u64 = 1_700_000_000_000;
 
 struct Keys {
-    table: Table,
+    table: TableData,
     partition: LocalPartition,
     op: u64,
 }
 
 impl Keys {
     fn new() -> Self {
-        let mut table = Table::new(Config {
+        let mut table = TableData::new(TableConfig {
             seed: 4,
             medium: Medium::Ram,
             evicts: false,
@@ -31,7 +31,7 @@ impl Keys {
     fn put(&mut self, key: &str, expires_at: Option<u64>) {
         self.op += 1;
         let put = Put {
-            value: Value::Hot(b"value"),
+            value: ValueRef::Hot(b"value"),
             expires_at: expires_at.map(UnixMillis),
             op: Op(self.op),
             position: Position::NONE,

@@ -10,7 +10,7 @@
 use crate::arena::{RecordRef, Walk, Walker};
 use crate::hash::KeyHash;
 use crate::record::{self, Header, Occupant, State};
-use crate::table::{LocalPartition, Table};
+use crate::table::{LocalPartition, TableData};
 use brickyard_types::Op;
 
 /// A record that was not used lately, of a table of medium `ram`.
@@ -28,7 +28,7 @@ pub struct Victim<'a> {
     pub bytes: usize,
 }
 
-impl Table {
+impl TableData {
     /// Moves the clock hand on by at most `records_max` records. Values of a table of medium `disk`
     /// that were not used lately are dropped from memory; of a table of medium `ram` such keys are
     /// reported to `on_victim`, for the caller to remove them by an operation.

@@ -1,12 +1,12 @@
 use super::*;
-use crate::{Config, Put, Value};
+use crate::{Put, TableConfig, ValueRef};
 use brickyard_types::{Medium, Position, SegmentId};
 use std::collections::BTreeSet;
 
 const KEYS: u64 = 2000;
 
-fn table(medium: Medium) -> (Table, LocalPartition) {
-    let mut table = Table::new(Config {
+fn table(medium: Medium) -> (TableData, LocalPartition) {
+    let mut table = TableData::new(TableConfig {
         seed: 4,
         medium,
         evicts: true,
@@ -15,7 +15,7 @@ fn table(medium: Medium) -> (Table, LocalPartition) {
     for number in 0..KEYS {
         let key = number.to_be_bytes();
         let put = Put {
-            value: Value::Hot(&[7; 500]),
+            value: ValueRef::Hot(&[7; 500]),
             expires_at: None,
             op: Op(number + 1),
             position: Position {
@@ -31,10 +31,10 @@ fn table(medium: Medium) -> (Table, LocalPartition) {
     (table, partition)
 }
 
-fn read(table: &mut Table, partition: LocalPartition, number: u64) -> bool {
+fn read(table: &mut TableData, partition: LocalPartition, number: u64) -> bool {
     let key = number.to_be_bytes();
     let found = table.get(partition, table.hash(&key), &key);
-    matches!(found.unwrap().value, Value::Hot(_))
+    matches!(found.unwrap().value, ValueRef::Hot(_))
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn disk_drops_values_and_keeps_keys() {
         let key = number.to_be_bytes();
         let hash = table.hash(&key);
         let found = table.peek(partition, hash, &key).unwrap();
-        assert_eq!(found.value, Value::Cold { len: 500 });
+        assert_eq!(found.value, ValueRef::Cold { len: 500 });
         assert_eq!(
             found.position,
             Position {
@@ -100,7 +100,7 @@ fn disk_drops_values_and_keeps_keys() {
         );
         assert_eq!(
             table.peek(partition, hash, &key).unwrap().value,
-            Value::Hot(&[8; 500])
+            ValueRef::Hot(&[8; 500])
         );
     }
     table.check();
@@ -108,7 +108,7 @@ fn disk_drops_values_and_keeps_keys() {
 
 #[test]
 fn value_that_is_in_no_log_stays() {
-    let mut table = Table::new(Config {
+    let mut table = TableData::new(TableConfig {
         seed: 4,
         medium: Medium::Disk,
         evicts: true,
@@ -116,7 +116,7 @@ fn value_that_is_in_no_log_stays() {
     let partition = table.add_partition();
     let hash = table.hash(b"key");
     let put = Put {
-        value: Value::Hot(&[7; 500]),
+        value: ValueRef::Hot(&[7; 500]),
         expires_at: None,
         op: Op(1),
         position: Position::NONE,
@@ -131,7 +131,7 @@ fn value_that_is_in_no_log_stays() {
 
 #[test]
 fn large_value_is_dropped_too() {
-    let mut table = Table::new(Config {
+    let mut table = TableData::new(TableConfig {
         seed: 4,
         medium: Medium::Disk,
         evicts: true,
@@ -144,7 +144,7 @@ fn large_value_is_dropped_too() {
     };
     let value = vec![3; 5 << 20];
     let put = Put {
-        value: Value::Hot(&value),
+        value: ValueRef::Hot(&value),
         expires_at: None,
         op: Op(1),
         position,
@@ -157,6 +157,6 @@ fn large_value_is_dropped_too() {
     assert_eq!(table.warm(partition, hash, b"key", Op(1), &value), Ok(true));
     assert_eq!(
         table.peek(partition, hash, b"key").unwrap().value,
-        Value::Hot(&value)
+        ValueRef::Hot(&value)
     );
 }

@@ -28,8 +28,8 @@ impl KeyHash {
     }
 }
 
-/// The hash of `key` with `seed`. A [`crate::Table`] keeps the seed's derived form; use
-/// [`crate::Table::hash`] for more than a few keys.
+/// The hash of `key` with `seed`. A [`crate::TableData`] keeps the seed's derived form; use
+/// [`crate::TableData::hash`] for more than a few keys.
 #[must_use]
 pub fn key_hash(key: &[u8], seed: u64) -> KeyHash {
     KeyHasher::new(seed).hash(key)

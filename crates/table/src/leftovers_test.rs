@@ -1,11 +1,11 @@
-use crate::table::Config;
-use crate::{LocalPartition, Put, Table, Value};
+use crate::table::TableConfig;
+use crate::{LocalPartition, Put, TableData, ValueRef};
 use brickyard_types::{Medium, Op, Position, UnixMillis};
 
 const MIB: usize = 1 << 20;
 
-fn table() -> (Table, LocalPartition) {
-    let mut table = Table::new(Config {
+fn table() -> (TableData, LocalPartition) {
+    let mut table = TableData::new(TableConfig {
         seed: 4,
         medium: Medium::Ram,
         evicts: false,
@@ -14,10 +14,10 @@ fn table() -> (Table, LocalPartition) {
     (table, partition)
 }
 
-fn put(table: &mut Table, partition: LocalPartition, op: u64, value: &[u8]) {
+fn put(table: &mut TableData, partition: LocalPartition, op: u64, value: &[u8]) {
     let key = op.to_le_bytes();
     let put = Put {
-        value: Value::Hot(value),
+        value: ValueRef::Hot(value),
         expires_at: Some(UnixMillis(op * 1000)),
         op: Op(op),
         position: Position::NONE,

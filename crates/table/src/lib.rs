@@ -1,6 +1,6 @@
 //! Committed state of one table on one brick: pure, batched, no I/O.
 //!
-//! In:  committed operations ([`Table::put`], [`Table::remove`], [`Table::clear`]), reads, the
+//! In:  committed operations ([`TableData::put`], [`TableData::remove`], [`TableData::clear`]), reads, the
 //!      time.
 //! Out: records ([`Found`]), keys to remove ([`Expired`], [`Victim`]), and what the log has lost
 //!      ([`Replaced`]).
@@ -19,7 +19,7 @@
 //! - A record applies only over one with a lower op; what is in the table does not depend on the
 //!   order.
 //! - No call does work in proportion to the table: it grows, shrinks, compacts and forgets a few
-//!   records at a time, along with the writes. (But for [`Table::purge_tombstones`], and clears
+//!   records at a time, along with the writes. (But for [`TableData::purge_tombstones`], and clears
 //!   that replay brings late.)
 //!
 //! Not here: prepared operations that have not committed, which key belongs to which partition, the
@@ -53,7 +53,7 @@ mod snapshot;
 mod split;
 mod table;
 
-pub use apply::{Applied, Put};
+pub use apply::{Put, WriteOutcome};
 pub use digest::Digest;
 pub use due::Expired;
 pub use evict::Victim;
@@ -63,4 +63,4 @@ pub use leftovers::Leftovers;
 pub use scan::ScanPosition;
 pub use segments::Replaced;
 pub use snapshot::{SnapshotId, Spoilt};
-pub use table::{Config, Found, LocalPartition, Table, Value};
+pub use table::{Found, LocalPartition, TableConfig, TableData, ValueRef};

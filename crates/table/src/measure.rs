@@ -5,10 +5,10 @@
 use crate::arena::ADDRESSABLE_BYTES;
 use crate::hash::KeyHash;
 use crate::record::State;
-use crate::table::{LocalPartition, Table};
+use crate::table::{LocalPartition, TableData};
 use brickyard_types::{Op, SegmentId, UnixMillis};
 
-impl Table {
+impl TableData {
     /// Bytes that the records of a partition take in a log, tombstones included.
     #[must_use]
     pub fn partition_bytes(&self, partition: LocalPartition) -> u64 {

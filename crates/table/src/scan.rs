@@ -8,7 +8,7 @@
 
 use crate::hash::KeyHash;
 use crate::record::{self, State};
-use crate::table::{Found, LocalPartition, Table};
+use crate::table::{Found, LocalPartition, TableData};
 
 /// Where in a partition a scan is: every key with a lower hash has been visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,12 +18,12 @@ impl ScanPosition {
     /// Where a scan begins.
     pub const START: Self = Self(0);
 
-    /// Positions that [`Table::scan`] returns have only their top so many bits set, so that a
+    /// Positions that [`TableData::scan`] returns have only their top so many bits set, so that a
     /// cursor need not carry more. Buckets are finer only in partitions of a hundred million keys.
     pub const BITS: u32 = 24;
 }
 
-impl Table {
+impl TableData {
     /// Calls `f` with the key and record of each key of `partition` whose hash is at `from` or
     /// after, in no order within a bucket, until at least `at_least` were visited; returns where to
     /// go on, or `None` at the end. Keys whose time is past are among them.

@@ -1,10 +1,10 @@
 use super::*;
-use crate::{Config, Put, Value};
+use crate::{Put, TableConfig, ValueRef};
 use brickyard_types::{Medium, Op, Position};
 use std::collections::{BTreeMap, BTreeSet};
 
-fn table() -> (Table, LocalPartition) {
-    let mut table = Table::new(Config {
+fn table() -> (TableData, LocalPartition) {
+    let mut table = TableData::new(TableConfig {
         seed: 9,
         medium: Medium::Ram,
         evicts: false,
@@ -13,9 +13,9 @@ fn table() -> (Table, LocalPartition) {
     (table, partition)
 }
 
-fn put(table: &mut Table, partition: LocalPartition, key: &str, op: u64) {
+fn put(table: &mut TableData, partition: LocalPartition, key: &str, op: u64) {
     let record = Put {
-        value: Value::Hot(key.as_bytes()),
+        value: ValueRef::Hot(key.as_bytes()),
         expires_at: None,
         op: Op(op),
         position: Position::NONE,
@@ -31,7 +31,7 @@ fn put(table: &mut Table, partition: LocalPartition, key: &str, op: u64) {
         .unwrap();
 }
 
-fn remove(table: &mut Table, partition: LocalPartition, key: &str, op: u64) {
+fn remove(table: &mut TableData, partition: LocalPartition, key: &str, op: u64) {
     table.remove(
         partition,
         table.hash(key.as_bytes()),

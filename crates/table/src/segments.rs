@@ -25,7 +25,7 @@ struct Segment {
 pub struct Replaced {
     /// The segment that it is in; 0 if in none.
     pub segment: SegmentId,
-    /// Its length there in bytes; of [`poll_replaced`](crate::Table::poll_replaced), the sum over several.
+    /// Its length there in bytes; of [`poll_replaced`](crate::TableData::poll_replaced), the sum over several.
     pub log_len: usize,
 }
 

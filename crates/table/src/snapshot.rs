@@ -19,7 +19,7 @@ use crate::arena::RecordRef;
 use crate::hash::KeyHash;
 use crate::record::{Header, State};
 use crate::scan::ScanPosition;
-use crate::table::{Found, LocalPartition, Table, Value};
+use crate::table::{Found, LocalPartition, TableData, ValueRef};
 use brickyard_types::{Op, Position, UnixMillis};
 use std::collections::BTreeMap;
 
@@ -113,8 +113,8 @@ impl Snapshot {
 
     fn keep(&mut self, hash: KeyHash, key: &[u8], found: &Found<'_>) {
         let value: Option<Box<[u8]>> = match found.value {
-            Value::Hot(bytes) => Some(Box::from(bytes)),
-            Value::Cold { .. } => None,
+            ValueRef::Hot(bytes) => Some(Box::from(bytes)),
+            ValueRef::Cold { .. } => None,
         };
         let bytes = PRESERVED_OVERHEAD + key.len() + value.as_ref().map_or(0, |it| it.len());
         if self.bytes + bytes > self.bytes_max {
@@ -143,8 +143,8 @@ impl Snapshot {
 impl Preserved {
     fn found(&self) -> Found<'_> {
         let value = match &self.value {
-            Some(bytes) => Value::Hot(bytes),
-            None => Value::Cold {
+            Some(bytes) => ValueRef::Hot(bytes),
+            None => ValueRef::Cold {
                 len: self.value_len,
             },
         };
@@ -158,7 +158,7 @@ impl Preserved {
     }
 }
 
-impl Table {
+impl TableData {
     /// Begins a snapshot of all that `partition` has now. `op` is the last one that was applied to it; those
     /// that come must be higher.
     ///

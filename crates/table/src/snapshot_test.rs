@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Config, Put};
+use crate::{Put, TableConfig};
 use brickyard_types::{Medium, SegmentId};
 
 type Records = BTreeMap<String, (u64, Option<String>)>;
@@ -7,19 +7,19 @@ type Records = BTreeMap<String, (u64, Option<String>)>;
 const BYTES_MAX: usize = 1 << 20;
 
 struct World {
-    table: Table,
+    table: TableData,
     partition: LocalPartition,
     op: u64,
 }
 
 impl World {
     fn new(medium: Medium) -> Self {
-        let config = Config {
+        let config = TableConfig {
             seed: 9,
             medium,
             evicts: false,
         };
-        let mut table = Table::new(config);
+        let mut table = TableData::new(config);
         let partition = table.add_partition();
         let op = 0;
         Self {
@@ -32,7 +32,7 @@ impl World {
     fn put(&mut self, key: &str, value: &str) {
         self.op += 1;
         let put = Put {
-            value: Value::Hot(value.as_bytes()),
+            value: ValueRef::Hot(value.as_bytes()),
             expires_at: None,
             op: Op(self.op),
             position: Position {
@@ -80,8 +80,8 @@ impl World {
 
 fn note(records: &mut Records, key: &[u8], found: &Found<'_>) -> bool {
     let value = match found.value {
-        Value::Hot(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap()),
-        Value::Cold { .. } => None,
+        ValueRef::Hot(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap()),
+        ValueRef::Cold { .. } => None,
     };
     let key = String::from_utf8(key.to_vec()).unwrap();
     records.insert(key, (found.op.0, value)).is_none()
@@ -153,7 +153,7 @@ fn value_that_is_in_the_log_alone_keeps_its_place() {
     let mut seen = Vec::new();
     let is_more = world.table.read_snapshot(id, 10, |key, found| {
         seen.push((key.to_vec(), found.position.offset, found.value.len()));
-        assert_eq!(found.value, Value::Cold { len: 5 });
+        assert_eq!(found.value, ValueRef::Cold { len: 5 });
     });
     assert_eq!(is_more, Ok(false));
     assert_eq!(seen, [(b"key".to_vec(), 1, 5)]);

@@ -13,10 +13,10 @@
 use crate::apply::log_len;
 use crate::expiry::Entry;
 use crate::record::{self, State};
-use crate::table::{LocalPartition, Partition, Records, Table};
+use crate::table::{LocalPartition, Partition, Records, TableData};
 use brickyard_types::Op;
 
-impl Table {
+impl TableData {
     /// Moves every record of `whole` to that of `parts` whose index `part_of` says for its key, and drops `whole`.
     ///
     /// The parts are empty before.

@@ -1,10 +1,10 @@
 use super::*;
-use crate::{Config, KeyHash, Put, ScanPosition, Value};
+use crate::{KeyHash, Put, ScanPosition, TableConfig, ValueRef};
 use brickyard_types::{Medium, Op, Position, SegmentId, UnixMillis};
 use std::collections::BTreeSet;
 
-fn table() -> Table {
-    Table::new(Config {
+fn table() -> TableData {
+    TableData::new(TableConfig {
         seed: 9,
         medium: Medium::Disk,
         evicts: true,
@@ -15,13 +15,13 @@ fn name(number: u64) -> String {
     format!("key {number:05}")
 }
 
-fn hash(table: &Table, number: u64) -> KeyHash {
+fn hash(table: &TableData, number: u64) -> KeyHash {
     table.hash(name(number).as_bytes())
 }
 
-fn put(table: &mut Table, partition: LocalPartition, number: u64) {
+fn put(table: &mut TableData, partition: LocalPartition, number: u64) {
     let record = Put {
-        value: Value::Hot(&[7; 40]),
+        value: ValueRef::Hot(&[7; 40]),
         expires_at: number
             .is_multiple_of(4)
             .then_some(UnixMillis(1_000 + number)),
@@ -43,7 +43,7 @@ fn part_of(key: &[u8]) -> usize {
     usize::from(key[key.len() - 1] - b'0') % 3
 }
 
-fn keys(table: &Table, partition: LocalPartition) -> BTreeSet<Vec<u8>> {
+fn keys(table: &TableData, partition: LocalPartition) -> BTreeSet<Vec<u8>> {
     let mut keys = BTreeSet::new();
     let mut next = Some(ScanPosition::START);
     while let Some(from) = next {

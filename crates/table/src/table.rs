@@ -1,4 +1,4 @@
-//! A table on one brick: what [`Table`] is made of, and its reads of single keys.
+//! A table on one brick: what [`TableData`] is made of, and its reads of single keys.
 //!
 //! In:  keys and their hashes. Out: records.
 //!
@@ -7,7 +7,7 @@
 //!
 //! Not here: writes (`apply`), values that are in the log alone (`cold`), counts and sizes
 //! (`measure`), scans (`scan`), compaction (`compact`), clearing (`clear`), eviction (`evict`),
-//! expiry (`due`), snapshots (`snapshot`); each is another `impl Table`.
+//! expiry (`due`), snapshots (`snapshot`); each is another `impl TableData`.
 
 use crate::arena::{Arena, RecordRef};
 use crate::expiry::Timers;
@@ -22,18 +22,18 @@ use brickyard_types::{Medium, Op, Position, UnixMillis};
 
 /// What a table is, as far as its memory is concerned; fixed for its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct TableConfig {
     /// The seed of the table's key hashes.
     pub seed: u64,
     /// Where values live.
     pub medium: Medium,
-    /// Whether [`Table::evict_step`] will be called: then reads mark what they read, which costs a
+    /// Whether [`TableData::evict_step`] will be called: then reads mark what they read, which costs a
     /// write to memory now and then.
     pub evicts: bool,
 }
 
 /// A partition of the table on this brick: the table's own dense number of it, below 65,536, given
-/// by [`Table::add_partition`].
+/// by [`TableData::add_partition`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocalPartition(pub u32);
 
@@ -46,7 +46,7 @@ impl LocalPartition {
 
 /// A record's value: here, or in the log alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
+pub enum ValueRef<'a> {
     /// The bytes.
     Hot(&'a [u8]),
     /// They are to be read from the record at its position in the log.
@@ -56,7 +56,7 @@ pub enum Value<'a> {
     },
 }
 
-impl Value<'_> {
+impl ValueRef<'_> {
     /// Length in bytes, wherever they are.
     #[inline]
     #[must_use]
@@ -79,7 +79,7 @@ impl Value<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found<'a> {
     /// The value, or how long it is.
-    pub value: Value<'a>,
+    pub value: ValueRef<'a>,
     /// When the key is gone; it may be past. `None`: never.
     pub expires_at: Option<UnixMillis>,
     /// The op that wrote the record.
@@ -116,7 +116,7 @@ pub(crate) struct Partition {
 ///   an expiry, 4 for a position (medium `disk`); and dead space of at most an eighth, and some
 ///   MiB.
 #[derive(Debug)]
-pub struct Table {
+pub struct TableData {
     pub(crate) layout: Layout,
     pub(crate) evicts: bool,
     pub(crate) hasher: KeyHasher,
@@ -166,10 +166,10 @@ impl Hashes for Records<'_> {
     }
 }
 
-impl Table {
+impl TableData {
     /// An empty table without partitions.
     #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: TableConfig) -> Self {
         Self {
             layout: Layout::new(config.medium),
             evicts: config.evicts,
@@ -188,7 +188,7 @@ impl Table {
         }
     }
 
-    /// Changes [`Config::evicts`].
+    /// Changes [`TableConfig::evicts`].
     pub const fn set_evicts(&mut self, evicts: bool) {
         self.evicts = evicts;
     }
@@ -302,8 +302,8 @@ impl Table {
     pub(crate) fn found(&self, reference: RecordRef, header: Header) -> Option<Found<'_>> {
         let bytes = self.arena.at(reference);
         let value = match header.state() {
-            State::Hot => Value::Hot(self.layout.value(header, bytes)),
-            State::Cold => Value::Cold {
+            State::Hot => ValueRef::Hot(self.layout.value(header, bytes)),
+            State::Cold => ValueRef::Cold {
                 len: header.value_len(),
             },
             State::Tombstone => return None,

@@ -2,7 +2,7 @@
 //! the way.
 
 use super::*;
-use crate::{Applied, Expired, Put, Replaced, ScanPosition, Victim};
+use crate::{Expired, Put, Replaced, ScanPosition, Victim, WriteOutcome};
 use brickyard_types::{SegmentId, record::encoded_len};
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ struct Expected {
 type Keys = BTreeMap<(LocalPartition, Vec<u8>), Expected>;
 
 struct Model {
-    table: Table,
+    table: TableData,
     medium: Medium,
     keys: Keys,
     cleared: BTreeMap<LocalPartition, Op>,
@@ -33,7 +33,7 @@ struct Model {
 
 impl Model {
     fn new(seed: u64, medium: Medium, partitions: usize) -> Self {
-        let mut table = Table::new(Config {
+        let mut table = TableData::new(TableConfig {
             seed,
             medium,
             evicts: true,
@@ -134,9 +134,9 @@ impl Model {
             self.table.put_tombstone(at.0, hash, &at.1, op, position)
         } else {
             let stored = if is_cold {
-                Value::Cold { len: value.len() }
+                ValueRef::Cold { len: value.len() }
             } else {
-                Value::Hot(&value)
+                ValueRef::Hot(&value)
             };
             let put = Put {
                 value: stored,
@@ -149,7 +149,7 @@ impl Model {
         };
         let applied = applied.unwrap();
         if self.is_stale(&at, op) {
-            assert_eq!(applied, Applied::Stale);
+            assert_eq!(applied, WriteOutcome::Stale);
             return;
         }
         assert_eq!(applied.replaced().is_some(), self.keys.contains_key(&at));
@@ -330,8 +330,8 @@ impl Model {
             assert_eq!(found.is_none(), record.is_tombstone);
             let Some(found) = found else { continue };
             match found.value {
-                Value::Hot(value) => assert_eq!(value, record.value),
-                Value::Cold { len } => assert_eq!(len, record.value.len()),
+                ValueRef::Hot(value) => assert_eq!(value, record.value),
+                ValueRef::Cold { len } => assert_eq!(len, record.value.len()),
             }
             assert_eq!(found.expires_at, record.expires_at);
             assert_eq!((found.op, found.is_raw), (record.op, record.is_raw));
@@ -411,7 +411,7 @@ fn table_agrees_with_a_map_when_few_keys_are_rewritten_often() {
 
 fn put(value: &[u8], op: u64) -> Put<'_> {
     Put {
-        value: Value::Hot(value),
+        value: ValueRef::Hot(value),
         expires_at: None,
         op: Op(op),
         position: Position::NONE,
@@ -419,8 +419,8 @@ fn put(value: &[u8], op: u64) -> Put<'_> {
     }
 }
 
-fn one_partition(medium: Medium) -> (Table, LocalPartition) {
-    let mut table = Table::new(Config {
+fn one_partition(medium: Medium) -> (TableData, LocalPartition) {
+    let mut table = TableData::new(TableConfig {
         seed: 3,
         medium,
         evicts: false,
@@ -440,7 +440,7 @@ fn largest_values_come_and_go() {
             .unwrap();
         assert_eq!(
             table.get(partition, hash, b"large").unwrap().value,
-            Value::Hot(&value)
+            ValueRef::Hot(&value)
         );
         table.check();
     }
@@ -465,7 +465,7 @@ fn empty_partitions_cost_next_to_nothing() {
         "{} bytes",
         size_of::<Partition>()
     );
-    let mut table = Table::new(Config {
+    let mut table = TableData::new(TableConfig {
         seed: 1,
         medium: Medium::Ram,
         evicts: false,
@@ -489,7 +489,7 @@ fn growing_value_stays_in_place_at_the_end_of_the_arena() {
     }
     assert_eq!(
         table.get(partition, hash, b"log").unwrap().value,
-        Value::Hot(&value)
+        ValueRef::Hot(&value)
     );
     table.check();
     assert_eq!(table.arena.dead(), 0);
@@ -497,7 +497,7 @@ fn growing_value_stays_in_place_at_the_end_of_the_arena() {
 
 #[test]
 fn a_million_keys_stay_within_192_bytes_each() {
-    let mut table = Table::new(Config {
+    let mut table = TableData::new(TableConfig {
         seed: 11,
         medium: Medium::Ram,
         evicts: false,
@@ -522,28 +522,28 @@ fn operations_that_come_late_are_stale() {
     let hash = table.hash(b"key");
     assert_eq!(
         table.put(partition, hash, b"key", &put(b"5", 5)),
-        Ok(Applied::Inserted)
+        Ok(WriteOutcome::Inserted)
     );
     assert_eq!(
         table.put(partition, hash, b"key", &put(b"4", 4)),
-        Ok(Applied::Stale)
+        Ok(WriteOutcome::Stale)
     );
     assert_eq!(
         table.put(partition, hash, b"key", &put(b"x", 5)),
-        Ok(Applied::Stale)
+        Ok(WriteOutcome::Stale)
     );
     assert_eq!(table.remove(partition, hash, b"key", Op(5)), None);
     let tombstone = table.put_tombstone(partition, hash, b"key", Op(7), Position::NONE);
-    assert!(matches!(tombstone, Ok(Applied::Replaced(_))));
+    assert!(matches!(tombstone, Ok(WriteOutcome::Replaced(_))));
     assert_eq!(
         table.put(partition, hash, b"key", &put(b"6", 6)),
-        Ok(Applied::Stale)
+        Ok(WriteOutcome::Stale)
     );
     assert!(!table.contains(partition, hash, b"key"));
     assert_eq!((table.len(partition), table.tombstones()), (0, 1));
     assert!(matches!(
         table.put(partition, hash, b"key", &put(b"8", 8)),
-        Ok(Applied::Replaced(_))
+        Ok(WriteOutcome::Replaced(_))
     ));
     assert_eq!(table.tombstones(), 0);
 }

@@ -155,7 +155,7 @@ pub struct Record<'a> {
 
 /// One put or delete of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct BatchEntry<'a> {
     /// [`Kind::Put`] or [`Kind::Delete`].
     pub kind: Kind,
     /// [`flag::RAW`] or 0.
@@ -313,7 +313,7 @@ pub fn encode_with(
 ///
 /// # Panics
 /// As [`encode`].
-pub fn encode_entry(out: &mut Vec<u8>, entry: &Entry<'_>) {
+pub fn encode_entry(out: &mut Vec<u8>, entry: &BatchEntry<'_>) {
     let key_len = u16::try_from(entry.key.len()).expect("key length is bounded at the wire");
     let value_len = u32::try_from(entry.value.len()).expect("value length is bounded at the wire");
     out.push(entry.kind as u8);
@@ -453,7 +453,7 @@ pub fn decode_header(bytes: &[u8]) -> Result<CheckedHeader, DecodeError> {
 ///
 /// The value's checksum was checked with its record; an entry that does not fit ends the run with
 /// [`DecodeError::Field`].
-pub fn entries(value: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, DecodeError>> {
+pub fn entries(value: &[u8]) -> impl Iterator<Item = Result<BatchEntry<'_>, DecodeError>> {
     let mut rest = value;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -473,7 +473,7 @@ pub fn entries(value: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, DecodeErr
     })
 }
 
-fn decode_entry(bytes: &[u8]) -> Result<(Entry<'_>, &[u8]), DecodeError> {
+fn decode_entry(bytes: &[u8]) -> Result<(BatchEntry<'_>, &[u8]), DecodeError> {
     const WHAT: DecodeError = DecodeError::Field {
         what: "batch entry",
     };
@@ -493,7 +493,7 @@ fn decode_entry(bytes: &[u8]) -> Result<(Entry<'_>, &[u8]), DecodeError> {
     let (key, rest) = rest.split_at_checked(key_len).ok_or(WHAT)?;
     let (value, rest) = rest.split_at_checked(value_len).ok_or(WHAT)?;
     Ok((
-        Entry {
+        BatchEntry {
             kind,
             flags: head[1] & flag::RAW,
             key,

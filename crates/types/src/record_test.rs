@@ -151,14 +151,14 @@ fn damaged_body_still_names_its_partition_and_op() {
 
 #[test]
 fn batch_entries_read_back_and_a_cut_one_is_an_error() {
-    let put = Entry {
+    let put = BatchEntry {
         kind: Kind::Put,
         flags: 0,
         key: b"a",
         value: b"1",
         expires_at: Some(UnixMillis(5)),
     };
-    let delete = Entry {
+    let delete = BatchEntry {
         kind: Kind::Delete,
         flags: 0,
         key: b"b",

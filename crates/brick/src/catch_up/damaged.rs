@@ -11,7 +11,7 @@
 use super::{SCAN_STEP, Wanted};
 use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
-use brickyard_table::{ScanPosition, Value};
+use brickyard_table::{ScanPosition, ValueRef};
 use brickyard_types::{Instant, PartitionId, SegmentId};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -111,7 +111,7 @@ impl Core {
         };
         let mut is_lost = false;
         let next = state.table.scan(held.local, from, SCAN_STEP, |_, found| {
-            let is_cold = matches!(found.value, Value::Cold { .. });
+            let is_cold = matches!(found.value, ValueRef::Cold { .. });
             is_lost |= is_cold && segments.contains(&found.position.segment);
         });
         if is_lost {

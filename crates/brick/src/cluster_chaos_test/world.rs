@@ -10,7 +10,7 @@ use super::scenario::Scenario;
 use crate::effect::{ControlRequest, Effect, Event};
 use crate::harness::shared_of;
 use crate::random::Random;
-use crate::{Brick, Config, Direction, LinkId};
+use crate::{Brick, BrickConfig, Direction, LinkId};
 use brickyard_metadata::Catalog;
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::{BrickId, Incarnation, Instant, UnixMillis};
@@ -164,7 +164,7 @@ impl World {
             shared.limits.eviction_timeout = Duration::from_millis(900);
         }
         let seed = self.random.next();
-        let mut brick = Brick::new(Config {
+        let mut brick = Brick::new(BrickConfig {
             id: BrickId(0),
             incarnation,
             bricks: 1,

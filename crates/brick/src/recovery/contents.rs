@@ -9,7 +9,7 @@ use crate::log_health::LogHealth;
 use crate::log_record::LogRecord;
 use crate::offline::Offline;
 use crate::tables::Tables;
-use brickyard_table::{KeyHash, Put, Value};
+use brickyard_table::{KeyHash, Put, ValueRef};
 use brickyard_types::record::{Header, Kind, flag};
 use brickyard_types::{Medium, Op, PartitionId, Position, TableId, UnixMillis};
 use std::collections::VecDeque;
@@ -114,9 +114,9 @@ impl Ground<'_> {
             Kind::Put => {
                 let value = match (state.attributes.medium, value) {
                     // Values of a `disk` table come back as they are asked for.
-                    (Medium::Disk, Ok(value)) => Value::Cold { len: value.len() },
-                    (Medium::Ram, Ok(value)) => Value::Hot(value),
-                    (_, Err(len)) => Value::Cold { len },
+                    (Medium::Disk, Ok(value)) => ValueRef::Cold { len: value.len() },
+                    (Medium::Ram, Ok(value)) => ValueRef::Hot(value),
+                    (_, Err(len)) => ValueRef::Cold { len },
                 };
                 let put = Put {
                     value,

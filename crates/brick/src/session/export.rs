@@ -20,7 +20,7 @@ use crate::refusal::error_line;
 use crate::request::Token;
 use crate::tables::TableState;
 use brickyard_command::ErrorReply;
-use brickyard_table::{LocalPartition, SnapshotId, Spoilt, Value};
+use brickyard_table::{LocalPartition, SnapshotId, Spoilt, ValueRef};
 use brickyard_types::{Instant, Medium, Op, PartitionId, Position, UnixMillis, View};
 use brickyard_wire::Reply;
 use std::time::Duration;
@@ -396,8 +396,8 @@ impl Export {
                 .read_snapshot(self.snapshot, STEP, |key, found| {
                     let content = match found.value {
                         _ if self.after.is_some_and(|after| found.op <= after) => Content::Known,
-                        Value::Hot(value) => Content::Here(value.to_vec()),
-                        Value::Cold { len } => Content::InLog {
+                        ValueRef::Hot(value) => Content::Here(value.to_vec()),
+                        ValueRef::Cold { len } => Content::InLog {
                             position: found.position,
                             len,
                         },

@@ -9,7 +9,7 @@ use crate::output::Gate;
 use crate::stats::TableStats;
 use brickyard_metadata::{CatalogVersion, Layout, TableStatus, TopologyReplies};
 use brickyard_routing::{Member, TableMap};
-use brickyard_table::{LocalPartition, Put, Table, Value};
+use brickyard_table::{LocalPartition, Put, TableData, ValueRef};
 use brickyard_types::record::Kind;
 use brickyard_types::{
     Durability, Eviction, Medium, Op, PartitionId, Position, TableAttributes, TableId, UnixMillis,
@@ -74,7 +74,7 @@ pub(crate) struct TableState {
     pub(crate) layout: Layout,
     pub(crate) availability: Availability,
     pub(crate) map: Arc<TableMap>,
-    pub(crate) table: Table,
+    pub(crate) table: TableData,
     /// Partitions of it were split or merged: the log has records of them.
     pub(crate) is_divided: bool,
     /// By leaf of the map; `None`: another brick's.
@@ -104,7 +104,7 @@ impl TableState {
     }
 
     /// How its storage is made.
-    pub(crate) fn config(&self) -> brickyard_table::Config {
+    pub(crate) fn config(&self) -> brickyard_table::TableConfig {
         storage(&self.map, &self.attributes)
     }
 
@@ -192,7 +192,7 @@ impl TableState {
                 let value_at = prepared.value_at as usize;
                 let value = &bytes[value_at..value_at + prepared.value_len as usize];
                 let put = Put {
-                    value: Value::Hot(value),
+                    value: ValueRef::Hot(value),
                     expires_at: prepared.expires_at,
                     op: prepared.op,
                     position,
@@ -269,8 +269,11 @@ impl TableState {
 }
 
 /// How a table's storage is made.
-pub(crate) fn storage(map: &TableMap, attributes: &TableAttributes) -> brickyard_table::Config {
-    brickyard_table::Config {
+pub(crate) fn storage(
+    map: &TableMap,
+    attributes: &TableAttributes,
+) -> brickyard_table::TableConfig {
+    brickyard_table::TableConfig {
         seed: map.hasher().seed(),
         medium: attributes.medium,
         evicts: evicts(attributes),

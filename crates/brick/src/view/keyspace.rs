@@ -4,7 +4,7 @@ use super::newest::{Newest, newest};
 use super::write::NOTHING;
 use super::{ColdWanted, View, error};
 use crate::gather::REPLY_TOO_LONG;
-use brickyard_command::{Entry, Failure, Keyspace, Probe, Put as CommandPut};
+use brickyard_command::{Failure, KeyValue, Keyspace, NewValue, Probe};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
 use brickyard_types::record::Kind;
@@ -25,7 +25,7 @@ impl Keyspace for View<'_> {
     }
 
     #[inline]
-    fn read(&mut self, key: &[u8]) -> Result<Option<Entry<'_>>, Failure> {
+    fn read(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
         if self.reads.bytes > READ_BYTES_FREE && self.reads_too_much() {
             return Err(Failure::Error(REPLY_TOO_LONG));
         }
@@ -51,7 +51,7 @@ impl Keyspace for View<'_> {
             } => {
                 reads.hits += 1;
                 reads.bytes += value.len();
-                Ok(Some(Entry {
+                Ok(Some(KeyValue {
                     value,
                     expires_at,
                     op,
@@ -152,7 +152,7 @@ impl Keyspace for View<'_> {
         }
     }
 
-    fn put(&mut self, key: &[u8], put: CommandPut<'_>) -> Result<(), Failure> {
+    fn put(&mut self, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
         let location = self.locate(key);
         self.check_put(key, put.value.iter().map(|piece| piece.len()).sum())?;
         if self.asker.writes_many {

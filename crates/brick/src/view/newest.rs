@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::log::{KeyRef, Writer};
 use crate::output::Gate;
 use brickyard_routing::Location;
-use brickyard_table::{KeyHash, Value};
+use brickyard_table::{KeyHash, ValueRef};
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionId, Position, UnixMillis};
 
@@ -173,27 +173,29 @@ pub(super) fn newest<'c>(
     }
     let (expires_at, op, raw) = (found.expires_at, found.op, found.is_raw);
     match found.value {
-        Value::Hot(value) => Newest::Hot {
+        ValueRef::Hot(value) => Newest::Hot {
             value,
             expires_at,
             op,
             raw,
         },
-        Value::Cold { len } => match values.binary_search_by_key(&(op, hash), ColdValue::order) {
-            Ok(at) => Newest::Hot {
-                value: &values[at].value,
-                expires_at,
-                op,
-                raw,
-            },
-            Err(_) => Newest::Cold {
-                op,
-                expires_at,
-                raw,
-                len: len as u32,
-                position: found.position,
-            },
-        },
+        ValueRef::Cold { len } => {
+            match values.binary_search_by_key(&(op, hash), ColdValue::order) {
+                Ok(at) => Newest::Hot {
+                    value: &values[at].value,
+                    expires_at,
+                    op,
+                    raw,
+                },
+                Err(_) => Newest::Cold {
+                    op,
+                    expires_at,
+                    raw,
+                    len: len as u32,
+                    position: found.position,
+                },
+            }
+        }
     }
 }
 

@@ -5,17 +5,17 @@ use super::{View, error};
 use crate::log::{KeyRef, Prepared};
 use crate::staging::{STAGED_BYTES_MAX, Staging};
 use crate::tables::TableState;
-use brickyard_command::{ErrorReply, Failure, Put as CommandPut};
+use brickyard_command::{ErrorReply, Failure, NewValue};
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::Location;
-use brickyard_table::{KeyHash, Put, Value};
+use brickyard_table::{KeyHash, Put, ValueRef};
 use brickyard_types::record::{self, Header, Kind, RequestId, flag};
 use brickyard_types::{Op, Position, limits};
 
 /// More than what stands before the entries of a record.
 const HEADER_ROOM: usize = 256;
 
-pub(super) const NOTHING: CommandPut<'static> = CommandPut {
+pub(super) const NOTHING: NewValue<'static> = NewValue {
     value: &[],
     expires_at: None,
     raw: false,
@@ -63,13 +63,7 @@ impl View<'_> {
 
     /// Prepares one put or delete as a record of its own, or applies it where there is no log.
     #[inline]
-    pub(super) fn write(
-        &mut self,
-        location: Location,
-        kind: Kind,
-        key: &[u8],
-        put: &CommandPut<'_>,
-    ) {
+    pub(super) fn write(&mut self, location: Location, kind: Kind, key: &[u8], put: &NewValue<'_>) {
         self.write_named(location, kind, key, put, None);
     }
 
@@ -80,7 +74,7 @@ impl View<'_> {
         location: Location,
         kind: Kind,
         key: &[u8],
-        put: &CommandPut<'_>,
+        put: &NewValue<'_>,
         named: Option<Named<'_>>,
     ) {
         self.has_written = true;
@@ -194,7 +188,7 @@ impl View<'_> {
         if live == 1 {
             if let Some(staged) = staging.live().next() {
                 let value = [staging.value(staged)];
-                let put = CommandPut {
+                let put = NewValue {
                     value: &value,
                     expires_at: staged.expires_at,
                     raw: staged.raw,
@@ -236,7 +230,7 @@ impl View<'_> {
             }
             let value = staging.value(staged);
             if commits.is_none() {
-                let put = CommandPut {
+                let put = NewValue {
                     value: &[value],
                     expires_at: staged.expires_at,
                     raw: staged.raw,
@@ -246,7 +240,7 @@ impl View<'_> {
             }
             record::encode_entry(
                 &mut encoded,
-                &record::Entry {
+                &record::BatchEntry {
                     kind: staged.kind,
                     flags: if staged.raw { flag::RAW } else { 0 },
                     key: staging.key(staged),
@@ -347,7 +341,7 @@ fn apply_unlogged(
     kind: Kind,
     op: Op,
     name: &[u8],
-    put: &CommandPut<'_>,
+    put: &NewValue<'_>,
 ) {
     let KeyRef {
         partition, hash, ..
@@ -362,7 +356,7 @@ fn apply_unlogged(
             }
         };
         let put = Put {
-            value: Value::Hot(value),
+            value: ValueRef::Hot(value),
             expires_at: put.expires_at,
             op,
             position: Position::NONE,

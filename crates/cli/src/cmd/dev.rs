@@ -12,7 +12,7 @@ use crate::{
     settings::SettingsArguments,
 };
 use anyhow::{Context as _, bail};
-use brickyard_server::{Addresses, Node, Signals, log};
+use brickyard_server::{ListenAddresses, RunningNode, Signals, log};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -113,7 +113,7 @@ fn run_alone(arguments: &Arguments) -> anyhow::Result<()> {
     let loaded = settings(arguments, port).load()?;
     let config = &loaded.config;
     log::start(config.log_format, &config.log_level).map_err(anyhow::Error::msg)?;
-    let node = Node::start(config, Signals::Handle).context("the node cannot start")?;
+    let node = RunningNode::start(config, Signals::Handle).context("the node cannot start")?;
     print!("{}", greeting(node.addresses(), arguments.dir.as_deref()));
     node.wait();
     if is_temporary {
@@ -145,7 +145,7 @@ fn default_port() -> u16 {
     if is_free { REDIS } else { 0 }
 }
 
-fn greeting(addresses: &Addresses, dir: Option<&Path>) -> String {
+fn greeting(addresses: &ListenAddresses, dir: Option<&Path>) -> String {
     let port = addresses.node.port();
     let bricks: Vec<String> = addresses.bricks.iter().map(ToString::to_string).collect();
     let data = dir.map_or_else(

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn greeting_names_every_address() {
-    let addresses = Addresses {
+    let addresses = ListenAddresses {
         node: "127.0.0.1:7000".parse().unwrap(),
         bricks: vec![
             "127.0.0.1:7001".parse().unwrap(),

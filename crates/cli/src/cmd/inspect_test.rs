@@ -1,6 +1,6 @@
 use super::*;
 use brickyard_store::{
-    Config, ControlEntry, ControlHardState, ControlLog, ControlState, Purpose, open,
+    ControlEntry, ControlHardState, ControlLog, ControlState, LogConfig, Purpose, open,
 };
 use brickyard_types::record::{Header, Kind, encode};
 use brickyard_types::{Op, PartitionId, TableId, View};
@@ -11,7 +11,7 @@ fn directory() -> tempfile::TempDir {
     let made = tempfile::tempdir().unwrap();
     let directory = DataDir::open(made.path(), Create::IfMissing).unwrap();
     let disk = directory.brick(BrickId(0)).unwrap();
-    let config = Config::new(BrickId(0), directory.directory());
+    let config = LogConfig::new(BrickId(0), directory.directory());
     let mut opened = open(disk, config, &|_| true, &mut |_| {}).unwrap();
     for op in 1..=2 {
         let mut batch = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::settings::SettingsArguments;
 use anyhow::Context as _;
-use brickyard_server::{Node, Signals, log};
+use brickyard_server::{RunningNode, Signals, log};
 use clap::Args;
 use std::process::ExitCode;
 
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
-    let node = Node::start(config, Signals::Handle).context("the server cannot start")?;
+    let node = RunningNode::start(config, Signals::Handle).context("the server cannot start")?;
     let addresses = node.addresses();
     let bricks: Vec<String> = addresses.bricks.iter().map(ToString::to_string).collect();
     let http = addresses

@@ -10,7 +10,7 @@ use crate::{
     call::{Call, Calls},
     connection::{Answer, Connection, Expired, GreetingStep, Incoming, Request},
     peer::Kind,
-    retry::{self, Failure},
+    retry::{self, AttemptFailure},
     setting::Use,
 };
 use brickyard_wire::Value;
@@ -86,7 +86,7 @@ impl Running {
 
     /// The connection is silent: the next call opens another, unless it speaks before. What waits is told that it was not
     /// sent because of `failure`.
-    fn get_stuck(&mut self, failure: &Failure) {
+    fn get_stuck(&mut self, failure: &AttemptFailure) {
         self.is_stuck = true;
         let mut inbox = self.shared.inbox();
         if self.is_retired || inbox.generation != self.generation {
@@ -115,7 +115,7 @@ impl Running {
 
     /// The lane goes on without this task, and opens another connection for the next call. What waits is told
     /// that it was not sent because of `failure`.
-    fn retire(&mut self, failure: &Failure) {
+    fn retire(&mut self, failure: &AttemptFailure) {
         for call in self.let_go() {
             call.on_failure(failure.clone());
         }
@@ -175,16 +175,16 @@ pub(super) async fn run(mut running: Running) {
     let lost = drive.connection.into_lost();
     // What was not sent goes first, to keep its order before what waits.
     for item in lost.unsent {
-        item.fail(Failure::NotSent(why.clone()));
+        item.fail(AttemptFailure::NotSent(why.clone()));
     }
     for item in lost.sent {
-        item.fail(Failure::Lost(why.clone()));
+        item.fail(AttemptFailure::Lost(why.clone()));
     }
-    running.retire(&Failure::NotSent(why));
+    running.retire(&AttemptFailure::NotSent(why));
 }
 
 impl Item {
-    fn fail(self, failure: Failure) {
+    fn fail(self, failure: AttemptFailure) {
         if let Self::Call(call) = self {
             call.on_failure(failure);
         }
@@ -194,7 +194,7 @@ impl Item {
     fn fail_silent(self, is_first: bool) {
         if let Self::Call(mut call) = self {
             call.holds_up |= is_first;
-            call.on_failure(Failure::Silent);
+            call.on_failure(AttemptFailure::Silent);
         }
     }
 }
@@ -213,9 +213,9 @@ async fn watched<T>(shared: &Shared, work: impl Future<Output = T>) -> T {
 }
 
 /// Connects and greets.
-async fn open(shared: &Shared) -> Result<(TcpStream, Connection<Item>), Failure> {
+async fn open(shared: &Shared) -> Result<(TcpStream, Connection<Item>), AttemptFailure> {
     let address = &shared.peer.address;
-    let not_sent = |why: &dyn Display| Failure::NotSent(format!("{address}: {why}"));
+    let not_sent = |why: &dyn Display| AttemptFailure::NotSent(format!("{address}: {why}"));
     let begin = Instant::now();
     let limit = shared.setting.connect_timeout;
     let opened = timeout(limit, async {
@@ -239,9 +239,9 @@ async fn greet(
     stream: &TcpStream,
     connection: &mut Connection<Item>,
     deadline: Instant,
-) -> Result<(), Failure> {
+) -> Result<(), AttemptFailure> {
     let address = &shared.peer.address;
-    let not_sent = |why: &dyn Display| Failure::NotSent(format!("{address}: {why}"));
+    let not_sent = |why: &dyn Display| AttemptFailure::NotSent(format!("{address}: {why}"));
     let greeting = &shared.setting.greeting;
     for (step, bytes) in greeting.first() {
         connection.submit(Item::Greeting(step, bytes, deadline));
@@ -274,7 +274,9 @@ async fn greet(
                 }
                 Answer::Accepted => {}
                 // The first refusal is the cause of the others.
-                Answer::Refused(line) => refusal = refusal.or(Some(Failure::Handshake(line))),
+                Answer::Refused(line) => {
+                    refusal = refusal.or(Some(AttemptFailure::Handshake(line)))
+                }
             }
         }
         if let Some(refusal) = refusal {
@@ -351,10 +353,10 @@ impl Drive<'_> {
         for mut call in self.arrived.drain(..) {
             if is_brick && call.needs_node_port() {
                 let why = format!("{} is a brick's port", self.shared.peer.address);
-                call.on_failure(Failure::NotSent(why));
+                call.on_failure(AttemptFailure::NotSent(why));
             } else if !call.prepare(has_ids) {
                 let why = format!("{} knows no ids of requests", self.shared.peer.address);
-                call.on_failure(Failure::NotSent(why));
+                call.on_failure(AttemptFailure::NotSent(why));
             } else {
                 self.connection.submit(Item::Call(call));
             }
@@ -406,7 +408,7 @@ impl Drive<'_> {
         let (mut is_dead, mut is_silent_now) = (false, false);
         for expired in self.connection.take_expired(Instant::now()) {
             match expired {
-                Expired::Waiting(item) => item.fail(Failure::LateUnsent),
+                Expired::Waiting(item) => item.fail(AttemptFailure::LateUnsent),
                 Expired::Mute => is_silent_now = true,
                 Expired::Silent { request, is_first } => {
                     is_silent_now = true;
@@ -414,13 +416,13 @@ impl Drive<'_> {
                 }
                 Expired::Late { request, is_silent } => {
                     is_dead |= is_silent;
-                    request.fail(Failure::Late);
+                    request.fail(AttemptFailure::Late);
                 }
             }
         }
         if is_silent_now {
             // It may come round, so what it owes is waited for; but nothing more is entrusted to it.
-            let why = Failure::NotSent(format!("{} is silent", self.shared.peer.address));
+            let why = AttemptFailure::NotSent(format!("{} is silent", self.shared.peer.address));
             for item in self.connection.take_waiting() {
                 item.fail(why.clone());
             }

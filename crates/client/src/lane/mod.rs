@@ -19,7 +19,7 @@ mod drive;
 use crate::{
     call::{Call, Calls},
     peer::Peer,
-    retry::Failure,
+    retry::AttemptFailure,
     setting::{Setting, Use},
 };
 use std::{
@@ -56,7 +56,7 @@ struct Inbox {
     /// Attempts to connect that failed since one succeeded.
     failures: u32,
     /// Why the last one failed.
-    last_failure: Failure,
+    last_failure: AttemptFailure,
 }
 
 impl Lane {
@@ -68,7 +68,7 @@ impl Lane {
             generation: 0,
             is_closed: false,
             failures: 0,
-            last_failure: Failure::NotSent(format!("{} does not answer", peer.address)),
+            last_failure: AttemptFailure::NotSent(format!("{} does not answer", peer.address)),
         };
         Self {
             shared: Arc::new(Shared {
@@ -85,7 +85,11 @@ impl Lane {
     ///
     /// # Errors
     /// The call, if the last attempt to connect failed and it is too early for another.
-    pub(crate) fn push(&self, call: Box<Call>, now: Instant) -> Result<(), (Box<Call>, Failure)> {
+    pub(crate) fn push(
+        &self,
+        call: Box<Call>,
+        now: Instant,
+    ) -> Result<(), (Box<Call>, AttemptFailure)> {
         let shared = &self.shared;
         let mut inbox = shared.inbox();
         if !shared.peer.is_up(now) {
@@ -156,9 +160,9 @@ impl Shared {
         }
         for call in gone {
             let failure = if now >= call.deadline() {
-                Failure::LateUnsent
+                AttemptFailure::LateUnsent
             } else {
-                Failure::NotSent(format!("{} is slow to connect to", self.peer.address))
+                AttemptFailure::NotSent(format!("{} is slow to connect to", self.peer.address))
             };
             call.on_failure(failure);
         }

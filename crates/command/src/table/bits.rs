@@ -1,6 +1,6 @@
 //! Commands on values as bits.
 
-use super::{Argument, CommandId, Group, KeySpec, Spec, category, flag, key_flag};
+use super::{Argument, CommandGroup, CommandId, KeySpec, Spec, category, flag, key_flag};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(
@@ -14,7 +14,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Counts the bits that are 1.",
         "2.6.0",
-        Group::Bitmap,
+        CommandGroup::Bitmap,
         "O(N) for N bytes",
     )
     .arguments(&[
@@ -48,7 +48,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Reads and writes integers of any width inside a value.",
         "3.2.0",
-        Group::Bitmap,
+        CommandGroup::Bitmap,
         "O(1) an operation",
     )
     .arguments(&[
@@ -115,7 +115,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Reads integers of any width inside a value.",
         "6.0.0",
-        Group::Bitmap,
+        CommandGroup::Bitmap,
         "O(1) an operation",
     )
     .arguments(&[
@@ -143,7 +143,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Combines values bit by bit and stores the result.",
         "2.6.0",
-        Group::Bitmap,
+        CommandGroup::Bitmap,
         "O(N) for N bytes",
     )
     .arguments(&[
@@ -162,7 +162,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Finds the first bit that is 0 or 1.",
         "2.8.7",
-        Group::Bitmap,
+        CommandGroup::Bitmap,
         "O(N) for N bytes",
     )
     .arguments(&[
@@ -199,7 +199,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns one bit of a value.",
         "2.2.0",
-        Group::Bitmap,
+        CommandGroup::Bitmap,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0), Argument::integer("offset")]),
@@ -217,7 +217,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Sets one bit of a value and returns what it was.",
         "2.2.0",
-        Group::Bitmap,
+        CommandGroup::Bitmap,
         "O(1)",
     )
     .arguments(&[

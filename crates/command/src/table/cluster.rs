@@ -1,6 +1,6 @@
 //! Commands about the cluster, and those that only cluster clients send.
 
-use super::{Argument, CommandId, Group, Spec, category, flag};
+use super::{Argument, CommandGroup, CommandId, Spec, category, flag};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(
@@ -13,14 +13,14 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Lets the next command through although its slot is being moved.",
         "3.0.0",
-        Group::Cluster,
+        CommandGroup::Cluster,
         "O(1)",
     ),
     Spec::new(CommandId::Cluster, "cluster", -2, 0, 0)
         .docs(
             "Commands about the cluster.",
             "3.0.0",
-            Group::Cluster,
+            CommandGroup::Cluster,
             "Depends on the subcommand",
         )
         .subcommands(&[
@@ -34,7 +34,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns the number of keys in a slot.",
                 "3.0.0",
-                Group::Cluster,
+                CommandGroup::Cluster,
                 "O(1)",
             )
             .arguments(&[Argument::integer("slot")]),
@@ -49,7 +49,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns keys of a slot.",
                 "3.0.0",
-                Group::Cluster,
+                CommandGroup::Cluster,
                 "O(N) for N keys",
             )
             .arguments(&[Argument::integer("slot"), Argument::integer("count")]),
@@ -63,7 +63,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Lists the subcommands of CLUSTER.",
                 "5.0.0",
-                Group::Cluster,
+                CommandGroup::Cluster,
                 "O(1)",
             ),
             Spec::new(CommandId::ClusterInfo, "cluster|info", 2, flag::STALE, 0)
@@ -71,7 +71,7 @@ pub(super) const COMMANDS: &[Spec] = &[
                 .docs(
                     "Returns the cluster's state.",
                     "3.0.0",
-                    Group::Cluster,
+                    CommandGroup::Cluster,
                     "O(1)",
                 ),
             Spec::new(
@@ -84,7 +84,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns the slot of a key.",
                 "3.0.0",
-                Group::Cluster,
+                CommandGroup::Cluster,
                 "O(N) for N bytes of key",
             )
             .arguments(&[Argument::string("key")]),
@@ -93,13 +93,13 @@ pub(super) const COMMANDS: &[Spec] = &[
                 .docs(
                     "Describes the connections between nodes.",
                     "7.0.0",
-                    Group::Cluster,
+                    CommandGroup::Cluster,
                     "O(N) for N nodes",
                 ),
             Spec::new(CommandId::ClusterMyid, "cluster|myid", 2, flag::STALE, 0).docs(
                 "Returns the id of this node.",
                 "3.0.0",
-                Group::Cluster,
+                CommandGroup::Cluster,
                 "O(1)",
             ),
             Spec::new(CommandId::ClusterNodes, "cluster|nodes", 2, flag::STALE, 0)
@@ -107,7 +107,7 @@ pub(super) const COMMANDS: &[Spec] = &[
                 .docs(
                     "Describes the nodes, one a line.",
                     "3.0.0",
-                    Group::Cluster,
+                    CommandGroup::Cluster,
                     "O(N) for N nodes",
                 ),
             Spec::new(
@@ -121,7 +121,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Describes a node's replicas.",
                 "5.0.0",
-                Group::Cluster,
+                CommandGroup::Cluster,
                 "O(N) for N replicas",
             )
             .arguments(&[Argument::string("node-id")]),
@@ -136,7 +136,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Describes which nodes hold which slots, by replica group.",
                 "7.0.0",
-                Group::Cluster,
+                CommandGroup::Cluster,
                 "O(N) for N nodes",
             ),
             Spec::new(CommandId::ClusterSlots, "cluster|slots", 2, flag::STALE, 0)
@@ -144,7 +144,7 @@ pub(super) const COMMANDS: &[Spec] = &[
                 .docs(
                     "Describes which nodes hold which slots, by slot range.",
                     "3.0.0",
-                    Group::Cluster,
+                    CommandGroup::Cluster,
                     "O(N) for N nodes",
                 )
                 .deprecated("7.0.0", "`CLUSTER SHARDS`"),
@@ -152,7 +152,7 @@ pub(super) const COMMANDS: &[Spec] = &[
                 .docs(
                     "Tells this connection of every change of the map, by push, or not any more.",
                     "7.2.0",
-                    Group::Cluster,
+                    CommandGroup::Cluster,
                     "O(1)",
                 )
                 .arguments(&[Argument::string("on-off")]),
@@ -287,7 +287,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Permits reads from backups on this connection.",
         "3.0.0",
-        Group::Cluster,
+        CommandGroup::Cluster,
         "O(1)",
     ),
     Spec::new(
@@ -297,5 +297,10 @@ pub(super) const COMMANDS: &[Spec] = &[
         flag::LOADING | flag::STALE | flag::FAST,
         category::CONNECTION,
     )
-    .docs("Takes back READONLY.", "3.0.0", Group::Cluster, "O(1)"),
+    .docs(
+        "Takes back READONLY.",
+        "3.0.0",
+        CommandGroup::Cluster,
+        "O(1)",
+    ),
 ];

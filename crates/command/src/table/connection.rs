@@ -1,6 +1,6 @@
 //! Commands about the connection that they arrive on.
 
-use super::{Argument, CommandId, Group, Spec, category, flag};
+use super::{Argument, CommandGroup, CommandId, Spec, category, flag};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(
@@ -15,7 +15,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             | flag::ALLOW_BUSY,
         category::CONNECTION,
     )
-    .docs("Logs in.", "1.0.0", Group::Connection, "O(N)")
+    .docs("Logs in.", "1.0.0", CommandGroup::Connection, "O(N)")
     .arguments(&[
         Argument::string("username").optional(),
         Argument::string("password"),
@@ -24,7 +24,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Commands about client connections.",
             "2.4.0",
-            Group::Connection,
+            CommandGroup::Connection,
             "Depends on the subcommand",
         )
         .subcommands(&[
@@ -38,7 +38,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns the name of this connection.",
                 "2.6.9",
-                Group::Connection,
+                CommandGroup::Connection,
                 "O(1)",
             ),
             Spec::new(
@@ -51,7 +51,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Lists the subcommands of CLIENT.",
                 "5.0.0",
-                Group::Connection,
+                CommandGroup::Connection,
                 "O(1)",
             ),
             Spec::new(
@@ -64,7 +64,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns the number of this connection.",
                 "5.0.0",
-                Group::Connection,
+                CommandGroup::Connection,
                 "O(1)",
             ),
             Spec::new(
@@ -78,7 +78,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Describes this connection.",
                 "6.2.0",
-                Group::Connection,
+                CommandGroup::Connection,
                 "O(1)",
             ),
             Spec::new(
@@ -91,7 +91,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Closes connections.",
                 "2.4.0",
-                Group::Connection,
+                CommandGroup::Connection,
                 "O(N) for N connections",
             )
             .arguments(&[Argument::one_of(
@@ -134,7 +134,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Describes the open connections.",
                 "2.4.0",
-                Group::Connection,
+                CommandGroup::Connection,
                 "O(N) for N connections",
             )
             .arguments(&[
@@ -163,7 +163,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Keeps this connection open when memory for clients runs short.",
                 "7.0.0",
-                Group::Connection,
+                CommandGroup::Connection,
                 "O(1)",
             )
             .arguments(&[Argument::one_of(
@@ -180,7 +180,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Lets the commands of this connection not count as use of their keys.",
                 "7.2.0",
-                Group::Connection,
+                CommandGroup::Connection,
                 "O(1)",
             )
             .arguments(&[Argument::one_of(
@@ -197,7 +197,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Turns replies on this connection on or off.",
                 "3.2.0",
-                Group::Connection,
+                CommandGroup::Connection,
                 "O(1)",
             )
             .arguments(&[Argument::one_of(
@@ -219,7 +219,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Tells the name or version of the client's library.",
                 "7.2.0",
-                Group::Connection,
+                CommandGroup::Connection,
                 "O(1)",
             )
             .arguments(&[Argument::one_of(
@@ -239,7 +239,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Gives this connection a name.",
                 "2.6.9",
-                Group::Connection,
+                CommandGroup::Connection,
                 "O(1)",
             )
             .arguments(&[Argument::string("connection-name")]),
@@ -251,7 +251,12 @@ pub(super) const COMMANDS: &[Spec] = &[
         flag::LOADING | flag::STALE | flag::FAST,
         category::CONNECTION,
     )
-    .docs("Returns its argument.", "1.0.0", Group::Connection, "O(1)")
+    .docs(
+        "Returns its argument.",
+        "1.0.0",
+        CommandGroup::Connection,
+        "O(1)",
+    )
     .arguments(&[Argument::string("message")]),
     Spec::new(
         CommandId::Hello,
@@ -268,7 +273,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Chooses the protocol version and logs in.",
         "6.0.0",
-        Group::Connection,
+        CommandGroup::Connection,
         "O(1)",
     )
     .arguments(&[Argument::block(
@@ -296,7 +301,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Answers PONG, or its argument.",
         "1.0.0",
-        Group::Connection,
+        CommandGroup::Connection,
         "O(1)",
     )
     .arguments(&[Argument::string("message").optional()]),
@@ -312,7 +317,12 @@ pub(super) const COMMANDS: &[Spec] = &[
             | flag::ALLOW_BUSY,
         category::CONNECTION,
     )
-    .docs("Closes the connection.", "1.0.0", Group::Connection, "O(1)"),
+    .docs(
+        "Closes the connection.",
+        "1.0.0",
+        CommandGroup::Connection,
+        "O(1)",
+    ),
     Spec::new(
         CommandId::Reset,
         "reset",
@@ -328,7 +338,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Takes the connection back to its initial state.",
         "6.2.0",
-        Group::Connection,
+        CommandGroup::Connection,
         "O(1)",
     ),
     Spec::new(
@@ -341,7 +351,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Chooses one of the numbered tables.",
         "1.0.0",
-        Group::Connection,
+        CommandGroup::Connection,
         "O(1)",
     )
     .arguments(&[Argument::integer("index")]),

@@ -141,7 +141,7 @@ impl Argument {
 
 /// The chapter of the manual that a command belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
+pub enum CommandGroup {
     /// Keys, whatever their value.
     Generic,
     /// Values as bytes.
@@ -158,7 +158,7 @@ pub enum Group {
     Cluster,
 }
 
-impl Group {
+impl CommandGroup {
     /// The word that `COMMAND DOCS` uses.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -182,7 +182,7 @@ pub struct Docs {
     /// The Redis (or Valkey) release that introduced it; clients compare it with the server's.
     pub since: &'static str,
     /// Its chapter.
-    pub group: Group,
+    pub group: CommandGroup,
     /// Its cost.
     pub complexity: &'static str,
     /// Since when it is deprecated, and what to use instead.

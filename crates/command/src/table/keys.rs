@@ -1,6 +1,6 @@
 //! Commands on keys, whatever their values.
 
-use super::{Argument, CommandId, Group, KeySpec, Spec, category, flag, key_flag};
+use super::{Argument, CommandGroup, CommandId, KeySpec, Spec, category, flag, key_flag};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(
@@ -17,7 +17,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Copies a key to another.",
         "6.2.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(N) for N bytes",
     )
     .arguments(&[
@@ -29,7 +29,12 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(CommandId::Del, "del", -2, flag::WRITE, category::KEYSPACE)
         .keys(&[KeySpec::range(1, -1, 1, key_flag::RM | key_flag::DELETE)])
         .tips(&["request_policy:multi_shard", "response_policy:agg_sum"])
-        .docs("Removes keys.", "1.0.0", Group::Generic, "O(N) for N keys")
+        .docs(
+            "Removes keys.",
+            "1.0.0",
+            CommandGroup::Generic,
+            "O(N) for N keys",
+        )
         .arguments(&[Argument::key("key", 0).multiple()]),
     Spec::new(
         CommandId::Exists,
@@ -43,7 +48,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Counts the given keys that exist.",
         "1.0.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(N) for N keys",
     )
     .arguments(&[Argument::key("key", 0).multiple()]),
@@ -58,7 +63,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Lets a key expire after some seconds.",
         "1.0.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[
@@ -86,7 +91,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Lets a key expire at a Unix time in seconds.",
         "1.2.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[
@@ -114,7 +119,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the Unix time in seconds at which a key expires.",
         "7.0.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0)]),
@@ -129,7 +134,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns every key that matches a pattern.",
         "1.0.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(N) for N keys in the table",
     )
     .arguments(&[Argument::pattern("pattern")]),
@@ -137,7 +142,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Shows how a value is kept.",
             "2.2.3",
-            Group::Generic,
+            CommandGroup::Generic,
             "Depends on the subcommand",
         )
         .subcommands(&[
@@ -153,7 +158,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns the name of the form in which a value is kept.",
                 "2.2.3",
-                Group::Generic,
+                CommandGroup::Generic,
                 "O(1)",
             )
             .arguments(&[Argument::key("key", 0)]),
@@ -169,7 +174,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns how often a key is used, where that is counted.",
                 "4.0.0",
-                Group::Generic,
+                CommandGroup::Generic,
                 "O(1)",
             )
             .arguments(&[Argument::key("key", 0)]),
@@ -183,7 +188,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Lists the subcommands of OBJECT.",
                 "6.2.0",
-                Group::Generic,
+                CommandGroup::Generic,
                 "O(1)",
             ),
             Spec::new(
@@ -198,7 +203,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns how long ago a key was last used, in seconds.",
                 "2.2.3",
-                Group::Generic,
+                CommandGroup::Generic,
                 "O(1)",
             )
             .arguments(&[Argument::key("key", 0)]),
@@ -214,7 +219,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns how many references a value has.",
                 "2.2.3",
-                Group::Generic,
+                CommandGroup::Generic,
                 "O(1)",
             )
             .arguments(&[Argument::key("key", 0)]),
@@ -230,7 +235,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Takes the expiry off a key.",
         "2.2.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0)]),
@@ -245,7 +250,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Lets a key expire after some milliseconds.",
         "2.6.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[
@@ -273,7 +278,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Lets a key expire at a Unix time in milliseconds.",
         "2.6.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[
@@ -301,7 +306,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the Unix time in milliseconds at which a key expires.",
         "7.0.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0)]),
@@ -317,7 +322,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the milliseconds after which a key expires.",
         "2.6.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0)]),
@@ -329,7 +334,12 @@ pub(super) const COMMANDS: &[Spec] = &[
         category::KEYSPACE,
     )
     .tips(&["request_policy:all_shards", "nondeterministic_output"])
-    .docs("Returns any one key.", "1.0.0", Group::Generic, "O(1)"),
+    .docs(
+        "Returns any one key.",
+        "1.0.0",
+        CommandGroup::Generic,
+        "O(1)",
+    ),
     Spec::new(
         CommandId::Rename,
         "rename",
@@ -344,7 +354,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Gives a key another name, over any key that has it.",
         "1.0.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0), Argument::key("newkey", 1)]),
@@ -362,7 +372,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Gives a key another name if that is free.",
         "1.0.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0), Argument::key("newkey", 1)]),
@@ -377,7 +387,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Walks the keys step by step.",
         "2.8.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1) a call, O(N) for all N keys",
     )
     .arguments(&[
@@ -398,7 +408,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Counts the given keys that exist and marks them as used.",
         "3.2.1",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(N) for N keys",
     )
     .arguments(&[Argument::key("key", 0).multiple()]),
@@ -414,7 +424,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the seconds after which a key expires.",
         "1.0.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0)]),
@@ -429,7 +439,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the type of a value.",
         "1.0.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0)]),
@@ -442,7 +452,12 @@ pub(super) const COMMANDS: &[Spec] = &[
     )
     .keys(&[KeySpec::range(1, -1, 1, key_flag::RM | key_flag::DELETE)])
     .tips(&["request_policy:multi_shard", "response_policy:agg_sum"])
-    .docs("Removes keys.", "4.0.0", Group::Generic, "O(N) for N keys")
+    .docs(
+        "Removes keys.",
+        "4.0.0",
+        CommandGroup::Generic,
+        "O(N) for N keys",
+    )
     .arguments(&[Argument::key("key", 0).multiple()]),
     Spec::new(
         CommandId::Wait,
@@ -455,7 +470,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Waits until replicas have the writes of this connection.",
         "3.0.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "O(1)",
     )
     .arguments(&[

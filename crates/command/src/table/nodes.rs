@@ -1,6 +1,6 @@
 //! Commands about nodes and about where partitions are, which are Brickyard's own.
 
-use super::{Argument, CommandId, Group, Spec, flag};
+use super::{Argument, CommandGroup, CommandId, Spec, flag};
 
 const ADMIN: u32 = flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI;
 const SHOWN: u32 = ADMIN | flag::LOADING | flag::STALE;
@@ -11,7 +11,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Commands about the nodes of the cluster.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "Depends on the subcommand",
         )
         .subcommands(&[
@@ -19,7 +19,7 @@ pub(super) const COMMANDS: &[Spec] = &[
                 .docs(
                     "Changes what a node is used for.",
                     "0.1.0",
-                    Group::Server,
+                    CommandGroup::Server,
                     "O(P) for P partitions",
                 )
                 .arguments(&[
@@ -41,7 +41,7 @@ pub(super) const COMMANDS: &[Spec] = &[
                 .docs(
                     "Lets a node hand over its primaries, then everything else that it holds.",
                     "0.1.0",
-                    Group::Server,
+                    CommandGroup::Server,
                     "O(P) for P partitions",
                 )
                 .arguments(&[
@@ -58,20 +58,20 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Lists the subcommands of NODE.",
                 "0.1.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(CommandId::NodeList, "node|list", 2, SHOWN, 0).docs(
                 "Returns the nodes of the cluster and how much each holds.",
                 "0.1.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(P) for P partitions",
             ),
             Spec::new(CommandId::NodeRemove, "node|remove", -3, ADMIN, 0)
                 .docs(
                     "Takes a node out of the cluster for ever; with FORCE also one that holds something.",
                     "0.1.0",
-                    Group::Server,
+                    CommandGroup::Server,
                     "O(P) for P partitions",
                 )
                 .arguments(&[
@@ -82,7 +82,7 @@ pub(super) const COMMANDS: &[Spec] = &[
                 .docs(
                     "Lets a node take over exactly what another one holds.",
                     "0.1.0",
-                    Group::Server,
+                    CommandGroup::Server,
                     "O(P) for P partitions",
                 )
                 .arguments(&[Argument::integer("node"), Argument::integer("successor")]),
@@ -91,7 +91,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Commands about where partitions should be.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "Depends on the subcommand",
         )
         .subcommands(&[
@@ -105,31 +105,31 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Lists the subcommands of REBALANCE.",
                 "0.1.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(CommandId::RebalancePause, "rebalance|pause", 2, ADMIN, 0).docs(
                 "Begins no more moves; copies that are missing are made all the same.",
                 "0.1.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(CommandId::RebalancePlan, "rebalance|plan", 2, SHOWN, 0).docs(
                 "Returns what has to move, partition by partition.",
                 "0.1.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(P + M * B) for P partitions, M moves and B bricks",
             ),
             Spec::new(CommandId::RebalanceResume, "rebalance|resume", 2, ADMIN, 0).docs(
                 "Begins moves again.",
                 "0.1.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(CommandId::RebalanceStatus, "rebalance|status", 2, SHOWN, 0).docs(
                 "Returns how much has to move still.",
                 "0.1.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(P + M * B) for P partitions, M moves and B bricks",
             ),
         ]),

@@ -1,6 +1,6 @@
 //! Commands about the server.
 
-use super::{Argument, CommandId, Group, KeySpec, Spec, category, flag, key_flag};
+use super::{Argument, CommandGroup, CommandId, KeySpec, Spec, category, flag, key_flag};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(
@@ -10,7 +10,12 @@ pub(super) const COMMANDS: &[Spec] = &[
         flag::ADMIN | flag::NOSCRIPT | flag::NO_ASYNC_LOADING,
         0,
     )
-    .docs("Begins a checkpoint.", "1.0.0", Group::Server, "O(1)")
+    .docs(
+        "Begins a checkpoint.",
+        "1.0.0",
+        CommandGroup::Server,
+        "O(1)",
+    )
     .arguments(&[Argument::word("schedule", "SCHEDULE").optional()]),
     Spec::new(
         CommandId::Command,
@@ -23,7 +28,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Describes every command.",
         "2.8.13",
-        Group::Server,
+        CommandGroup::Server,
         "O(N) for N commands",
     )
     .subcommands(&[
@@ -37,7 +42,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Returns the number of commands.",
             "2.8.13",
-            Group::Server,
+            CommandGroup::Server,
             "O(1)",
         ),
         Spec::new(
@@ -51,7 +56,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Returns the manual of commands.",
             "7.0.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for N commands",
         )
         .arguments(&[Argument::string("command-name").optional().multiple()]),
@@ -65,7 +70,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Returns the keys in a request.",
             "2.8.13",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for N arguments",
         ),
         Spec::new(
@@ -78,7 +83,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Returns the keys in a request and what is done to them.",
             "7.0.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for N arguments",
         ),
         Spec::new(
@@ -91,7 +96,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Lists the subcommands of COMMAND.",
             "5.0.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(1)",
         ),
         Spec::new(
@@ -105,7 +110,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Describes the given commands, or every one.",
             "2.8.13",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for N commands",
         )
         .arguments(&[Argument::string("command-name").optional().multiple()]),
@@ -120,7 +125,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Returns the names of commands.",
             "7.0.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for N commands",
         )
         .arguments(&[Argument::one_of(
@@ -138,7 +143,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Commands about the configuration.",
             "2.0.0",
-            Group::Server,
+            CommandGroup::Server,
             "Depends on the subcommand",
         )
         .subcommands(&[
@@ -152,7 +157,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns the settings whose names match patterns.",
                 "2.0.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(N) for N settings",
             )
             .arguments(&[Argument::block(
@@ -170,7 +175,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Lists the subcommands of CONFIG.",
                 "5.0.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(
@@ -183,7 +188,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Sets the counters of INFO to zero.",
                 "2.0.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(
@@ -196,7 +201,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Writes the settings in force to the configuration file.",
                 "2.8.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(
@@ -210,7 +215,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Changes settings.",
                 "2.0.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(N) for N settings",
             )
             .arguments(&[Argument::block(
@@ -230,7 +235,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the number of keys.",
         "1.0.0",
-        Group::Server,
+        CommandGroup::Server,
         "O(1)",
     ),
     Spec::new(
@@ -244,7 +249,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Removes every key of every table that the user may write.",
         "1.0.0",
-        Group::Server,
+        CommandGroup::Server,
         "O(N) for N keys",
     )
     .arguments(&[Argument::one_of(
@@ -266,7 +271,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Removes every key of the table.",
         "1.0.0",
-        Group::Server,
+        CommandGroup::Server,
         "O(N) for N keys",
     )
     .arguments(&[Argument::one_of(
@@ -292,7 +297,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns facts and counters of the server.",
         "1.0.0",
-        Group::Server,
+        CommandGroup::Server,
         "O(1)",
     )
     .arguments(&[Argument::string("section").optional().multiple()]),
@@ -307,14 +312,14 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the time of the last checkpoint.",
         "1.0.0",
-        Group::Server,
+        CommandGroup::Server,
         "O(1)",
     ),
     Spec::new(CommandId::Latency, "latency", -2, 0, 0)
         .docs(
             "Commands about how long commands take.",
             "2.8.13",
-            Group::Server,
+            CommandGroup::Server,
             "Depends on the subcommand",
         )
         .subcommands(&[
@@ -328,7 +333,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Lists the subcommands of LATENCY.",
                 "2.8.13",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(
@@ -346,7 +351,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns how long commands took, as histograms.",
                 "7.0.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(N) for N commands",
             )
             .arguments(&[Argument::string("command").optional().multiple()]),
@@ -365,7 +370,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns the latest spikes.",
                 "2.8.13",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(
@@ -379,7 +384,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Forgets the recorded spikes.",
                 "2.8.13",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             )
             .arguments(&[Argument::string("event").optional().multiple()]),
@@ -388,7 +393,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Commands about memory.",
             "4.0.0",
-            Group::Server,
+            CommandGroup::Server,
             "Depends on the subcommand",
         )
         .subcommands(&[
@@ -402,7 +407,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Lists the subcommands of MEMORY.",
                 "4.0.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(
@@ -416,7 +421,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns the bytes of memory that a key takes.",
                 "4.0.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(N)",
             )
             .arguments(&[
@@ -431,7 +436,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         flag::ADMIN | flag::NOSCRIPT | flag::NO_ASYNC_LOADING | flag::NO_MULTI,
         0,
     )
-    .docs("Makes a checkpoint.", "1.0.0", Group::Server, "O(1)"),
+    .docs("Makes a checkpoint.", "1.0.0", CommandGroup::Server, "O(1)"),
     Spec::new(
         CommandId::Shutdown,
         "shutdown",
@@ -444,7 +449,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             | flag::ALLOW_BUSY,
         0,
     )
-    .docs("Stops the server.", "1.0.0", Group::Server, "O(1)")
+    .docs("Stops the server.", "1.0.0", CommandGroup::Server, "O(1)")
     .arguments(&[
         Argument::one_of(
             "nosave_save",
@@ -462,7 +467,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Commands about requests that took long.",
             "2.2.12",
-            Group::Server,
+            CommandGroup::Server,
             "Depends on the subcommand",
         )
         .subcommands(&[
@@ -477,7 +482,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns the latest slow requests.",
                 "2.2.12",
-                Group::Server,
+                CommandGroup::Server,
                 "O(N) for N entries",
             )
             .arguments(&[Argument::integer("count").optional()]),
@@ -491,7 +496,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Lists the subcommands of SLOWLOG.",
                 "6.2.0",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(
@@ -509,7 +514,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Returns the number of slow requests that are kept.",
                 "2.2.12",
-                Group::Server,
+                CommandGroup::Server,
                 "O(1)",
             ),
             Spec::new(
@@ -523,7 +528,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             .docs(
                 "Forgets the slow requests.",
                 "2.2.12",
-                Group::Server,
+                CommandGroup::Server,
                 "O(N) for N entries",
             ),
         ]),
@@ -535,5 +540,10 @@ pub(super) const COMMANDS: &[Spec] = &[
         0,
     )
     .tips(&["nondeterministic_output"])
-    .docs("Returns the server's time.", "2.6.0", Group::Server, "O(1)"),
+    .docs(
+        "Returns the server's time.",
+        "2.6.0",
+        CommandGroup::Server,
+        "O(1)",
+    ),
 ];

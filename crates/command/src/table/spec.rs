@@ -9,7 +9,7 @@
 //!
 //! Not here: the commands themselves (the sibling modules), how a reply is rendered (`describe`).
 
-use super::{Argument, CommandId, Docs, Group, KeySpec, category, flag};
+use super::{Argument, CommandGroup, CommandId, Docs, KeySpec, category, flag};
 
 /// Everything that is known of one command.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +82,7 @@ impl Spec {
             docs: Docs {
                 summary: "",
                 since: "",
-                group: Group::Generic,
+                group: CommandGroup::Generic,
                 complexity: "",
                 deprecated: None,
                 arguments: &[],
@@ -125,7 +125,7 @@ impl Spec {
         mut self,
         summary: &'static str,
         since: &'static str,
-        group: Group,
+        group: CommandGroup,
         complexity: &'static str,
     ) -> Self {
         self.docs.summary = summary;

@@ -1,6 +1,6 @@
 //! Commands on values as bytes.
 
-use super::{Argument, CommandId, Group, KeySpec, Spec, category, flag, key_flag};
+use super::{Argument, CommandGroup, CommandId, KeySpec, Spec, category, flag, key_flag};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(
@@ -14,7 +14,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Adds bytes to the end of a value; creates the key if there is none.",
         "2.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0), Argument::string("value")]),
@@ -32,7 +32,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Subtracts one from an integer.",
         "1.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0)]),
@@ -50,7 +50,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Subtracts a number from an integer.",
         "1.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0), Argument::integer("decrement")]),
@@ -65,7 +65,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Removes a key if its value is the one given.",
         "9.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0), Argument::string("value")]),
@@ -80,7 +80,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the value of a key.",
         "1.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0)]),
@@ -98,7 +98,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the value of a key and removes the key.",
         "6.2.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0)]),
@@ -116,7 +116,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the value of a key and changes when it expires.",
         "6.2.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[
@@ -144,7 +144,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns a part of a value.",
         "2.4.0",
-        Group::String,
+        CommandGroup::String,
         "O(N) for N bytes returned",
     )
     .arguments(&[
@@ -166,7 +166,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Sets a key and returns what it held.",
         "1.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .deprecated("6.2.0", "`SET` with the `GET` argument")
@@ -182,7 +182,12 @@ pub(super) const COMMANDS: &[Spec] = &[
         1,
         key_flag::RW | key_flag::ACCESS | key_flag::UPDATE,
     )])
-    .docs("Adds one to an integer.", "1.0.0", Group::String, "O(1)")
+    .docs(
+        "Adds one to an integer.",
+        "1.0.0",
+        CommandGroup::String,
+        "O(1)",
+    )
     .arguments(&[Argument::key("key", 0)]),
     Spec::new(
         CommandId::Incrby,
@@ -198,7 +203,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Adds a number to an integer.",
         "1.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0), Argument::integer("increment")]),
@@ -216,7 +221,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Adds a decimal fraction to a number.",
         "2.6.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0), Argument::double("increment")]),
@@ -225,7 +230,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Finds the longest sequence of bytes that two values have in common.",
             "7.0.0",
-            Group::String,
+            CommandGroup::String,
             "O(N*M) for values of N and M bytes",
         )
         .arguments(&[
@@ -248,7 +253,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the values of several keys.",
         "1.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(N) for N keys",
     )
     .arguments(&[Argument::key("key", 0).multiple()]),
@@ -267,7 +272,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Sets several keys.",
         "1.0.1",
-        Group::String,
+        CommandGroup::String,
         "O(N) for N keys",
     )
     .arguments(&[Argument::block(
@@ -287,7 +292,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Sets several keys if none of them exists.",
         "1.0.1",
-        Group::String,
+        CommandGroup::String,
         "O(N) for N keys",
     )
     .arguments(&[Argument::block(
@@ -306,7 +311,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Sets a key that expires after some milliseconds.",
         "2.6.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[
@@ -329,7 +334,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Sets a key, on a condition and with an expiry if asked.",
         "1.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[
@@ -368,7 +373,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Sets a key that expires after some seconds.",
         "2.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[
@@ -387,7 +392,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Sets a key if it does not exist.",
         "1.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0), Argument::string("value")]),
@@ -402,7 +407,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Overwrites a part of a value.",
         "2.2.0",
-        Group::String,
+        CommandGroup::String,
         "O(N) for N bytes written",
     )
     .arguments(&[
@@ -421,7 +426,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns the length of a value.",
         "2.2.0",
-        Group::String,
+        CommandGroup::String,
         "O(1)",
     )
     .arguments(&[Argument::key("key", 0)]),
@@ -436,7 +441,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Returns a part of a value.",
         "1.0.0",
-        Group::String,
+        CommandGroup::String,
         "O(N) for N bytes returned",
     )
     .deprecated("2.0.0", "`GETRANGE`")

@@ -1,6 +1,6 @@
 //! Commands about tables, which are Brickyard's own.
 
-use super::{Argument, CommandId, Group, Spec, category, flag};
+use super::{Argument, CommandGroup, CommandId, Spec, category, flag};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(
@@ -14,7 +14,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         "Executes a command that writes, once however often it is sent with this id; or returns the clock that ids \
          follow.",
         "0.1.0",
-        Group::Generic,
+        CommandGroup::Generic,
         "That of the command",
     )
     .arguments(&[
@@ -34,7 +34,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Commands about tables.",
         "0.1.0",
-        Group::Server,
+        CommandGroup::Server,
         "Depends on the subcommand",
     )
     .subcommands(&[
@@ -48,7 +48,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Changes the attributes of a table.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(1)",
         )
         .arguments(&[
@@ -94,7 +94,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Makes a table.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(P) for P partitions",
         )
         .arguments(&[
@@ -143,7 +143,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Returns a table's attributes and size.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(P) for P partitions",
         )
         .arguments(&[Argument::string("name")]),
@@ -157,7 +157,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Returns what a brick's replicas of a table's partitions hold, as a number each, from a cursor on.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(1) for each call, O(N) for N keys of the brick from 0 to 0",
         )
         .arguments(&[
@@ -174,7 +174,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Removes a table and its keys; asks for the name twice.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for N keys",
         )
         .arguments(&[
@@ -191,7 +191,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Returns a partition as it was when the first piece was asked for, a piece at a time, while writes go on; or which a brick leads.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(1) for each piece, O(N) for the N keys of the partition",
         )
         .arguments(&[
@@ -216,7 +216,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Lists the subcommands of TABLE.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(1)",
         ),
         Spec::new(
@@ -230,7 +230,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Returns the names of the tables.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for N tables",
         ),
         Spec::new(
@@ -243,7 +243,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Begins to make one partition of a partition and its sibling; what they hold stays where it is.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for the N keys of both partitions",
         )
         .arguments(&[Argument::string("name"), Argument::integer("partition")]),
@@ -257,7 +257,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Frees the memory of a table and keeps its keys, which nobody can read or write until it is online again.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for N partitions; memory is given back by and by",
         )
         .arguments(&[
@@ -274,7 +274,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Begins to bring a table back into memory from the logs; nothing is copied between nodes.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for the N records that the logs have where the table has any",
         )
         .arguments(&[Argument::string("name")]),
@@ -289,7 +289,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             "Tells what would be lost if partitions that nobody serves went on from what is left, and lets them once \
              that is confirmed.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for N partitions",
         )
         .arguments(&[
@@ -307,7 +307,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Begins to make two partitions of one; what it holds stays where it is.",
             "0.1.0",
-            Group::Server,
+            CommandGroup::Server,
             "O(N) for the N keys of the partition",
         )
         .arguments(&[Argument::string("name"), Argument::integer("partition")]),
@@ -321,7 +321,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs(
             "Lets this connection work on a table.",
             "0.1.0",
-            Group::Connection,
+            CommandGroup::Connection,
             "O(1)",
         )
         .arguments(&[Argument::string("name")]),

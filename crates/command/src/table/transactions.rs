@@ -1,6 +1,6 @@
 //! Commands that make several commands one.
 
-use super::{Argument, CommandId, Group, KeySpec, Spec, category, flag, key_flag};
+use super::{Argument, CommandGroup, CommandId, KeySpec, Spec, category, flag, key_flag};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(
@@ -13,7 +13,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Forgets the commands queued since MULTI.",
         "2.0.0",
-        Group::Transactions,
+        CommandGroup::Transactions,
         "O(N) for N queued commands",
     ),
     Spec::new(
@@ -26,7 +26,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Runs the commands queued since MULTI.",
         "1.2.0",
-        Group::Transactions,
+        CommandGroup::Transactions,
         "That of the queued commands",
     ),
     Spec::new(
@@ -39,7 +39,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Begins to queue commands for EXEC.",
         "1.2.0",
-        Group::Transactions,
+        CommandGroup::Transactions,
         "O(1)",
     ),
     Spec::new(
@@ -52,7 +52,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Forgets the keys given to WATCH.",
         "2.2.0",
-        Group::Transactions,
+        CommandGroup::Transactions,
         "O(1)",
     ),
     Spec::new(
@@ -66,7 +66,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .docs(
         "Lets EXEC do nothing if one of these keys changes before it.",
         "2.2.0",
-        Group::Transactions,
+        CommandGroup::Transactions,
         "O(1) a key",
     )
     .arguments(&[Argument::key("key", 0).multiple()]),

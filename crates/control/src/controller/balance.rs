@@ -9,7 +9,7 @@ use super::holdings::Holdings;
 use super::hot::HotPartitions;
 use super::liveness::LivenessView;
 use super::placement::Placement;
-use brickyard_metadata::{Catalog, Decisions, Proposal, Table};
+use brickyard_metadata::{Catalog, Decisions, Proposal, TableEntry};
 use brickyard_routing::{Candidate, Member, Seat, place, strategy};
 use brickyard_types::PartitionId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -86,7 +86,7 @@ impl Balance<'_> {
     }
 
     /// At most so many hand-overs to the members that the plan has first.
-    fn lead_as_planned(&self, table: &Table, most: usize) -> Vec<Proposal> {
+    fn lead_as_planned(&self, table: &TableEntry, most: usize) -> Vec<Proposal> {
         let wanted = table.partitions().filter_map(|(partition, group)| {
             let first = self.placement.target(partition).first()?;
             let mut in_sync: Vec<Seat> = group.in_sync().collect();
@@ -101,7 +101,7 @@ impl Balance<'_> {
         wanted.take(most).collect()
     }
 
-    fn primaries(&self, table: &Table, candidates: &[Candidate]) -> Primaries {
+    fn primaries(&self, table: &TableEntry, candidates: &[Candidate]) -> Primaries {
         let mut counts = BTreeMap::new();
         let groups: Vec<Held> = table
             .partitions()
@@ -162,7 +162,7 @@ impl Primaries {
         None
     }
 
-    fn hand_over(&mut self, table: &Table, from: Member, to: Member) -> Option<Proposal> {
+    fn hand_over(&mut self, table: &TableEntry, from: Member, to: Member) -> Option<Proposal> {
         let is_movable = |held: &Held| {
             let holds = held.in_sync.iter().any(|seat| seat.member == to);
             held.primary == from && holds && !held.is_moved

@@ -1,7 +1,7 @@
 //! One partition, and what its members should be.
 
 use super::liveness::LivenessView;
-use brickyard_metadata::{Catalog, Table};
+use brickyard_metadata::{Catalog, TableEntry};
 use brickyard_routing::{Group, NodeId, Seat};
 use brickyard_types::{Instant, PartitionId};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub(super) struct Case<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) view: &'a LivenessView,
-    pub(super) table: &'a Table,
+    pub(super) table: &'a TableEntry,
     pub(super) partition: PartitionId,
     pub(super) group: &'a Group,
 }

@@ -23,7 +23,7 @@ use super::sizing::Sizing;
 use super::timer::DecisionTimer;
 use crate::config::ControlConfig;
 use crate::message::SmallReport;
-use brickyard_metadata::{Catalog, Change, Pairs, Plan, Refusal, SMALL_SHARE, Table};
+use brickyard_metadata::{Catalog, Change, Pairs, Plan, Refusal, SMALL_SHARE, TableEntry};
 use brickyard_routing::{Member, Seat};
 use brickyard_types::{Instant, PartitionId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +76,7 @@ enum Cause {
 /// Siblings that are not on the same bricks.
 #[derive(Clone, Copy, Debug)]
 struct Apart<'a> {
-    table: &'a Table,
+    table: &'a TableEntry,
     left: PartitionId,
     right: PartitionId,
 }
@@ -374,7 +374,7 @@ impl Colocation {
 fn may_colocate(
     view: &LivenessView,
     catalog: &Catalog,
-    table: &Table,
+    table: &TableEntry,
     siblings: [PartitionId; 2],
 ) -> bool {
     let may = |partition: PartitionId| {

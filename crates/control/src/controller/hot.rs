@@ -30,7 +30,7 @@ use crate::config::ControlConfig;
 use crate::message::LoadReport;
 use brickyard_metadata::{
     BrickLoad, Catalog, Cause, Change, Decisions, Divide, EXTRA_COPIES_MAX, EXTRAS_MAX, Extra,
-    PartitionLoad, Proposal, SPLIT_DEPTH_MAX, Table,
+    PartitionLoad, Proposal, SPLIT_DEPTH_MAX, TableEntry,
 };
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{Instant, PartitionId};
@@ -74,7 +74,7 @@ pub(super) struct HotPartitions {
 /// A partition, and the time that it takes of its brick.
 #[derive(Clone, Copy, Debug)]
 struct Hot<'a> {
-    table: &'a Table,
+    table: &'a TableEntry,
     partition: PartitionId,
     group: &'a Group,
     depth: u8,

@@ -11,7 +11,7 @@ use super::reloads::Reloads;
 use super::summaries::LogSummaries;
 use crate::config::ControlConfig;
 use crate::message::{LogReport, ReturnReport};
-use brickyard_metadata::{Catalog, Table};
+use brickyard_metadata::{Catalog, TableEntry};
 use brickyard_routing::Group;
 use brickyard_types::{Instant, PartitionId};
 
@@ -67,7 +67,7 @@ impl LogRecovery {
 
 /// Whether an in-sync member lives, as far as is known. In-sync members of an unloaded partition have nothing in memory.
 pub(super) fn is_served(
-    table: &Table,
+    table: &TableEntry,
     partition: PartitionId,
     group: &Group,
     view: &LivenessView,

@@ -1,6 +1,6 @@
 use crate::controller::testing::{TABLE, World, first, ms, seat};
 use crate::message::{DrainAsk, LogSummary, ReturnReport, ToNode};
-use brickyard_metadata::{CatalogVersion, Change, Table};
+use brickyard_metadata::{CatalogVersion, Change, TableEntry};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{Durability, Op, View};
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn online(world: &mut World) -> CatalogVersion {
     table(world).return_since().unwrap()
 }
 
-fn table(world: &World) -> &Table {
+fn table(world: &World) -> &TableEntry {
     world.catalog.table("t").unwrap()
 }
 

@@ -16,7 +16,7 @@ use super::case::is_stable;
 use super::findings::Findings;
 use super::liveness::LivenessView;
 use crate::config::ControlConfig;
-use brickyard_metadata::{Catalog, Cause, Divide, Table};
+use brickyard_metadata::{Catalog, Cause, Divide, TableEntry};
 use brickyard_routing::Member;
 use brickyard_types::{Instant, PartitionId, TableId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +77,7 @@ impl Sizing {
         // Those under way, by the brick whose writes wait for them.
         let mut at_work: BTreeMap<Member, usize> = BTreeMap::new();
         let under_way: BTreeSet<PartitionId> = catalog.splits().map(|(id, _)| id).collect();
-        for (partition, group) in catalog.tables().flat_map(Table::partitions) {
+        for (partition, group) in catalog.tables().flat_map(TableEntry::partitions) {
             if under_way.contains(&partition) {
                 *at_work.entry(group.primary.member).or_default() += 1;
             }

@@ -6,7 +6,8 @@
 //! header. So the fuzzer need not guess checksums.
 
 use brickyard_store::{
-    Config, DirectoryId, Disk, MemDisk, Opened, PageCache, Purpose, Recovered, open, scan_bytes,
+    DirectoryId, Disk, LogConfig, MemDisk, Opened, PageCache, Purpose, RecoveredRecord, open,
+    scan_bytes,
 };
 use brickyard_types::record::{self, Header, Kind, RequestId, flag};
 use brickyard_types::{BrickId, Op, PartitionId, SegmentId, TableId, UnixMillis, View};
@@ -29,7 +30,7 @@ pub(super) fn run(input: &[u8]) {
     });
     assert!(unreadable <= bytes.len() as u64);
 
-    let mut config = Config::new(BrickId(0), DirectoryId([7; 16]));
+    let mut config = LogConfig::new(BrickId(0), DirectoryId([7; 16]));
     config.page_cache = if first & 1 == 0 {
         PageCache::Intact
     } else {
@@ -62,10 +63,10 @@ pub(super) fn run(input: &[u8]) {
 }
 
 /// Opens the log and returns its records, encoded.
-fn visit(disk: &MemDisk, config: &Config) -> (Vec<Vec<u8>>, Opened<MemDisk>) {
+fn visit(disk: &MemDisk, config: &LogConfig) -> (Vec<Vec<u8>>, Opened<MemDisk>) {
     let mut records = Vec::new();
     let opened = open(disk.clone(), config.clone(), &|_| true, &mut |recovered| {
-        if let Recovered::Record { record, .. } = recovered {
+        if let RecoveredRecord::Record { record, .. } = recovered {
             let mut bytes = Vec::new();
             let (outcome, value) = (record.outcome, [record.value]);
             record::encode_with(&mut bytes, &record.header, outcome, record.key, &value);

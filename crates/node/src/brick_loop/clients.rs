@@ -3,7 +3,7 @@
 //! One receive and one send a client and turn.
 
 use super::{BrickLoop, Phase};
-use crate::io::{Io, Ports, Received, Sent, Sockets};
+use crate::io::{Io, Ports, ReceiveOutcome, Sent, Sockets};
 use brickyard_brick::{ConnectionId, Port};
 
 /// Bytes that one turn receives from clients, a socket's more or less. What a turn handles should still be in the
@@ -68,11 +68,11 @@ impl BrickLoop {
         let after = input.len();
         assert!(after >= before, "a receive appends to what was there");
         match outcome {
-            Received::Bytes if after > self.request_bytes_max => self.refuse_request(io, id),
-            Received::Bytes => self.brick.on_received(id),
-            Received::Nothing => {}
-            Received::End => self.brick.on_end_of_stream(id),
-            Received::Broken(error) => {
+            ReceiveOutcome::Bytes if after > self.request_bytes_max => self.refuse_request(io, id),
+            ReceiveOutcome::Bytes => self.brick.on_received(id),
+            ReceiveOutcome::Nothing => {}
+            ReceiveOutcome::End => self.brick.on_end_of_stream(id),
+            ReceiveOutcome::Broken(error) => {
                 tracing::debug!(connection = id.0, %error, "receive failed");
                 self.brick.on_error(id);
             }

@@ -4,7 +4,7 @@
 //! Not here: frames (`brick`), who may connect (`peer`).
 
 use super::BrickLoop;
-use crate::io::{Io, Queues, Received, Sent, Sockets, Stream};
+use crate::io::{Io, Queues, ReceiveOutcome, Sent, Sockets, Stream};
 use brickyard_brick::LinkId;
 
 impl BrickLoop {
@@ -35,10 +35,10 @@ impl BrickLoop {
                 continue;
             }
             match io.receive(link, self.brick.peer_input(link)) {
-                Received::Bytes => self.brick.on_peer_received(link),
-                Received::Nothing => {}
-                Received::End => self.close_stream(io, link, "its other end closed it"),
-                Received::Broken(error) => self.close_stream(io, link, &error.to_string()),
+                ReceiveOutcome::Bytes => self.brick.on_peer_received(link),
+                ReceiveOutcome::Nothing => {}
+                ReceiveOutcome::End => self.close_stream(io, link, "its other end closed it"),
+                ReceiveOutcome::Broken(error) => self.close_stream(io, link, &error.to_string()),
             }
         }
         self.readable_peers = readable;

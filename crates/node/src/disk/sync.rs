@@ -44,7 +44,7 @@ pub struct SyncJob {
 
 /// What the sync worker found to do.
 #[derive(Debug)]
-pub enum Next {
+pub enum SyncStep {
     /// Sync.
     Sync(SyncJob),
     /// Look again at once: there is more to delete.
@@ -99,11 +99,11 @@ impl<D: Disk> SyncWorker<D> {
     ///
     /// # Errors
     /// The log is not to be used any more.
-    pub fn next(&mut self, io: &mut impl WorkerIo<D>) -> Result<Next, Poisoned> {
+    pub fn next(&mut self, io: &mut impl WorkerIo<D>) -> Result<SyncStep, Poisoned> {
         let has_more = self.delete(io)?;
         let now = io.now();
         Ok(match io.unsynced(|unsynced| self.look(unsynced, now)) {
-            Next::Sleep(_) if has_more => Next::Again,
+            SyncStep::Sleep(_) if has_more => SyncStep::Again,
             next => next,
         })
     }
@@ -142,7 +142,7 @@ impl<D: Disk> SyncWorker<D> {
         }
     }
 
-    fn look(&mut self, unsynced: &mut Unsynced<D>, now: Instant) -> Next {
+    fn look(&mut self, unsynced: &mut Unsynced<D>, now: Instant) -> SyncStep {
         unsynced.is_holding = false;
         // Together with the position below, which may be in the segment behind them.
         self.take_rolled(&mut unsynced.rolled);
@@ -158,13 +158,13 @@ impl<D: Disk> SyncWorker<D> {
             let hold = self.hold_until - now;
             if !hold.is_zero() && unsynced.bytes < unsynced.held_for {
                 unsynced.is_holding = true;
-                return Next::Sleep(Some(hold));
+                return SyncStep::Sleep(Some(hold));
             }
         }
         if is_wanted || is_urgent {
             unsynced.is_dirty = false;
             let (id, end) = unsynced.written;
-            return Next::Sync(SyncJob {
+            return SyncStep::Sync(SyncJob {
                 id,
                 end,
                 checkpoints: std::mem::take(&mut unsynced.checkpoints),
@@ -174,7 +174,7 @@ impl<D: Disk> SyncWorker<D> {
             });
         }
         unsynced.is_idle = wait.is_none();
-        Next::Sleep(wait)
+        SyncStep::Sleep(wait)
     }
 
     /// Makes everything durable that the job covers, and seals what is full; hint files that may be written now.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::disk::{AppendIo, AppendOrder, AppendReport, AppendWorker, SYNC_ONLY};
 use brickyard_brick::Append;
-use brickyard_store::{Config, DirectoryId, Fault, MemDisk, open};
+use brickyard_store::{DirectoryId, Fault, LogConfig, MemDisk, open};
 use brickyard_types::record::{Header, Kind, encode};
 use brickyard_types::{BrickId, Op, PartitionId, TableId, View};
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl SyncIo<MemDisk> for Around {
 impl Bench {
     fn new() -> Self {
         let disk = MemDisk::new(1);
-        let mut config = Config::new(BrickId(0), DirectoryId([7; 16]));
+        let mut config = LogConfig::new(BrickId(0), DirectoryId([7; 16]));
         config.segment_bytes = 4096;
         config.reserve_bytes = 0;
         let opened = open(disk.clone(), config, &|_| true, &mut |_| {}).expect("the log opens");
@@ -123,13 +123,13 @@ impl Bench {
         self.around.wakes > before
     }
 
-    fn look(&mut self) -> Next {
+    fn look(&mut self) -> SyncStep {
         self.sync.next(&mut self.around).expect("the log is whole")
     }
 
     fn begin(&mut self) -> SyncJob {
         match self.look() {
-            Next::Sync(job) => job,
+            SyncStep::Sync(job) => job,
             other => panic!("{other:?}, and not a sync"),
         }
     }
@@ -137,7 +137,7 @@ impl Bench {
     /// How long the worker sleeps at most.
     fn sleep(&mut self) -> Option<Duration> {
         match self.look() {
-            Next::Sleep(timeout) => timeout,
+            SyncStep::Sleep(timeout) => timeout,
             other => panic!("{other:?}, and no sleep"),
         }
     }

@@ -3,7 +3,7 @@
 //! In:  catalogs, what becomes of connections. Out, through [`Wires`]: whom to connect to, frames, and whom to leave.
 
 use super::frame::frame;
-use super::hello::{Hello, Introduction, Kind};
+use super::hello::{ConnectionKind, Hello, Introduction};
 use crate::address::HostPort;
 use crate::host::{Source, Target, Urgency, peer_address};
 use crate::message::Message;
@@ -157,7 +157,7 @@ impl Contacts {
 
     /// Takes a connection in that somebody made.
     pub fn on_arrived(&mut self, id: u64, hello: Hello) {
-        if matches!(hello.kind, Kind::Control) {
+        if matches!(hello.kind, ConnectionKind::Control) {
             let former = self.arrived.insert(id, hello);
             assert!(former.is_none(), "connection {id} arrives once");
         }

@@ -46,7 +46,7 @@ fn hello(node: u32) -> Hello {
         key: NodeKey([2; 20]),
         node: Some((NodeId(node), Incarnation(1))),
     };
-    introduction.hello(Kind::Control)
+    introduction.hello(ConnectionKind::Control)
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub const HEADER_BYTES: usize = 8;
 
 /// Why a frame is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum FrameError {
+pub enum PeerFrameError {
     /// It says that it is longer than any may be.
     #[error("a frame of {len} bytes, and {max} are the most")]
     TooLong {
@@ -35,17 +35,17 @@ pub enum FrameError {
 
 /// What a frame says of its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct FrameHeader {
     len: u32,
     crc: u32,
 }
 
-impl Header {
+impl FrameHeader {
     /// Reads it, if its body may be that long.
     ///
     /// # Errors
-    /// [`FrameError::TooLong`].
-    pub fn read(bytes: [u8; HEADER_BYTES], bytes_max: usize) -> Result<Self, FrameError> {
+    /// [`PeerFrameError::TooLong`].
+    pub fn read(bytes: [u8; HEADER_BYTES], bytes_max: usize) -> Result<Self, PeerFrameError> {
         let [a, b, c, d, e, f, g, h] = bytes;
         let header = Self {
             len: u32::from_le_bytes([a, b, c, d]),
@@ -53,7 +53,7 @@ impl Header {
         };
         let (len, max) = (header.body_len(), bytes_max);
         if len > max {
-            return Err(FrameError::TooLong { len, max });
+            return Err(PeerFrameError::TooLong { len, max });
         }
         Ok(header)
     }
@@ -67,12 +67,12 @@ impl Header {
     /// Whether that is the body.
     ///
     /// # Errors
-    /// [`FrameError::Checksum`].
-    pub fn check(self, body: &[u8]) -> Result<(), FrameError> {
+    /// [`PeerFrameError::Checksum`].
+    pub fn check(self, body: &[u8]) -> Result<(), PeerFrameError> {
         if crc32fast::hash(body) == self.crc {
             Ok(())
         } else {
-            Err(FrameError::Checksum)
+            Err(PeerFrameError::Checksum)
         }
     }
 }
@@ -96,11 +96,14 @@ pub fn frame(body: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// What was received is no frame.
-pub fn take_frame(received: &mut Vec<u8>, bytes_max: usize) -> Result<Option<Vec<u8>>, FrameError> {
+pub fn take_frame(
+    received: &mut Vec<u8>,
+    bytes_max: usize,
+) -> Result<Option<Vec<u8>>, PeerFrameError> {
     let Some((header, rest)) = received.split_first_chunk() else {
         return Ok(None);
     };
-    let header = Header::read(*header, bytes_max)?;
+    let header = FrameHeader::read(*header, bytes_max)?;
     let Some(body) = rest.get(..header.body_len()) else {
         return Ok(None);
     };

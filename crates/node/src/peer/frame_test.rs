@@ -25,6 +25,6 @@ fn damaged_short_and_long_frames_are_not_taken() {
         let mut short = good[..at].to_vec();
         assert_eq!(take_frame(&mut short, 64), Ok(None), "cut at {at}");
     }
-    let too_long = FrameError::TooLong { len: 10, max: 9 };
+    let too_long = PeerFrameError::TooLong { len: 10, max: 9 };
     assert_eq!(take_frame(&mut good.clone(), 9), Err(too_long));
 }

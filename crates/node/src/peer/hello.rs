@@ -30,12 +30,12 @@ pub struct Hello {
     /// Its number and life; none before it is registered, and the life 0 before it is registered anew.
     pub node: Option<(NodeId, Incarnation)>,
     /// What for.
-    pub kind: Kind,
+    pub kind: ConnectionKind,
 }
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum ConnectionKind {
     /// Messages of the control plane.
     Control,
     /// A brick's stream to another.
@@ -55,7 +55,7 @@ pub enum Answer {
     /// Go on.
     Welcome(Welcome),
     /// Go away.
-    Refused(Refused),
+    Refused(HandshakeRefused),
 }
 
 /// Who was dialed.
@@ -69,7 +69,7 @@ pub struct Welcome {
 
 /// Why a connection was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Refused {
+pub enum HandshakeRefused {
     /// It speaks another version.
     Version(u16),
     /// It is of another cluster.
@@ -86,7 +86,7 @@ pub enum Refused {
     Stopping,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for HandshakeRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Version(version) => write!(
@@ -138,7 +138,7 @@ pub struct Introduction {
 impl Introduction {
     /// What is said first on a connection that is made.
     #[must_use]
-    pub fn hello(&self, kind: Kind) -> Hello {
+    pub fn hello(&self, kind: ConnectionKind) -> Hello {
         Hello {
             cluster: self.cluster,
             key: self.key,

@@ -8,14 +8,14 @@ fn hello() -> Hello {
         key: NodeKey([3; 20]),
         node: Some((NodeId(2), Incarnation(9))),
     };
-    introduction.hello(Kind::Control)
+    introduction.hello(ConnectionKind::Control)
 }
 
 #[test]
 fn hello_is_read_as_written() {
     let frame = hello().frame();
     assert_eq!(Hello::read(&frame[8..]), Ok(hello()));
-    let answer = Answer::Refused(Refused::Cluster(ClusterId(1)));
+    let answer = Answer::Refused(HandshakeRefused::Cluster(ClusterId(1)));
     assert_eq!(Answer::read(&answer.frame()[8..]), Ok(answer));
 }
 

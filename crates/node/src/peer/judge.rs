@@ -1,9 +1,9 @@
 //! Whether a connection that somebody makes is taken, and what it means for who made it if not.
 
-use super::hello::{Hello, Introduction, Kind, Refused};
+use super::hello::{ConnectionKind, HandshakeRefused, Hello, Introduction};
 use crate::address::HostPort;
 use crate::host::{Common, Host, Target};
-use crate::member::Member;
+use crate::member::ClusterMember;
 use brickyard_types::Incarnation;
 
 /// Whether whoever dials is who it says, and of this cluster. `member`: none as long as this node has no cluster.
@@ -13,31 +13,33 @@ use brickyard_types::Incarnation;
 pub fn judge<H: Host>(
     hello: &Hello,
     introduction: &Introduction,
-    member: Option<&Member>,
+    member: Option<&ClusterMember>,
     common: &Common<H>,
-) -> Result<(), Refused> {
+) -> Result<(), HandshakeRefused> {
     if hello.key == introduction.key {
-        return Err(Refused::Myself);
+        return Err(HandshakeRefused::Myself);
     }
     if let (Some(ours), Some(theirs)) = (introduction.cluster, hello.cluster)
         && ours != theirs
     {
-        return Err(Refused::Cluster(ours));
+        return Err(HandshakeRefused::Cluster(ours));
     }
     if let (Some(member), Some((id, life))) = (member, hello.node) {
         let node = member.catalog().and_then(|catalog| catalog.node(id));
         if node.is_some_and(|node| node.registration.key != hello.key) {
-            return Err(Refused::Impostor);
+            return Err(HandshakeRefused::Impostor);
         }
-        member.admit(id, life).map_err(Refused::Superseded)?;
+        member
+            .admit(id, life)
+            .map_err(HandshakeRefused::Superseded)?;
     }
     match (hello.kind, member) {
-        (Kind::Control, _) => Ok(()),
-        (Kind::Stream { to, .. }, None) => Err(Refused::Unknown(to)),
-        (Kind::Stream { from, to, .. }, Some(member)) => {
+        (ConnectionKind::Control, _) => Ok(()),
+        (ConnectionKind::Stream { to, .. }, None) => Err(HandshakeRefused::Unknown(to)),
+        (ConnectionKind::Stream { from, to, .. }, Some(member)) => {
             let dialer = hello.node.map(|(id, _)| id);
             let admitted = member.admit_stream(dialer, from, to, common);
-            admitted.map_err(Refused::Unknown)
+            admitted.map_err(HandshakeRefused::Unknown)
         }
     }
 }
@@ -57,13 +59,13 @@ pub enum Consequence {
 #[must_use]
 pub fn consequence(
     target: &Target,
-    refused: &Refused,
+    refused: &HandshakeRefused,
     incarnation: Option<Incarnation>,
 ) -> Consequence {
     match (target, refused) {
-        (Target::Seed(address), Refused::Myself) => Consequence::DropSeed(address.clone()),
+        (Target::Seed(address), HandshakeRefused::Myself) => Consequence::DropSeed(address.clone()),
         // What the members agree on counts, also for whoever gets nothing from them any more.
-        (Target::Node(_), Refused::Superseded(present))
+        (Target::Node(_), HandshakeRefused::Superseded(present))
             if incarnation.is_some_and(|mine| mine < *present) =>
         {
             Consequence::Superseded(*present)

@@ -1,6 +1,6 @@
 //! Connections that come about, or do not: what is made of a hello and of the answer, and when another attempt follows.
 
-use super::hello::{Answer, Hello, Refused, Unreadable, Welcome};
+use super::hello::{Answer, HandshakeRefused, Hello, Unreadable, Welcome};
 use brickyard_metadata::NodeKey;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub enum Greeted<T> {
     /// They are who they should be.
     Ok(T),
     /// Somebody is there who does not want this node.
-    Refused(Refused),
+    Refused(HandshakeRefused),
     /// It is not one of the cluster's nodes, or another than it should be; in words.
     Stranger(&'static str),
 }
@@ -38,7 +38,7 @@ pub fn on_hello(body: &[u8]) -> Greeted<Hello> {
     match Hello::read(body) {
         Ok(hello) => Greeted::Ok(hello),
         // In this version's words: the other end at least reads which one it is.
-        Err(Unreadable::Version(version)) => Greeted::Refused(Refused::Version(version)),
+        Err(Unreadable::Version(version)) => Greeted::Refused(HandshakeRefused::Version(version)),
         Err(Unreadable::Foreign) => Greeted::Stranger("it is no node of a cluster"),
     }
 }
@@ -52,7 +52,7 @@ pub fn on_answer(body: &[u8], expected: Option<NodeKey>) -> Greeted<Welcome> {
         }
         Ok(Answer::Welcome(welcome)) => Greeted::Ok(welcome),
         Ok(Answer::Refused(refused)) => Greeted::Refused(refused),
-        Err(Unreadable::Version(version)) => Greeted::Refused(Refused::Version(version)),
+        Err(Unreadable::Version(version)) => Greeted::Refused(HandshakeRefused::Version(version)),
         Err(Unreadable::Foreign) => Greeted::Stranger("what answers there is no node of a cluster"),
     }
 }

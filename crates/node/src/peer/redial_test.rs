@@ -1,7 +1,7 @@
 //! What is made of first frames, and how long until the next attempt.
 
 use super::*;
-use crate::peer::{HEADER_BYTES, Introduction, Kind};
+use crate::peer::{ConnectionKind, HEADER_BYTES, Introduction};
 use brickyard_metadata::ClusterId;
 
 const OURS: NodeKey = NodeKey([3; 20]);
@@ -27,10 +27,10 @@ fn of_version_9(frame: &[u8]) -> Vec<u8> {
 
 #[test]
 fn hello_of_another_version_is_answered_and_of_a_stranger_is_not() {
-    let hello = introduction().hello(Kind::Control);
+    let hello = introduction().hello(ConnectionKind::Control);
     let frame = hello.frame();
     assert_eq!(on_hello(body(&frame)), Greeted::Ok(hello));
-    let refused = Greeted::Refused(Refused::Version(9));
+    let refused = Greeted::Refused(HandshakeRefused::Version(9));
     assert_eq!(on_hello(&of_version_9(&frame)), refused);
     assert!(matches!(on_hello(b"GET / HTTP/1.1"), Greeted::Stranger(_)));
 }
@@ -48,10 +48,10 @@ fn welcome_of_another_node_than_the_one_that_should_be_there_is_none() {
 
 #[test]
 fn refusals_are_told_whoever_was_expected() {
-    let frame = Answer::Refused(Refused::Stopping).frame();
-    let refused = Greeted::Refused(Refused::Stopping);
+    let frame = Answer::Refused(HandshakeRefused::Stopping).frame();
+    let refused = Greeted::Refused(HandshakeRefused::Stopping);
     assert_eq!(on_answer(body(&frame), Some(OURS)), refused);
-    let other = Greeted::Refused(Refused::Version(9));
+    let other = Greeted::Refused(HandshakeRefused::Version(9));
     assert_eq!(on_answer(&of_version_9(&frame), None), other);
 }
 

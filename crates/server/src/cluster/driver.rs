@@ -14,9 +14,11 @@ use crate::peer::{Arrived, Event, Peers, incoming};
 use brickyard_brick::{ControlRequest, Direction};
 use brickyard_metadata::{Catalog, Change};
 use brickyard_node::forming::kept;
-use brickyard_node::peer::{Answer, Consequence, Hello, Introduction, Refused, consequence, judge};
+use brickyard_node::peer::{
+    Answer, Consequence, HandshakeRefused, Hello, Introduction, consequence, judge,
+};
 use brickyard_node::{
-    Asker, Draining, Ended, First, Founding, Host as _, Member, Report, Source, Target,
+    Asker, ClusterMember, Draining, Ended, First, Founding, Host as _, Report, Source, Target,
 };
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::{Incarnation, TableAttributes};
@@ -60,7 +62,7 @@ pub(crate) enum Order {
 #[derive(Debug)]
 enum Phase {
     Founding(Founding, Option<Stored>),
-    Member(Member),
+    Member(ClusterMember),
     /// It cannot go on; told at the start, or in the log.
     Failed,
 }
@@ -376,7 +378,9 @@ impl Driver {
         match self.judge(&arrived.hello) {
             Ok(()) => self.common.host.peers.take(arrived),
             // Its own address may well be in join.
-            Err(refused @ Refused::Myself) => drop(arrived.answer.send(Answer::Refused(refused))),
+            Err(refused @ HandshakeRefused::Myself) => {
+                drop(arrived.answer.send(Answer::Refused(refused)))
+            }
             Err(refused) => {
                 tracing::warn!(
                     from = %arrived.from,
@@ -389,7 +393,7 @@ impl Driver {
         }
     }
 
-    fn judge(&self, hello: &Hello) -> Result<(), Refused> {
+    fn judge(&self, hello: &Hello) -> Result<(), HandshakeRefused> {
         let introduction = self.common.host.peers.introduction();
         let member = match &self.phase {
             Phase::Member(member) => Some(member),
@@ -461,13 +465,13 @@ fn begin(
     stored: Stored,
     common: &mut Common,
     reports: &mpsc::UnboundedSender<Report>,
-) -> Result<Member, String> {
+) -> Result<ClusterMember, String> {
     let copy = CatalogFile::new(common.host.directory.disk.clone());
     let state = stored.recovered.hard_state;
     let writer = Writer::start(stored.log, state, copy, reports.clone());
     let writer = writer.map_err(|error| format!("cannot start a thread: {error}"))?;
     common.host.writer = Some(writer);
-    Member::new(me, stored.recovered, common)
+    ClusterMember::new(me, stored.recovered, common)
 }
 
 /// Ends the process: its life of the node is over.

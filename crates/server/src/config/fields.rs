@@ -5,7 +5,7 @@
 
 use super::hosts::HostPorts;
 use super::roles::NodeRoles;
-use super::text::{ByteSize, HttpListen, LogFormat, Value};
+use super::text::{ByteSize, ConfigValue, HttpListen, LogFormat};
 use brickyard_metadata::Roles;
 use brickyard_types::{Durability, Eviction, Medium, limits};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -87,7 +87,7 @@ macro_rules! fields {
                 reason: $reason,
                 is_switch: is_switch(stringify!($type)),
                 write: |fields, text| {
-                    fields.$name = <$type as Value>::parse(text)?;
+                    fields.$name = <$type as ConfigValue>::parse(text)?;
                     Ok(())
                 },
                 read: |fields| fields.$name.toml(),

@@ -1,6 +1,6 @@
 //! Addresses of nodes, which may be host names: `node1:6379, 10.0.0.2:6379`.
 
-use super::text::{Value, quoted};
+use super::text::{ConfigValue, quoted};
 pub use brickyard_node::HostPort;
 
 /// How far above its node port a node listens for other nodes; Redis's own convention.
@@ -18,7 +18,7 @@ pub(super) const fn peer_port_of(node: u16) -> u16 {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostPorts(pub Vec<HostPort>);
 
-impl Value for HostPorts {
+impl ConfigValue for HostPorts {
     fn parse(text: &str) -> Result<Self, String> {
         let parts = text.split(',').map(str::trim).filter(|it| !it.is_empty());
         let hosts: Option<Vec<HostPort>> = parts.map(HostPort::parse).collect();

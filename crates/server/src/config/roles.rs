@@ -1,6 +1,6 @@
 //! What a node is used for: `storage,control`.
 
-use super::text::{Value, quoted};
+use super::text::{ConfigValue, quoted};
 use brickyard_metadata::Roles;
 
 /// See the module.
@@ -13,7 +13,7 @@ const NONE: Roles = Roles {
     gateway: false,
 };
 
-impl Value for NodeRoles {
+impl ConfigValue for NodeRoles {
     fn parse(text: &str) -> Result<Self, String> {
         let mut roles = NONE;
         for word in text.split(',').map(str::trim) {

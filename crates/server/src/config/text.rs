@@ -1,7 +1,7 @@
 //! How values are written: sizes, durations, addresses and words, as text and as TOML.
 //!
 //! In: text from a flag, an environment variable or a file. Out: a typed value, or what was
-//! expected instead. [`Value::toml`] writes what [`Value::parse`] reads.
+//! expected instead. [`ConfigValue::toml`] writes what [`ConfigValue::parse`] reads.
 
 use brickyard_types::{Durability, Eviction, Medium};
 use std::fmt;
@@ -80,20 +80,20 @@ pub enum LogFormat {
 }
 
 /// A value of the configuration: text in, TOML out.
-pub trait Value: Sized {
+pub trait ConfigValue: Sized {
     /// Reads the value from text.
     ///
     /// # Errors
     /// What was expected, as a part of a sentence: `a size such as 64MiB`.
     fn parse(text: &str) -> Result<Self, String>;
 
-    /// The value as TOML, so that [`Value::parse`] of its text gives it back.
+    /// The value as TOML, so that [`ConfigValue::parse`] of its text gives it back.
     fn toml(&self) -> String;
 }
 
 macro_rules! integers {
     ($($type:ty),+) => {
-        $(impl Value for $type {
+        $(impl ConfigValue for $type {
             fn parse(text: &str) -> Result<Self, String> {
                 text.replace('_', "")
                     .parse()
@@ -108,7 +108,7 @@ macro_rules! integers {
 }
 integers!(u16, u32, u64);
 
-impl Value for bool {
+impl ConfigValue for bool {
     fn parse(text: &str) -> Result<Self, String> {
         match text.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" | "1" => Ok(true),
@@ -122,7 +122,7 @@ impl Value for bool {
     }
 }
 
-impl Value for String {
+impl ConfigValue for String {
     fn parse(text: &str) -> Result<Self, String> {
         Ok(text.to_owned())
     }
@@ -132,7 +132,7 @@ impl Value for String {
     }
 }
 
-impl Value for ByteSize {
+impl ConfigValue for ByteSize {
     fn parse(text: &str) -> Result<Self, String> {
         let expected = || "a size such as 64MiB, 1GB or 65536".to_owned();
         let text = text.trim();
@@ -159,7 +159,7 @@ impl Value for ByteSize {
     }
 }
 
-impl Value for Duration {
+impl ConfigValue for Duration {
     fn parse(text: &str) -> Result<Self, String> {
         let expected = || "a time such as 250ms, 10s, 5m or 1h (0 for none)".to_owned();
         let text = text.trim();
@@ -194,7 +194,7 @@ impl Value for Duration {
     }
 }
 
-impl Value for SocketAddr {
+impl ConfigValue for SocketAddr {
     fn parse(text: &str) -> Result<Self, String> {
         let text = text
             .strip_prefix("localhost:")
@@ -208,7 +208,7 @@ impl Value for SocketAddr {
     }
 }
 
-impl Value for HttpListen {
+impl ConfigValue for HttpListen {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
             "auto" => Ok(Self::Auto),
@@ -228,7 +228,7 @@ impl Value for HttpListen {
     }
 }
 
-impl Value for LogFormat {
+impl ConfigValue for LogFormat {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
             "auto" => Ok(Self::Auto),
@@ -249,7 +249,7 @@ impl Value for LogFormat {
 
 macro_rules! attributes {
     ($($type:ty, $expected:literal);+) => {
-        $(impl Value for $type {
+        $(impl ConfigValue for $type {
             fn parse(text: &str) -> Result<Self, String> {
                 text.parse().map_err(|_| $expected.to_owned())
             }

@@ -1,7 +1,7 @@
 //! Between a brick's loop and the control thread: requests, answers, and the way to the end.
 
 use crate::wake::Waker;
-use brickyard_node::io::{Ask, Progress};
+use brickyard_node::io::{Ask, LoopProgress};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -56,7 +56,7 @@ pub(crate) struct ControlLink {
 
 impl ControlLink {
     /// Lets the control thread see what the loop has come to.
-    pub(crate) fn publish(&self, progress: &Progress) {
+    pub(crate) fn publish(&self, progress: &LoopProgress) {
         self.publish_catalog(progress.catalog);
         self.publish_acknowledged(progress.stopped, progress.accepted);
         if progress.is_drained {

@@ -1,6 +1,6 @@
 //! Partitions in `/status`: how many are as they should be, and which are not.
 
-use brickyard_metadata::{Catalog, Table};
+use brickyard_metadata::{Catalog, TableEntry};
 use brickyard_routing::{Group, Member, Seat};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl State {
         }
     }
 
-    pub(super) fn of(table: &Table, group: &Group) -> Self {
+    pub(super) fn of(table: &TableEntry, group: &Group) -> Self {
         let have = group.in_sync().count();
         if have < usize::from(table.attributes.min_in_sync) {
             Self::Short
@@ -60,7 +60,7 @@ impl State {
 }
 
 /// How many partitions of a table are in that state.
-pub(super) fn count(table: &Table, state: State) -> usize {
+pub(super) fn count(table: &TableEntry, state: State) -> usize {
     let groups = table.map.groups().iter();
     groups
         .filter(|group| State::of(table, group) == state)
@@ -68,13 +68,13 @@ pub(super) fn count(table: &Table, state: State) -> usize {
 }
 
 /// A table's partitions by state.
-pub(super) fn counts(table: &Table) -> Value {
+pub(super) fn counts(table: &TableEntry) -> Value {
     let counts = State::ALL.map(|state| (state.word().to_owned(), json!(count(table, state))));
     Value::Object(counts.into_iter().collect())
 }
 
 /// What each brick has of a table.
-pub(super) fn placement(table: &Table) -> Value {
+pub(super) fn placement(table: &TableEntry) -> Value {
     #[derive(Default)]
     struct Share {
         primaries: u32,
@@ -105,7 +105,7 @@ pub(super) fn placement(table: &Table) -> Value {
 
 /// How many copies are missing, of all tables.
 pub(super) fn missing(catalog: &Catalog) -> u64 {
-    let missing = |table: &Table| -> u64 {
+    let missing = |table: &TableEntry| -> u64 {
         let wanted = usize::from(table.attributes.replicas);
         let groups = table.map.groups().iter();
         groups

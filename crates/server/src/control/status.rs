@@ -2,13 +2,13 @@
 
 use super::copies::Copies;
 use super::{membership, partitions};
-use crate::addresses::Addresses;
+use crate::addresses::ListenAddresses;
 use crate::clock;
 use crate::cluster::view::ClusterView;
 use crate::disk::DiskStats;
 use brickyard_brick::shared::Shared;
 use brickyard_brick::stats::TableStats;
-use brickyard_metadata::{Catalog, Table};
+use brickyard_metadata::{Catalog, TableEntry};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
@@ -44,7 +44,7 @@ pub(crate) struct Opened {
     pub(crate) shared: Arc<Shared>,
     pub(crate) disks: Vec<Arc<DiskStats>>,
     pub(crate) catalog: watch::Receiver<Arc<Catalog>>,
-    pub(crate) addresses: Addresses,
+    pub(crate) addresses: ListenAddresses,
     /// What recovery found damaged, in words.
     pub(crate) damages: Vec<String>,
 }
@@ -67,7 +67,7 @@ impl View {
 }
 
 /// A table's statistics of all bricks.
-pub(crate) fn table_stats(shared: &Shared, table: &Table) -> Vec<(usize, Arc<TableStats>)> {
+pub(crate) fn table_stats(shared: &Shared, table: &TableEntry) -> Vec<(usize, Arc<TableStats>)> {
     let bricks = shared.stats.iter().enumerate();
     bricks
         .filter_map(|(brick, stats)| Some((brick, stats.tables().get(&table.id)?.clone())))
@@ -135,7 +135,7 @@ pub(crate) fn status(view: &View) -> Value {
     })
 }
 
-fn table_json(shared: &Shared, table: &Table) -> Value {
+fn table_json(shared: &Shared, table: &TableEntry) -> Value {
     let stats = table_stats(shared, table);
     let sum =
         |count: fn(&TableStats) -> u64| stats.iter().map(|(_, stats)| count(stats)).sum::<u64>();

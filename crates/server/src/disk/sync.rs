@@ -10,7 +10,7 @@ use super::timing::DiskStats;
 use crate::clock;
 use crate::queue::Reports;
 use brickyard_brick::BatchId;
-use brickyard_node::disk::{Next, SyncIo, SyncWorker, Unsynced, WorkerIo};
+use brickyard_node::disk::{SyncIo, SyncStep, SyncWorker, Unsynced, WorkerIo};
 use brickyard_store::{Disk, HintJob, Poisoned};
 use brickyard_types::{Instant, SegmentId};
 use rtrb::Consumer;
@@ -58,10 +58,10 @@ impl<D: Disk> SyncThread<D> {
         loop {
             self.take_deletes();
             match self.worker.next(&mut self.around)? {
-                Next::Again => {}
-                Next::Sleep(None) => thread::park(),
-                Next::Sleep(Some(timeout)) => thread::park_timeout(timeout),
-                Next::Sync(job) => {
+                SyncStep::Again => {}
+                SyncStep::Sleep(None) => thread::park(),
+                SyncStep::Sleep(Some(timeout)) => thread::park_timeout(timeout),
+                SyncStep::Sync(job) => {
                     let started = clock::now();
                     let hints = self.worker.sync(&job)?;
                     let took = clock::now() - started;

@@ -11,7 +11,7 @@ use crate::wake::Waker;
 use crate::{clock, fatal};
 use brickyard_brick::{Accepted, ConnectionId, Event, Forward, LinkId, Port};
 use brickyard_node::disk::{AppendOrder, ReadOrder};
-use brickyard_node::io::{self as node, Ask, Io, Progress, Received, Sent};
+use brickyard_node::io::{self as node, Ask, Io, LoopProgress, ReceiveOutcome, Sent};
 use brickyard_types::{BrickId, Instant, SegmentId, UnixMillis};
 use mio::net::TcpStream;
 use mio::{Events, Poll, Token};
@@ -235,7 +235,7 @@ impl node::Sockets<ConnectionId> for LoopIo {
         self.clients.on_resumed(id.0);
     }
 
-    fn receive(&mut self, id: ConnectionId, input: &mut Vec<u8>) -> Received {
+    fn receive(&mut self, id: ConnectionId, input: &mut Vec<u8>) -> ReceiveOutcome {
         self.clients.receive(id.0, input)
     }
 
@@ -273,7 +273,7 @@ impl node::Sockets<LinkId> for LoopIo {
         self.streams.on_resumed(id.0);
     }
 
-    fn receive(&mut self, id: LinkId, input: &mut Vec<u8>) -> Received {
+    fn receive(&mut self, id: LinkId, input: &mut Vec<u8>) -> ReceiveOutcome {
         self.streams.receive(id.0, input)
     }
 
@@ -346,7 +346,7 @@ impl node::Queues for LoopIo {
         self.streams.insert(self.poll.registry(), link.0, stream)
     }
 
-    fn publish(&mut self, progress: &Progress) {
+    fn publish(&mut self, progress: &LoopProgress) {
         self.control.publish(progress);
     }
 }

@@ -5,9 +5,9 @@
 
 use super::brick_thread::{BrickLog, BrickThread, Ports};
 use super::data::Data;
-use super::error::{Address, StartError};
+use super::error::{AddressUse, StartError};
 use super::shared;
-use crate::addresses::Addresses;
+use crate::addresses::ListenAddresses;
 use crate::config::Config;
 use crate::control::{self, Authenticator, Notices, Opened, Running, link};
 use crate::disk::{DiskStats, HintThread};
@@ -29,7 +29,7 @@ pub(super) struct Assembly<'a> {
     pub(super) first: First,
     pub(super) node: Reserved,
     pub(super) bricks: Vec<Reserved>,
-    pub(super) addresses: &'a Addresses,
+    pub(super) addresses: &'a ListenAddresses,
     pub(super) notices: &'a Arc<Notices>,
 }
 
@@ -117,11 +117,11 @@ impl Assembly<'_> {
         let mut listeners = Vec::new();
         for (reserved, address) in brick_ports.into_iter().zip(&addresses.bricks) {
             let brick_port = Listener::new(reserved, keepalive);
-            listeners.push(brick_port.map_err(Address::Brick.failed(Some(*address)))?);
+            listeners.push(brick_port.map_err(AddressUse::Brick.failed(Some(*address)))?);
         }
         let node_port = Listener::new(node, keepalive);
         let mut node_port = Some((
-            node_port.map_err(Address::Node.failed(Some(addresses.node)))?,
+            node_port.map_err(AddressUse::Node.failed(Some(addresses.node)))?,
             handout,
         ));
         let mut bricks = Vec::new();
@@ -158,7 +158,7 @@ impl Assembly<'_> {
 
 /// Waits for every brick to have read its log; returns what was damaged.
 fn wait_for_logs(
-    recovered: &std_mpsc::Receiver<Result<Vec<String>, brickyard_store::Error>>,
+    recovered: &std_mpsc::Receiver<Result<Vec<String>, brickyard_store::StoreError>>,
 ) -> Result<Vec<String>, StartError> {
     let mut damages = Vec::new();
     while let Ok(result) = recovered.recv() {

@@ -12,7 +12,7 @@ use crate::mesh::Endpoint;
 use crate::random;
 use crate::wake::Waker;
 use brickyard_brick::shared::Shared;
-use brickyard_brick::{Config as BrickConfig, Forward};
+use brickyard_brick::{BrickConfig, Forward};
 use brickyard_metadata::Catalog;
 use brickyard_node::recovery::{self, RecoveredBrick};
 use brickyard_store::{self as store, HintJob, OsDisk};
@@ -44,7 +44,7 @@ pub(super) struct BrickThread {
     pub(super) handed: Option<Consumer<handout::Accepted>>,
     pub(super) request_bytes_max: usize,
     /// Told what was damaged once the log is read.
-    pub(super) recovered: Sender<Result<Vec<String>, store::Error>>,
+    pub(super) recovered: Sender<Result<Vec<String>, store::StoreError>>,
     /// Gone when the start failed elsewhere.
     pub(super) ports: Receiver<Ports>,
 }
@@ -52,7 +52,7 @@ pub(super) struct BrickThread {
 /// Where its log is, how it is kept, and who serves it.
 pub(super) struct BrickLog {
     pub(super) disk: OsDisk,
-    pub(super) config: store::Config,
+    pub(super) config: store::LogConfig,
     pub(super) hints: SyncSender<HintJob<OsDisk>>,
     pub(super) stats: Arc<DiskStats>,
     pub(super) sync_interval: Duration,

@@ -5,7 +5,7 @@
 
 use super::error::StartError;
 use super::registration::registration;
-use crate::addresses::Addresses;
+use crate::addresses::ListenAddresses;
 use crate::cluster::{self, Stored};
 use crate::config::Config;
 use brickyard_metadata::{Catalog, DEFAULT_TABLE, Node, NodeKey, Registration};
@@ -83,7 +83,7 @@ impl Data {
     pub(super) fn introduce(
         &mut self,
         config: &Config,
-        addresses: &Addresses,
+        addresses: &ListenAddresses,
     ) -> Result<Registration, StartError> {
         let registration = registration(config, &self.directory, addresses)?;
         if self.stored.is_none() && config.join.0.is_empty() {
@@ -119,8 +119,8 @@ impl Data {
     }
 
     /// How a brick's log is kept.
-    pub(super) fn store_config(&self, config: &Config, index: usize) -> store::Config {
-        let mut store = store::Config::new(BrickId(index as u32), self.directory.directory());
+    pub(super) fn store_config(&self, config: &Config, index: usize) -> store::LogConfig {
+        let mut store = store::LogConfig::new(BrickId(index as u32), self.directory.directory());
         let most = u64::from(store::SEGMENT_BYTES_MAX);
         store.segment_bytes = config.segment_bytes.0.min(most) as u32;
         store.reserve_bytes = RESERVE_SEGMENTS * config.segment_bytes.0;

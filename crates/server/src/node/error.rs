@@ -15,7 +15,7 @@ pub enum StartError {
     Directory(#[from] DataDirError),
     /// A log cannot be opened.
     #[error(transparent)]
-    Log(#[from] brickyard_store::Error),
+    Log(#[from] brickyard_store::StoreError),
     /// What the directory has of a cluster cannot be used.
     #[error(transparent)]
     Stored(#[from] ClusterError),
@@ -64,7 +64,7 @@ pub enum StartError {
     #[error("cannot listen at {} for {kind}: {source}; {}", show(*address), remedy(*kind, source))]
     Listen {
         /// For what.
-        kind: Address,
+        kind: AddressUse,
         /// The address.
         address: Option<SocketAddr>,
         /// What the operating system said.
@@ -85,7 +85,7 @@ pub enum StartError {
 
 /// What an address is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum AddressUse {
     /// The node port.
     Node,
     /// A brick's port.
@@ -96,7 +96,7 @@ pub enum Address {
     Peer,
 }
 
-impl Address {
+impl AddressUse {
     pub(super) fn failed(self, address: Option<SocketAddr>) -> impl Fn(io::Error) -> StartError {
         move |source| StartError::Listen {
             kind: self,
@@ -106,7 +106,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for AddressUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Node => "the node port",
@@ -121,12 +121,12 @@ fn show(address: Option<SocketAddr>) -> String {
     address.map_or_else(|| "its address".to_owned(), |address| address.to_string())
 }
 
-fn remedy(kind: Address, error: &io::Error) -> String {
+fn remedy(kind: AddressUse, error: &io::Error) -> String {
     let setting = match kind {
-        Address::Node => "listen",
-        Address::Brick => "brick_port",
-        Address::Http => "http",
-        Address::Peer => "peer_port",
+        AddressUse::Node => "listen",
+        AddressUse::Brick => "brick_port",
+        AddressUse::Http => "http",
+        AddressUse::Peer => "peer_port",
     };
     match error.kind() {
         io::ErrorKind::AddrInUse => {

@@ -1,7 +1,7 @@
 //! What the node tells the cluster of itself at its start.
 
 use super::error::StartError;
-use crate::addresses::Addresses;
+use crate::addresses::ListenAddresses;
 use crate::config::Config;
 use crate::random;
 use brickyard_metadata::{self as metadata, Machine, NodeKey, Registration};
@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 pub(super) fn registration(
     config: &Config,
     directory: &DataDir,
-    addresses: &Addresses,
+    addresses: &ListenAddresses,
 ) -> Result<Registration, StartError> {
     let bricks: Vec<u16> = addresses.bricks.iter().map(SocketAddr::port).collect();
     Ok(Registration {

@@ -2,7 +2,7 @@
 
 use super::data::Data;
 use super::error::StartError;
-use crate::addresses::Addresses;
+use crate::addresses::ListenAddresses;
 use crate::config::{Config, UserEntry};
 use crate::{clock, control, random};
 use brickyard_brick::settings::Settings;
@@ -23,7 +23,7 @@ pub(super) fn shared(
     config: &Config,
     data: &Data,
     first: &First,
-    addresses: &Addresses,
+    addresses: &ListenAddresses,
     maxclients: u32,
 ) -> Result<Shared, StartError> {
     let node = first.catalog.node(first.node);

@@ -4,7 +4,7 @@ use super::outgoing::greet_stream;
 use super::{Event, Events};
 use crate::config::HostPort;
 use brickyard_brick::Direction;
-use brickyard_node::peer::{Introduction, Kind};
+use brickyard_node::peer::{ConnectionKind, Introduction};
 use brickyard_routing::Seat;
 
 /// A stream whose both ends have said who they are; its socket is non-blocking, without delay.
@@ -19,7 +19,7 @@ pub(crate) fn dial(
     introduction: &Introduction,
     events: Events,
 ) {
-    let hello = introduction.hello(Kind::Stream {
+    let hello = introduction.hello(ConnectionKind::Stream {
         from: own,
         to: peer,
         connection,

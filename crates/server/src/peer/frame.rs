@@ -1,6 +1,6 @@
 //! Frames of the control plane's connections, on sockets.
 
-use brickyard_node::peer::{HEADER_BYTES, Header};
+use brickyard_node::peer::{FrameHeader, HEADER_BYTES};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
@@ -20,7 +20,7 @@ pub(crate) async fn read(
     let mut header = [0; HEADER_BYTES];
     stream.read_exact(&mut header).await?;
     let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-    let header = Header::read(header, bytes_max).map_err(invalid)?;
+    let header = FrameHeader::read(header, bytes_max).map_err(invalid)?;
     let len = header.body_len();
     let mut body = Vec::with_capacity(len.min(ROOM_BYTES));
     let got = stream.take(len as u64).read_to_end(&mut body).await?;

@@ -6,7 +6,7 @@ use super::{Event, Events, Lane, dial};
 use brickyard_brick::Direction;
 use brickyard_node::Source;
 use brickyard_node::peer::{
-    ANSWER, Answer, Greeted, HELLO_BYTES_MAX, Hello, Kind, STRANGERS_MAX, on_hello,
+    ANSWER, Answer, ConnectionKind, Greeted, HELLO_BYTES_MAX, Hello, STRANGERS_MAX, on_hello,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -67,7 +67,7 @@ pub(crate) async fn accept(listener: TcpListener, events: Events) {
 struct Taken {
     stream: TcpStream,
     id: u64,
-    kind: Kind,
+    kind: ConnectionKind,
     lane: Rc<Lane>,
 }
 
@@ -120,7 +120,7 @@ async fn serve(taken: Taken, events: &Events) {
         lane,
     } = taken;
     match kind {
-        Kind::Control => {
+        ConnectionKind::Control => {
             let (reader, mut writer) = stream.into_split();
             let error = tokio::select! {
                 error = read_all(reader, Source::Arrived(id), events) => error,
@@ -129,7 +129,7 @@ async fn serve(taken: Taken, events: &Events) {
             tracing::debug!(connection = id, %error, "a node's connection has ended");
             drop(events.send(Event::Left(id)).await);
         }
-        Kind::Stream {
+        ConnectionKind::Stream {
             from,
             to,
             connection,

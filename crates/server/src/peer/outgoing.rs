@@ -5,8 +5,8 @@ use super::{Event, Events, Lane};
 use crate::config::HostPort;
 use brickyard_metadata::NodeKey;
 use brickyard_node::peer::{
-    ANSWER, CONNECT, Greeted, HELLO_BYTES_MAX, Introduction, Kind, MESSAGE_BYTES_MAX, Redial,
-    Refused, WRITE, Welcome, on_answer,
+    ANSWER, CONNECT, ConnectionKind, Greeted, HELLO_BYTES_MAX, HandshakeRefused, Introduction,
+    MESSAGE_BYTES_MAX, Redial, WRITE, Welcome, on_answer,
 };
 use brickyard_node::{Message, Source, Target};
 use std::cell::RefCell;
@@ -43,7 +43,7 @@ struct Dialer {
 /// Why a connection ended, or never was.
 enum Ended {
     Io(io::Error),
-    Refused(Refused),
+    Refused(HandshakeRefused),
 }
 
 impl From<io::Error> for Ended {
@@ -108,7 +108,11 @@ impl Dialer {
 
     /// One connection from its beginning to its end; whether it ever came about.
     async fn connect(&self) -> (Ended, bool) {
-        let hello = self.introduction.borrow().hello(Kind::Control).frame();
+        let hello = self
+            .introduction
+            .borrow()
+            .hello(ConnectionKind::Control)
+            .frame();
         let (stream, welcome) = match greet(&self.address, &hello, self.expected).await {
             Ok(greeted) => greeted,
             Err(ended) => return (ended, false),

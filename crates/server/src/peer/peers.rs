@@ -4,7 +4,7 @@ use super::outgoing::Outgoing;
 use super::{Arrived, Event, Events, Lane};
 use crate::config::HostPort;
 use brickyard_metadata::{Catalog, NodeKey};
-use brickyard_node::peer::{Answer, Contacts, Introduction, Kind, Wires};
+use brickyard_node::peer::{Answer, ConnectionKind, Contacts, Introduction, Wires};
 use brickyard_node::{Message, Source, Target, Urgency};
 use brickyard_routing::NodeId;
 use std::cell::RefCell;
@@ -75,7 +75,7 @@ impl Peers {
     /// Takes a connection in that somebody made.
     pub(crate) fn take(&mut self, arrived: Arrived) {
         let welcome = Answer::Welcome(self.contacts.introduction().welcome());
-        if arrived.hello.kind == Kind::Control {
+        if arrived.hello.kind == ConnectionKind::Control {
             self.wires.arrived.insert(arrived.id, arrived.lane);
         }
         self.contacts.on_arrived(arrived.id, arrived.hello);

@@ -3,7 +3,7 @@
 use brickyard_server::config::{
     ByteSize, Config, Fields, HostPort, HostPorts, HttpListen, LogFormat,
 };
-use brickyard_server::{Addresses, Node, Signals, StartError, Stopper};
+use brickyard_server::{ListenAddresses, RunningNode, Signals, StartError, Stopper};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -23,8 +23,8 @@ pub(crate) struct Machine {
 
 /// A node that is starting, or runs.
 pub(crate) struct Started {
-    thread: Option<JoinHandle<Result<Node, StartError>>>,
-    node: Option<Node>,
+    thread: Option<JoinHandle<Result<RunningNode, StartError>>>,
+    node: Option<RunningNode>,
     stopper: Option<Stopper>,
     pub(crate) http: SocketAddr,
 }
@@ -125,7 +125,7 @@ impl Machine {
         let HttpListen::At(http) = config.http else {
             panic!("HTTP is on");
         };
-        let thread = std::thread::spawn(move || Node::start(&config, Signals::Ignore));
+        let thread = std::thread::spawn(move || RunningNode::start(&config, Signals::Ignore));
         Started {
             thread: Some(thread),
             node: None,
@@ -136,7 +136,7 @@ impl Machine {
 }
 
 impl Started {
-    fn node(&mut self) -> &Node {
+    fn node(&mut self) -> &RunningNode {
         if let Some(thread) = self.thread.take() {
             let node = thread.join().expect("no panic").expect("the node starts");
             self.stopper = Some(node.stopper());
@@ -145,7 +145,7 @@ impl Started {
         self.node.as_ref().expect("started before")
     }
 
-    pub(crate) fn addresses(&mut self) -> Addresses {
+    pub(crate) fn addresses(&mut self) -> ListenAddresses {
         self.node().addresses().clone()
     }
 

@@ -13,7 +13,7 @@ use crate::reply::Reply;
 use crate::world::World;
 use brickyard_brick::Port;
 use brickyard_client::Error;
-use brickyard_client::retry::{Again, Failure, Nature, Verdict, honest, judge};
+use brickyard_client::retry::{Again, AttemptFailure, Nature, Verdict, honest, judge};
 use brickyard_history::{Bytes, Outcome};
 use brickyard_node::HostPort;
 use brickyard_wire::ids_up_to;
@@ -122,7 +122,7 @@ impl World {
             return self.time_out(at);
         }
         if call.is_sent && is_silent {
-            return self.fail_call(at, Failure::Silent);
+            return self.fail_call(at, AttemptFailure::Silent);
         }
         if !call.is_sent && is_ready && now >= call.not_before {
             self.send_call(at);
@@ -179,7 +179,7 @@ impl World {
 
     pub(super) fn answer_call(&mut self, at: usize, reply: &Reply) {
         if let Reply::Error(line) = reply {
-            return self.fail_call(at, Failure::Reply(line.clone()));
+            return self.fail_call(at, AttemptFailure::Reply(line.clone()));
         }
         let library = &mut self.clients.all[at].library;
         if let Some(call) = library.as_mut().and_then(|it| it.call.take()) {
@@ -194,7 +194,10 @@ impl World {
             .and_then(|it| it.call.as_ref())
             .is_some_and(|it| it.is_sent)
         {
-            self.fail_call(at, Failure::Lost("the connection is gone".to_owned()));
+            self.fail_call(
+                at,
+                AttemptFailure::Lost("the connection is gone".to_owned()),
+            );
         }
     }
 
@@ -202,7 +205,7 @@ impl World {
     fn time_out(&mut self, at: usize) {
         let library = self.clients.all[at].library.as_mut();
         let Some(call) = library.and_then(|it| it.call.take_if(|call| !call.is_sent)) else {
-            return self.fail_call(at, Failure::Late);
+            return self.fail_call(at, AttemptFailure::Late);
         };
         let may_be_executed = call.has_left && call.nature != Nature::Read;
         let error = honest(call.otherwise.clone(), may_be_executed);
@@ -210,7 +213,7 @@ impl World {
     }
 
     /// An attempt has failed: what the library makes of it is done.
-    fn fail_call(&mut self, at: usize, failure: Failure) {
+    fn fail_call(&mut self, at: usize, failure: AttemptFailure) {
         let now = self.now;
         let Some(library) = &mut self.clients.all[at].library else {
             return;
@@ -218,10 +221,10 @@ impl World {
         let Some(mut call) = library.call.take() else {
             return;
         };
-        let must_leave = matches!(failure, Failure::Silent | Failure::Late);
+        let must_leave = matches!(failure, AttemptFailure::Silent | AttemptFailure::Late);
         call.is_sent = false;
         call.has_left |= failure.is_open(call.nature);
-        if let Failure::Reply(line) = &failure
+        if let AttemptFailure::Reply(line) = &failure
             && let Some(floor) = ids_up_to(line).filter(|_| !call.has_left)
         {
             library.last = library.last.max(floor);

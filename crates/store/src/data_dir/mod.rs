@@ -44,9 +44,9 @@ const DIRECTORY_MODE: u32 = 0o700;
 
 /// A node's own number, drawn when its directory was made: 40 hexadecimal digits, as in Redis Cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub [u8; 20]);
+pub struct HexNodeId(pub [u8; 20]);
 
-impl fmt::Display for NodeId {
+impl fmt::Display for HexNodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
@@ -130,7 +130,7 @@ impl DataDir {
 
     /// The node's id.
     #[must_use]
-    pub fn node(&self) -> NodeId {
+    pub fn node(&self) -> HexNodeId {
         self.stamp.node
     }
 
@@ -141,7 +141,7 @@ impl DataDir {
     }
 
     /// Whether writes that were not synced can have been lost since the last process; for
-    /// [`crate::Config::page_cache`].
+    /// [`crate::LogConfig::page_cache`].
     #[must_use]
     pub fn page_cache(&self) -> PageCache {
         self.boot.page_cache()

@@ -9,7 +9,7 @@
 //! ```
 //! The first two lines say what the others mean, whatever the format.
 
-use super::{DataDirError, NodeId};
+use super::{DataDirError, HexNodeId};
 use crate::FORMAT_VERSION;
 use crate::segment::header::DirectoryId;
 use std::fs::File;
@@ -21,7 +21,7 @@ const TITLE: &str = "brickyard data directory";
 /// What the file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    pub(super) node: NodeId,
+    pub(super) node: HexNodeId,
     pub(super) directory: DirectoryId,
 }
 
@@ -47,7 +47,7 @@ impl Stamp {
         let mut random = [0; 36];
         File::open("/dev/urandom")?.read_exact(&mut random)?;
         let mut stamp = Self {
-            node: NodeId([0; 20]),
+            node: HexNodeId([0; 20]),
             directory: DirectoryId([0; 16]),
         };
         stamp.node.0.copy_from_slice(&random[..20]);
@@ -82,7 +82,7 @@ impl Stamp {
             return Err(StampError::Damaged("an id is missing"));
         };
         let stamp = Self {
-            node: NodeId(node),
+            node: HexNodeId(node),
             directory: DirectoryId(directory),
         };
         // The encoding is canonical, so comparing checks the checksum and everything else.

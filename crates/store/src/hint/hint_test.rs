@@ -1,7 +1,7 @@
 use super::reader::HintError;
 use super::*;
 use crate::fixture::header;
-use brickyard_types::record::{self, Entry, Header, Kind, Record, RequestId, flag};
+use brickyard_types::record::{self, BatchEntry, Header, Kind, Record, RequestId, flag};
 use brickyard_types::{Op, Position, SegmentId, UnixMillis};
 
 const SEGMENT: SegmentId = SegmentId(4);
@@ -14,7 +14,7 @@ fn batch() -> Vec<u8> {
     ] {
         record::encode_entry(
             &mut value,
-            &Entry {
+            &BatchEntry {
                 kind,
                 flags: flag::RAW,
                 key,

@@ -2,7 +2,7 @@
 
 use super::HintWriter;
 use crate::disk::{Access, Disk, replace_file};
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::file_name;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::range::PartitionRange;
@@ -57,11 +57,11 @@ impl<D: Disk> HintJob<D> {
     /// finds the damage.
     ///
     /// # Errors
-    /// [`Error::Io`]: there is no hint file; only the next start is slower.
-    pub fn run(self) -> Result<bool, Error> {
+    /// [`StoreError::Io`]: there is no hint file; only the next start is slower.
+    pub fn run(self) -> Result<bool, StoreError> {
         let segment = self.segment;
         let name = file_name::segment(segment);
-        let failed = |doing, source| Error::io(doing, self.disk.describe(&name))(source);
+        let failed = |doing, source| StoreError::io(doing, self.disk.describe(&name))(source);
         let file = self
             .disk
             .open(&name, Access::Read)
@@ -83,7 +83,7 @@ impl<D: Disk> HintJob<D> {
         let bytes = writer.finish(segment, self.records_end);
         let name = file_name::hint(segment);
         replace_file(&self.disk, &name, &bytes)
-            .map_err(Error::io("write", self.disk.describe(&name)))?;
+            .map_err(StoreError::io("write", self.disk.describe(&name)))?;
         Ok(true)
     }
 }

@@ -3,7 +3,7 @@
 use super::scan;
 use crate::damage::{Damage, Tainted};
 use crate::disk::{Disk, read_file, replace_file};
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::file_name;
 use crate::recovery::Plan;
 use crate::segment::footer;
@@ -43,17 +43,17 @@ pub struct Discarded {
 /// Says what discarding the damaged ranges of `segment` would lose; `None` if nothing is damaged.
 ///
 /// # Errors
-/// [`Error::NoSegment`], [`Error::Io`], [`Error::OtherFormat`].
+/// [`StoreError::NoSegment`], [`StoreError::Io`], [`StoreError::OtherFormat`].
 pub fn plan_discard<D: Disk>(
     disk: &D,
     segment: SegmentId,
-) -> Result<Option<DiscardPlan<D>>, Error> {
+) -> Result<Option<DiscardPlan<D>>, StoreError> {
     let plan = Plan::read(disk, None)?;
     let planned = plan
         .segments
         .iter()
         .find(|planned| planned.id == segment)
-        .ok_or(Error::NoSegment { segment })?;
+        .ok_or(StoreError::NoSegment { segment })?;
     let (report, _) = scan::segment(disk, planned, &mut |_, _| {})?;
     if report.damages.is_empty() {
         return Ok(None);
@@ -64,7 +64,7 @@ pub fn plan_discard<D: Disk>(
         Ok(header) => header,
         Err(_) => headers.next().ok_or_else(|| {
             let name = disk.describe(&file_name::segment(segment));
-            Error::io("find the owner of", name)(io::Error::other(
+            StoreError::io("find the owner of", name)(io::Error::other(
                 "its header is damaged and there is no other segment",
             ))
         })?,
@@ -92,8 +92,8 @@ impl<D: Disk> DiscardPlan<D> {
     /// After a crash half-way the segment is the original or the repaired one, never neither.
     ///
     /// # Errors
-    /// [`Error::Io`]; the segment is then as it was.
-    pub fn apply(self) -> Result<Discarded, Error> {
+    /// [`StoreError::Io`]; the segment is then as it was.
+    pub fn apply(self) -> Result<Discarded, StoreError> {
         let disk = &self.disk;
         let segment = self.segment();
         let plan = Plan::read(disk, None)?;
@@ -101,7 +101,7 @@ impl<D: Disk> DiscardPlan<D> {
             .segments
             .iter()
             .find(|planned| planned.id == segment)
-            .ok_or(Error::NoSegment { segment })?;
+            .ok_or(StoreError::NoSegment { segment })?;
         let mut bytes = self.header.encode().to_vec();
         let (report, _) = scan::segment(disk, planned, &mut |_, raw| {
             bytes.extend_from_slice(raw);
@@ -116,7 +116,7 @@ impl<D: Disk> DiscardPlan<D> {
         bytes.extend_from_slice(&sealed);
 
         let name = file_name::segment(segment);
-        let failed = |doing, name: &str| Error::io(doing, disk.describe(name));
+        let failed = |doing, name: &str| StoreError::io(doing, disk.describe(name));
         let original = read_file(disk, &name).map_err(failed("read", &name))?;
         let kept = file_name::damaged(segment);
         replace_file(disk, &kept, &original).map_err(failed("keep the original as", &kept))?;

@@ -3,7 +3,7 @@ use crate::config::PageCache;
 use crate::damage::Part;
 use crate::fixture::{Log, config, put};
 use crate::mem_disk::MemDisk;
-use crate::{Config, Tainted};
+use crate::{LogConfig, Tainted};
 use brickyard_types::{Op, PartitionId, SegmentId};
 
 fn log() -> (MemDisk, Vec<Position>) {
@@ -140,7 +140,7 @@ fn damaged_header_is_restored_from_another_segment() {
 #[test]
 fn discarding_in_an_unsealed_segment_seals_it() {
     let disk = MemDisk::new(1);
-    let wide = || Config {
+    let wide = || LogConfig {
         segment_bytes: 1 << 20,
         page_cache: PageCache::Intact,
         ..config()

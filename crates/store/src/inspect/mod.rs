@@ -19,7 +19,7 @@ pub use discard::{DiscardPlan, Discarded, plan_discard};
 pub use report::{HintState, InspectSummary, SegmentReport};
 
 use crate::disk::{Access, Disk, DiskFile};
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::file_name;
 use crate::recovery::{Cut, Plan, open_segment};
 use brickyard_types::Position;
@@ -29,11 +29,11 @@ use brickyard_types::Position;
 /// - Time: reads every file once.
 ///
 /// # Errors
-/// [`Error::OtherFormat`] for files of another format; [`Error::Io`].
+/// [`StoreError::OtherFormat`] for files of another format; [`StoreError::Io`].
 pub fn inspect<D: Disk>(
     disk: &D,
     visit: &mut dyn FnMut(SegmentReport),
-) -> Result<InspectSummary, Error> {
+) -> Result<InspectSummary, StoreError> {
     let plan = Plan::read(disk, None)?;
     let mut summary = InspectSummary {
         leftovers: plan.leftovers.clone(),
@@ -53,8 +53,8 @@ pub fn inspect<D: Disk>(
 /// A server does this by itself where a crash explains the tail; this is for when it does not.
 ///
 /// # Errors
-/// [`Error`]; the segment is then as it was.
-pub fn repair_torn_tail<D: Disk>(disk: &D) -> Result<Option<Cut>, Error> {
+/// [`StoreError`]; the segment is then as it was.
+pub fn repair_torn_tail<D: Disk>(disk: &D) -> Result<Option<Cut>, StoreError> {
     let plan = Plan::read(disk, None)?;
     let Some(last) = plan.segments.last() else {
         return Ok(None);
@@ -66,7 +66,7 @@ pub fn repair_torn_tail<D: Disk>(disk: &D) -> Result<Option<Cut>, Error> {
     let (file, _) = open_segment(disk, last.id, Access::ReadWrite)?;
     file.set_len(u64::from(offset))
         .and_then(|()| file.sync_data())
-        .map_err(Error::io(
+        .map_err(StoreError::io(
             "cut the torn tail of",
             disk.describe(&file_name::segment(last.id)),
         ))?;

@@ -3,7 +3,7 @@
 use super::report::{HintState, SegmentReport};
 use crate::damage::{Damage, Part, Tainted};
 use crate::disk::{Access, Disk, read_file};
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::file_name;
 use crate::hint::{HintWriter, Hints};
 use crate::recovery::{
@@ -20,7 +20,7 @@ pub(super) fn segment<D: Disk>(
     disk: &D,
     planned: &Planned,
     visit: &mut dyn FnMut(u32, &[u8]),
-) -> Result<(SegmentReport, u64), Error> {
+) -> Result<(SegmentReport, u64), StoreError> {
     let id = planned.id;
     let footer = planned.footer.sound();
     let mut report = SegmentReport {
@@ -52,7 +52,7 @@ pub(super) fn segment<D: Disk>(
     let mut hints = HintWriter::new();
     while let Some(found) = scanner
         .next()
-        .map_err(|source| Error::io("read", disk.describe(&file_name::segment(id)))(source))?
+        .map_err(|source| StoreError::io("read", disk.describe(&file_name::segment(id)))(source))?
     {
         match found {
             Found::Record {
@@ -125,9 +125,9 @@ fn hint<D: Disk>(
     planned: &Planned,
     footer: Option<&Footer>,
     expected: Option<&[u8]>,
-) -> Result<HintState, Error> {
+) -> Result<HintState, StoreError> {
     let name = file_name::hint(planned.id);
-    let bytes = read_file(disk, &name).map_err(Error::io("read", disk.describe(&name)))?;
+    let bytes = read_file(disk, &name).map_err(StoreError::io("read", disk.describe(&name)))?;
     if expected == Some(&bytes[..]) {
         return Ok(HintState::Sound);
     }

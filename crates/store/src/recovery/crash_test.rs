@@ -12,7 +12,7 @@ use crate::damage::{Part, Tainted};
 use crate::disk::{Disk, replace_file};
 use crate::fixture::{Log, config, header};
 use crate::mem_disk::{Fault, MemDisk};
-use crate::{AppendError, Config, Purpose, ReadRequest};
+use crate::{AppendError, LogConfig, Purpose, ReadRequest};
 use brickyard_types::record::{self, Kind};
 use brickyard_types::{Op, PartitionId, Position, View};
 use std::collections::BTreeSet;
@@ -202,8 +202,8 @@ impl Oracle {
     }
 }
 
-fn small(page_cache: PageCache) -> Config {
-    Config {
+fn small(page_cache: PageCache) -> LogConfig {
+    LogConfig {
         segment_bytes: 4096,
         page_cache,
         ..config()

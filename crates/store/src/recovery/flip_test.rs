@@ -1,7 +1,7 @@
 //! Goal: whatever byte of the log rots, it is found where it is, and nothing false is ever yielded.
 //! Method: flip every byte of every segment, one at a time.
 
-use crate::config::{Config, PageCache};
+use crate::config::{LogConfig, PageCache};
 use crate::damage::Part;
 use crate::file_name;
 use crate::fixture::{Log, Seen, config};
@@ -19,7 +19,7 @@ fn any_flipped_byte_is_found_where_it_is_and_nothing_false_is_yielded() {
             for at in 0..disk.content(&name).unwrap().len() {
                 let rotten = disk.fork(3);
                 rotten.flip(&name, at, 1 << (at % 8));
-                let config = Config {
+                let config = LogConfig {
                     page_cache,
                     ..config()
                 };

@@ -36,10 +36,10 @@ mod visit;
 pub use report::{Cut, RecoveryReport, SegmentSummary};
 
 use crate::append::{Active, Appender, Full, create_segment};
-use crate::config::{Config, PageCache};
+use crate::config::{LogConfig, PageCache};
 use crate::damage::{Damage, Part};
 use crate::disk::{Access, Disk, DiskFile};
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::file_name;
 use crate::hint::{HintJob, HintRecord};
 use crate::read::Reader;
@@ -57,7 +57,7 @@ use visit::{Ending, Unsealed, Visitor};
 
 /// One record, as recovery finds it.
 #[derive(Clone, Copy, Debug)]
-pub enum Recovered<'a> {
+pub enum RecoveredRecord<'a> {
     /// From a segment, with its value.
     Record {
         /// The record; its checksums matched.
@@ -94,14 +94,14 @@ pub struct Opened<D: Disk> {
 /// - Time: reads every segment that is not read from a hint file once; three syncs.
 ///
 /// # Errors
-/// [`Error`]: a file could not be read or written, or is of another format or of another log.
+/// [`StoreError`]: a file could not be read or written, or is of another format or of another log.
 /// Damaged records are no error; they are in the report.
 pub fn open<D: Disk>(
     disk: D,
-    config: Config,
+    config: LogConfig,
     needs_values: &dyn Fn(PartitionId) -> bool,
-    visit: &mut dyn FnMut(Recovered<'_>),
-) -> Result<Opened<D>, Error> {
+    visit: &mut dyn FnMut(RecoveredRecord<'_>),
+) -> Result<Opened<D>, StoreError> {
     let plan = Plan::read(&disk, Some(&config))?;
     let mut config = config;
     let page_cache = if plan.is_unsure {
@@ -163,7 +163,7 @@ pub fn open<D: Disk>(
     // in the page cache. Those before it were synced: seals are made one after the other.
     if let Some(newest) = plan.segments.iter().rev().find(|planned| planned.is_sealed) {
         let (file, _) = open_segment(&disk, newest.id, Access::ReadWrite)?;
-        file.sync_data().map_err(Error::io(
+        file.sync_data().map_err(StoreError::io(
             "sync",
             disk.describe(&file_name::segment(newest.id)),
         ))?;
@@ -175,8 +175,10 @@ pub fn open<D: Disk>(
             let last = plan.segments.last().map_or(0, |planned| planned.id.0);
             // After a cut the ids behind it are free again, but a new one costs nothing.
             let id = SegmentId(last + 1);
-            create_segment(&disk, &config, id)
-                .map_err(Error::io("create", disk.describe(&file_name::segment(id))))?
+            create_segment(&disk, &config, id).map_err(StoreError::io(
+                "create",
+                disk.describe(&file_name::segment(id)),
+            ))?
         }
     };
     let end = Position {
@@ -197,7 +199,7 @@ pub fn open<D: Disk>(
         (active.id, Arc::clone(&active.file)),
     );
     full.into_iter().for_each(|full| syncer.add_full(full));
-    syncer.sync(end).map_err(|poisoned| Error::Io {
+    syncer.sync(end).map_err(|poisoned| StoreError::Io {
         doing: poisoned.doing,
         file: poisoned.file,
         source: io::Error::other(poisoned.cause),
@@ -222,7 +224,7 @@ fn end_segment<D: Disk>(
     disk: &D,
     id: SegmentId,
     unsealed: Unsealed<D::File>,
-) -> Result<Full<D::File>, Error> {
+) -> Result<Full<D::File>, StoreError> {
     let mut records_end = unsealed.end;
     assert!(
         records_end as usize >= SEGMENT_HEADER_BYTES || unsealed.ranges.is_empty(),
@@ -233,7 +235,7 @@ fn end_segment<D: Disk>(
         unsealed
             .file
             .write_all_at(&mark, u64::from(records_end))
-            .map_err(Error::io(
+            .map_err(StoreError::io(
                 "write to",
                 disk.describe(&file_name::segment(id)),
             ))?;
@@ -253,15 +255,15 @@ fn clear_leftovers<D: Disk>(
     disk: &D,
     plan: &Plan,
     report: &mut RecoveryReport,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     plan.leftovers
         .iter()
         .try_for_each(|name| remove(disk, name, report))
 }
 
-fn remove<D: Disk>(disk: &D, name: &str, report: &mut RecoveryReport) -> Result<(), Error> {
+fn remove<D: Disk>(disk: &D, name: &str, report: &mut RecoveryReport) -> Result<(), StoreError> {
     disk.remove(name)
-        .map_err(Error::io("remove", disk.describe(name)))?;
+        .map_err(StoreError::io("remove", disk.describe(name)))?;
     report.removed.push(name.to_owned());
     Ok(())
 }
@@ -271,14 +273,15 @@ pub(crate) fn open_segment<D: Disk>(
     disk: &D,
     id: SegmentId,
     access: Access,
-) -> Result<(D::File, u64), Error> {
+) -> Result<(D::File, u64), StoreError> {
     let name = file_name::segment(id);
     let file = disk
         .open(&name, access)
-        .map_err(Error::io("open", disk.describe(&name)))?;
-    let len = file
-        .byte_len()
-        .map_err(Error::io("ask for the length of", disk.describe(&name)))?;
+        .map_err(StoreError::io("open", disk.describe(&name)))?;
+    let len = file.byte_len().map_err(StoreError::io(
+        "ask for the length of",
+        disk.describe(&name),
+    ))?;
     Ok((file, len))
 }
 

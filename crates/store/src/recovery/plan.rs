@@ -2,9 +2,9 @@
 //! nothing.
 
 use super::open_segment;
-use crate::config::Config;
+use crate::config::LogConfig;
 use crate::disk::{Access, Disk, DiskFile};
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::file_name;
 use crate::segment::footer::{self, FooterState};
 use crate::segment::header::{HeaderError, SEGMENT_HEADER_BYTES, SegmentHeader};
@@ -35,8 +35,10 @@ pub(crate) struct Planned {
 
 impl Plan {
     /// With `config` also checks that the segments are this log's.
-    pub(crate) fn read<D: Disk>(disk: &D, config: Option<&Config>) -> Result<Self, Error> {
-        let names = disk.list().map_err(Error::io("list", disk.describe("")))?;
+    pub(crate) fn read<D: Disk>(disk: &D, config: Option<&LogConfig>) -> Result<Self, StoreError> {
+        let names = disk
+            .list()
+            .map_err(StoreError::io("list", disk.describe("")))?;
         let ids: BTreeSet<_> = names
             .iter()
             .filter_map(|name| file_name::parse_segment(name))
@@ -74,16 +76,20 @@ impl Plan {
 }
 
 impl Planned {
-    fn read<D: Disk>(disk: &D, id: SegmentId, config: Option<&Config>) -> Result<Self, Error> {
+    fn read<D: Disk>(
+        disk: &D,
+        id: SegmentId,
+        config: Option<&LogConfig>,
+    ) -> Result<Self, StoreError> {
         let describe = || disk.describe(&file_name::segment(id));
         let (file, file_len) = open_segment(disk, id, Access::Read)?;
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
         let got = file
             .read_full_at(&mut bytes, 0)
-            .map_err(Error::io("read", describe()))?;
+            .map_err(StoreError::io("read", describe()))?;
         let header = SegmentHeader::decode(&bytes[..got]);
         if let Err(HeaderError::OtherFormat { found }) = header {
-            return Err(Error::OtherFormat {
+            return Err(StoreError::OtherFormat {
                 file: describe(),
                 found,
             });
@@ -95,14 +101,15 @@ impl Planned {
             let expected = (directory, brick, id);
             let found = (header.directory, header.brick, header.segment);
             if found != expected {
-                return Err(Error::Foreign {
+                return Err(StoreError::Foreign {
                     file: describe(),
                     found,
                     expected,
                 });
             }
         }
-        let footer = footer::read(&file, id, file_len).map_err(Error::io("read", describe()))?;
+        let footer =
+            footer::read(&file, id, file_len).map_err(StoreError::io("read", describe()))?;
         Ok(Self {
             id,
             file_len,

@@ -6,16 +6,16 @@ use crate::segment::header::{DirectoryId, SEGMENT_HEADER_BYTES};
 use crate::{AppendError, Purpose};
 use brickyard_types::{BrickId, Op};
 
-fn maybe_lost() -> Config {
-    Config {
+fn maybe_lost() -> LogConfig {
+    LogConfig {
         page_cache: PageCache::MaybeLost,
         ..config()
     }
 }
 
 /// One segment that never fills.
-fn wide(page_cache: PageCache) -> Config {
-    Config {
+fn wide(page_cache: PageCache) -> LogConfig {
+    LogConfig {
         segment_bytes: 1 << 20,
         page_cache,
         ..config()
@@ -300,7 +300,7 @@ fn segments_of_another_directory_brick_or_name_are_refused_untouched() {
     other_brick.brick = BrickId(8);
     for config in [other_directory, other_brick] {
         let error = Log::try_open(&disk, config).err().unwrap();
-        assert!(matches!(error, Error::Foreign { .. }), "{error}");
+        assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
     }
     disk.put("000009.seg", &disk.content("000002.seg").unwrap());
     let before = disk.list().unwrap();

@@ -9,7 +9,7 @@
 
 use super::{Plan, Planned, open_segment};
 use crate::disk::{Access, Disk, DiskFile};
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::file_name;
 use crate::segment::footer::FooterState;
 
@@ -18,7 +18,7 @@ const STEP_BYTES: usize = 1 << 20;
 
 /// Writes everything again that no sync is known to have covered: segments without a footer, and the newest
 /// footer. Whatever is before that was synced, since segments are sealed one after the other.
-pub(super) fn rewrite<D: Disk>(disk: &D, plan: &Plan) -> Result<(), Error> {
+pub(super) fn rewrite<D: Disk>(disk: &D, plan: &Plan) -> Result<(), StoreError> {
     let is_sealed = |planned: &&Planned| planned.is_sealed;
     if let Some(newest) = plan.segments.iter().rev().find(is_sealed)
         && let FooterState::Sound(footer) = &newest.footer
@@ -29,8 +29,8 @@ pub(super) fn rewrite<D: Disk>(disk: &D, plan: &Plan) -> Result<(), Error> {
     unsealed.try_for_each(|planned| rewrite_from(disk, planned, 0))
 }
 
-fn rewrite_from<D: Disk>(disk: &D, planned: &Planned, start: u64) -> Result<(), Error> {
-    let failed = |doing| Error::io(doing, disk.describe(&file_name::segment(planned.id)));
+fn rewrite_from<D: Disk>(disk: &D, planned: &Planned, start: u64) -> Result<(), StoreError> {
+    let failed = |doing| StoreError::io(doing, disk.describe(&file_name::segment(planned.id)));
     let (file, len) = open_segment(disk, planned.id, Access::ReadWrite)?;
     let mut bytes = vec![0; STEP_BYTES.min((len.saturating_sub(start)) as usize)];
     let mut at = start;

@@ -3,10 +3,10 @@
 
 use super::report::{RecoveryReport, SegmentSummary};
 use super::visit::{Counts, Ending, Visitor, header_damage, record_damage, summarize, taint};
-use super::{Planned, Recovered, open_segment, push_damage};
+use super::{Planned, RecoveredRecord, open_segment, push_damage};
 use crate::damage::{Damage, Part, Tainted};
 use crate::disk::{Access, Disk, read_file};
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::file_name;
 use crate::hint::Hints;
 use crate::segment::footer::Footer;
@@ -19,7 +19,7 @@ impl<D: Disk> Visitor<'_, D> {
         &mut self,
         planned: &Planned,
         report: &mut RecoveryReport,
-    ) -> Result<Ending<D::File>, Error> {
+    ) -> Result<Ending<D::File>, StoreError> {
         let id = planned.id;
         if planned.header.is_err() {
             report.damages.push(header_damage(planned));
@@ -55,7 +55,7 @@ impl<D: Disk> Visitor<'_, D> {
                         segment: id,
                         offset,
                     };
-                    (self.visit)(Recovered::Record { record, position });
+                    (self.visit)(RecoveredRecord::Record { record, position });
                 }
                 Found::Synced(position) => self.synced = self.synced.max(position),
                 Found::End { records_end } => footer_at = u64::from(records_end),
@@ -103,17 +103,17 @@ impl<D: Disk> Visitor<'_, D> {
         id: SegmentId,
         footer: &Footer,
         report: &mut RecoveryReport,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, StoreError> {
         let name = file_name::hint(id);
-        let bytes =
-            read_file(self.disk, &name).map_err(Error::io("read", self.disk.describe(&name)))?;
+        let bytes = read_file(self.disk, &name)
+            .map_err(StoreError::io("read", self.disk.describe(&name)))?;
         let Ok(hints) = Hints::check_for(&bytes, id, footer.records_end, footer.records) else {
             return Ok(false);
         };
         for (position, record) in hints.records() {
             (self.visit)(match record.control() {
-                Some(record) => Recovered::Record { record, position },
-                None => Recovered::Hint { record, position },
+                Some(record) => RecoveredRecord::Record { record, position },
+                None => RecoveredRecord::Hint { record, position },
             });
         }
         report.records_from_hints += footer.records;

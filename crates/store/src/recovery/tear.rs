@@ -5,7 +5,7 @@ use super::visit::Visitor;
 use super::{Planned, open_segment};
 use crate::config::PageCache;
 use crate::disk::{Access, Disk, DiskFile, replace_file};
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::file_name;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::scanner::{Found, Scanner};
@@ -20,7 +20,7 @@ impl<D: Disk> Visitor<'_, D> {
         at: Position,
         planned: &Planned,
         later: &[Planned],
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, StoreError> {
         if self.page_cache == PageCache::Intact {
             return Ok(true);
         }
@@ -33,7 +33,7 @@ impl<D: Disk> Visitor<'_, D> {
         Ok(self.synced > at)
     }
 
-    fn look_ahead(&mut self, planned: &Planned) -> Result<(), Error> {
+    fn look_ahead(&mut self, planned: &Planned) -> Result<(), StoreError> {
         let (file, file_len) = open_segment(self.disk, planned.id, Access::Read)?;
         let start = (SEGMENT_HEADER_BYTES as u64).min(file_len);
         let mut scanner = Scanner::active(&file, start, file_len);
@@ -58,7 +58,7 @@ impl<D: Disk> Visitor<'_, D> {
         file_len: u64,
         later: &[Planned],
         report: &mut RecoveryReport,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         self.note_cut()?;
         let start = u64::from(at.offset);
         assert!(start <= file_len, "a cut at {at} of {file_len} bytes");
@@ -73,7 +73,10 @@ impl<D: Disk> Visitor<'_, D> {
             let name = file_name::cut(at.segment);
             file.read_full_at(&mut bytes, start)
                 .and_then(|_| replace_file(self.disk, &name, &bytes))
-                .map_err(Error::io("keep the cut tail in", self.disk.describe(&name)))?;
+                .map_err(StoreError::io(
+                    "keep the cut tail in",
+                    self.disk.describe(&name),
+                ))?;
             report.set_aside.push(name);
         }
         for planned in later.iter().rev() {
@@ -83,13 +86,13 @@ impl<D: Disk> Visitor<'_, D> {
             let to = file_name::cut(planned.id);
             self.disk
                 .rename(&from, &to)
-                .map_err(Error::io("rename", self.disk.describe(&from)))?;
+                .map_err(StoreError::io("rename", self.disk.describe(&from)))?;
             report.set_aside.push(to);
         }
         if !later.is_empty() {
             self.disk
                 .sync_dir()
-                .map_err(Error::io("sync", self.disk.describe("")))?;
+                .map_err(StoreError::io("sync", self.disk.describe("")))?;
         }
         report.torn = Some(Cut {
             at,
@@ -102,7 +105,7 @@ impl<D: Disk> Visitor<'_, D> {
     /// A record that was synced, and the last one when a bit of it turned over, looks like one that a power cut has
     /// torn: whoever goes on from this log has to know that its end was cut. (Where the page cache has lived a record
     /// ends early only if it was never written.)
-    fn note_cut(&self) -> Result<(), Error> {
+    fn note_cut(&self) -> Result<(), StoreError> {
         if self.page_cache == PageCache::Intact {
             return Ok(());
         }
@@ -111,7 +114,10 @@ impl<D: Disk> Visitor<'_, D> {
             created => created.and_then(|file| file.sync_data()),
         }
         .and_then(|()| self.disk.sync_dir())
-        .map_err(Error::io("create", self.disk.describe(file_name::TORN)))
+        .map_err(StoreError::io(
+            "create",
+            self.disk.describe(file_name::TORN),
+        ))
     }
 
     fn count_records(
@@ -120,7 +126,7 @@ impl<D: Disk> Visitor<'_, D> {
         file: &D::File,
         start: u64,
         end: u64,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, StoreError> {
         let mut records = 0;
         let mut scanner = Scanner::active(file, start, end);
         while let Some(found) = scanner

@@ -2,11 +2,11 @@
 
 use super::report::RecoveryReport;
 use super::visit::{Ending, Unsealed, Visitor, header_damage, record_damage, summarize};
-use super::{Planned, Recovered, open_segment, push_damage};
+use super::{Planned, RecoveredRecord, open_segment, push_damage};
 use crate::config::PageCache;
 use crate::damage::{Damage, Part, Tainted};
 use crate::disk::{Access, Disk, DiskFile};
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::file_name;
 use crate::segment::footer;
 use crate::segment::header::{HeaderError, SEGMENT_HEADER_BYTES};
@@ -21,7 +21,7 @@ impl<D: Disk> Visitor<'_, D> {
         planned: &Planned,
         later: &[Planned],
         report: &mut RecoveryReport,
-    ) -> Result<Ending<D::File>, Error> {
+    ) -> Result<Ending<D::File>, StoreError> {
         let id = planned.id;
         let (file, file_len) = open_segment(self.disk, id, Access::ReadWrite)?;
         let mut is_open = true;
@@ -38,7 +38,7 @@ impl<D: Disk> Visitor<'_, D> {
                 let name = file_name::segment(id);
                 self.disk
                     .remove(&name)
-                    .map_err(Error::io("remove", self.disk.describe(&name)))?;
+                    .map_err(StoreError::io("remove", self.disk.describe(&name)))?;
                 return Ok(Ending::Gone);
             }
             report.damages.push(header_damage(planned));
@@ -64,7 +64,7 @@ impl<D: Disk> Visitor<'_, D> {
                         segment: id,
                         offset,
                     };
-                    (self.visit)(Recovered::Record { record, position });
+                    (self.visit)(RecoveredRecord::Record { record, position });
                 }
                 Found::Synced(position) => self.synced = self.synced.max(position),
                 Found::End { records_end } => {
@@ -127,7 +127,7 @@ impl<D: Disk> Visitor<'_, D> {
             // Durable before anything is written behind it: what was cut must not come back.
             file.set_len(end)
                 .and_then(|()| file.sync_data())
-                .map_err(Error::io("cut the torn tail of", self.describe(id)))?;
+                .map_err(StoreError::io("cut the torn tail of", self.describe(id)))?;
         }
         assert!(
             end <= file_len,
@@ -160,7 +160,7 @@ impl<D: Disk> Visitor<'_, D> {
         start: u64,
         file_len: u64,
         report: &mut RecoveryReport,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         assert!(start < file_len, "a footer from {start} to {file_len}");
         let mut bytes = vec![0; (file_len - start) as usize];
         file.read_full_at(&mut bytes, start)

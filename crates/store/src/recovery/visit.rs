@@ -1,11 +1,11 @@
 //! Goes through one segment after the other; what the parts of recovery share.
 
 use super::report::{RecoveryReport, SegmentSummary};
-use super::{Planned, Recovered};
+use super::{Planned, RecoveredRecord};
 use crate::config::PageCache;
 use crate::damage::{Damage, Part, Tainted};
 use crate::disk::Disk;
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::file_name;
 use crate::segment::footer::Footer;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
@@ -82,7 +82,7 @@ pub(crate) struct Visitor<'v, D: Disk> {
     pub(super) disk: &'v D,
     pub(super) page_cache: PageCache,
     pub(super) needs_values: &'v dyn Fn(PartitionId) -> bool,
-    pub(super) visit: &'v mut dyn FnMut(Recovered<'_>),
+    pub(super) visit: &'v mut dyn FnMut(RecoveredRecord<'_>),
     pub(super) buffer: Vec<u8>,
     /// The newest mark seen.
     pub(super) synced: Position,
@@ -95,7 +95,7 @@ impl<'v, D: Disk> Visitor<'v, D> {
         disk: &'v D,
         page_cache: PageCache,
         needs_values: &'v dyn Fn(PartitionId) -> bool,
-        visit: &'v mut dyn FnMut(Recovered<'_>),
+        visit: &'v mut dyn FnMut(RecoveredRecord<'_>),
     ) -> Self {
         Self {
             disk,
@@ -113,7 +113,7 @@ impl<'v, D: Disk> Visitor<'v, D> {
         planned: &Planned,
         later: &[Planned],
         report: &mut RecoveryReport,
-    ) -> Result<Ending<D::File>, Error> {
+    ) -> Result<Ending<D::File>, StoreError> {
         if planned.is_sealed {
             self.sealed(planned, report)
         } else {
@@ -122,8 +122,8 @@ impl<'v, D: Disk> Visitor<'v, D> {
     }
 
     #[cold]
-    pub(super) fn read_error(&self, id: SegmentId, source: io::Error) -> Error {
-        Error::io("read", self.describe(id))(source)
+    pub(super) fn read_error(&self, id: SegmentId, source: io::Error) -> StoreError {
+        StoreError::io("read", self.describe(id))(source)
     }
 
     pub(super) fn describe(&self, id: SegmentId) -> String {

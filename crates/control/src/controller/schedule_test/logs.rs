@@ -7,7 +7,7 @@
 use super::{NODES, Schedule};
 use crate::controller::testing::seat;
 use crate::message::LogSummary;
-use brickyard_metadata::{Catalog, Table};
+use brickyard_metadata::{Catalog, TableEntry};
 use brickyard_routing::{Group, Seat};
 use brickyard_types::{Durability, Op, PartitionId, View};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ pub(super) struct Logs {
     pub(super) restarts: usize,
 }
 
-fn table(catalog: &Catalog) -> &Table {
+fn table(catalog: &Catalog) -> &TableEntry {
     catalog.table("t").expect("it is never dropped")
 }
 
