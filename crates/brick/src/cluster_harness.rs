@@ -261,6 +261,18 @@ impl Cluster {
         self.brick(at).handle(Event::Lease { until, version: 0 });
     }
 
+    /// A node pauses in a turn: its lease ends between the turn's beginning and what it reads then.
+    pub(crate) fn outlive_lease(&mut self, client: Client, command: &str) {
+        let (at, now, unix) = (client.host, self.now, self.unix);
+        self.lease(at, false);
+        let until = now + Duration::from_secs(1);
+        self.brick(at).handle(Event::Lease { until, version: 0 });
+        self.brick(at).begin_turn(now, unix);
+        self.send(client, command);
+        self.brick(at).begin_batch(now + Duration::from_secs(2));
+        self.brick(at).run();
+    }
+
     /// The log refuses what waits, as a full disk does.
     pub(crate) fn refuse(&mut self, at: usize) {
         self.with_disk(at, Disk::refuse);
@@ -530,29 +542,5 @@ impl Cluster {
             }
         }
         out
-    }
-}
-
-impl Brick {
-    /// How far a partition has committed here, in that history.
-    pub(crate) fn committed_in(
-        &self,
-        partition: PartitionId,
-        lineage: u32,
-    ) -> Option<brickyard_types::Op> {
-        let replicator = self.core.replicas.replicator();
-        let is_it = replicator.lineage(partition) == lineage;
-        is_it.then(|| replicator.committed(partition))
-    }
-
-    /// Whether somebody who asks for a key of the partition is answered here.
-    pub(crate) fn is_serving(&self, partition: PartitionId) -> bool {
-        let status = self.core.replicas.replicator().status(partition);
-        self.core.replicas.is_leased && status.serves_reads
-    }
-
-    /// The last op that is held here.
-    pub(crate) fn last_of(&self, partition: PartitionId) -> brickyard_types::Op {
-        self.core.replicas.replicator().last(partition).1
     }
 }

@@ -1,3 +1,7 @@
+mod halves;
+mod reuse;
+mod sabotage_test;
+
 use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};
 use brickyard_types::{Durability, TableAttributes};
@@ -194,4 +198,51 @@ fn transactions_and_expiry_work_through_any_node() {
         assert_eq!(cluster.call(client, "GET e"), "$-1");
         assert_eq!(cluster.call(client, "EXISTS e"), ":0");
     }
+}
+
+#[test]
+fn halves_that_are_put_together_one_thing_after_the_other_lose_nothing() {
+    (1..=20).for_each(halves::schedule);
+}
+
+#[test]
+fn numbers_that_are_used_again_take_nothing_with_them() {
+    (1..=20).for_each(reuse::schedule);
+}
+
+#[test]
+fn rule_14_deletion_during_a_catch_up_is_not_undone_by_an_older_copy() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("{k}0");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    cluster.kill(backup);
+    cluster.settle();
+    for number in 0..10 {
+        let command = format!("SET {{k}}{number} v");
+        assert_eq!(cluster.call(client, &command), "+OK");
+    }
+    cluster.hold_reads(primary, true);
+    cluster.restart(backup);
+    assert_eq!(cluster.chunks(primary), 1, "the copy has begun");
+    assert_eq!(cluster.call(client, "DEL {k}3"), ":1");
+    cluster.settle();
+    cluster.hold_reads(primary, false);
+    cluster.settle();
+    assert!(cluster.is_whole(2), "{}", cluster.story());
+    assert_eq!(cluster.keys_at(backup, "{k}0").len(), 9);
+}
+
+#[test]
+fn rule_22_lease_is_looked_at_when_the_batch_has_been_read() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, _) = cluster.places_of("k");
+    let client = cluster.connect(primary, Port::Brick);
+    assert_eq!(cluster.call(client, "SET k v"), "+OK");
+    cluster.outlive_lease(client, "GET k");
+    let told = cluster.receive(client);
+    assert!(
+        !told.starts_with('$'),
+        "{told}: who leads may be another one"
+    );
 }

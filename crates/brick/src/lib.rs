@@ -25,8 +25,6 @@ mod claims;
 mod clean;
 mod clients;
 #[cfg(test)]
-mod cluster_chaos_test;
-#[cfg(test)]
 mod cluster_harness;
 #[cfg(test)]
 mod cluster_test;

@@ -1,7 +1,7 @@
 //! Follows each key through its history.
 
 use crate::model::{State, apply};
-use crate::operation::{Action, Bytes, Nanos, Operation, Outcome};
+use crate::operation::{Action, Bytes, NOBODY, Nanos, Operation, Outcome};
 use crate::violation::Violation;
 use crate::ways::{Way, Ways};
 use std::collections::BTreeMap;
@@ -83,6 +83,7 @@ fn judge_key(operations: &[&Operation], initial: State) -> Result<usize, Violati
         }
     }
     moments.sort_unstable();
+    let operations = &Operations::new(operations);
     let mut open: Vec<usize> = Vec::new();
     let mut ways = Ways::default();
     ways.insert(Way::new(initial));
@@ -95,7 +96,7 @@ fn judge_key(operations: &[&Operation], initial: State) -> Result<usize, Violati
                 if after.len() == 0 {
                     let states = all_ways(operations, &ways, &open, None)?;
                     let states = states.iter().map(|way| way.state);
-                    return Err(Violation::inexplicable(operations, index, states));
+                    return Err(Violation::inexplicable(operations.all, index, states));
                 }
                 open.retain(|it| *it != index);
                 ways = after;
@@ -106,15 +107,48 @@ fn judge_key(operations: &[&Operation], initial: State) -> Result<usize, Violati
     Ok(ways_max)
 }
 
+/// A key's operations, and for each the one that its client sent before it and was answered.
+struct Operations<'a> {
+    all: &'a [&'a Operation],
+    before: Vec<Option<usize>>,
+}
+
+impl<'a> Operations<'a> {
+    fn new(all: &'a [&'a Operation]) -> Self {
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by_key(|index| all[*index].called);
+        let mut last: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut before = vec![None; all.len()];
+        for index in order {
+            let Operation {
+                client, outcome, ..
+            } = all[index];
+            before[index] = last.get(client).copied();
+            if *outcome != Outcome::Unknown && *client != NOBODY {
+                last.insert(*client, index);
+            }
+        }
+        Self { all, before }
+    }
+
+    /// Whether an operation can take effect now: what its client sent before has.
+    fn can_follow(&self, index: usize, open: &[usize], early: &[usize]) -> bool {
+        let before = self.before[index];
+        before.is_none_or(|it| early.contains(&it) || !open.contains(&it))
+    }
+}
+
 /// Whether anybody may have seen that an operation of unknown outcome took effect. If nobody has, it may as well
 /// never have: what explains the history with it explains it without.
 fn matters(operations: &[&Operation], action: &Action) -> bool {
     let value = match action {
         Action::Get => return false,
         Action::Set(value) | Action::CompareAndSet { value, .. } => value,
-        Action::Delete | Action::Append(_) | Action::Increment(_) | Action::Expire(_) => {
-            return true;
-        }
+        Action::Delete
+        | Action::Clear
+        | Action::Append(_)
+        | Action::Increment(_)
+        | Action::Expire(_) => return true,
     };
     // What can only have happened to this value may be what was seen.
     let rests_on_it = |other: &&Operation| match &other.action {
@@ -133,7 +167,7 @@ fn matters(operations: &[&Operation], action: &Action) -> bool {
 
 /// The ways on after `index` has returned: in each it has taken effect, and gave the answer that was seen.
 fn ways_to_return(
-    operations: &[&Operation],
+    operations: &Operations<'_>,
     ways: &Ways,
     open: &[usize],
     index: usize,
@@ -150,7 +184,7 @@ fn ways_to_return(
 
 /// Every way that can be reached when any of the open operations take effect, in any order, until `last` has.
 fn all_ways(
-    operations: &[&Operation],
+    operations: &Operations<'_>,
     ways: &Ways,
     open: &[usize],
     last: Option<usize>,
@@ -165,9 +199,12 @@ fn all_ways(
         // Of several lost operations that are alike one is as good as another.
         let mut lost: Vec<&Action> = Vec::new();
         for &index in open {
-            let operation = operations[index];
+            let operation = operations.all[index];
             let is_lost = operation.outcome == Outcome::Unknown;
             if way.early.contains(&index) || way.spent.contains(&index) {
+                continue;
+            }
+            if !operations.can_follow(index, open, &way.early) {
                 continue;
             }
             if is_lost {
@@ -187,7 +224,7 @@ fn all_ways(
         }
         if found.len() > WAYS_MAX {
             return Err(Violation::TooEntangled {
-                key: operations[open[0]].key.clone(),
+                key: operations.all[open[0]].key.clone(),
                 open: open.len(),
             });
         }

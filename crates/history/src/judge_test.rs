@@ -24,7 +24,7 @@ fn did(action: Action, outcome: Outcome, called: Nanos, returned: Nanos) -> Oper
         called,
         returned,
         outcome,
-        client: 0,
+        client: NOBODY,
     }
 }
 
@@ -96,6 +96,28 @@ fn write_of_unknown_fate_is_what_ended_or_was_replaced() {
         swapped.clone()
     ]));
     assert!(!is_good(&[first, swap, swapped]), "there was no \"2\"");
+}
+
+#[test]
+fn what_one_client_sends_without_waiting_is_in_order() {
+    let write = did(set("1"), Outcome::Done, 0, 30);
+    let read = did(Action::Get, NOTHING, 1, 20);
+    assert!(is_good(&[write.clone(), read.clone()]), "of two clients");
+    let [write, read] = [write, read].map(|it| Operation { client: 3, ..it });
+    assert!(!is_good(&[write.clone(), read.clone()]));
+    let lost = Operation {
+        outcome: Outcome::Unknown,
+        ..write
+    };
+    assert!(is_good(&[lost, read]), "it may take effect later");
+}
+
+#[test]
+fn cleared_key_has_no_value() {
+    let write = did(set("1"), Outcome::Done, 0, 10);
+    let clear = did(Action::Clear, Outcome::Done, 20, 30);
+    let read = did(Action::Get, value("1"), 40, 50);
+    assert!(!is_good(&[write, clear, read]));
 }
 
 #[test]

@@ -6,7 +6,8 @@
 //! A history is *linearizable* (Herlihy and Wing, 1990) if each operation can be given one instant between its
 //! call and its reply so that, in the order of these instants, a plain map would have given the same answers. Keys are
 //! independent, so each is judged by itself. An operation whose outcome nobody knows may take effect at any
-//! time after its call, or never; one that was refused never does.
+//! time after its call, or never; one that was refused never does. What one client sends about a key without waiting takes
+//! effect in the order in which it was sent.
 //!
 //! The states that a key may be in are followed through its history, an event at a time (Wing and Gong, 1993;
 //! just in time, as Lowe, 2017): few clients use a key at once, so there are few.
@@ -24,5 +25,5 @@ mod violation;
 mod ways;
 
 pub use judge::{Judged, judge};
-pub use operation::{Action, Bytes, Nanos, Operation, Outcome};
+pub use operation::{Action, Bytes, NOBODY, Nanos, Operation, Outcome};
 pub use violation::Violation;

@@ -17,6 +17,7 @@ pub(crate) fn apply(state: &State, action: &Action) -> (State, Outcome) {
     match action {
         Action::Get => (state.clone(), Outcome::Value(state.clone())),
         Action::Set(value) => (Some(value.clone()), Outcome::Done),
+        Action::Clear => (None, Outcome::Done),
         Action::Delete => (None, Outcome::Did(state.is_some())),
         Action::Append(more) => {
             let mut whole = state.as_deref().unwrap_or_default().to_vec();

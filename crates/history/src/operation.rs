@@ -9,6 +9,9 @@ pub type Bytes = Arc<[u8]>;
 /// Nanoseconds since the history began, by one clock for all clients.
 pub type Nanos = u64;
 
+/// Who asks in no order.
+pub const NOBODY: u32 = u32::MAX;
+
 /// What was asked of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -29,6 +32,8 @@ pub enum Action {
         /// What comes in its place.
         value: Bytes,
     },
+    /// No value any more, with all others of its table; tells nothing of it.
+    Clear,
     /// No value any more if it is this one: its time is over. Nobody asks for it, and nobody is told.
     Expire(Bytes),
 }
@@ -73,7 +78,8 @@ pub struct Operation {
     pub returned: Nanos,
     /// What was answered.
     pub outcome: Outcome,
-    /// Who asked, for people.
+    /// Who asked. Of what one client sends about a key without waiting, what is answered takes effect in the order in which it
+    /// was sent; of [`NOBODY`]'s operations nothing is known.
     pub client: u32,
 }
 
@@ -115,6 +121,7 @@ impl fmt::Display for Action {
                 let expected = ShownValue(expected.as_deref());
                 write!(f, "set {} if there is {expected}", Shown(value))
             }
+            Self::Clear => f.write_str("clear"),
             Self::Expire(value) => write!(f, "the end of {}", Shown(value)),
         }
     }

@@ -2,10 +2,12 @@
 
 use crate::clock::{MICROSECOND, MILLISECOND};
 use crate::host::{SimHost, Wish};
-use crate::power::{Ending, become_member};
+use crate::power::become_member;
+use crate::process::Ending;
 use crate::process::Phase;
 use crate::shape::Harm;
-use crate::world::{What, World};
+use crate::what::What;
+use crate::world::World;
 use brickyard_metadata::Catalog;
 use brickyard_node::forming::kept;
 use brickyard_node::io::ToLoop;
@@ -122,7 +124,7 @@ impl World {
                     if let Some(control) = &mut process.control {
                         control.queue.push_back(persist);
                         if !std::mem::replace(&mut control.is_busy, true) {
-                            let delay = self.disk_delay(node, self.shape.sync);
+                            let delay = self.disk_delay(node, self.shape.control_sync);
                             self.after(delay, What::Stored(node, life));
                         }
                     }
@@ -317,7 +319,7 @@ impl World {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        if let Some(coverage) = &mut self.coverage {
+        if let Some(coverage) = &mut self.notes.coverage {
             coverage.look_at_message(&message, process);
         }
         if let Phase::Member(_) = process.phase {

@@ -3,16 +3,17 @@
 use crate::clock::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
-use crate::world::{What, World};
+use crate::what::What;
+use crate::world::World;
 use brickyard_node::{Source, Target};
 
 impl World {
     /// How long something takes from there to there.
-    pub(crate) fn delay(&mut self, from: Place, to: Place) -> Nanos {
-        let typical = self.shape.latency * self.network.times(from, to);
+    pub(crate) fn delay(&mut self, from: Place, to: Place, is_control: bool) -> Nanos {
+        let typical = self.shape.latency * self.network.times(from, to, is_control);
         let mut delay = self.chance.delay(typical);
         // A packet is lost now and then, and sent again.
-        if !self.is_calm && self.chance.one_in(400) {
+        if !self.stage.is_calm && self.chance.one_in(400) {
             delay += 200 * MILLISECOND;
         }
         delay
@@ -33,8 +34,9 @@ impl World {
             return;
         };
         let (from, to) = (connection.ends[end].place, connection.ends[1 - end].place);
-        let at = self.now + self.delay(from, to);
-        self.digest.bytes(&bytes);
+        let is_control = connection.what.is_control();
+        let at = self.now + self.delay(from, to, is_control);
+        self.notes.digest.bytes(&bytes);
         if let Some(due) = self.network.send(id, end, at, bytes) {
             self.agenda.note(due.max(self.now), What::Deliver(id, end));
         }
@@ -48,13 +50,16 @@ impl World {
         };
         connection.flows[end].is_due = false;
         let (from, to) = (connection.ends[end].place, connection.ends[1 - end].place);
-        if self.network.is_cut(from, to) {
+        let is_control = connection.what.is_control();
+        if self.network.is_cut(from, to, is_control) {
             return;
         }
         if let Place::Node(node) = to
             && self.machines[node].paused_until > now
         {
-            let until = self.machines[node].paused_until;
+            // Who goes on in the middle of a turn reads its sockets first.
+            let late = if is_control { 10 * MICROSECOND } else { 0 };
+            let until = self.machines[node].paused_until + late;
             if let Some(connection) = self.network.get_mut(id) {
                 connection.flows[end].is_due = true;
             }
@@ -231,7 +236,8 @@ impl World {
         other.arrived.clear();
         other.bytes = 0;
         let (from, to) = (connection.ends[end].place, connection.ends[1 - end].place);
-        let delay = self.delay(from, to) + MICROSECOND;
+        let is_control = connection.what.is_control();
+        let delay = self.delay(from, to, is_control) + MICROSECOND;
         self.after(delay, What::Deliver(id, end));
     }
 
@@ -337,6 +343,15 @@ impl World {
                     break;
                 }
             }
+        }
+    }
+
+    /// The control plane is there for a node again.
+    pub(crate) fn heal_control(&mut self, node: usize) {
+        self.network.heal_control(node);
+        for id in self.network.at(Place::Node(node)) {
+            self.deliver_again(id, 0);
+            self.deliver_again(id, 1);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What goes wrong: a file a kind.
 //!
-//! In:  the dice of a plan. Out: something done to the world, now and maybe later ([`again`]).
+//! In:  the dice of a plan. Out: something done to the world, now and maybe later (`kind::again`).
 //!
 //! A new kind is a file with a [`Kind`] and a line in [`KINDS`]. What it does it must leave to
 //! [`World::calm_down`](crate::world::World) to undo as well: after the last fault everything is mended.
@@ -8,6 +8,7 @@
 mod alter_layout;
 mod break_connections;
 mod busy;
+mod control;
 mod cut;
 mod cut_one_way;
 mod disk_full;
@@ -21,6 +22,8 @@ mod kill;
 mod kill_all;
 mod kill_at_effect;
 mod kill_leader;
+mod kind;
+mod let_go;
 mod merge;
 mod offline;
 mod pause;
@@ -37,22 +40,12 @@ mod slow_link;
 mod split;
 mod weigh;
 
-use crate::clock::Nanos;
 use crate::random::Random;
-use crate::world::{What, World};
+use crate::world::World;
+use kind::Kind;
 
-/// A way in which something goes wrong.
-pub(crate) struct Kind {
-    /// For people.
-    pub(crate) name: &'static str,
-    /// How often it is drawn, compared with the others.
-    pub(crate) weight: u64,
-    /// Does it: the dice say to whom and how much, and are the same at every stage; stage 0 is the first.
-    pub(crate) act: fn(&mut World, &mut Random, u32),
-}
-
-/// All of them. Plans name them by their place: a new one goes to the end.
-pub(crate) const KINDS: &[Kind] = &[
+/// All of them. Plans name them.
+const KINDS: &[Kind] = &[
     kill::KIND,
     power_cut::KIND,
     kill_at_effect::KIND,
@@ -84,33 +77,26 @@ pub(crate) const KINDS: &[Kind] = &[
     alter_layout::KIND,
     roles::KIND,
     offline::KIND,
+    control::NO_CONTROL,
+    control::SLOW_CONTROL,
+    control::HERMIT,
+    let_go::ANOTHER_PRIMARY,
+    let_go::A_MEMBER_LESS,
 ];
 
-/// The place of the kind that nobody has to notice.
-pub(crate) const PLANNED_STOP: usize = 18;
+/// Their names and weights.
+pub(crate) fn weights() -> Vec<(&'static str, u64)> {
+    KINDS.iter().map(|it| (it.name, it.weight)).collect()
+}
 
 /// Has a kind act.
-pub(crate) fn act(world: &mut World, kind: usize, dice: u64, stage: u32) {
-    let it = &KINDS[kind];
-    world.acting = kind;
-    world.acting_dice = dice;
+pub(crate) fn act(world: &mut World, kind: &'static str, dice: u64, stage: u32) {
+    let it = KINDS.iter().find(|it| it.name == kind);
+    let it = it.expect("plans name kinds that there are");
+    world.acting = (kind, dice);
     if stage == 0 {
         world.count(it.name);
         world.review_risks();
     }
     (it.act)(world, &mut Random::new(dice), stage);
-}
-
-/// The kind that acts now will act again.
-fn again(world: &mut World, delay: Nanos, stage: u32) {
-    let (kind, dice) = (world.acting, world.acting_dice);
-    world.after(delay, What::Again(kind, dice, stage));
-}
-
-/// Two different nodes.
-fn two(world: &World, random: &mut Random) -> (usize, usize) {
-    let count = world.machines.len();
-    let from = random.index(count);
-    let to = (from + 1 + random.index(count - 1)) % count;
-    (from, to)
 }

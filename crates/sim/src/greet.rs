@@ -7,7 +7,8 @@ use crate::clock::Nanos;
 use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
 use crate::power::node_at;
-use crate::world::{What, World};
+use crate::what::{Answered, Attempt, What};
+use crate::world::World;
 use brickyard_brick::Direction;
 use brickyard_node::io::{Stream, ToLoop};
 use brickyard_node::peer::{
@@ -17,30 +18,13 @@ use brickyard_node::peer::{
 use brickyard_node::{Host as _, HostPort, Source, Target};
 use brickyard_routing::Seat;
 
-/// An attempt to connect; its number keeps what comes of it from being taken for what comes of a later one.
-#[derive(Clone, Debug)]
-pub(crate) enum Attempt {
-    Control {
-        target: Target,
-        number: u64,
-    },
-    Stream {
-        own: Seat,
-        peer: Seat,
-        /// What the stream is called.
-        number: u64,
-    },
-}
-
-/// What was answered, and the connection if it may stay.
-pub(crate) type Answered = Option<(Option<ConnectionId>, Vec<u8>)>;
-
 impl World {
     /// How long until somebody there hears of a connection; `None`: nobody does.
-    fn reach(&mut self, from: usize, to: usize) -> Option<Nanos> {
+    fn reach(&mut self, from: usize, to: usize, is_control: bool) -> Option<Nanos> {
         let (near, far) = (Place::Node(from), Place::Node(to));
-        let is_cut = self.network.is_cut(near, far) || self.network.is_cut(far, near);
-        let delay = self.delay(near, far);
+        let is_cut = |from, to| self.network.is_cut(from, to, is_control);
+        let is_cut = is_cut(near, far) || is_cut(far, near);
+        let delay = self.delay(near, far, is_control);
         (!is_cut).then_some(delay)
     }
 
@@ -106,7 +90,8 @@ impl World {
     fn greet(&mut self, node: usize, attempt: Attempt, address: &HostPort, hello: &Hello) {
         let life = self.machines[node].life;
         let to = node_at(address);
-        let reached = to.and_then(|to| Some((to, self.reach(node, to)?)));
+        let is_control = matches!(attempt, Attempt::Control { .. });
+        let reached = to.and_then(|to| Some((to, self.reach(node, to, is_control)?)));
         let mut patience = CONNECT;
         if let Some((to, delay)) = reached {
             patience += ANSWER;
@@ -139,7 +124,7 @@ impl World {
         }
         let (near, far) = (Place::Node(from), Place::Node(to));
         if !self.machines[to].is_up() {
-            let delay = self.delay(far, near);
+            let delay = self.delay(far, near, false);
             return self.after(delay, What::Answered(from, life, attempt, None));
         }
         let paused = self.machines[to].paused_until;
@@ -161,7 +146,7 @@ impl World {
                 return self.object(format!("node {to} does not understand node {from}: {what}"));
             }
         };
-        let delay = self.delay(far, near);
+        let delay = self.delay(far, near, false);
         let answer = Some((connection, answer.frame()));
         self.after(delay, What::Answered(from, life, attempt, answer));
     }

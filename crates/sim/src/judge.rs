@@ -13,22 +13,29 @@ mod expiry;
 mod holders;
 mod leases;
 mod linearizable;
+pub(crate) mod memory;
 mod placed;
 mod primaries;
 mod quiesced;
 mod scans;
 mod stalls;
+mod stopped;
+mod stored;
+mod waits;
 mod wanted;
+mod watches;
 
 use crate::clock::{MILLISECOND, SECOND};
-use crate::world::{What, World};
+use crate::what::What;
+use crate::world::World;
 use brickyard_brick::Standing;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Seat;
 use brickyard_types::BrickId;
+use memory::Seen;
 use std::sync::Arc;
 
-pub(crate) use commits::Seen;
+pub(crate) use waits::judge_wait;
 
 /// How long after the last fault everything must be served and as it is wanted.
 const WHOLE_WITHIN: u64 = 60 * SECOND;
@@ -37,26 +44,6 @@ const WHOLE_WITHIN: u64 = 60 * SECOND;
 /// memory. What is planned may have come about after everything was taken to be whole: of a table of which a disk has
 /// rotted nobody knows what can be copied, and so nobody waits for that.
 const QUIET: u64 = 3 * SECOND;
-
-/// What judges remember.
-#[derive(Default)]
-pub(crate) struct Judges {
-    primaries: primaries::Primaries,
-    commits: commits::Commits,
-    /// The newest catalog that any node has.
-    pub(crate) latest: Option<Arc<Catalog>>,
-    /// Since when one has it.
-    changed_at: u64,
-    /// Everybody is reading everything.
-    is_sweeping: bool,
-    whole_at: u64,
-    /// When the last answer came.
-    done_at: Option<u64>,
-    logs: quiesced::Logs,
-    placed: placed::Placed,
-    /// So many nodes were told to stop that no majority of the voters was left.
-    was_outvoted: bool,
-}
 
 impl World {
     /// A brick's turn is over.
@@ -99,10 +86,13 @@ impl World {
                 };
                 primaries::judge(self, seat, &it);
                 holders::judge_commit(self, &news);
+                stored::judge_commit(self, &news);
+                contents::judge_commit(self, &news);
             }
         }
         bounds::judge(self, node, brick);
         placed::judge(self, node, brick);
+        stopped::judge(self, node, brick);
     }
 
     /// A node has a new catalog.
@@ -120,18 +110,19 @@ impl World {
         }
         self.tell_catalog(node, former.as_deref(), catalog);
         if let Some(former) = &former {
-            if let Some(coverage) = &mut self.coverage {
+            if let Some(coverage) = &mut self.notes.coverage {
                 coverage.look_at_views(former, catalog);
             }
             leases::judge(self, former, catalog);
             holders::judge_views(self, former, catalog);
+            stored::judge_views(self, former, catalog);
         }
         self.judges.latest = Some(Arc::clone(catalog));
         self.judges.changed_at = self.now;
     }
 
     fn tell_catalog(&mut self, node: usize, former: Option<&Catalog>, catalog: &Catalog) {
-        if self.story.is_none() {
+        if self.notes.story.is_none() {
             return;
         }
         let version = catalog.version().0;
@@ -195,7 +186,7 @@ impl World {
 
     /// After the last fault: is everything as it should be, and in time?
     pub(crate) fn watch(&mut self) {
-        let since = self.now - self.calm_at;
+        let since = self.now - self.stage.calm_at;
         if self.judges.is_sweeping {
             if self.clients.are_done() {
                 // What had a time to live is gone by then, and its removal over.
@@ -231,13 +222,14 @@ impl World {
     }
 
     fn judge_end(&mut self) {
-        self.is_over = true;
+        self.stage.is_over = true;
         contents::judge(self);
         placed::judge_end(self);
         bounds::judge_end(self);
         expiry::judge(self);
         scans::judge(self);
         stalls::judge(self);
+        watches::judge(self);
         linearizable::judge(self);
     }
 
@@ -253,6 +245,8 @@ impl World {
             }
             for side in &process.bricks {
                 out += &side.inspect().describe_replicas();
+                out += &side.inspect().leftovers();
+                out.push('\n');
             }
         }
         out

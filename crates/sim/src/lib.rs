@@ -28,8 +28,10 @@ mod connect;
 mod coverage;
 mod digest;
 mod disk;
+mod events;
 mod fault;
 mod greet;
+mod habits;
 mod host;
 mod judge;
 mod log_work;
@@ -42,18 +44,18 @@ mod process;
 mod random;
 mod reply;
 mod run;
+mod scenario;
 mod shape;
 mod shrink;
 mod turn;
+mod what;
 mod world;
 
 pub use coverage::{Coverage, TABLES, Table};
 pub use plan::Plan;
-pub use run::{Outcome, cover, plan_of, run, run_plan, tell};
+pub use run::{Outcome, cover, plan_in, plan_of, run, run_plan, tell};
+pub use scenario::{SCENARIOS, Scenario};
 pub use shrink::{Shrunk, shrink};
-
-#[cfg(test)]
-mod scenario;
 
 #[cfg(test)]
 #[path = "sim_test.rs"]

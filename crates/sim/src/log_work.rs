@@ -7,14 +7,15 @@
 
 use crate::clock::{Nanos, SECOND};
 use crate::disk::SimDisk;
-use brickyard_brick::{BatchId, Event};
+use brickyard_brick::{Append, BatchId, Event};
 use brickyard_metadata::Catalog;
 use brickyard_node::disk::{
     AppendIo, AppendOrder, AppendReport, AppendWorker, ReadOrder, ReadReport, Reading, SyncIo,
     SyncJob, SyncStep, SyncWorker, Unsynced, WorkerIo, write_hint,
 };
 use brickyard_store::{HintJob, Opened, Poisoned};
-use brickyard_types::{Instant, Position, SegmentId};
+use brickyard_types::record::{self, Kind, flag};
+use brickyard_types::{Durability, Instant, Op, PartitionId, Position, SegmentId, View};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -82,6 +83,65 @@ struct Around {
     reports: VecDeque<Report>,
 }
 
+/// A record: of which partition, by which view, which one.
+type Entry = (PartitionId, View, Op);
+
+/// Records that were given to the log in this life, by batches, until they are synced.
+#[derive(Debug, Default)]
+struct UnderWay {
+    batches: VecDeque<(BatchId, Vec<Entry>)>,
+    appended: BatchId,
+}
+
+impl UnderWay {
+    fn begin(&mut self, batch: &Append) {
+        let mut records = Vec::new();
+        let mut rest = &batch.bytes[..];
+        while let Ok(record) = record::decode(rest) {
+            rest = &rest[record.len..];
+            let header = record.header;
+            let is_entry = matches!(
+                header.kind,
+                Kind::Put | Kind::Delete | Kind::Batch | Kind::Clear | Kind::ViewStart
+            );
+            // What was moved is older, and was there before.
+            if is_entry && header.committed.is_some() && header.flags & flag::MOVED == 0 {
+                records.push((header.partition, header.view, header.op));
+            }
+        }
+        self.batches.push_back((batch.id, records));
+    }
+
+    /// What became of a batch, and of those before it.
+    fn end(&mut self, report: &Report) {
+        match report {
+            Report::Append(AppendReport::Appended { id, .. }) => self.appended = *id,
+            Report::Append(AppendReport::Failed { id, .. }) => {
+                self.batches.retain(|(batch, _)| batch != id);
+            }
+            Report::Synced(id) => self.batches.retain(|(batch, _)| batch > id),
+            _ => {}
+        }
+    }
+
+    fn find(
+        &self,
+        partition: PartitionId,
+        durability: Durability,
+        is_it: impl Fn(View, Op) -> bool,
+    ) -> Option<Op> {
+        let is_counted = |batch: BatchId| match durability {
+            Durability::Memory => false,
+            Durability::Log => batch > self.appended,
+            Durability::Fsync => true,
+        };
+        let batches = self.batches.iter().filter(|(batch, _)| is_counted(*batch));
+        let mut records = batches.flat_map(|(_, records)| records);
+        let found = records.find(|(of, view, op)| *of == partition && is_it(*view, *op));
+        found.map(|(_, _, op)| *op)
+    }
+}
+
 /// See the module.
 pub(crate) struct LogWork {
     appends: VecDeque<AppendOrder>,
@@ -97,6 +157,8 @@ pub(crate) struct LogWork {
     is_reading: bool,
     is_hinting: bool,
     around: Around,
+    /// For those who look on.
+    under_way: UnderWay,
 }
 
 impl LogWork {
@@ -115,6 +177,7 @@ impl LogWork {
             reading: Reading::new(opened.reader),
             is_reading: false,
             is_hinting: false,
+            under_way: UnderWay::default(),
             around: Around {
                 now: Instant(0),
                 unsynced: Unsynced::new(end),
@@ -127,6 +190,9 @@ impl LogWork {
     }
 
     pub(crate) fn append(&mut self, order: AppendOrder) {
+        if let AppendOrder::Batch(batch) = &order {
+            self.under_way.begin(batch);
+        }
         self.appends.push_back(order);
     }
 
@@ -137,6 +203,16 @@ impl LogWork {
     pub(crate) fn delete(&mut self, segment: SegmentId) {
         self.deletes.push_back(segment);
         self.around.is_sync_woken = true;
+    }
+
+    /// A record of a partition that is not in the log yet, or not so durably.
+    pub(crate) fn under_way(
+        &self,
+        partition: PartitionId,
+        durability: Durability,
+        is_it: impl Fn(View, Op) -> bool,
+    ) -> Option<Op> {
+        self.under_way.find(partition, durability, is_it)
     }
 
     /// The sync worker has slept for long enough.
@@ -150,6 +226,7 @@ impl LogWork {
 
     pub(crate) fn take_reports(&mut self, mut handle: impl FnMut(Event<'_>)) {
         for report in self.around.reports.drain(..) {
+            self.under_way.end(&report);
             report.deliver(&mut handle);
         }
     }

@@ -14,6 +14,7 @@ use brickyard_node::io::{
     Ask, Clocks, Io, Log, LoopProgress, Ports, Queues, ReceiveOutcome, Sent, Sockets, ToLoop,
 };
 use brickyard_types::{BrickId, Instant, SegmentId, UnixMillis};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::time::Duration;
@@ -74,6 +75,8 @@ pub(crate) struct Outside {
 
 /// See the module.
 pub(crate) struct LoopIo<'a> {
+    /// When the turn began, if it was held up since.
+    pub(crate) began: Cell<Option<Instant>>,
     pub(crate) now: Instant,
     pub(crate) unix: UnixMillis,
     pub(crate) taken: Duration,
@@ -212,7 +215,7 @@ impl LoopIo<'_> {
 
 impl Clocks for LoopIo<'_> {
     fn now(&self) -> Instant {
-        self.now
+        self.began.take().unwrap_or(self.now)
     }
 
     fn unix(&self) -> UnixMillis {

@@ -63,6 +63,12 @@ impl Flow {
     }
 }
 
+impl Use {
+    pub(crate) const fn is_control(&self) -> bool {
+        matches!(self, Self::Control)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) ends: [End; 2],
@@ -87,6 +93,8 @@ pub(crate) struct Network {
     cuts: BTreeSet<(usize, usize)>,
     /// Everything takes so many times as long from where to where.
     slow: BTreeMap<(usize, usize), u64>,
+    /// Nodes whose messages of the control plane get nowhere (`None`), or take so many times as long.
+    control: BTreeMap<usize, Option<u64>>,
 }
 
 impl Network {
@@ -146,17 +154,38 @@ impl Network {
         self.slow.remove(&(from, to));
     }
 
-    pub(crate) fn is_cut(&self, from: Place, to: Place) -> bool {
+    /// A node neither says nor hears anything of the control plane.
+    pub(crate) fn cut_control(&mut self, node: usize) {
+        self.control.insert(node, None);
+    }
+
+    pub(crate) fn slow_control(&mut self, node: usize, times: u64) {
+        self.control.insert(node, Some(times));
+    }
+
+    pub(crate) fn heal_control(&mut self, node: usize) {
+        self.control.remove(&node);
+    }
+
+    pub(crate) fn is_cut(&self, from: Place, to: Place, is_control: bool) -> bool {
         match (from, to) {
-            (Place::Node(from), Place::Node(to)) => self.cuts.contains(&(from, to)),
+            (Place::Node(from), Place::Node(to)) => {
+                let is_silent = |node| self.control.get(&node) == Some(&None);
+                let is_deaf = is_control && (is_silent(from) || is_silent(to));
+                is_deaf || self.cuts.contains(&(from, to))
+            }
             _ => false,
         }
     }
 
-    pub(crate) fn times(&self, from: Place, to: Place) -> u64 {
+    pub(crate) fn times(&self, from: Place, to: Place, is_control: bool) -> u64 {
         match (from, to) {
             (Place::Node(from), Place::Node(to)) => {
-                self.slow.get(&(from, to)).copied().unwrap_or(1)
+                let slow = |node| self.control.get(node).copied().flatten();
+                let ends = [from, to];
+                let control = ends.iter().filter_map(slow).max().filter(|_| is_control);
+                let way = self.slow.get(&(from, to)).copied();
+                way.max(control).unwrap_or(1)
             }
             _ => 1,
         }

@@ -8,128 +8,26 @@
 //!
 //! Not here: whether what was ordered comes about ([`judge::wanted`](crate::judge)).
 
+pub(crate) mod orders;
+
 use crate::clients::command;
 use crate::clock::{MILLISECOND, Nanos, SECOND};
 use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
-use crate::power::Ending;
+use crate::operator::orders::{Order, Subject};
+use crate::process::Ending;
 use crate::random::Random;
 use crate::reply::{Reply, read_reply};
-use crate::world::{What, World};
+use crate::what::What;
+use crate::world::World;
 use brickyard_brick::Port;
 use brickyard_metadata::Node;
-use brickyard_types::Placement;
 use brickyard_wire::{Fate, fate};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
 /// An answer is awaited for so long; nodes give up before that.
 const PATIENCE: Nanos = 12 * SECOND;
-
-/// Something that an operator wants. Nodes are numbered by machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    Drain(usize),
-    Weigh(usize, u32),
-    /// It is to vote no more.
-    Demote(usize),
-    /// Drained and demoted before.
-    Remove(usize),
-    /// The first one's place is taken by the second.
-    Replace(usize, usize),
-    PauseMoves,
-    ResumeMoves,
-    /// Some partition of a table, by dice.
-    Split(usize, u64),
-    /// Some partition of a table that came from a split, and its sibling, by dice.
-    Merge(usize, u64),
-    /// A table is to be placed so.
-    Place(usize, Placement),
-    /// A table is to be on these nodes, a bit each; 0: on any.
-    Confine(usize, u8),
-    /// What a partition of a table may have; `None`: what nodes are set to.
-    Bound(usize, Option<u64>),
-    /// A node is to have these roles.
-    Employ(usize, &'static str),
-    /// A table is to go out of memory, or to come back.
-    TakeOffline(usize),
-    BringOnline(usize),
-}
-
-/// What an order is about that a later one may be about as well: of those the last one holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Subject {
-    Weight(usize),
-    Roles(usize),
-    Moves,
-    Placement(usize),
-    Nodes(usize),
-    Bytes(usize),
-    Standing(usize),
-}
-
-impl Order {
-    fn subject(self) -> Option<Subject> {
-        Some(match self {
-            Self::Drain(node) | Self::Weigh(node, _) => Subject::Weight(node),
-            Self::Demote(node) | Self::Employ(node, _) => Subject::Roles(node),
-            Self::PauseMoves | Self::ResumeMoves => Subject::Moves,
-            Self::Place(table, _) => Subject::Placement(table),
-            Self::Confine(table, _) => Subject::Nodes(table),
-            Self::Bound(table, _) => Subject::Bytes(table),
-            Self::TakeOffline(table) | Self::BringOnline(table) => Subject::Standing(table),
-            Self::Remove(_) | Self::Replace(..) | Self::Split(..) | Self::Merge(..) => return None,
-        })
-    }
-}
-
-/// What a node is used for unless somebody says otherwise.
-pub(crate) const ALL_ROLES: &str = "storage,control,gateway";
-
-/// See the module.
-#[derive(Debug, Default)]
-pub(crate) struct Operator {
-    orders: VecDeque<Order>,
-    connection: Option<ConnectionId>,
-    asked_at: Option<Nanos>,
-    received: Vec<u8>,
-    is_due: bool,
-    /// Nodes that were told to be removed.
-    unwanted: BTreeSet<usize>,
-    /// Tables that were to be on some nodes only.
-    confined: BTreeSet<usize>,
-    /// The last word on everything that was carried out.
-    latest: BTreeMap<Subject, Order>,
-}
-
-impl Operator {
-    /// Whether everything was done or refused.
-    pub(crate) fn is_done(&self) -> bool {
-        self.orders.is_empty()
-    }
-
-    /// Tables that were to be laid out otherwise.
-    pub(crate) fn laid_out(&self) -> Vec<usize> {
-        self.confined.iter().copied().collect()
-    }
-
-    /// From now on it is so.
-    fn holds(&mut self, order: Order) {
-        if let Some(subject) = order.subject() {
-            self.latest.insert(subject, order);
-        }
-    }
-
-    /// Whether a node was told to be removed, or will be.
-    fn is_to_remove(&self, node: usize) -> bool {
-        self.wants_gone(node) || self.orders.contains(&Order::Remove(node))
-    }
-
-    /// Whether a node was told to be removed.
-    pub(crate) fn wants_gone(&self, node: usize) -> bool {
-        self.unwanted.contains(&node)
-    }
-}
 
 impl World {
     /// An operator wants something.

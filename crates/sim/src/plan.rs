@@ -1,24 +1,28 @@
 //! What is going to be done to a cluster: the part of a run that can be made shorter.
 
 use crate::clock::{MILLISECOND, Nanos, SECOND};
-use crate::fault::{KINDS, PLANNED_STOP};
 use crate::random::Random;
-use crate::shape::Shape;
+use crate::scenario::Scenario;
 use std::fmt;
 
 /// Something that goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Planned {
     pub(crate) at: Nanos,
-    /// Which of [`KINDS`].
-    pub(crate) kind: usize,
+    /// The name of its kind.
+    pub(crate) kind: &'static str,
     /// For the kind to make of it what it will.
     pub(crate) dice: u64,
 }
 
+/// The kind that nobody has to notice.
+pub(crate) const PLANNED_STOP: &str = "planned stop";
+
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// What the cluster and its clients are drawn from.
+    pub(crate) scenario: &'static Scenario,
     pub(crate) faults: Vec<Planned>,
     pub(crate) clients: u32,
     /// Operations of each client.
@@ -26,34 +30,33 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn draw(seed: u64, shape: &Shape) -> Self {
+    /// A plan of these kinds of faults, each with the weight that it has where a scenario has no other.
+    pub(crate) fn draw(
+        seed: u64,
+        scenario: &'static Scenario,
+        kinds: &[(&'static str, u64)],
+    ) -> Self {
         let mut random = Random::of(seed, 2);
-        let length = random.between(2_000, 12_000) * MILLISECOND;
-        let count = random.between(0, 14) as usize;
-        let weights: u64 = KINDS.iter().map(|kind| kind.weight).sum();
-        let mut faults: Vec<Planned> = (0..count)
-            .map(|_| {
-                let mut drawn = random.below(weights);
-                let kind = KINDS.iter().position(|kind| {
-                    let is_it = drawn < kind.weight;
-                    drawn = drawn.saturating_sub(kind.weight);
-                    is_it
-                });
-                Planned {
-                    at: random.below(length),
-                    kind: kind.unwrap_or(0),
-                    dice: random.next(),
-                }
+        let [shortest, longest] = scenario.length_ms;
+        let length = random.between(shortest, longest) * MILLISECOND;
+        let [least, most] = scenario.count;
+        let weights = weights(scenario, kinds, &mut random);
+        let mut faults: Vec<Planned> = (0..random.between(least, most))
+            .map(|_| Planned {
+                at: random.below(length),
+                kind: random.weighed(&weights),
+                dice: random.next(),
             })
             .collect();
         faults.sort_by_key(|it| it.at);
-        if random.one_in(20) {
+        if scenario.faults.is_empty() && most > 1 && random.one_in(20) {
             faults = one_stop_after_the_other(&mut random);
         }
         Self {
+            scenario,
             faults,
-            clients: 2 + random.below(4 + shape.nodes as u64) as u32,
-            operations: random.between(20, 120) as u32,
+            clients: random.between(scenario.clients[0], scenario.clients[1]) as u32,
+            operations: random.between(scenario.operations[0], scenario.operations[1]) as u32,
         }
     }
 
@@ -68,6 +71,22 @@ impl Plan {
         less.faults.drain(range);
         less
     }
+}
+
+/// How likely each kind is. Rare orders need runs in which some things hardly ever happen and others all the time (swarm
+/// testing, Groce et al., ISSTA 2012).
+fn weights(
+    scenario: &Scenario,
+    kinds: &[(&'static str, u64)],
+    random: &mut Random,
+) -> Vec<(&'static str, u64)> {
+    if scenario.faults.is_empty() {
+        return kinds.to_vec();
+    }
+    let named = scenario.faults.iter();
+    named
+        .map(|(name, weight)| (*name, weight * random.one_of(&[1, 4, 4, 16])))
+        .collect()
 }
 
 /// As in a rolling restart: each has come back before the next one goes.
@@ -92,7 +111,7 @@ impl fmt::Display for Plan {
         )?;
         for it in &self.faults {
             let at = it.at / MILLISECOND;
-            writeln!(f, "  {at:>6} ms  {}", KINDS[it.kind].name)?;
+            writeln!(f, "  {at:>6} ms  {}", it.kind)?;
         }
         Ok(())
     }

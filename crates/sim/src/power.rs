@@ -5,11 +5,12 @@ use crate::host::SimHost;
 use crate::log_work::LogWork;
 use crate::loop_io::Outside;
 use crate::network::{End, Place};
-use crate::operator::Order;
-use crate::process::{BrickSide, ControlWork, Phase, Process};
+use crate::operator::orders::Order;
+use crate::process::{BrickSide, ControlWork, Ending, Phase, Process};
 use crate::random::Random;
 use crate::shape::Harm;
-use crate::world::{What, World, clocks};
+use crate::what::What;
+use crate::world::{World, clocks};
 use brickyard_brick::settings::Settings;
 use brickyard_brick::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
@@ -38,17 +39,6 @@ use crate::disk::SimDisk;
 
 /// Longest request of a client.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
-
-/// How a process ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// At once, in the middle of whatever it does.
-    Kill,
-    /// With its machine.
-    Power,
-    /// In order: what it has is written and synced.
-    Stop,
-}
 
 impl World {
     /// A node's process is started, if the machine is on.
@@ -92,7 +82,7 @@ impl World {
             Err(reason) => {
                 self.tell(|| format!("node {node} cannot start: {reason}"));
                 // A full or failing disk is somebody's to mend; it is tried again.
-                if self.is_calm {
+                if self.stage.is_calm {
                     self.object(format!("node {node} cannot start: {reason}"));
                 }
                 return self.after(500 * MILLISECOND, What::Start(node));
@@ -292,7 +282,7 @@ impl World {
                     let report = &recovered.opened.report;
                     cuts.extend(report.torn.iter().map(ToString::to_string));
                     cuts.extend(report.damages.iter().map(ToString::to_string));
-                    if let Some(coverage) = &mut self.coverage {
+                    if let Some(coverage) = &mut self.notes.coverage {
                         coverage.look_at_log(report, process.common.is_tail_sure);
                     }
                     let mut outside = Outside::default();
@@ -304,6 +294,7 @@ impl World {
                         turn_at: None,
                         turns_noted: Vec::new(),
                         turned_at: now,
+                        began: None,
                         taken: Duration::ZERO,
                         sync_at: None,
                         seen: Vec::new(),
@@ -325,7 +316,7 @@ impl World {
         }
         if let Some(reason) = failed {
             self.tell(|| format!("node {node} cannot read its logs: {reason}"));
-            if self.is_calm {
+            if self.stage.is_calm {
                 self.object(format!("node {node} cannot read its logs: {reason}"));
             }
             self.kill(node, false);
@@ -371,7 +362,7 @@ impl World {
         };
         self.count(counted);
         self.tell(|| format!("node {node} {told}"));
-        if let Some(coverage) = &mut self.coverage {
+        if let Some(coverage) = &mut self.notes.coverage {
             coverage.look_at_end(&process, how);
         }
         let machine = &self.machines[node];
@@ -412,7 +403,7 @@ impl World {
     /// Whether a node may come to harm without a promise being broken: whatever it loses, another replica has.
     pub(crate) fn may_come_to(&self, harm: Harm, node: usize) -> bool {
         // What rot has damaged shows at the next start.
-        let is_rotten = self.rotten.contains(&node);
+        let is_rotten = self.risks.rotten.contains(&node);
         let harm = if is_rotten { Harm::Synced } else { harm };
         if !self.shape.loses(harm) {
             return true;
@@ -445,14 +436,15 @@ impl World {
     /// Whether what a member of a view holds will be there.
     fn is_safe_at(&self, seat: Seat) -> bool {
         let found = self.seat_of(seat);
-        found.is_some_and(|(node, _)| !self.at_risk.contains_key(&node))
+        found.is_some_and(|(node, _)| !self.risks.at_risk.contains_key(&node))
     }
 
     /// Nodes at risk that everybody has made good for are so no more.
     pub(crate) fn review_risks(&mut self) {
-        if !self.at_risk.is_empty() && self.is_whole() {
+        if !self.risks.at_risk.is_empty() && self.is_whole() {
             let machines = &self.machines;
-            self.at_risk
+            self.risks
+                .at_risk
                 .retain(|node, life| machines[*node].life <= *life);
         }
     }
@@ -464,15 +456,17 @@ impl World {
 
     /// Everything is mended, and stays so.
     pub(crate) fn calm_down(&mut self) {
-        self.is_calm = true;
-        self.calm_at = self.now;
+        self.stage.is_calm = true;
+        self.stage.calm_at = self.now;
         self.tell(|| "all is well again".to_owned());
+        self.shape.sync = self.shape.control_sync;
         for from in 0..self.machines.len() {
             for to in 0..self.machines.len() {
                 self.heal(from, to);
             }
         }
         for node in 0..self.machines.len() {
+            self.heal_control(node);
             let machine = &mut self.machines[node];
             machine.is_off = false;
             machine.slow = 1;

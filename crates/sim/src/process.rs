@@ -3,7 +3,7 @@
 use crate::clock::{Clocks, Nanos};
 use crate::disk::SimDisk;
 use crate::host::SimHost;
-use crate::judge::Seen;
+use crate::judge::memory::Seen;
 use crate::log_work::LogWork;
 use crate::loop_io::Outside;
 use brickyard_brick::{Brick, Inspection};
@@ -86,12 +86,25 @@ pub(crate) struct BrickSide {
     /// Its turns on the agenda, the next one last; they may come to nothing.
     pub(crate) turns_noted: Vec<Nanos>,
     pub(crate) turned_at: Instant,
+    /// It was stopped in the middle of a turn that had begun then.
+    pub(crate) began: Option<Instant>,
     /// How much of a core's time it has taken.
     pub(crate) taken: Duration,
     /// Syncs are looked at then.
     pub(crate) sync_at: Option<Nanos>,
     /// What judges saw of its partitions when they looked last.
     pub(crate) seen: Vec<Seen>,
+}
+
+/// How a process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// At once, in the middle of whatever it does.
+    Kill,
+    /// With its machine.
+    Power,
+    /// In order: what it has is written and synced.
+    Stop,
 }
 
 impl BrickSide {

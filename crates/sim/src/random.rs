@@ -42,6 +42,22 @@ impl Random {
         self.below(len as u64) as usize
     }
 
+    /// One of these.
+    pub(crate) fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.index(of.len())]
+    }
+
+    /// One of these, each as likely as its weight.
+    pub(crate) fn weighed<T: Copy>(&mut self, of: &[(T, u64)]) -> T {
+        let mut drawn = self.below(of.iter().map(|it| it.1).sum());
+        let found = of.iter().find(|(_, weight)| {
+            let is_it = drawn < *weight;
+            drawn = drawn.saturating_sub(*weight);
+            is_it
+        });
+        found.unwrap_or(&of[0]).0
+    }
+
     /// Mostly about `typical`, now and then several times as long.
     pub(crate) fn delay(&mut self, typical: u64) -> u64 {
         let tail = match self.below(64) {

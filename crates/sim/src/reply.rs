@@ -45,9 +45,12 @@ pub(crate) fn read_reply(bytes: &[u8]) -> Option<(Reply, usize)> {
             Err(_) => (Reply::Nil, end),
         },
         b'*' => {
+            let Ok(count) = usize::try_from(number()?) else {
+                return Some((Reply::Nil, end));
+            };
             let mut items = Vec::new();
             let mut at = end;
-            for _ in 0..number()?.max(0) {
+            for _ in 0..count {
                 let (item, len) = read_reply(bytes.get(at..)?)?;
                 items.push(item);
                 at += len;

@@ -2,8 +2,9 @@
 
 use crate::clock::Nanos;
 use crate::coverage::Coverage;
+use crate::fault;
 use crate::plan::Plan;
-use crate::shape::Shape;
+use crate::scenario::{Scenario, USUAL};
 use crate::world::World;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +31,13 @@ pub struct Outcome {
 /// What a seed does to its cluster.
 #[must_use]
 pub fn plan_of(seed: u64) -> Plan {
-    Plan::draw(seed, &Shape::draw(seed))
+    plan_in(&USUAL, seed)
+}
+
+/// What a seed does to its cluster in a scenario.
+#[must_use]
+pub fn plan_in(scenario: &'static Scenario, seed: u64) -> Plan {
+    Plan::draw(seed, scenario, &fault::weights())
 }
 
 /// Runs a seed.
@@ -50,9 +57,9 @@ pub fn run_plan(seed: u64, plan: Plan) -> Outcome {
 #[must_use]
 pub fn cover(seed: u64) -> (Outcome, Coverage) {
     let mut world = World::new(seed, plan_of(seed), false);
-    world.coverage = Some(Coverage::default());
+    world.notes.coverage = Some(Coverage::default());
     let outcome = finish(&mut world);
-    (outcome, world.coverage.take().unwrap_or_default())
+    (outcome, world.notes.coverage.take().unwrap_or_default())
 }
 
 /// Runs a plan and tells everything that happened, line by line.
@@ -60,7 +67,7 @@ pub fn cover(seed: u64) -> (Outcome, Coverage) {
 pub fn tell(seed: u64, plan: Plan) -> (Outcome, Vec<String>) {
     let mut world = World::new(seed, plan, true);
     let outcome = finish(&mut world);
-    let story = world.story.take().unwrap_or_default();
+    let story = world.notes.story.take().unwrap_or_default();
     (outcome, story)
 }
 
@@ -76,11 +83,11 @@ fn finish(world: &mut World) -> Outcome {
     }
     Outcome {
         seed: world.seed,
-        violation: world.violation.clone(),
-        digest: world.digest.value(),
+        violation: world.notes.violation.clone(),
+        digest: world.notes.digest.value(),
         length: world.now,
         events: world.agenda.count(),
         served: world.clients.served,
-        counts: world.counts.clone(),
+        counts: world.notes.counts.clone(),
     }
 }

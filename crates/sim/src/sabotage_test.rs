@@ -1,35 +1,42 @@
 //! The judges judged: with a deliberate bug on, random schedules run until one objects (docs/sabotage.md).
 
-use crate::scenario::{calm, power};
-use crate::{Plan, plan_of, run_plan};
+use crate::scenario::{self, Scenario};
+use crate::{plan_in, run_plan};
 use brickyard_sabotage::Judge;
 
-const JUDGE: Judge<'_> = Judge {
-    name: "sim",
-    seeds_max: 100,
-};
+/// A hunt gives up after so many schedules.
+const SEEDS_MAX: u64 = 100;
 
-const POWER: Judge<'_> = Judge {
-    name: "sim-power",
-    seeds_max: 300,
-};
-
-const CALM: Judge<'_> = Judge {
-    name: "sim-calm",
-    seeds_max: 300,
-};
-
-fn judge(seed: u64, plan: Plan) {
-    if let Some(violation) = run_plan(seed, plan).violation {
-        panic!("{violation}");
-    }
-}
+const JUDGES: &[(&str, &Scenario)] = &[
+    ("sim", &scenario::USUAL),
+    ("sim-power", &scenario::POWER),
+    ("sim-calm", &scenario::CALM),
+    ("sim-views", &scenario::VIEWS),
+    ("sim-reads", &scenario::READS),
+    ("sim-cleaning", &scenario::CLEANING),
+    ("sim-syncs", &scenario::SYNCS),
+    ("sim-learning", &scenario::LEARNING),
+    ("sim-retries", &scenario::RETRIES),
+    ("sim-cuts", &scenario::CUTS),
+    ("sim-parting", &scenario::PARTING),
+    ("sim-overtaken", &scenario::OVERTAKEN),
+    ("sim-offline", &scenario::OFFLINE),
+    ("sim-alone", &scenario::ALONE),
+];
 
 /// docs/sabotage.md has the outcome.
 #[test]
 #[ignore = "run by cargo xtask sabotage"]
 fn sabotage_is_found() {
-    JUDGE.must_find(|seed| judge(seed, plan_of(seed)));
-    POWER.must_find(|seed| judge(seed, power(seed)));
-    CALM.must_find(|seed| judge(seed, calm()));
+    for (name, scenario) in JUDGES {
+        let judge = Judge {
+            name,
+            seeds_max: SEEDS_MAX,
+        };
+        judge.must_find(|seed| {
+            if let Some(violation) = run_plan(seed, plan_in(scenario, seed)).violation {
+                panic!("{violation}");
+            }
+        });
+    }
 }

@@ -1,50 +1,479 @@
-//! Plans that make likely what those of all kinds hardly ever come to.
+//! Situations: what a cluster is like, what goes wrong with it, what its clients ask for.
 //!
-//! In:  a seed. Out: a plan for its cluster, with other faults or clients than its own.
+//! In:  nothing. Out: what seeds draw shapes and plans from.
 //!
-//! What becomes of it is left to chance, and judged like everything else. Only tests run them: a seed of `brickyard sim`
-//! is its own plan.
+//! [`USUAL`] has everything at once. The others make a few things likely that hardly ever come together there; what
+//! becomes of them is left to chance, and judged like everything else. Who judges does not know which one it is.
 
-use crate::clock::MILLISECOND;
-use crate::fault::KINDS;
-use crate::plan::{Plan, Planned};
-use crate::plan_of;
-use crate::random::Random;
+use crate::habits::{Form, Habits, Kind};
+use brickyard_types::Durability;
+
+/// What a cluster is like.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ClusterOf {
+    pub(crate) nodes: &'static [usize],
+    pub(crate) bricks: &'static [u32],
+    /// A run in so many has all tables synced, and knows no mercy.
+    pub(crate) fsync_one_in: u64,
+    pub(crate) durability: &'static [(Durability, u64)],
+    pub(crate) replicas: &'static [u8],
+    /// One table in so many keeps its values in the log alone.
+    pub(crate) disk_one_in: u64,
+    /// What such a table may have in memory.
+    pub(crate) maxmemory: u64,
+    pub(crate) tables: &'static [usize],
+    /// For each brick.
+    pub(crate) partitions: &'static [u32],
+    pub(crate) segment_bytes: &'static [u32],
+}
+
+/// How long things take, and when nodes come.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TimesOf {
+    pub(crate) lease_ms: u64,
+    pub(crate) deadline_ms: &'static [u64],
+    pub(crate) evict_pause_ms: &'static [u64],
+    /// How long a sync takes, in microseconds.
+    pub(crate) sync_us: &'static [u64],
+    /// How long a message takes.
+    pub(crate) latency_us: &'static [u64],
+    /// The last node comes later in one run of so many.
+    pub(crate) late_one_in: u64,
+    /// One cluster in so many is founded by several nodes.
+    pub(crate) founders_one_in: u64,
+}
+
+/// See the module.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// For people, and for the table of deliberate bugs.
+    pub name: &'static str,
+    pub(crate) cluster: ClusterOf,
+    pub(crate) times: TimesOf,
+    /// Kinds of faults, and how likely beside others; none: all, each by its own weight.
+    pub(crate) faults: &'static [(&'static str, u64)],
+    pub(crate) count: [u64; 2],
+    pub(crate) length_ms: [u64; 2],
+    pub(crate) clients: [u64; 2],
+    pub(crate) operations: [u64; 2],
+    pub(crate) habits: Habits,
+}
+
+const NEVER: u64 = u64::MAX;
+
+/// Everything.
+pub(crate) const USUAL: Scenario = Scenario {
+    name: "usual",
+    cluster: ClusterOf {
+        nodes: &[3, 3, 3, 4, 5],
+        bricks: &[1, 1, 1, 2],
+        fsync_one_in: 3,
+        durability: &[
+            (Durability::Memory, 1),
+            (Durability::Fsync, 1),
+            (Durability::Log, 3),
+        ],
+        replicas: &[2, 3],
+        disk_one_in: 4,
+        maxmemory: 64 << 10,
+        tables: &[1, 2],
+        partitions: &[1, 1, 2],
+        segment_bytes: &[4 << 10, 16 << 10, 256 << 10],
+    },
+    times: TimesOf {
+        lease_ms: 1_500,
+        deadline_ms: &[1_500, 5_000],
+        evict_pause_ms: &[500, 2_000, 10_000],
+        sync_us: &[500, 1_000, 4_000],
+        latency_us: &[100, 200, 500, 1_000],
+        late_one_in: 6,
+        founders_one_in: 2,
+    },
+    faults: &[],
+    count: [0, 14],
+    length_ms: [2_000, 12_000],
+    clients: [2, 9],
+    operations: [20, 120],
+    habits: Habits::USUAL,
+};
+
+/// Much happens in a short time, to few keys, in segments that are hardly longer than a record.
+const DENSE: Scenario = Scenario {
+    name: "dense",
+    cluster: ClusterOf {
+        nodes: &[3, 3, 4],
+        bricks: &[1],
+        fsync_one_in: 6,
+        maxmemory: 64,
+        segment_bytes: &[4 << 10, 16 << 10],
+        ..USUAL.cluster
+    },
+    times: TimesOf {
+        lease_ms: 400,
+        deadline_ms: &[1_500],
+        evict_pause_ms: &[200, 500],
+        late_one_in: NEVER,
+        founders_one_in: NEVER,
+        ..USUAL.times
+    },
+    count: [20, 60],
+    length_ms: [4_000, 10_000],
+    clients: [4, 9],
+    operations: [100, 300],
+    ..USUAL
+};
 
 /// Processes and machines hardly live long enough to catch up.
-pub(crate) fn power(seed: u64) -> Plan {
-    const NAMES: [&str; 6] = [
-        "kill",
-        "power cut",
-        "kill at an effect",
-        "kill of all",
-        "kill of the leader",
-        "pause",
-    ];
-    let mut random = Random::of(seed, 100);
-    let mut faults: Vec<Planned> = (0..random.between(10, 30))
-        .map(|_| {
-            let name = NAMES[random.index(NAMES.len())];
-            let kind = KINDS.iter().position(|kind| kind.name == name);
-            Planned {
-                at: random.between(1_500, 9_000) * MILLISECOND,
-                kind: kind.expect("a kind of that name"),
-                dice: random.next(),
-            }
-        })
-        .collect();
-    faults.sort_by_key(|it| it.at);
-    Plan {
-        faults,
-        ..plan_of(seed)
-    }
-}
+pub(crate) const POWER: Scenario = Scenario {
+    name: "power",
+    faults: &[
+        ("kill", 1),
+        ("power cut", 1),
+        ("kill at an effect", 1),
+        ("kill of all", 1),
+        ("kill of the leader", 1),
+        ("pause", 1),
+    ],
+    count: [10, 30],
+    length_ms: [6_000, 9_000],
+    ..USUAL
+};
 
 /// Nothing goes wrong, and much is asked for.
-pub(crate) const fn calm() -> Plan {
-    Plan {
-        faults: Vec::new(),
-        clients: 8,
-        operations: 400,
-    }
-}
+pub(crate) const CALM: Scenario = Scenario {
+    name: "calm",
+    count: [0, 1],
+    clients: [8, 9],
+    operations: [400, 401],
+    ..USUAL
+};
+
+/// Views change all the time: members are let go and learn again, primaries hand over, and little else is wrong.
+pub(crate) const VIEWS: Scenario = Scenario {
+    name: "views",
+    faults: &[
+        ("another primary", 6),
+        ("a member less", 6),
+        ("kill", 2),
+        ("kill at an effect", 2),
+        ("no control", 1),
+        ("slow control", 2),
+        ("cut one way", 1),
+        ("broken connections", 3),
+        ("slow disk", 1),
+        ("pause", 1),
+        ("full disk", 1),
+    ],
+    ..DENSE
+};
+
+/// Reads at backups while views change: of keys that are being written, of several keys, of values that the disk is slow to give
+/// (PROTOCOL rules 5, 22, 24, 26, 33).
+pub(crate) const READS: Scenario = Scenario {
+    name: "reads",
+    cluster: ClusterOf {
+        replicas: &[3],
+        disk_one_in: 2,
+        ..DENSE.cluster
+    },
+    faults: &[
+        ("hermit", 10),
+        ("another primary", 4),
+        ("kill", 1),
+        ("power cut", 2),
+        ("no control", 4),
+        ("isolation", 2),
+        ("slow disk", 3),
+        ("stuck disk", 2),
+        ("cut one way", 2),
+        ("slow link", 3),
+        ("pause", 10),
+        ("slow control", 1),
+    ],
+    habits: Habits {
+        keys: 2,
+        forms: &[
+            (Form::One, 4),
+            (Form::Burst, 4),
+            (Form::Pair, 2),
+            (Form::ReadBoth, 6),
+            (Form::Watch, 1),
+        ],
+        kinds: &[
+            (Kind::Number, 1),
+            (Kind::Text, 2),
+            (Kind::Near, 1),
+            (Kind::Far, 3),
+        ],
+        bricks_one_in: 2,
+        readers_one_in: 1,
+        libraries_one_in: 8,
+        ..Habits::USUAL
+    },
+    ..DENSE
+};
+
+/// Deletions and cleaning while a replica is away for long (PROTOCOL rules 14, 15, 27).
+pub(crate) const CLEANING: Scenario = Scenario {
+    name: "cleaning",
+    cluster: ClusterOf {
+        durability: LOGGED,
+        replicas: &[2, 3],
+        segment_bytes: &[2 << 10, 4 << 10],
+        ..DENSE.cluster
+    },
+    faults: &[
+        ("kill", 8),
+        ("kill at an effect", 2),
+        ("power cut", 6),
+        ("kill of all", 2),
+        ("a member less", 6),
+        ("another primary", 2),
+        ("full disk", 1),
+        ("slow disk", 2),
+    ],
+    count: [10, 40],
+    habits: DELETING,
+    ..DENSE
+};
+
+const LOGGED: &[(Durability, u64)] = &[(Durability::Log, 3), (Durability::Fsync, 1)];
+
+const DELETING: Habits = Habits {
+    keys: 12,
+    forms: &[
+        (Form::One, 12),
+        (Form::Burst, 4),
+        (Form::Pair, 2),
+        (Form::BriefPair, 1),
+        (Form::WriteMany, 2),
+    ],
+    kinds: &[(Kind::Text, 6), (Kind::Number, 1), (Kind::Passing, 1)],
+    deletes: 5,
+    reads_one_in: 6,
+    readers_one_in: 8,
+    ..Habits::USUAL
+};
+
+/// Segments go while what was moved out of them is hardly ever synced, and power fails.
+pub(crate) const SYNCS: Scenario = Scenario {
+    name: "syncs",
+    cluster: ClusterOf {
+        fsync_one_in: NEVER,
+        durability: &[(Durability::Log, 1)],
+        ..CLEANING.cluster
+    },
+    times: TimesOf {
+        sync_us: &[20_000, 100_000, 400_000],
+        ..CLEANING.times
+    },
+    faults: &[
+        ("power cut", 16),
+        ("another primary", 2),
+        ("a member less", 2),
+    ],
+    ..CLEANING
+};
+
+/// Replicas that learn what is being written and deleted, and are slow to log it (PROTOCOL rules 4, 12, 14, 15).
+pub(crate) const LEARNING: Scenario = Scenario {
+    name: "learning",
+    cluster: ClusterOf {
+        segment_bytes: &[4 << 10, 64 << 10],
+        ..DENSE.cluster
+    },
+    faults: &[
+        ("kill", 4),
+        ("a member less", 12),
+        ("another primary", 4),
+        ("slow disk", 4),
+        ("stuck disk", 4),
+        ("full disk", 2),
+        ("broken connections", 4),
+        ("slow link", 4),
+        ("slow control", 4),
+    ],
+    habits: Habits {
+        keys: 12,
+        forms: &[(Form::One, 8), (Form::Burst, 6), (Form::WriteMany, 2)],
+        deletes: 5,
+        reads_one_in: 8,
+        readers_one_in: 8,
+        ..Habits::USUAL
+    },
+    ..DENSE
+};
+
+/// Requests that are sent again to one primary after the other, and executed once (PROTOCOL rules 9, 19, 28).
+pub(crate) const RETRIES: Scenario = Scenario {
+    name: "retries",
+    cluster: ClusterOf {
+        segment_bytes: &[4 << 10],
+        ..DENSE.cluster
+    },
+    faults: &[
+        ("kill", 3),
+        ("kill of all", 4),
+        ("kill at an effect", 4),
+        ("another primary", 8),
+        ("a member less", 6),
+        ("cut one way", 6),
+        ("broken connections", 4),
+        ("split", 2),
+        ("merge", 2),
+        ("no control", 2),
+    ],
+    habits: Habits {
+        forms: &[(Form::One, 1)],
+        kinds: &[(Kind::Number, 4), (Kind::Text, 2)],
+        reads_one_in: 10,
+        libraries_one_in: 1,
+        again_one_in: 3,
+        ..Habits::USUAL
+    },
+    ..DENSE
+};
+
+/// Writes of few keys that are cut, so that their numbers are used again, and what becomes of both in logs that are cleaned and
+/// copied (PROTOCOL rules 14, 28).
+pub(crate) const CUTS: Scenario = Scenario {
+    name: "cuts",
+    cluster: ClusterOf {
+        disk_one_in: 2,
+        tables: &[1],
+        partitions: &[1],
+        segment_bytes: &[2 << 10, 4 << 10],
+        ..DENSE.cluster
+    },
+    faults: &[
+        ("cut one way", 16),
+        ("another primary", 16),
+        ("kill", 4),
+        ("kill at an effect", 4),
+        ("a member less", 8),
+        ("isolation", 4),
+    ],
+    clients: [3, 6],
+    operations: [60, 150],
+    habits: Habits {
+        keys: 2,
+        forms: &[(Form::One, 2), (Form::Burst, 2), (Form::WriteMany, 2)],
+        kinds: &[(Kind::Steady, 3), (Kind::Text, 1)],
+        reads_one_in: 6,
+        readers_one_in: 8,
+        libraries_one_in: 4,
+        ..Habits::USUAL
+    },
+    ..DENSE
+};
+
+/// Partitions that are split and merged all the time, emptied and filled, while members change and words come late (PROTOCOL
+/// rule 31).
+pub(crate) const PARTING: Scenario = Scenario {
+    name: "parting",
+    cluster: ClusterOf {
+        segment_bytes: &[4 << 10, 16 << 10],
+        ..DENSE.cluster
+    },
+    faults: &[
+        ("split", 24),
+        ("merge", 24),
+        ("kill", 2),
+        ("kill of all", 2),
+        ("kill at an effect", 2),
+        ("slow control", 4),
+        ("a member less", 4),
+        ("another primary", 4),
+        ("no control", 1),
+        ("cut one way", 1),
+    ],
+    habits: Habits {
+        keys: 8,
+        forms: &[
+            (Form::One, 10),
+            (Form::Burst, 4),
+            (Form::Pair, 2),
+            (Form::Clear, 1),
+        ],
+        kinds: &[(Kind::Number, 4), (Kind::Text, 4)],
+        deletes: 2,
+        reads_one_in: 6,
+        libraries_one_in: 2,
+        again_one_in: 3,
+        readers_one_in: 8,
+        ..Habits::USUAL
+    },
+    ..DENSE
+};
+
+/// Partitions that are to be split or merged while their views change, and primaries' words come late (PROTOCOL rule 31).
+pub(crate) const OVERTAKEN: Scenario = Scenario {
+    name: "overtaken",
+    faults: &[
+        ("split", 16),
+        ("merge", 16),
+        ("slow control", 12),
+        ("a member less", 16),
+        ("another primary", 8),
+        ("cut one way", 2),
+    ],
+    ..PARTING
+};
+
+/// Tables that go offline and come back, between restarts, splits, merges and the cleaner.
+pub(crate) const OFFLINE: Scenario = Scenario {
+    name: "offline",
+    faults: &[
+        ("offline", 16),
+        ("kill", 4),
+        ("kill of all", 4),
+        ("kill at an effect", 2),
+        ("split", 4),
+        ("merge", 4),
+        ("a member less", 2),
+        ("another primary", 2),
+    ],
+    ..CLEANING
+};
+
+/// Tables of which there is one copy.
+pub(crate) const ALONE: Scenario = Scenario {
+    name: "alone",
+    cluster: ClusterOf {
+        replicas: &[1],
+        fsync_one_in: 2,
+        ..CLEANING.cluster
+    },
+    faults: &[
+        ("kill", 8),
+        ("kill at an effect", 4),
+        ("power cut", 8),
+        ("full disk", 4),
+        ("slow disk", 2),
+        ("stuck disk", 2),
+        ("offline", 2),
+        ("split", 2),
+        ("merge", 2),
+        ("pause", 2),
+    ],
+    habits: Habits {
+        keys: 8,
+        forms: &[
+            (Form::One, 12),
+            (Form::Burst, 4),
+            (Form::Pair, 2),
+            (Form::BriefPair, 1),
+            (Form::WriteMany, 2),
+            (Form::Watch, 1),
+            (Form::Clear, 1),
+        ],
+        ..DELETING
+    },
+    ..CLEANING
+};
+
+/// All of them.
+pub static SCENARIOS: [&Scenario; 14] = [
+    &USUAL, &POWER, &CALM, &VIEWS, &READS, &CLEANING, &SYNCS, &LEARNING, &RETRIES, &CUTS, &PARTING,
+    &OVERTAKEN, &OFFLINE, &ALONE,
+];

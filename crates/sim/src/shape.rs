@@ -1,7 +1,9 @@
 //! What a seed's cluster looks like: nodes, bricks, tables, times.
 
-use crate::clock::{MILLISECOND, Nanos, SECOND};
+use crate::clock::{MICROSECOND, Nanos, SECOND};
 use crate::random::Random;
+use crate::scenario::Scenario;
+use brickyard_control::ControlConfig;
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;
 
@@ -43,13 +45,14 @@ pub(crate) struct Shape {
     pub(crate) bricks: u32,
     pub(crate) tables: Vec<TableShape>,
     pub(crate) segment_bytes: u32,
-    pub(crate) control: brickyard_control::ControlConfig,
+    pub(crate) control: ControlConfig,
     /// How long a request may wait before its client is told so.
     pub(crate) request_deadline: Duration,
     /// How long a message takes between two nodes, mostly.
     pub(crate) latency: Nanos,
-    /// How long a sync takes, mostly.
+    /// How long a sync takes, mostly: of a brick's log, and of the control log.
     pub(crate) sync: Nanos,
+    pub(crate) control_sync: Nanos,
     /// The last node is started so much later than the others.
     pub(crate) late_by: Nanos,
     /// How many nodes found the cluster together; 0: the first does it by itself, at once.
@@ -59,16 +62,19 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    pub(crate) fn draw(seed: u64) -> Self {
+    pub(crate) fn draw(seed: u64, scenario: &Scenario) -> Self {
         let mut random = Random::of(seed, 1);
-        let nodes = [3, 3, 3, 4, 5][random.index(5)];
+        let nodes = random.one_of(scenario.cluster.nodes);
         // Whatever happens to all nodes at once, nothing may be lost then.
-        let is_all_fsync = random.one_in(3);
-        let bricks = if random.one_in(4) { 2 } else { 1 };
-        let tables = (0..1 + random.index(2))
-            .map(|at| table(at, nodes as u32 * bricks, is_all_fsync, &mut random))
+        let is_all_fsync = random.one_in(scenario.cluster.fsync_one_in);
+        let bricks = random.one_of(scenario.cluster.bricks);
+        let tables = (0..random.one_of(scenario.cluster.tables))
+            .map(|at| {
+                let bricks = nodes as u32 * bricks;
+                table(at, bricks, is_all_fsync, scenario, &mut random)
+            })
             .collect();
-        let late_by = if random.one_in(6) {
+        let late_by = if random.one_in(scenario.times.late_one_in) {
             random.between(1, 9) * SECOND
         } else {
             0
@@ -76,15 +82,24 @@ impl Shape {
         // Two clusters come about only where twice as many nodes are there.
         let there = if late_by > 0 { nodes - 1 } else { nodes };
         let expect = random.between(nodes as u64 / 2 + 1, there as u64 + 1) as u32;
-        let expect = if random.one_in(2) { expect } else { 0 };
+        let expect = if random.one_in(scenario.times.founders_one_in) {
+            expect
+        } else {
+            0
+        };
+        let lease = Duration::from_millis(scenario.times.lease_ms);
+        let sync = random.one_of(scenario.times.sync_us) * MICROSECOND;
+        let evict_pause = random.one_of(scenario.times.evict_pause_ms);
         Self {
             nodes,
             bricks,
             tables,
-            segment_bytes: [4 << 10, 16 << 10, 256 << 10][random.index(3)],
-            control: brickyard_control::ControlConfig {
-                evict_pause: Duration::from_millis([500, 2_000, 10_000][random.index(3)]),
-                replace_after: Duration::from_secs([5, 30][random.index(2)]),
+            segment_bytes: random.one_of(scenario.cluster.segment_bytes),
+            control: ControlConfig {
+                lease,
+                renew: lease / 5,
+                evict_pause: Duration::from_millis(evict_pause),
+                replace_after: Duration::from_secs(random.one_of(&[5, 30])),
                 hot: brickyard_control::HotConfig {
                     cool: Duration::from_secs(3),
                     ..brickyard_control::HotConfig::default()
@@ -92,11 +107,12 @@ impl Shape {
                 merge_after: Duration::from_secs(2),
                 // The default table, which nobody uses here, would be split hundreds of times.
                 split_after: Duration::ZERO,
-                ..brickyard_control::ControlConfig::default()
+                ..ControlConfig::default()
             },
-            request_deadline: Duration::from_millis([1_500, 5_000][random.index(2)]),
-            latency: MILLISECOND / [10, 5, 2, 1][random.index(4)],
-            sync: MILLISECOND * [1, 2, 8][random.index(3)] / 2,
+            request_deadline: Duration::from_millis(random.one_of(scenario.times.deadline_ms)),
+            latency: random.one_of(scenario.times.latency_us) * MICROSECOND,
+            sync,
+            control_sync: sync.min(4_000 * MICROSECOND),
             late_by,
             expect,
             has_spare: nodes > 3 && expect == 0 && random.one_in(2),
@@ -116,23 +132,29 @@ impl Shape {
     }
 }
 
-fn table(at: usize, bricks: u32, is_all_fsync: bool, random: &mut Random) -> TableShape {
-    let durability = match random.below(5) {
-        _ if is_all_fsync => Durability::Fsync,
-        0 => Durability::Memory,
-        1 => Durability::Fsync,
-        _ => Durability::Log,
+fn table(
+    at: usize,
+    bricks: u32,
+    is_all_fsync: bool,
+    scenario: &Scenario,
+    random: &mut Random,
+) -> TableShape {
+    let drawn = random.weighed(scenario.cluster.durability);
+    let durability = if is_all_fsync {
+        Durability::Fsync
+    } else {
+        drawn
     };
-    let is_disk = durability != Durability::Memory && random.one_in(4);
+    let is_disk = durability != Durability::Memory && random.one_in(scenario.cluster.disk_one_in);
     TableShape {
         name: ["first", "second"][at % 2].to_owned(),
         attributes: TableAttributes {
             medium: if is_disk { Medium::Disk } else { Medium::Ram },
-            maxmemory: is_disk.then_some(64 << 10),
+            maxmemory: is_disk.then_some(scenario.cluster.maxmemory),
             durability,
-            replicas: 2 + random.below(2) as u8,
+            replicas: random.one_of(scenario.cluster.replicas),
             ..TableAttributes::default()
         },
-        partitions: (bricks * [1, 1, 2][random.index(3)]).next_power_of_two(),
+        partitions: (bricks * random.one_of(scenario.cluster.partitions)).next_power_of_two(),
     }
 }

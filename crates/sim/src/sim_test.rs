@@ -3,9 +3,9 @@
 #[path = "sabotage_test.rs"]
 mod sabotage_test;
 
-use crate::fault::{KINDS, PLANNED_STOP};
-use crate::scenario::{calm, power};
-use crate::{plan_of, run, run_plan, tell};
+use crate::fault;
+use crate::plan::PLANNED_STOP;
+use crate::{SCENARIOS, plan_in, plan_of, run, run_plan, tell};
 
 /// Seeds that showed something that was wrong, and what, before virtual time was that of the server's own loop. They are
 /// other schedules since: what holds those bugs are the tests that docs/simulator.md names.
@@ -60,9 +60,9 @@ fn a_seed_is_a_run() {
 /// Scenarios without a bug.
 fn nobody_objects_to_scenarios(seeds: impl Iterator<Item = u64>) {
     for seed in seeds {
-        for (name, plan) in [("power", power(seed)), ("calm", calm())] {
-            if let Some(violation) = run_plan(seed, plan).violation {
-                panic!("{name}, seed {seed}: {violation}");
+        for scenario in SCENARIOS {
+            if let Some(violation) = run_plan(seed, plan_in(scenario, seed)).violation {
+                panic!("{}, seed {seed}: {violation}", scenario.name);
             }
         }
     }
@@ -79,9 +79,40 @@ fn nobody_objects_to_many_scenarios() {
     nobody_objects_to_scenarios(1..=2_000);
 }
 
+/// `SIM_SCENARIO=views SIM_SEED=17 cargo test -p brickyard-sim --lib -- --ignored a_scenario_is_told --nocapture`.
 #[test]
-fn planned_stop_is_where_it_is_looked_for() {
-    assert_eq!(KINDS[PLANNED_STOP].name, "planned stop");
+#[ignore = "tells the story of one run"]
+fn a_scenario_is_told() {
+    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
+    let wanted = std::env::var("SIM_SCENARIO").unwrap_or_default();
+    let scenario = SCENARIOS.iter().find(|it| it.name == wanted);
+    let scenario = scenario.expect("SIM_SCENARIO names a scenario");
+    if let Some(seed) = number("SIM_SEED") {
+        let (outcome, story) = tell(seed, plan_in(scenario, seed));
+        println!("{}\n{:?}", story.join("\n"), outcome.counts);
+        return;
+    }
+    let begun = std::time::Instant::now();
+    let (first, count) = (
+        number("SIM_FIRST").unwrap_or(1),
+        number("SIM_SEEDS").unwrap_or(20),
+    );
+    for seed in first..first + count {
+        let outcome = run_plan(seed, plan_in(scenario, seed));
+        if let Some(violation) = outcome.violation {
+            println!("seed {seed}: {violation}");
+        }
+    }
+    println!("{count} seeds in {:?}", begun.elapsed());
+}
+
+#[test]
+fn faults_that_are_named_are_there() {
+    let kinds: Vec<&str> = fault::weights().iter().map(|it| it.0).collect();
+    let named = SCENARIOS.iter().flat_map(|it| it.faults).map(|it| it.0);
+    for name in named.chain([PLANNED_STOP]) {
+        assert!(kinds.contains(&name), "{name}");
+    }
 }
 
 #[test]

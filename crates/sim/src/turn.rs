@@ -7,12 +7,14 @@ use crate::log_work::{Begun, LogWork, Worker};
 use crate::loop_io::{Act, LoopIo, Outside, Socket};
 use crate::network::{Place, Use};
 use crate::process::BrickSide;
-use crate::world::{What, World};
+use crate::what::What;
+use crate::world::World;
 use brickyard_brick::{ControlRequest, Role};
 use brickyard_metadata::CatalogVersion;
 use brickyard_node::io::{Ask, LoopProgress};
 use brickyard_node::{Asker, BrickLoop, Host as _};
 use brickyard_types::{BrickId, PartitionId};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -71,9 +73,11 @@ impl World {
         side.turn_at = None;
         self.note_taken(node, brick);
         let roles = self.roles(node, brick);
+        let began = self.side(node, brick).and_then(|it| it.began.take());
         let Some((brick_loop, mut io)) = self.loop_and_io(node, brick) else {
             return;
         };
+        io.began.set(began);
         brick_loop.turn(&mut io);
         let seen = io.seen.take();
         self.look_at_frames(node, seen, &roles);
@@ -92,13 +96,14 @@ impl World {
         let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
         let side = machine.process.as_mut()?.bricks.get_mut(brick)?;
         let io = LoopIo {
+            began: Cell::new(None),
             now,
             unix,
             taken: side.taken,
             network: &mut self.network,
             log: &mut side.log,
             outside: &mut side.outside,
-            seen: self.coverage.is_some().then(Vec::new),
+            seen: self.notes.coverage.is_some().then(Vec::new),
         };
         Some((&mut side.brick_loop, io))
     }
@@ -120,7 +125,7 @@ impl World {
     fn roles(&self, node: usize, brick: usize) -> BTreeMap<PartitionId, Role> {
         let process = self.machines[node].process.as_ref();
         let side = process.and_then(|it| it.bricks.get(brick));
-        let side = side.filter(|_| self.coverage.is_some()).into_iter();
+        let side = side.filter(|_| self.notes.coverage.is_some()).into_iter();
         let standings = side.flat_map(|it| it.inspect().standings());
         standings.map(|it| (it.partition, it.role)).collect()
     }
@@ -133,7 +138,7 @@ impl World {
     ) {
         let process = self.machines[node].process.as_ref();
         let catalog = process.and_then(|it| it.catalog.as_ref());
-        if let (Some(coverage), Some(catalog)) = (&mut self.coverage, catalog) {
+        if let (Some(coverage), Some(catalog)) = (&mut self.notes.coverage, catalog) {
             for bytes in seen.iter().flatten() {
                 coverage.look_at_frames(bytes, roles, catalog);
             }

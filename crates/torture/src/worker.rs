@@ -147,7 +147,11 @@ impl Worker {
                 expected,
                 value: self.value(),
             },
-            Action::Get | Action::Delete | Action::Increment(_) | Action::Expire(_) => action,
+            Action::Get
+            | Action::Delete
+            | Action::Increment(_)
+            | Action::Clear
+            | Action::Expire(_) => action,
         }
     }
 
@@ -197,7 +201,7 @@ impl Worker {
                 Outcome::Number(i64::try_from(len).unwrap_or(i64::MAX))
             }
             // Nobody can ask for it: it comes by itself, and this load sets no expiry.
-            Action::Expire(_) => Outcome::Refused,
+            Action::Clear | Action::Expire(_) => Outcome::Refused,
             Action::Increment(by) => Outcome::Number(table.incr_by(key, *by).await?),
             Action::CompareAndSet { expected, value } => {
                 let options = match expected {

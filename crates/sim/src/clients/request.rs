@@ -3,280 +3,311 @@
 //! In:  a client that is connected, and its dice. Out: bytes for its node; operations in the history, and what is
 //! expected as their answers.
 
-use super::library::Call;
-use super::{Asked, Clients, Expected, KEYS, Kind, key};
+use super::export::ask_export;
+use super::library::{ask_again, call};
+use super::scan::ask_scan;
+use super::send::{note, send_command};
+use super::state::{Call, Expected, key};
+use super::watch::{ask_to_watch, go_on_watching};
 use crate::clock::{MILLISECOND, SKEW_MS};
+use crate::habits::{Form, KINDS, Kind};
 use crate::world::World;
 use brickyard_brick::Port;
-use brickyard_history::{Action, Bytes, Operation, Outcome};
+use brickyard_history::{Action, Bytes, NOBODY, Operation, Outcome};
 
 /// Appends of unknown outcome on one key past which nobody appends to it: each may be anywhere.
 const APPENDS_UNKNOWN_MAX: u32 = 3;
 
-/// What is read at the end, of each table.
-const SWEPT: [Kind; 6] = [
-    Kind::Text,
-    Kind::Number,
-    Kind::Passing,
-    Kind::Steady,
-    Kind::Left,
-    Kind::Right,
-];
-
-/// A command's words, as they are put on the wire.
-pub(crate) fn command(words: &[&[u8]]) -> Vec<u8> {
-    let mut out = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words {
-        out.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-        out.extend_from_slice(word);
-        out.extend_from_slice(b"\r\n");
+/// A client that is connected asks for the next thing.
+pub(super) fn ask(world: &mut World, at: usize) {
+    let keys = world.clients.habits.keys;
+    let client = &mut world.clients.all[at];
+    if let Some(next) = client.sweep {
+        let Some(kind) = KINDS.get((next / keys) as usize) else {
+            client.sweep = None;
+            return;
+        };
+        client.sweep = Some(next + 1);
+        return ask_one(world, at, *kind, next % keys, true);
     }
-    out
+    client.left -= 1;
+    if go_on_watching(world, at) {
+        return;
+    }
+    let form = draw_form(world, at);
+    let is_done = match form {
+        Form::Scan => ask_scan(world, at),
+        Form::Export => ask_export(world, at),
+        Form::ReadMany => ask_many(world, at, true),
+        Form::WriteMany => ask_many(world, at, false),
+        Form::Pair => ask_pair(world, at, [Kind::Left, Kind::Right]),
+        Form::BriefPair => ask_pair(world, at, [Kind::BriefLeft, Kind::BriefRight]),
+        Form::ReadBoth => ask_both(world, at),
+        Form::Watch => ask_to_watch(world, at),
+        Form::Clear => ask_to_clear(world, at),
+        Form::One | Form::Burst => false,
+    };
+    if is_done {
+        return;
+    }
+    let habits = world.clients.habits;
+    let client = &mut world.clients.all[at];
+    if client.is_library() && client.random.one_in(habits.again_one_in) && ask_again(world, at) {
+        return;
+    }
+    let client = &mut world.clients.all[at];
+    let kind = client.random.weighed(habits.kinds);
+    let number = client.random.below(habits.keys);
+    let count = if form == Form::Burst { 2 } else { 1 };
+    for _ in 0..count {
+        let client = &mut world.clients.all[at];
+        let is_read = client.is_reader || client.random.one_in(habits.reads_one_in);
+        ask_one(world, at, kind, number, is_read);
+    }
 }
 
-impl World {
-    /// A client that is connected asks for the next thing.
-    pub(super) fn ask(&mut self, at: usize) {
-        let client = &mut self.clients.all[at];
-        if let Some(next) = client.sweep {
-            let Some(kind) = SWEPT.get((next / KEYS) as usize) else {
-                client.sweep = None;
-                return;
-            };
-            client.sweep = Some(next + 1);
-            return self.ask_one(at, *kind, next % KEYS, true);
+/// How a client asks next: of one slot at a time, or by a node port; others answer for no key but their own.
+fn draw_form(world: &mut World, at: usize) -> Form {
+    let forms = world.clients.habits.forms;
+    let client = &mut world.clients.all[at];
+    let form = client.random.weighed(forms);
+    // Any other transaction would be the end of what it watches.
+    let is_watching = client.watch.is_some();
+    let is_plain = match form {
+        Form::One => true,
+        Form::Scan | Form::ReadMany | Form::WriteMany | Form::Clear => {
+            client.port == Port::Node && !client.is_library()
         }
-        client.left -= 1;
-        // Of one slot at a time, or by a node port: others answer for no key but their own.
-        let is_library = client.is_library();
-        let takes_many = client.port == Port::Node && !is_library;
-        let dice = client.random.below(16);
-        match dice {
-            0 if takes_many && self.ask_scan(at) => {}
-            1 if takes_many => self.ask_many(at, true),
-            2 if takes_many => self.ask_many(at, false),
-            3 if !is_library => {
-                let client = &mut self.clients.all[at];
-                let are_reads = client.is_reader || client.random.one_in(2);
-                self.ask_pair(at, are_reads);
-            }
-            4 if !is_library && self.ask_export(at) => {}
-            _ => {
-                let client = &mut self.clients.all[at];
-                let kind = match client.random.below(9) {
-                    0 => Kind::Passing,
-                    1..3 => Kind::Number,
-                    3 => Kind::Steady,
-                    _ => Kind::Text,
-                };
-                let number = client.random.below(KEYS);
-                let is_read = client.is_reader || client.random.one_in(3);
-                self.ask_one(at, kind, number, is_read);
-            }
-        }
-    }
+        Form::Watch => !is_watching && !client.is_reader && !client.is_library(),
+        Form::Pair | Form::BriefPair => !is_watching && !client.is_library(),
+        Form::Burst | Form::Export | Form::ReadBoth => !client.is_library(),
+    };
+    if is_plain { form } else { Form::One }
+}
 
-    fn ask_one(&mut self, at: usize, kind: Kind, number: u64, is_read: bool) {
-        let client = &mut self.clients.all[at];
-        let key = key(&self.clients.tables[client.table], kind, number);
-        let dice = client.random.below(12);
-        let lives = 100 + client.random.below(2_000);
-        let (action, words) = if is_read {
-            (Action::Get, vec![b"GET".as_slice().into(), key.clone()])
+fn ask_one(world: &mut World, at: usize, kind: Kind, number: u64, is_read: bool) {
+    let [shortest, longest] = world.clients.habits.lives_ms;
+    let client = &mut world.clients.all[at];
+    let key = key(&world.clients.tables[client.table], kind, number);
+    let dice = client.random.below(12);
+    let lives = client.random.between(shortest, longest);
+    let (action, words) = if is_read {
+        (Action::Get, vec![b"GET".as_slice().into(), key.clone()])
+    } else {
+        write(world, &key, kind, dice, lives)
+    };
+    let operation = note(world, at, key, action);
+    if world.clients.all[at].is_library() {
+        let made = Call::new(operation, words, is_read, world.now);
+        return call(world, at, made);
+    }
+    let words: Vec<&[u8]> = words.iter().map(|it| &**it).collect();
+    send_command(world, at, &words, Expected::One(operation));
+}
+
+/// Several keys with one command: each by itself, as the node port has it.
+fn ask_many(world: &mut World, at: usize, are_reads: bool) -> bool {
+    let keys = world.clients.habits.keys;
+    let count = 2 + world.clients.all[at].random.below(2);
+    let mut operations = Vec::new();
+    let mut words: Vec<Bytes> = Vec::new();
+    words.push(
+        if are_reads {
+            b"MGET".as_slice()
         } else {
-            self.write(&key, kind, dice, lives)
+            b"MSET"
+        }
+        .into(),
+    );
+    for _ in 0..count {
+        let client = &mut world.clients.all[at];
+        let number = client.random.below(keys);
+        let key = key(&world.clients.tables[client.table], Kind::Text, number);
+        if words.contains(&key) {
+            continue;
+        }
+        words.push(key.clone());
+        let action = if are_reads {
+            Action::Get
+        } else {
+            let value = world.clients.value();
+            words.push(value.clone());
+            Action::Set(value)
         };
-        let operation = self.note(at, key, action);
-        if self.clients.all[at].is_library() {
-            let call = Call::new(operation, words, is_read, self.now);
-            return self.call(at, call);
-        }
-        let words: Vec<&[u8]> = words.iter().map(|it| &**it).collect();
-        self.send_command(at, &words, Expected::One(operation));
+        operations.push(note(world, at, key, action));
     }
-
-    /// Notes an operation in the history; its outcome is unknown until it is known.
-    fn note(&mut self, at: usize, key: Bytes, action: Action) -> usize {
-        let now = self.now;
-        let client = &self.clients.all[at];
-        let (node, brick, port) = (client.node, client.brick, client.port);
-        let way = if client.is_reader { ", reading" } else { "" };
-        let table = self.clients.tables[client.table].clone();
-        let partition = self.partition_of(&table, &key);
-        self.tell(|| {
-            let key = key.escape_ascii();
-            format!(
-                "client {at} at node {node}/{brick} ({port:?}{way}): {key} ({partition}) {action}"
-            )
-        });
-        self.clients.history.push(Operation {
-            key,
-            client: at as u32,
-            action,
-            called: now,
-            returned: now,
-            outcome: Outcome::Unknown,
-        });
-        self.clients.history.len() - 1
-    }
-
-    /// Which partition has a key; for the story.
-    fn partition_of(&self, table: &str, key: &[u8]) -> String {
-        let catalog = self.judges.latest.as_ref().filter(|_| self.story.is_some());
-        let table = catalog.and_then(|it| it.table(table));
-        table.map_or_else(String::new, |it| it.map.locate(key).partition.to_string())
-    }
-
-    pub(super) fn send_command(&mut self, at: usize, words: &[&[u8]], expected: Expected) {
-        let now = self.now;
-        let client = &mut self.clients.all[at];
-        client.asked.push_back(Asked {
-            expected,
-            since: now,
-        });
-        if let Some(id) = client.connection {
-            self.send_bytes(id, 0, command(words));
-        }
-    }
-
-    /// Several keys with one command: each by itself, as the node port has it.
-    fn ask_many(&mut self, at: usize, are_reads: bool) {
-        let count = 2 + self.clients.all[at].random.below(2);
-        let mut words: Vec<Bytes> = Vec::new();
-        let mut operations = Vec::new();
-        let mut keys: Vec<Bytes> = Vec::new();
-        words.push(
-            if are_reads {
-                b"MGET".as_slice()
-            } else {
-                b"MSET"
-            }
-            .into(),
-        );
-        for _ in 0..count {
-            let client = &mut self.clients.all[at];
-            let number = client.random.below(KEYS);
-            let key = key(&self.clients.tables[client.table], Kind::Text, number);
-            if keys.contains(&key) {
-                continue;
-            }
-            keys.push(key.clone());
-            words.push(key.clone());
-            let action = if are_reads {
-                Action::Get
-            } else {
-                let value = self.clients.value();
-                words.push(value.clone());
-                Action::Set(value)
-            };
-            operations.push(self.note(at, key, action));
-        }
-        let words: Vec<&[u8]> = words.iter().map(|it| &**it).collect();
-        let is_pair = false;
-        self.send_command(
-            at,
-            &words,
-            Expected::Several {
-                operations,
-                is_pair,
-            },
-        );
-    }
-
-    /// A transaction about two keys of a slot, which always hold the same.
-    fn ask_pair(&mut self, at: usize, are_reads: bool) {
-        let value = self.clients.value();
-        let client = &mut self.clients.all[at];
-        let table = self.clients.tables[client.table].clone();
-        let number = client.random.below(KEYS);
-        self.send_command(at, &[b"MULTI"], Expected::Step);
-        let mut operations = Vec::new();
-        for kind in [Kind::Left, Kind::Right] {
-            let key = key(&table, kind, number);
-            let (action, words): (Action, Vec<&[u8]>) = if are_reads {
-                (Action::Get, vec![b"GET", &key])
-            } else {
-                (Action::Set(value.clone()), vec![b"SET", &key, &value])
-            };
-            self.send_command(at, &words, Expected::Step);
-            operations.push(self.note(at, key.clone(), action));
-        }
-        let expected = Expected::Several {
+    let words: Vec<&[u8]> = words.iter().map(|it| &**it).collect();
+    let is_pair = false;
+    send_command(
+        world,
+        at,
+        &words,
+        Expected::Several {
             operations,
-            is_pair: true,
+            is_pair,
+        },
+    );
+    true
+}
+
+/// A table is emptied: each key of it, as the node port has it.
+fn ask_to_clear(world: &mut World, at: usize) -> bool {
+    let keys = world.clients.habits.keys;
+    let table = world.clients.tables[world.clients.all[at].table].clone();
+    let all = KINDS
+        .iter()
+        .flat_map(|kind| (0..keys).map(|number| key(&table, *kind, number)));
+    let all: Vec<Bytes> = all.collect();
+    let operations = all
+        .into_iter()
+        .map(|key| note(world, at, key, Action::Clear));
+    let operations = operations.collect();
+    let is_pair = false;
+    send_command(
+        world,
+        at,
+        &[b"FLUSHDB"],
+        Expected::Several {
+            operations,
+            is_pair,
+        },
+    );
+    true
+}
+
+/// A transaction about two keys of a slot, which always hold the same; maybe for a while.
+fn ask_pair(world: &mut World, at: usize, kinds: [Kind; 2]) -> bool {
+    let value = world.clients.value();
+    let habits = world.clients.habits;
+    let [shortest, longest] = habits.lives_ms;
+    let client = &mut world.clients.all[at];
+    let are_reads = client.is_reader || client.random.one_in(2);
+    let table = world.clients.tables[client.table].clone();
+    let number = client.random.below(habits.keys);
+    let lives = client.random.between(shortest, longest);
+    let text = lives.to_string();
+    if are_reads && world.clients.all[at].random.one_in(2) {
+        return look_at_pair(world, at, kinds.map(|kind| key(&table, kind, number)));
+    }
+    send_command(world, at, &[b"MULTI"], Expected::Step);
+    let mut operations = Vec::new();
+    for kind in kinds {
+        let key = key(&table, kind, number);
+        let is_brief = kind == Kind::BriefLeft || kind == Kind::BriefRight;
+        let (action, words): (Action, Vec<&[u8]>) = if are_reads {
+            (Action::Get, vec![b"GET", &key])
+        } else if is_brief {
+            note_passing(world, &key, &value, lives);
+            let words: Vec<&[u8]> = vec![b"SET", &key, &value, b"PX", text.as_bytes()];
+            (Action::Set(value.clone()), words)
+        } else {
+            (Action::Set(value.clone()), vec![b"SET", &key, &value])
         };
-        self.send_command(at, &[b"EXEC"], expected);
+        send_command(world, at, &words, Expected::Step);
+        operations.push(note(world, at, key.clone(), action));
     }
+    let expected = Expected::Several {
+        operations,
+        is_pair: true,
+    };
+    send_command(world, at, &[b"EXEC"], expected);
+    true
+}
 
-    fn write(&mut self, key: &Bytes, kind: Kind, dice: u64, lives: u64) -> (Action, Vec<Bytes>) {
-        let words = |words: &[&[u8]]| words.iter().map(|it| Bytes::from(*it)).collect();
-        if dice == 0 && kind != Kind::Steady {
-            return (Action::Delete, words(&[b"DEL", key]));
-        }
-        if kind == Kind::Number {
-            return (Action::Increment(1), words(&[b"INCR", key]));
-        }
-        let value = self.clients.value();
-        let unknown = self.clients.appends.get(key).copied().unwrap_or(0);
-        match (kind, dice) {
-            (Kind::Passing, _) => {
-                let text = lives.to_string();
-                self.note_passing(key, &value, lives);
-                let words = words(&[b"SET", key, &value, b"PX", text.as_bytes()]);
-                (Action::Set(value), words)
-            }
-            (Kind::Text, 1..3) if unknown < APPENDS_UNKNOWN_MAX => {
-                let words = words(&[b"APPEND", key, &value]);
-                (Action::Append(value), words)
-            }
-            (Kind::Text, 3..5) => {
-                let seen = self.last_seen(key);
-                let words = match &seen {
-                    Some(seen) => words(&[b"SET", key, &value, b"IFEQ", seen]),
-                    None => words(&[b"SET", key, &value, b"NX"]),
-                };
-                let action = Action::CompareAndSet {
-                    expected: seen,
-                    value,
-                };
-                (action, words)
-            }
-            _ => {
-                let words = words(&[b"SET", key, &value]);
-                (Action::Set(value), words)
-            }
-        }
+/// The same by one command.
+fn look_at_pair(world: &mut World, at: usize, keys: [Bytes; 2]) -> bool {
+    read_keys(world, at, keys, true)
+}
+
+/// Reads two keys of a slot that are written each by itself.
+fn ask_both(world: &mut World, at: usize) -> bool {
+    let keys = world.clients.habits.keys;
+    let client = &mut world.clients.all[at];
+    let number = client.random.below(keys);
+    let table = &world.clients.tables[client.table];
+    let keys = [Kind::Near, Kind::Far].map(|kind| key(table, kind, number));
+    read_keys(world, at, keys, false)
+}
+
+fn read_keys(world: &mut World, at: usize, keys: [Bytes; 2], is_pair: bool) -> bool {
+    let [left, right] = &keys;
+    let words: [&[u8]; 3] = [b"MGET", left, right];
+    let operations = keys.clone().map(|key| note(world, at, key, Action::Get));
+    let expected = Expected::Several {
+        operations: operations.into(),
+        is_pair,
+    };
+    send_command(world, at, &words, expected);
+    true
+}
+
+fn write(
+    world: &mut World,
+    key: &Bytes,
+    kind: Kind,
+    dice: u64,
+    lives: u64,
+) -> (Action, Vec<Bytes>) {
+    let words = |words: &[&[u8]]| words.iter().map(|it| Bytes::from(*it)).collect();
+    if dice < world.clients.habits.deletes && kind != Kind::Steady {
+        return (Action::Delete, words(&[b"DEL", key]));
     }
-
-    /// What a key held when somebody looked last.
-    fn last_seen(&self, key: &Bytes) -> Option<Bytes> {
-        let mut history = self.clients.history.iter().rev().take(200);
-        history.find_map(|it| match (&it.action, &it.outcome) {
-            _ if it.key != *key => None,
-            (Action::Get, Outcome::Value(value)) => Some(value.clone()),
-            (Action::Set(value), Outcome::Done) => Some(Some(value.clone())),
-            _ => None,
-        })?
+    if kind == Kind::Number {
+        return (Action::Increment(1), words(&[b"INCR", key]));
     }
-
-    /// The value goes by itself: some time from when its life may end at the earliest, or is gone already.
-    fn note_passing(&mut self, key: &Bytes, value: &Bytes, lives: u64) {
-        let earliest = self.now + lives.saturating_sub(SKEW_MS + 1) * MILLISECOND;
-        self.clients.history.push(Operation {
-            key: key.clone(),
-            client: u32::MAX,
-            action: Action::Expire(value.clone()),
-            called: earliest,
-            returned: earliest,
-            outcome: Outcome::Unknown,
-        });
-        self.clients.passing.insert(value.clone(), lives);
+    let value = world.clients.value();
+    let unknown = world.clients.appends.get(key).copied().unwrap_or(0);
+    match (kind, dice) {
+        (Kind::Passing, _) => {
+            let text = lives.to_string();
+            note_passing(world, key, &value, lives);
+            let words = words(&[b"SET", key, &value, b"PX", text.as_bytes()]);
+            (Action::Set(value), words)
+        }
+        (Kind::Text, 7..9) if unknown < APPENDS_UNKNOWN_MAX => {
+            let words = words(&[b"APPEND", key, &value]);
+            (Action::Append(value), words)
+        }
+        (Kind::Text, 9..11) => {
+            let seen = last_seen(world, key);
+            let words = match &seen {
+                Some(seen) => words(&[b"SET", key, &value, b"IFEQ", seen]),
+                None => words(&[b"SET", key, &value, b"NX"]),
+            };
+            let action = Action::CompareAndSet {
+                expected: seen,
+                value,
+            };
+            (action, words)
+        }
+        _ => {
+            let words = words(&[b"SET", key, &value]);
+            (Action::Set(value), words)
+        }
     }
 }
 
-impl Clients {
-    fn value(&mut self) -> Bytes {
-        self.values += 1;
-        format!("<{}>", self.values).into_bytes().into()
-    }
+/// What a key held when somebody looked last.
+fn last_seen(world: &World, key: &Bytes) -> Option<Bytes> {
+    let mut history = world.clients.history.iter().rev().take(200);
+    history.find_map(|it| match (&it.action, &it.outcome) {
+        _ if it.key != *key => None,
+        (Action::Get, Outcome::Value(value)) => Some(value.clone()),
+        (Action::Set(value), Outcome::Done) => Some(Some(value.clone())),
+        _ => None,
+    })?
+}
+
+/// The value goes by itself: some time from when its life may end at the earliest, or is gone already.
+fn note_passing(world: &mut World, key: &Bytes, value: &Bytes, lives: u64) {
+    let earliest = world.now + lives.saturating_sub(SKEW_MS + 1) * MILLISECOND;
+    world.clients.history.push(Operation {
+        key: key.clone(),
+        client: NOBODY,
+        action: Action::Expire(value.clone()),
+        called: earliest,
+        returned: earliest,
+        outcome: Outcome::Unknown,
+    });
+    world.clients.passing.insert(value.clone(), lives);
 }

@@ -1,7 +1,7 @@
 //! Ends of processes and what the next start finds, by what the node was to its cluster.
 
 use super::{Coverage, Table};
-use crate::power::Ending;
+use crate::process::Ending;
 use crate::process::Process;
 use brickyard_brick::Role;
 use brickyard_store::RecoveryReport;

@@ -1,8 +1,8 @@
 //! A table is to be placed by another rule, on some nodes only, in partitions of another size; then on all again, in large ones.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::SECOND;
-use crate::operator::Order;
+use crate::operator::orders::Order;
 use crate::random::Random;
 use crate::world::World;
 use brickyard_types::Placement;

@@ -1,6 +1,6 @@
 //! Connections of a node break: what was on its way is lost, and both ends know.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::network::Place;
 use crate::random::Random;
 use crate::world::World;

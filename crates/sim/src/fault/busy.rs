@@ -1,7 +1,7 @@
 //! The loops of a node have no time left, by what the leader is told: partitions that are used there are hot. They are led by
 //! others, split, or get copies more, and that is undone.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::MILLISECOND;
 use crate::random::Random;
 use crate::world::World;

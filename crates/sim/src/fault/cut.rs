@@ -1,6 +1,6 @@
 //! Two nodes do not reach each other for a while.
 
-use super::{Kind, again, two};
+use super::kind::{Kind, again, two};
 use crate::clock::MILLISECOND;
 use crate::random::Random;
 use crate::world::World;

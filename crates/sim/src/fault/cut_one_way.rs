@@ -1,6 +1,6 @@
 //! What a node sends does not get to another one, which is heard all the same.
 
-use super::{Kind, again, two};
+use super::kind::{Kind, again, two};
 use crate::clock::MILLISECOND;
 use crate::random::Random;
 use crate::world::World;

@@ -1,6 +1,6 @@
 //! A node's disk is full, or nearly.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::MILLISECOND;
 use crate::random::Random;
 use crate::world::World;

@@ -1,6 +1,6 @@
 //! Everything takes long on a node's disk.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::MILLISECOND;
 use crate::random::Random;
 use crate::world::World;

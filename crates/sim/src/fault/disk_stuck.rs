@@ -1,6 +1,6 @@
 //! A node's disk does nothing for a while.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::clock::MILLISECOND;
 use crate::random::Random;
 use crate::world::World;

@@ -1,8 +1,8 @@
 //! A node is to be emptied, while everything else goes on; or is not to be after all.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::MILLISECOND;
-use crate::operator::Order;
+use crate::operator::orders::Order;
 use crate::random::Random;
 use crate::world::World;
 

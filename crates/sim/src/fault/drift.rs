@@ -1,6 +1,6 @@
 //! A node's clock changes its rate, within what is allowed.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::clock::DRIFT_PPM_MAX;
 use crate::random::Random;
 use crate::world::World;

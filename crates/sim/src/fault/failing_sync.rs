@@ -1,6 +1,6 @@
 //! Syncs fail on a node's disk, and with them goes what they should have written.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::MILLISECOND;
 use crate::random::Random;
 use crate::shape::Harm;
@@ -25,7 +25,7 @@ fn act(world: &mut World, random: &mut Random, stage: u32) {
     if is_failing {
         world.tell(|| format!("syncs fail on node {node}"));
         let life = world.machines[node].life;
-        world.at_risk.insert(node, life);
+        world.risks.at_risk.insert(node, life);
         again(world, random.between(50, 3_000) * MILLISECOND, 1);
     }
 }

@@ -1,6 +1,6 @@
 //! A node is cut from all others; clients still reach it.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::MILLISECOND;
 use crate::random::Random;
 use crate::world::World;

@@ -1,6 +1,6 @@
 //! A process is killed: what it had written is there, what it had in memory is not.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::clock::SECOND;
 use crate::random::Random;
 use crate::shape::Harm;

@@ -1,6 +1,6 @@
 //! Every process is killed at once, as by an operator or an orchestrator in a hurry.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::clock::SECOND;
 use crate::random::Random;
 use crate::shape::Harm;
@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    if world.shape.loses(Harm::Memory) || !world.rotten.is_empty() {
+    if world.shape.loses(Harm::Memory) || !world.risks.rotten.is_empty() {
         return;
     }
     let longest = random.between(1, 5) * SECOND;

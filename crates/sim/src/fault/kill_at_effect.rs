@@ -1,6 +1,6 @@
 //! A process dies between two of its effects: a message sent and the next one not.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::random::Random;
 use crate::shape::Harm;
 use crate::world::World;

@@ -1,6 +1,6 @@
 //! The leader of the control plane is killed, with whatever else it was to anybody.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::clock::SECOND;
 use crate::process::Process;
 use crate::random::Random;

@@ -1,8 +1,8 @@
 //! A partition becomes two, and a while later two siblings become one.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::SECOND;
-use crate::operator::Order;
+use crate::operator::orders::Order;
 use crate::random::Random;
 use crate::world::World;
 

@@ -1,8 +1,8 @@
 //! A table goes offline, and a while later comes back; sometimes it goes again before that is done.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::MILLISECOND;
-use crate::operator::Order;
+use crate::operator::orders::Order;
 use crate::random::Random;
 use crate::world::World;
 
@@ -18,7 +18,7 @@ fn act(world: &mut World, random: &mut Random, stage: u32) {
     let back = random.between(20, 400) * MILLISECOND;
     let is_twice = random.one_in(3);
     match stage {
-        0 | 2 if !world.is_calm => {
+        0 | 2 if !world.stage.is_calm => {
             world.order(Order::TakeOffline(table));
             again(world, away, stage + 1);
         }

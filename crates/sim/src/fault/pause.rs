@@ -1,6 +1,7 @@
-//! A process stands still for a while, and goes on as if nothing had been: its clocks did not stop.
+//! A process stands still for a while, maybe in the middle of its loops' turns, and goes on as if nothing had been: its clocks
+//! did not stop.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::clock::MILLISECOND;
 use crate::random::Random;
 use crate::world::World;
@@ -16,5 +17,11 @@ fn act(world: &mut World, random: &mut Random, _stage: u32) {
     let longest = [100, 1_600, 2_500, 6_000][random.index(4)];
     let length = random.between(10, longest) * MILLISECOND;
     world.tell(|| format!("node {node} pauses for {} ms", length / MILLISECOND));
-    world.machines[node].paused_until = world.now + length;
+    let is_in_turn = random.one_in(2);
+    let machine = &mut world.machines[node];
+    machine.paused_until = world.now + length;
+    let now = machine.clocks.now(world.now);
+    for side in machine.process.iter_mut().flat_map(|it| &mut it.bricks) {
+        side.began = is_in_turn.then_some(now);
+    }
 }

@@ -1,8 +1,8 @@
 //! No partition is to move for a while.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::MILLISECOND;
-use crate::operator::Order;
+use crate::operator::orders::Order;
 use crate::random::Random;
 use crate::world::World;
 

@@ -1,6 +1,6 @@
 //! A node is told to stop, as by SIGTERM: it hands over first, and goes when that is done or takes too long.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::SECOND;
 use crate::random::Random;
 use crate::world::World;

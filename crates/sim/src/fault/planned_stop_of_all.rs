@@ -1,6 +1,6 @@
 //! All nodes are told to stop, as when a cluster is shut down: none has anybody to hand over to for long.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::SECOND;
 use crate::random::Random;
 use crate::shape::Harm;
@@ -20,7 +20,7 @@ fn act(world: &mut World, _random: &mut Random, stage: u32) {
         }
         return;
     }
-    if world.shape.loses(Harm::Memory) || !world.rotten.is_empty() {
+    if world.shape.loses(Harm::Memory) || !world.risks.rotten.is_empty() {
         return;
     }
     world.tell(|| "all nodes are told to stop".to_owned());

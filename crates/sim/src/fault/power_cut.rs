@@ -1,6 +1,6 @@
 //! A machine loses its power: with the process goes what was not synced.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::clock::SECOND;
 use crate::random::Random;
 use crate::shape::Harm;

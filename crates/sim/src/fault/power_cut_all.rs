@@ -1,6 +1,6 @@
 //! All machines lose their power at once: only what was synced is left of anything.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::clock::SECOND;
 use crate::random::Random;
 use crate::shape::Harm;
@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    if world.shape.loses(Harm::Unsynced) || !world.rotten.is_empty() {
+    if world.shape.loses(Harm::Unsynced) || !world.risks.rotten.is_empty() {
         return;
     }
     let longest = random.between(1, 5) * SECOND;

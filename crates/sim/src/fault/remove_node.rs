@@ -1,7 +1,7 @@
 //! A node is emptied and taken out for ever.
 
-use super::Kind;
-use crate::operator::Order;
+use super::kind::Kind;
+use crate::operator::orders::Order;
 use crate::random::Random;
 use crate::world::World;
 

@@ -1,7 +1,7 @@
 //! A node takes another one's place; the other one may be taken out for ever then.
 
-use super::{Kind, two};
-use crate::operator::Order;
+use super::kind::{Kind, two};
+use crate::operator::orders::Order;
 use crate::random::Random;
 use crate::world::World;
 

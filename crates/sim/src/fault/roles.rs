@@ -1,8 +1,8 @@
 //! A node is to be used for other things: to hold nothing, or not to vote; and for everything again.
 
-use super::{Kind, again};
+use super::kind::{Kind, again};
 use crate::clock::MILLISECOND;
-use crate::operator::{ALL_ROLES, Order};
+use crate::operator::orders::{ALL_ROLES, Order};
 use crate::random::Random;
 use crate::world::World;
 

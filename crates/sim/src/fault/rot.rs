@@ -1,6 +1,6 @@
 //! A bit of a log turns over on the disk. It shows when it is read: by the cleaner, or by the next start.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::random::Random;
 use crate::shape::Harm;
 use crate::world::World;
@@ -21,8 +21,8 @@ fn act(world: &mut World, random: &mut Random, _stage: u32) {
     let disk = &machine.bricks[random.index(machine.bricks.len())];
     if let Some((file, offset)) = disk.rot(random.next()) {
         let life = world.machines[node].life;
-        world.at_risk.insert(node, life);
-        world.rotten.insert(node);
+        world.risks.at_risk.insert(node, life);
+        world.risks.rotten.insert(node);
         world.tell(|| format!("a bit of {file} of node {node} turns over at {offset}"));
     }
 }

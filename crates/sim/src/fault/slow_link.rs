@@ -1,6 +1,6 @@
 //! What a node sends to another one takes a hundred times as long, or more.
 
-use super::{Kind, again, two};
+use super::kind::{Kind, again, two};
 use crate::clock::MILLISECOND;
 use crate::random::Random;
 use crate::world::World;

@@ -1,7 +1,7 @@
 //! A partition becomes two, while it is used.
 
-use super::Kind;
-use crate::operator::Order;
+use super::kind::Kind;
+use crate::operator::orders::Order;
 use crate::random::Random;
 use crate::world::World;
 

@@ -1,7 +1,7 @@
 //! A node is to have another share of everything.
 
-use super::Kind;
-use crate::operator::Order;
+use super::kind::Kind;
+use crate::operator::orders::Order;
 use crate::random::Random;
 use crate::world::World;
 

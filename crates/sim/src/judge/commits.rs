@@ -4,36 +4,6 @@ use crate::world::World;
 use brickyard_brick::{Role, Standing};
 use brickyard_routing::Seat;
 use brickyard_types::{Op, PartitionId, View};
-use std::collections::BTreeMap;
-
-/// How far what has committed.
-#[derive(Default)]
-pub(crate) struct Commits {
-    /// Of a seat, in a history.
-    seats: BTreeMap<(Seat, PartitionId), (u32, Op)>,
-    /// Of a partition, by its primaries, in a history: up to which op.
-    pub(super) partitions: BTreeMap<PartitionId, (u32, Op)>,
-}
-
-/// What of a standing says whether anything has committed there since it was last looked at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
-    partition: PartitionId,
-    is_in_sync: bool,
-    lineage: u32,
-    committed: Op,
-}
-
-impl Seen {
-    pub(super) fn of(it: Standing) -> Self {
-        Self {
-            partition: it.partition,
-            is_in_sync: it.role.is_in_sync(),
-            lineage: it.lineage,
-            committed: it.committed,
-        }
-    }
-}
 
 /// A commit position that went up.
 pub(super) struct News {

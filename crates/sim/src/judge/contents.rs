@@ -1,6 +1,60 @@
-//! At the end all in-sync replicas of a partition hold the same.
+//! In-sync replicas of a partition that have come equally far hold the same; at the end all do.
 
+use super::commits::News;
 use crate::world::World;
+use brickyard_brick::Content;
+use brickyard_routing::Seat;
+use brickyard_types::{Op, PartitionId, TableId};
+use std::collections::BTreeMap;
+
+/// Contents are compared once in so many times that something commits.
+const EVERY: u64 = 8;
+
+/// Something has committed somewhere: whoever is in sync and has come as far as the primary holds what it holds.
+pub(super) fn judge_commit(world: &mut World, news: &News) {
+    world.judges.news += 1;
+    if !world.judges.news.is_multiple_of(EVERY) {
+        return;
+    }
+    let Some(catalog) = world.judges.latest.clone() else {
+        return;
+    };
+    for table in catalog.tables() {
+        let Some(group) = table.map.group(news.partition) else {
+            continue;
+        };
+        let held = |seat: Seat| held(world, seat, table.id, news.partition, group.lineage);
+        let Some((committed, contents)) = held(group.primary) else {
+            return;
+        };
+        let others = group.in_sync().filter(|it| *it != group.primary);
+        let mut others = others.filter_map(|seat| Some((seat, held(seat)?)));
+        let other = others.find(|(_, (at, other))| *at == committed && *other != contents);
+        if let Some((seat, (_, other))) = other {
+            let what = format!(
+                "{seat} has {other:?} of partition {} at op {committed}, and {} has {contents:?}",
+                news.partition, group.primary
+            );
+            return world.object(what);
+        }
+    }
+}
+
+/// How far a seat has come in a history of a partition, and what it holds of it.
+fn held(
+    world: &World,
+    seat: Seat,
+    table: TableId,
+    partition: PartitionId,
+    lineage: u32,
+) -> Option<(Op, BTreeMap<Vec<u8>, Content>)> {
+    let standing = world.standing_of(seat, partition)?;
+    let (node, brick) = world.seat_of(seat)?;
+    let side = world.machines[node].process.as_ref()?.bricks.get(brick)?;
+    let is_in_sync = standing.lineage == lineage && standing.role.is_in_sync();
+    let contents = side.inspect().contents(table, partition)?;
+    is_in_sync.then_some((standing.committed, contents))
+}
 
 pub(super) fn judge(world: &mut World) {
     let Some(catalog) = world.judges.latest.clone() else {

@@ -2,11 +2,6 @@
 //! end.
 
 use crate::world::World;
-use std::collections::BTreeMap;
-
-/// By which version of the catalog each brick was looked at.
-#[derive(Debug, Default)]
-pub(super) struct Placed(BTreeMap<(usize, usize), u64>);
 
 /// A brick's turn is over.
 pub(super) fn judge(world: &mut World, node: usize, brick: usize) {

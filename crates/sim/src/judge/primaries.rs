@@ -3,11 +3,6 @@
 use crate::world::World;
 use brickyard_brick::{Role, Standing};
 use brickyard_routing::Seat;
-use brickyard_types::{PartitionId, View};
-use std::collections::BTreeMap;
-
-/// Who has committed in which view of which partition's history.
-pub(super) type Primaries = BTreeMap<(PartitionId, u32, View), Seat>;
 
 /// A seat's commit position went up.
 pub(super) fn judge(world: &mut World, seat: Seat, it: &Standing) {

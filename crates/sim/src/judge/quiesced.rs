@@ -2,18 +2,12 @@
 
 use crate::clock::SECOND;
 use crate::world::World;
-use brickyard_brick::LogUse;
-use std::collections::BTreeMap;
 
 /// How long nothing may be written before the logs are taken to be at rest.
 const UNCHANGED_FOR: u64 = 2 * SECOND;
 
 /// How long after the last answer the cleaners may take.
 const AT_REST_WITHIN: u64 = 60 * SECOND;
-
-/// What each brick's log was like when it last changed, and since when it is so.
-#[derive(Debug, Default)]
-pub(super) struct Logs(BTreeMap<(usize, usize), (LogUse, u64)>);
 
 /// Whether all logs are at rest and as short as they should be.
 pub(super) fn judge(world: &mut World, done_at: u64) -> bool {

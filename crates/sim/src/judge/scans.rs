@@ -1,14 +1,19 @@
 //! A key that is there throughout a scan is returned, at whichever nodes its steps were made.
 
-use crate::clients::steady_keys;
+use crate::clients::state::steady_keys;
 use crate::world::World;
-use brickyard_history::{Action, Outcome};
+use brickyard_history::{Action, Bytes, Outcome};
 
 pub(super) fn judge(world: &mut World) {
     let clients = &world.clients;
     let missing = clients.scans.iter().find_map(|scan| {
         let table = clients.table(scan.table);
-        let mut keys = steady_keys(table).filter(|key| !scan.seen.contains(key));
+        let is_cleared = |key: &Bytes| {
+            let mut history = clients.history.iter();
+            history.any(|it| it.key == *key && it.action == Action::Clear)
+        };
+        let mut keys = steady_keys(table, clients.habits.keys)
+            .filter(|key| !scan.seen.contains(key) && !is_cleared(key));
         keys.find(|key| {
             clients.history.iter().any(|it| {
                 let is_set = matches!(it.action, Action::Set(_)) && it.outcome == Outcome::Done;

@@ -29,7 +29,7 @@ pub(super) fn missing(world: &World) -> Option<String> {
             let is_in_memory = table.attributes.medium == Medium::Ram;
             let is_rotten = |seat| {
                 let found = world.seat_of(seat);
-                found.is_some_and(|(node, _)| world.rotten.contains(&node))
+                found.is_some_and(|(node, _)| world.risks.rotten.contains(&node))
             };
             if have == 1 && !is_in_memory && is_rotten(group.primary) {
                 continue;
@@ -89,7 +89,7 @@ fn knows_the_cluster(process: &Process) -> bool {
 /// What an operator wants and has not come about: orders, and copies that are not where they should be.
 fn missing_moves(world: &World, catalog: &Catalog) -> Option<String> {
     // What nobody can copy does not move either.
-    if world.rotten.is_empty() && !world.operator.is_done() {
+    if world.risks.rotten.is_empty() && !world.operator.is_done() {
         return Some("an operator waits".to_owned());
     }
     let moves = catalog.plan(&BTreeSet::new()).moves(catalog);
@@ -97,7 +97,8 @@ fn missing_moves(world: &World, catalog: &Catalog) -> Option<String> {
         let mut tables = catalog
             .tables()
             .filter(|it| it.attributes.medium == Medium::Disk);
-        !world.rotten.is_empty() && tables.any(|it| it.partitions().any(|(id, _)| id == partition))
+        !world.risks.rotten.is_empty()
+            && tables.any(|it| it.partitions().any(|(id, _)| id == partition))
     };
     // Of these the plan says who leads, too; of others any member may, as long as all have their shares.
     let is_led = |table: TableId| {
