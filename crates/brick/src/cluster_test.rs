@@ -246,3 +246,23 @@ fn rule_22_lease_is_looked_at_when_the_batch_has_been_read() {
         "{told}: who leads may be another one"
     );
 }
+
+#[test]
+fn rule_3_a_brick_has_stopped_when_it_obeys_and_not_when_it_hears() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let client = cluster.connect(primary, Port::Node);
+    // What was prepared and is not in the log yet belongs to the view of its time: a newer catalog waits for it.
+    cluster.stick(primary, true);
+    cluster.send(client, "SET k v");
+    cluster.turn();
+    cluster.regroup("k", &[backup.unwrap()]);
+    cluster.turn();
+    let version = cluster.catalog().version().0;
+    let brick = cluster.brick(primary);
+    assert!(brick.catalog_version() < version, "it has heard, and waits");
+    assert!(brick.acknowledged().0 < version, "it serves by the old map");
+    cluster.stick(primary, false);
+    cluster.settle();
+    assert!(cluster.brick(primary).acknowledged().0 >= version);
+}
