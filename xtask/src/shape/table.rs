@@ -202,7 +202,9 @@ fn names(shape: &Shape) -> String {
     } else {
         String::new()
     };
-    let _ = writeln!(out, "{}{more}.\n", named.join(", "));
+    if !named.is_empty() {
+        let _ = writeln!(out, "{}{more}.\n", named.join(", "));
+    }
     out
 }
 
