@@ -27,6 +27,7 @@ use crate::keyed::honest_reply;
 use crate::peer::Peers;
 use crate::refusal::{CHANGING_HANDS, error_line};
 use crate::request::{Origin, Request, SessionOrder, Token, Work};
+use crate::requests::Place;
 use brickyard_command::ErrorReply;
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::{Member, Seat};
@@ -64,8 +65,6 @@ pub(crate) struct Remotes {
     /// Replies that wait for a stream, and their bytes.
     replies: VecDeque<(Member, Vec<u8>)>,
     reply_bytes: usize,
-    /// How many requests are reads for a backup.
-    strays: usize,
     pub(crate) hearing: Hearing,
     pub(crate) ids: OwnIds,
 }
@@ -93,18 +92,13 @@ impl Remotes {
     }
 
     fn add(&mut self, number: u64, remote: Remote) {
-        self.strays += usize::from(remote.is_stray);
         self.unsent.push_back(number);
         let before = self.pending.insert(number, remote);
         assert!(before.is_none(), "request {number} is under way already");
     }
 
     fn remove(&mut self, number: u64) -> Option<Remote> {
-        let remote = self.pending.remove(&number)?;
-        let stray = usize::from(remote.is_stray);
-        assert!(self.strays >= stray, "a stray of {} ends", self.strays);
-        self.strays -= stray;
-        Some(remote)
+        self.pending.remove(&number)
     }
 
     /// Whether the request of that number was sent.
@@ -123,6 +117,14 @@ impl Remotes {
     fn is_overtaken(&self, number: u64, order: Option<SessionOrder>, peer: Seat) -> bool {
         let mut later = self.later(number, order);
         later.any(|it| it.sent.is_some_and(|seat| seat != peer))
+    }
+
+    /// Whether what the order sent before this request is with another brick, or not sent itself: it has to be answered
+    /// first, or it might be executed after this one. (Of those before that one the same was asked.)
+    fn follows_another(&self, number: u64, remote: &Remote) -> bool {
+        let mut earlier = self.pending.range(..number).rev();
+        let before = earlier.find(|(_, it)| it.order == remote.order);
+        before.is_some_and(|(_, it)| it.to != remote.to || it.sent.is_none())
     }
 
     /// Whether something of the order that came before this request is under way.
@@ -274,7 +276,12 @@ impl<'a> Exchange<'a> {
                 }
                 continue;
             }
-            if self.remotes.follows_stray(number, remote) {
+            // Few orders have more than one request under way.
+            let orders = self.core.requests.orders();
+            let has_others = remote
+                .order
+                .is_some_and(|it| orders.count(it, Place::Remote) > 1);
+            if has_others && self.remotes.follows_another(number, remote) {
                 self.remotes.unsent.push_back(number);
                 continue;
             }

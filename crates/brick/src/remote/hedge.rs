@@ -12,7 +12,7 @@
 //! - A read is with one replica at a time. Whatever the former says later is not listened to, so reads of one
 //!   connection never see a value and then an older one.
 
-use super::{Exchange, Remote, Remotes};
+use super::{Exchange, Remote};
 use crate::request::{Request, SessionOrder, Work};
 use crate::requests::Place;
 use brickyard_command::is_data_command;
@@ -117,16 +117,6 @@ pub(super) fn may_stray(work: &Work) -> bool {
         Work::Attempt(..) | Work::Share(..) => false,
     };
     is_plain && work.only_reads()
-}
-
-impl Remotes {
-    /// Whether a read that the order sent before is with another brick than this one: it has to be answered first.
-    pub(super) fn follows_stray(&self, number: u64, remote: &Remote) -> bool {
-        let mut earlier = self.pending.range(..number);
-        self.strays > 0
-            && remote.order.is_some()
-            && earlier.any(|(_, it)| it.is_stray && it.order == remote.order && it.to != remote.to)
-    }
 }
 
 impl Exchange<'_> {

@@ -37,8 +37,13 @@ impl Orders {
     }
 
     pub(crate) fn is_at(&self, order: SessionOrder, place: Place) -> bool {
+        self.count(order, place) > 0
+    }
+
+    /// How much of it is there.
+    pub(crate) fn count(&self, order: SessionOrder, place: Place) -> u32 {
         let counts = self.0.get(&order);
-        counts.is_some_and(|counts| counts[place as usize] > 0)
+        counts.map_or(0, |counts| counts[place as usize])
     }
 
     /// Whether something of it is with another brick, or about to go there.
