@@ -184,6 +184,11 @@ impl<'a> Exchange<'a> {
 
     /// A request of a client of this brick goes to a brick of another node, as soon as there is a stream.
     pub(crate) fn send_to(&mut self, to: Member, request: Request) {
+        assert_ne!(
+            to.node,
+            self.core.member().node,
+            "a request for a brick of this node leaves it: {request:?}"
+        );
         let number = self.remotes.number(self.core.replicas.incarnation);
         let (order, only_reads) = (request.order, request.work.only_reads());
         let may_move = order.is_some() && may_stray(&request.work);
