@@ -78,7 +78,10 @@ impl Brick {
             return self.dispatch(request);
         }
         match self.orderer(&request) {
-            Some(owner) if !waits && owner != self.core.member() => self.forward(owner, request),
+            // As for a command that is not a request yet (`keyed`).
+            Some(owner) if !waits && owner.node != self.core.member().node => {
+                self.forward(owner, request);
+            }
             _ => self.await_view(request),
         }
     }

@@ -68,7 +68,9 @@ pub(super) fn behind_earlier(
         return admission;
     }
     match state.owner(location.leaf) {
-        owner if owner != core.member() => Admission::Elsewhere(owner),
+        // Requests for other nodes are held until what is before them may not be executed any more (`remote`). Another brick of
+        // this node would execute it at once.
+        owner if owner.node != core.member().node => Admission::Elsewhere(owner),
         _ => Admission::Waits,
     }
 }

@@ -216,6 +216,30 @@ fn rule_26_connection_sees_what_its_own_answer_was_decided_against() {
 }
 
 #[test]
+fn rule_26_request_does_not_overtake_one_that_the_former_primary_still_has() {
+    let mut cluster = Cluster::new(3, replicated(2));
+    let (primary, backup, other) = places(&cluster, "k");
+    let client = cluster.connect(other, Port::Node);
+    assert_eq!(cluster.call(client, "SET k before"), "+OK");
+    // The primary can serve nothing for now. It accepts the next view, and is the last to hear that it is in effect.
+    cluster.is_deciding = false;
+    cluster.lease(primary, false);
+    cluster.send(client, "SET k after");
+    assert_eq!(told_meanwhile(&mut cluster, client), "");
+    cluster.regroup("k", &[backup, primary]);
+    assert_eq!(told_meanwhile(&mut cluster, client), "");
+    cluster.inform(primary, false);
+    cluster.decide();
+    assert_eq!(cluster.places_of("k").0, backup);
+    cluster.send(client, "GET k");
+    assert_eq!(told_meanwhile(&mut cluster, client), "");
+    cluster.inform(primary, true);
+    cluster.lease(primary, true);
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "+OK $5 after");
+}
+
+#[test]
 fn rule_33_read_of_several_keys_waits_for_all_of_them() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, backup, other) = places(&cluster, "{t}a");
