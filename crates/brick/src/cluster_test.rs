@@ -266,3 +266,33 @@ fn rule_3_a_brick_has_stopped_when_it_obeys_and_not_when_it_hears() {
     cluster.settle();
     assert!(cluster.brick(primary).acknowledged().0 >= version);
 }
+
+#[test]
+fn rule_14_deletions_are_forgotten_with_the_catch_up_that_they_were_kept_for() {
+    let mut cluster = Cluster::new(4, replicated(2));
+    let learner = 3;
+    let (one, other) = (cluster.key_at(0, 1), cluster.key_at(1, 2));
+    let client = cluster.connect(0, Port::Node);
+    for key in [&one, &other] {
+        assert_eq!(cluster.call(client, &format!("SET {key} v")), "+OK");
+    }
+    // Two partitions of the table catch up there; a key of the first is deleted meanwhile.
+    cluster.hold_reads(0, true);
+    cluster.hold_reads(1, true);
+    cluster.set_learners(&one, &[learner]);
+    cluster.set_learners(&other, &[learner]);
+    cluster.settle();
+    assert_eq!(cluster.call(client, &format!("DEL {one}")), ":1");
+    let tombstones = |cluster: &mut Cluster| {
+        let tables = cluster.brick(learner).core.tables.iter();
+        tables.map(|it| it.table.tombstones()).sum::<usize>()
+    };
+    assert_eq!(tombstones(&mut cluster), 1);
+    // The first ends as a backup, then the second is taken away.
+    cluster.hold_reads(0, false);
+    cluster.settle();
+    cluster.set_learners(&other, &[]);
+    cluster.hold_reads(1, false);
+    cluster.settle();
+    assert_eq!(tombstones(&mut cluster), 0);
+}

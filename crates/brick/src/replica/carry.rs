@@ -340,10 +340,8 @@ impl Core {
             state.learning.push(local);
         } else if was_learner && !is_learner {
             state.learning.retain(|it| *it != local);
-            if state.learning.is_empty() {
-                // Nobody is left for whom they could matter.
-                state.table.purge_tombstones();
-            }
+            // No older record of its keys can come any more.
+            state.table.purge_partition(local);
         }
     }
 
