@@ -119,12 +119,12 @@ impl Remotes {
         later.any(|it| it.sent.is_some_and(|seat| seat != peer))
     }
 
-    /// Whether what the order sent before this request is with another brick, or not sent itself: it has to be answered
-    /// first, or it might be executed after this one. (Of those before that one the same was asked.)
-    fn follows_another(&self, number: u64, remote: &Remote) -> bool {
+    /// Whether what the order sent before this request went another way than to that life of a brick, or was not sent itself:
+    /// it has to be answered first, or it might be executed after this one. (So went all that is before it.)
+    fn follows_another(&self, number: u64, order: Option<SessionOrder>, seat: Seat) -> bool {
         let mut earlier = self.pending.range(..number).rev();
-        let before = earlier.find(|(_, it)| it.order == remote.order);
-        before.is_some_and(|(_, it)| it.to != remote.to || it.sent.is_none())
+        let before = earlier.find(|(_, it)| it.order == order);
+        before.is_some_and(|(_, it)| it.sent != Some(seat))
     }
 
     /// Whether something of the order that came before this request is under way.
@@ -281,16 +281,7 @@ impl<'a> Exchange<'a> {
                 }
                 continue;
             }
-            // Few orders have more than one request under way.
-            let orders = self.core.requests.orders();
-            let has_others = remote
-                .order
-                .is_some_and(|it| orders.count(it, Place::Remote) > 1);
-            if has_others && self.remotes.follows_another(number, remote) {
-                self.remotes.unsent.push_back(number);
-                continue;
-            }
-            let (id, to) = (remote.id, remote.to);
+            let (id, to, order) = (remote.id, remote.to, remote.order);
             if waits.contains(&to) {
                 self.remotes.unsent.push_back(number);
                 continue;
@@ -301,6 +292,13 @@ impl<'a> Exchange<'a> {
                 self.core.dial(to);
                 continue;
             };
+            // Few orders have more than one request under way.
+            let orders = self.core.requests.orders();
+            let has_others = order.is_some_and(|it| orders.count(it, Place::Remote) > 1);
+            if has_others && self.remotes.follows_another(number, order, seat) {
+                self.remotes.unsent.push_back(number);
+                continue;
+            }
             let Some(request) = self.core.requests.get(id) else {
                 continue;
             };
