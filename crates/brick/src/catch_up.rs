@@ -137,6 +137,8 @@ impl CatchUps {
             {
                 walk.learners -= 1;
             }
+            // A walk for nobody would keep the cleaner from the log for ever: nobody goes on with it.
+            self.walk.take_if(|walk| walk.learners == 0);
         }
     }
 
@@ -537,4 +539,34 @@ pub(crate) fn is_from(
         ValueRef::Cold { .. } => found.position == position,
     };
     found.op == op && is_same
+}
+
+#[cfg(test)]
+mod catch_up_test {
+    use super::*;
+    use brickyard_types::Incarnation;
+
+    #[test]
+    fn walk_ends_with_the_last_learner_that_it_is_for() {
+        let mut catch_ups = CatchUps::default();
+        let learners = [1, 2].map(|node| Seat {
+            incarnation: Incarnation(node),
+            ..Seat::default()
+        });
+        for learner in learners {
+            catch_ups.begin(PartitionId(7), learner, LinkId(3), None);
+        }
+        catch_ups.logged = std::mem::take(&mut catch_ups.asked);
+        catch_ups.walk = Some(Walk {
+            reader: LogReader::over([SegmentId(1)]),
+            rest: None,
+            learners: 2,
+            asked: (Instant(0), 0),
+            rests_until: Instant(0),
+        });
+        catch_ups.stop(PartitionId(7), learners[0]);
+        assert!(catch_ups.needs_log(), "it is for another one, too");
+        catch_ups.stop(PartitionId(7), learners[1]);
+        assert!(!catch_ups.needs_log());
+    }
 }

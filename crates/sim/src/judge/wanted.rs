@@ -4,7 +4,7 @@ use crate::process::Process;
 use crate::world::World;
 use brickyard_brick::Role;
 use brickyard_metadata::Catalog;
-use brickyard_routing::strategy;
+use brickyard_routing::{NodeId, strategy};
 use brickyard_types::{Medium, PartitionId, TableId};
 use std::collections::BTreeSet;
 
@@ -16,8 +16,11 @@ pub(super) fn missing(world: &World) -> Option<String> {
     if let Some(missing) = missing_nodes(world) {
         return Some(missing);
     }
+    let kept = kept_from_stopping(world);
     for table in catalog.tables() {
-        let holders = catalog.holders(&table.layout).count();
+        // Nobody gives such a node anything any more.
+        let holders = catalog.holders(&table.layout);
+        let holders = holders.filter(|it| !kept.contains(&it.id)).count();
         if !table.is_online() {
             let standing = table.status_word();
             return Some(format!("table {} is {standing}", table.name));
@@ -59,7 +62,19 @@ pub(super) fn missing(world: &World) -> Option<String> {
             }
         }
     }
-    missing_moves(world, catalog)
+    missing_moves(world, catalog, &kept)
+}
+
+/// Nodes that were told to stop, and that the simulator does not let go: with them would go what only their rotten logs have.
+fn kept_from_stopping(world: &World) -> BTreeSet<NodeId> {
+    let is_told = |node: &usize| {
+        let process = world.machines[*node].process.as_ref();
+        process.is_some_and(|it| it.draining.is_some())
+    };
+    let rotten = world.risks.rotten.iter().copied().filter(is_told);
+    rotten
+        .filter_map(|node| Some(world.member_of(node)?.id))
+        .collect()
 }
 
 /// Who does not run, or runs though it was removed.
@@ -87,12 +102,12 @@ fn knows_the_cluster(process: &Process) -> bool {
 }
 
 /// What an operator wants and has not come about: orders, and copies that are not where they should be.
-fn missing_moves(world: &World, catalog: &Catalog) -> Option<String> {
+fn missing_moves(world: &World, catalog: &Catalog, kept: &BTreeSet<NodeId>) -> Option<String> {
     // What nobody can copy does not move either.
     if world.risks.rotten.is_empty() && !world.operator.is_done() {
         return Some("an operator waits".to_owned());
     }
-    let moves = catalog.plan(&BTreeSet::new()).moves(catalog);
+    let moves = catalog.plan(kept).moves(catalog);
     let is_stuck = |partition: PartitionId| {
         let mut tables = catalog
             .tables()
