@@ -9,6 +9,8 @@
 
 pub mod arrows;
 mod finding;
+pub mod mutants;
+mod planted;
 pub mod rust_source;
 pub mod sabotage;
 mod shape;

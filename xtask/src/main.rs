@@ -1,7 +1,7 @@
 //! `cargo xtask TASK`: what is done with the repository itself. `cargo xtask help` lists the tasks.
 
 use std::{fs, path::Path, process::ExitCode};
-use xtask::{Finding, Shape, Tree, arrows, sabotage, tasks, tidy};
+use xtask::{Finding, Shape, Tree, arrows, mutants, sabotage, tasks, tidy};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +30,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         ["sabotage", options @ ..] => hunt(&root, &tree, options),
+        ["mutants", options @ ..] => try_mutants(&root, &tree, options),
         ["shape", options @ ..] => match Shape::measure(&tree) {
             Ok(shape) => show_shape(&shape, options, &root),
             Err(error) => failed(&error),
@@ -74,6 +75,18 @@ fn hunt(root: &Path, tree: &Tree, options: &[&str]) -> ExitCode {
     match sabotage::run(root, tree, options) {
         Ok(findings) => verdict(&findings),
         Err(error) => failed(&format!("cannot hunt for deliberate bugs: {error}")),
+    }
+}
+
+fn try_mutants(root: &Path, tree: &Tree, options: &[&str]) -> ExitCode {
+    let Some(options) = mutants::Options::parse(options.iter().copied()) else {
+        return failed(
+            "usage: cargo xtask mutants [--sample N] [--seed S] [--crate C] [--file F] [--mutant M] [--list] [--page]",
+        );
+    };
+    match mutants::run(root, tree, &options) {
+        Ok(findings) => verdict(&findings),
+        Err(error) => failed(&format!("cannot try mutants: {error}")),
     }
 }
 

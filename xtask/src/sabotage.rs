@@ -16,12 +16,12 @@
 //! - One build has all bugs, each behind a question.
 //! - A judge that did not hunt is a failure: each pair of bug and judge in the table has a line in the report.
 
-mod copy;
 mod page;
 mod plant;
 mod table;
 mod unit_tests;
 
+use crate::planted::copy::{self, Changes};
 use crate::{finding::Finding, tree::Tree};
 use page::PAGE;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,12 +68,7 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
-    let places = bugs.iter().flat_map(|bug| &bug.places);
-    let files: BTreeSet<&str> = places.map(|it| it.file.as_str()).collect();
-    for path in files {
-        let text = tree.text(path).unwrap_or_default();
-        plant::plant(path, text, &bugs, &mut findings);
-    }
+    plant::all(tree, &bugs, &mut findings);
     if let Some(text) = tree.text(PAGE)
         && page::update(text, &bugs, "") != text
     {
@@ -136,8 +131,11 @@ pub fn run(root: &Path, tree: &Tree, options: Options) -> io::Result<Vec<Finding
     }
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let (copy, built) = (target.join("sabotage/tree"), target.join("sabotage/build"));
-    fs::create_dir_all(&copy)?;
-    copy::write(root, &copy, &bugs)?;
+    let changes = Changes {
+        files: plant::all(tree, &bugs, &mut findings),
+        list: question_list(&bugs),
+    };
+    copy::write(root, &copy, &changes)?;
     let profile = if options.is_release {
         "release"
     } else {

@@ -6,7 +6,7 @@
 //! (lines apart, which `cargo fmt` breaks in one way).
 
 mod circles;
-mod house;
+pub(crate) mod house;
 mod kind;
 mod limits;
 mod names;

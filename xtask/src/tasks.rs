@@ -136,6 +136,11 @@ const TASKS: &[(&str, &[Task])] = &[
                 "has every deliberate bug hunted for; `--page` writes docs/sabotage.md",
                 "you add a deliberate bug, or change a rule of the protocol, the log or leases",
             ),
+            task(
+                "cargo xtask mutants",
+                "makes small errors by rule and names those that no test notices (docs/mutants.md)",
+                "you want to know what the tests of a file are worth: `--file store/src/append.rs`",
+            ),
         ],
     ),
 ];

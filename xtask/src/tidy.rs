@@ -12,7 +12,7 @@ mod sans_io;
 mod strangers;
 mod unsafe_code;
 
-use crate::{finding::Finding, rust_source::Source, tree::Tree};
+use crate::{finding::Finding, mutants, rust_source::Source, tree::Tree};
 use rust_file::RustFile;
 
 /// Every broken rule, in the order of the files.
@@ -37,6 +37,7 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
     dead_files::check(tree, &files, &mut findings);
     named_files::check(tree, &mut findings);
     sabotage::check(tree, &files, &mut findings);
+    findings.extend(mutants::findings(tree));
     strangers::check(tree, &mut findings);
     findings.sort();
     findings

@@ -1,34 +1,30 @@
 //! Bugs put into code, each behind a question.
 //!
-//! In:  a file's text, and the places of bugs in it. Out: the text in which each marked piece is a choice, such as
-//! `(if ::brickyard_sabotage::is_on(17) { true } else { now < lease })`; or what does not fit.
+//! In:  a file's text, and the places of bugs in it. Out: the text in which each marked piece is a choice
+//! (`planted::choice`), or what does not fit.
 //!
-//! Invariants:
-//! - With no bug on the code does what it did.
-//! - The code of a place is there as often as the table says, so a change of the code that a bug no longer fits fails the check.
+//! Invariant: the code of a place is there as often as the table says, so a change of the code that a bug no longer fits fails the check.
 
 use super::table::{Bug, Piece, Place};
 use crate::finding::Finding;
-use std::fmt::Write;
+use crate::planted::choice::{self, Clash, Edit, Form};
+use crate::tree::Tree;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// The word that asks whether the bug is on, in a wrong text that is no expression and no statement.
-const ASK: &str = "BUG";
-
-/// A piece of a file that a bug changes.
-#[derive(Clone, Debug)]
-struct Edit<'a> {
-    range: Range<usize>,
-    bug: usize,
-    after: &'a str,
-}
-
-/// A piece of a file with all that changes it, or parts of it.
-#[derive(Debug)]
-struct Choice<'a> {
-    range: Range<usize>,
-    edits: Vec<Edit<'a>>,
-    inner: Vec<Self>,
+/// The files that bugs change, with all of them in.
+pub(super) fn all(
+    tree: &Tree,
+    bugs: &[Bug],
+    findings: &mut Vec<Finding>,
+) -> BTreeMap<String, String> {
+    let places = bugs.iter().flat_map(|bug| &bug.places);
+    let files: BTreeSet<&str> = places.map(|it| it.file.as_str()).collect();
+    let planted = files.into_iter().map(|path| {
+        let text = tree.text(path).unwrap_or_default();
+        (path.to_owned(), plant(path, text, bugs, findings))
+    });
+    planted.collect()
 }
 
 /// The text of a file with all bugs that it has.
@@ -39,11 +35,8 @@ pub(super) fn plant(path: &str, text: &str, bugs: &[Bug], findings: &mut Vec<Fin
         for place in bug.places.iter().filter(|it| it.file == path) {
             match edits_of(place, &code) {
                 Ok(found) => {
-                    edits.extend(found.into_iter().map(|(range, after)| Edit {
-                        range,
-                        bug: number,
-                        after,
-                    }));
+                    let edit = |(range, after)| edit(number, range, after, text);
+                    edits.extend(found.into_iter().map(edit));
                 }
                 Err(what) => {
                     let what = format!("{}: {what} in {path}", bug.name);
@@ -52,20 +45,37 @@ pub(super) fn plant(path: &str, text: &str, bugs: &[Bug], findings: &mut Vec<Fin
             }
         }
     }
-    // An outer piece comes before those within it.
-    edits.sort_by_key(|it| (it.range.start, std::cmp::Reverse(it.range.end), it.bug));
-    let mut choices = Vec::new();
-    for edit in edits {
-        let number = edit.bug;
-        if let Err(other) = insert(&mut choices, edit) {
-            let other = &bugs[other].name;
-            findings.push(bugs[number].finding(format!("its text overlaps {other}'s in {path}")));
-        }
+    let mut clashes = Vec::new();
+    let choices = choice::choices(edits, &mut clashes);
+    for (number, clash) in clashes {
+        let what = match clash {
+            Clash::Overlaps(other) => {
+                format!("its text overlaps {}'s in {path}", bugs[other].name)
+            }
+            Clash::AsksForAll => {
+                "its text has `BUG`, so no other bug may change what it replaces".to_owned()
+            }
+        };
+        findings.push(bugs[number].finding(what));
     }
-    for choice in &choices {
-        check(choice, bugs, findings);
+    choice::render(text, &choices).0
+}
+
+fn edit<'a>(number: usize, range: Range<usize>, after: &'a str, text: &str) -> Edit<'a> {
+    let before = &text[range.clone()];
+    let sample = if before.is_empty() { after } else { before };
+    let is_statement = sample.ends_with([';', '}']);
+    let form = if is_statement {
+        Form::Statements
+    } else {
+        Form::Expression
+    };
+    Edit {
+        range,
+        number,
+        after: after.into(),
+        form,
     }
-    render(text, 0..text.len(), &choices)
 }
 
 /// Code without white space and without commas before a closing bracket, and where each byte was.
@@ -144,90 +154,4 @@ fn edits_of<'a>(place: &'a Place, code: &Squeezed) -> Result<Vec<(Range<usize>, 
         }
     }
     Ok(edits)
-}
-
-/// Puts an edit where it belongs among those before it, or says whose text it overlaps.
-fn insert<'a>(choices: &mut Vec<Choice<'a>>, edit: Edit<'a>) -> Result<(), usize> {
-    match choices.last_mut() {
-        Some(last) if last.range == edit.range => last.edits.push(edit),
-        Some(last) if edit.range.end <= last.range.end => return insert(&mut last.inner, edit),
-        Some(last) if edit.range.start < last.range.end => return Err(last.edits[0].bug),
-        _ => choices.push(Choice {
-            range: edit.range.clone(),
-            edits: vec![edit],
-            inner: Vec::new(),
-        }),
-    }
-    Ok(())
-}
-
-/// A text that asks by itself replaces all that is there, so nothing else may change that.
-fn check(choice: &Choice<'_>, bugs: &[Bug], findings: &mut Vec<Finding>) {
-    let asking = choice.edits.iter().find(|it| asks(it.after));
-    if let Some(edit) = asking
-        && (choice.edits.len() > 1 || !choice.inner.is_empty())
-    {
-        let what = format!("its text has `{ASK}`, so no other bug may change what it replaces");
-        findings.push(bugs[edit.bug].finding(what));
-    }
-    for inner in &choice.inner {
-        check(inner, bugs, findings);
-    }
-}
-
-fn asks(after: &str) -> bool {
-    words(after).any(|word| word == ASK)
-}
-
-/// Words, and what is between them.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let is_part = |it: char| it.is_alphanumeric() || it == '_';
-    text.split_inclusive(move |it| !is_part(it))
-        .flat_map(move |it| {
-            let word = it.trim_end_matches(|it| !is_part(it));
-            [word, &it[word.len()..]]
-        })
-}
-
-fn question(bug: usize) -> String {
-    format!("::brickyard_sabotage::is_on({bug})")
-}
-
-fn render(text: &str, range: Range<usize>, choices: &[Choice<'_>]) -> String {
-    let mut out = String::new();
-    let mut at = range.start;
-    for choice in choices {
-        out += &text[at..choice.range.start];
-        let before = render(text, choice.range.clone(), &choice.inner);
-        out += &choose(choice, &text[choice.range.clone()], &before);
-        at = choice.range.end;
-    }
-    out += &text[at..range.end];
-    out
-}
-
-/// The code that chooses between what stands there and what would be wrong.
-fn choose(choice: &Choice<'_>, plain: &str, before: &str) -> String {
-    if let Some(edit) = choice.edits.iter().find(|it| asks(it.after)) {
-        let ask = question(edit.bug);
-        let words = words(edit.after).map(|word| if word == ASK { &ask } else { word });
-        let text: String = words.collect();
-        return if plain.is_empty() { text + " " } else { text };
-    }
-    let mut out = String::new();
-    for edit in &choice.edits {
-        let _ = write!(out, "if {} {{ {} }} else ", question(edit.bug), edit.after);
-    }
-    let _ = write!(out, "{{ {before} }}");
-    let sample = if plain.is_empty() {
-        choice.edits[0].after
-    } else {
-        plain
-    };
-    let is_statement = sample.ends_with([';', '}']);
-    match (is_statement, plain.is_empty()) {
-        (true, true) => out + " ",
-        (true, false) => out,
-        (false, _) => format!("({out})"),
-    }
 }

@@ -6,17 +6,14 @@
 use super::table::Bug;
 use super::{TABLE, is_named};
 use crate::finding::Finding;
+use crate::planted::patience;
 use std::collections::BTreeSet;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
-use std::{env, io, thread};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+use std::{env, io};
 
 /// Tests that take longer hang, which is noticed too.
 const PATIENCE: Duration = Duration::from_secs(600);
-
-/// How often is looked whether they have ended.
-const LOOK: Duration = Duration::from_millis(100);
 
 pub(super) fn run(cargo: impl Fn() -> Command, bugs: &[Bug]) -> io::Result<Vec<Finding>> {
     let is_asked = env::var_os("SABOTAGE").is_some();
@@ -65,23 +62,6 @@ fn with(
     let mut cargo = cargo();
     cargo.args(package).env("SABOTAGE_ON", bug);
     cargo.stdout(Stdio::null()).stderr(Stdio::null());
-    cargo.process_group(0);
-    wait(cargo.spawn()?)
-}
-
-fn wait(mut child: Child) -> io::Result<Option<ExitStatus>> {
-    let begun = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if begun.elapsed() > PATIENCE {
-            // The test program is cargo's child, in the same group.
-            let group = format!("-{}", child.id());
-            Command::new("kill").args(["--", &group]).status()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(LOOK);
-    }
+    patience::groups(&mut cargo);
+    patience::wait(cargo.spawn()?, PATIENCE)
 }

@@ -14,25 +14,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::Item;
 
 /// All crates, in the order of their paths.
-pub(super) struct House {
-    pub(super) crates: Vec<Crate>,
+pub(crate) struct House {
+    pub(crate) crates: Vec<Crate>,
 }
 
 /// A crate: its files, product and test.
-pub(super) struct Crate {
+pub(crate) struct Crate {
     /// The folder's name: `wire`, `xtask`.
-    pub(super) name: String,
-    pub(super) files: Vec<File>,
+    pub(crate) name: String,
+    pub(crate) files: Vec<File>,
 }
 
 /// A file of Rust.
-pub(super) struct File {
-    pub(super) path: String,
+pub(crate) struct File {
+    pub(crate) path: String,
     /// Its module, from the crate's root.
     pub(super) module: Vec<String>,
     /// What is compiled without tests; nothing of it, if only tests compile the file.
-    pub(super) ast: syn::File,
-    pub(super) is_test: bool,
+    pub(crate) ast: syn::File,
+    pub(crate) is_test: bool,
     /// Lines of code that are compiled without tests, and those that are not.
     pub(super) lines: Lines,
     /// Calls of `assert!` and its like outside of tests.
@@ -53,7 +53,7 @@ impl House {
     ///
     /// # Errors
     /// If a file is not Rust; with its path.
-    pub(super) fn read(tree: &Tree) -> Result<Self, String> {
+    pub(crate) fn read(tree: &Tree) -> Result<Self, String> {
         let mut crates = Vec::new();
         for (manifest, _) in tree.ending("Cargo.toml") {
             let folder = manifest.trim_end_matches("Cargo.toml");
@@ -66,7 +66,7 @@ impl House {
     }
 
     /// All files, with their crates.
-    pub(super) fn files(&self) -> impl Iterator<Item = (&Crate, &File)> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&Crate, &File)> {
         let of = |it| move |file| (it, file);
         self.crates
             .iter()

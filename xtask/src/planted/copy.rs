@@ -1,14 +1,11 @@
-//! A copy of the workspace with all bugs in it, below the target directory.
+//! A copy of the workspace with choices in it, below the target directory.
 //!
-//! In:  the workspace, and the bugs. Out: a workspace of its own that a `cargo test` builds.
+//! In:  the workspace, and the files that have choices. Out: a workspace of its own that a `cargo test` builds.
 //!
 //! Invariants:
 //! - A file that is as it should be is not written, so what has not changed is not built again.
 
-use super::table::Bug;
-use super::{plant, question_list};
-use crate::finding::Finding;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
@@ -16,15 +13,20 @@ use std::{fs, io};
 /// Crates of the workspace, by how the names of what cargo builds begin.
 const OURS: [&str; 2] = ["brickyard", "xtask"];
 
+/// What differs in the copy.
+pub(crate) struct Changes {
+    /// Files with choices in them, by path.
+    pub(crate) files: BTreeMap<String, String>,
+    /// The list of what can be on, as Rust.
+    pub(crate) list: String,
+}
+
 /// Writes the copy.
-pub(super) fn write(root: &Path, copy: &Path, bugs: &[Bug]) -> io::Result<()> {
+pub(crate) fn write(root: &Path, copy: &Path, changes: &Changes) -> io::Result<()> {
+    fs::create_dir_all(copy)?;
     let files = files(root)?;
-    let changed: BTreeSet<&str> = bugs
-        .iter()
-        .flat_map(|bug| &bug.places)
-        .map(|place| place.file.as_str())
-        .collect();
-    let manifests: BTreeSet<String> = changed.iter().filter_map(|path| manifest(path)).collect();
+    let changed = changes.files.keys();
+    let manifests: BTreeSet<String> = changed.filter_map(|path| manifest(path)).collect();
     for path in &files {
         let mut bytes = fs::read(root.join(path))?;
         let edited = match path.as_str() {
@@ -33,18 +35,12 @@ pub(super) fn write(root: &Path, copy: &Path, bugs: &[Bug]) -> io::Result<()> {
                 LINTS,
                 &format!("{LINTS}warnings = \"allow\"\n"),
             )?),
-            "sabotage/src/planted.rs" => Some(replace(&bytes, "&[];", &question_list(bugs))?),
+            "sabotage/src/planted.rs" => Some(replace(&bytes, "&[];", &changes.list)?),
             path if manifests.contains(path) => {
                 let with = format!("{DEPENDENCIES}brickyard-sabotage.workspace = true\n");
                 Some(replace(&bytes, DEPENDENCIES, &with)?)
             }
-            path if changed.contains(path) => {
-                let mut findings: Vec<Finding> = Vec::new();
-                let text = plant::plant(path, &text(&bytes)?, bugs, &mut findings);
-                assert!(findings.is_empty(), "the table was checked: {findings:?}");
-                Some(text)
-            }
-            _ => None,
+            path => changes.files.get(path).cloned(),
         };
         if let Some(text) = edited {
             bytes = text.into_bytes();
@@ -118,7 +114,7 @@ fn remove_others(folder: &Path, wanted: &BTreeSet<PathBuf>) -> io::Result<()> {
 
 /// Gives a target directory that is new what the workspace's own one has of other people's crates, which takes longer
 /// to build than everything else. Cargo looks by itself whether it fits.
-pub(super) fn share_built(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn share_built(from: &Path, to: &Path) -> io::Result<()> {
     let fingerprints = from.join(".fingerprint");
     if to.exists() || !fingerprints.exists() {
         return Ok(());
