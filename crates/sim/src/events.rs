@@ -86,6 +86,7 @@ impl World {
             What::Operate => self.operate(),
             What::Affirm => self.affirm(),
             What::Calm => self.calm_down(),
+            What::Stop(node) => self.stop_in_order(node),
             What::Watch => self.watch(),
         }
     }

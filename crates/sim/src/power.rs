@@ -6,7 +6,7 @@ use crate::log_work::LogWork;
 use crate::loop_io::Outside;
 use crate::network::{End, Place};
 use crate::operator::orders::Order;
-use crate::process::{BrickSide, ControlWork, Ending, Phase, Process};
+use crate::process::{BrickSide, ControlWork, Ending, Phase, Process, STOP_TIMEOUT};
 use crate::random::Random;
 use crate::shape::Harm;
 use crate::what::What;
@@ -480,8 +480,8 @@ impl World {
                 disk.fail(false);
             }
             if machine.is_up() {
-                // Who was told to stop does.
-                self.stop_in_order(node);
+                // Who was told to stop has its time for that, as if there had been no end of faults.
+                self.after(STOP_TIMEOUT, What::Stop(node));
             } else {
                 self.restart_soon(node, SECOND / 2);
             }

@@ -1,6 +1,6 @@
 //! A node's machine, and the process on it.
 
-use crate::clock::{Clocks, Nanos};
+use crate::clock::{Clocks, Nanos, SECOND};
 use crate::disk::SimDisk;
 use crate::host::SimHost;
 use crate::judge::memory::Seen;
@@ -16,6 +16,9 @@ use brickyard_types::Instant;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Half of the server's `stop_timeout`: by then a node that was told to stop does, whatever it still has.
+pub(crate) const STOP_TIMEOUT: Nanos = 5 * SECOND;
 
 /// What is there whether a process runs or not.
 pub(crate) struct Machine {

@@ -70,6 +70,8 @@ pub(crate) enum What {
     Affirm,
     /// Nothing goes wrong from now on.
     Calm,
+    /// A node that was told to stop does, whatever it still has.
+    Stop(usize),
     /// Is everything as it should be?
     Watch,
 }

@@ -1,7 +1,7 @@
 //! A node is told to stop, as by SIGTERM: it hands over first, and goes when that is done or takes too long.
 
 use super::kind::{Kind, again};
-use crate::clock::SECOND;
+use crate::process::STOP_TIMEOUT;
 use crate::random::Random;
 use crate::world::World;
 use brickyard_node::Draining;
@@ -11,9 +11,6 @@ pub(super) const KIND: Kind = Kind {
     weight: 5,
     act,
 };
-
-/// Half of the server's `stop_timeout`: by then it stops without having handed over.
-const PATIENCE: u64 = 5 * SECOND;
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
     let node = random.index(world.machines.len());
@@ -30,5 +27,5 @@ fn act(world: &mut World, random: &mut Random, stage: u32) {
     };
     process.draining = Some(Draining::begin(&mut process.common));
     world.tell(|| format!("node {node} is told to stop"));
-    again(world, PATIENCE, 1);
+    again(world, STOP_TIMEOUT, 1);
 }

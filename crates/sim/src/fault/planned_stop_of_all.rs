@@ -1,7 +1,7 @@
 //! All nodes are told to stop, as when a cluster is shut down: none has anybody to hand over to for long.
 
 use super::kind::{Kind, again};
-use crate::clock::SECOND;
+use crate::process::STOP_TIMEOUT;
 use crate::random::Random;
 use crate::shape::Harm;
 use crate::world::World;
@@ -29,5 +29,5 @@ fn act(world: &mut World, _random: &mut Random, stage: u32) {
             process.draining = Some(Draining::begin(&mut process.common));
         }
     }
-    again(world, 5 * SECOND, 1);
+    again(world, STOP_TIMEOUT, 1);
 }
