@@ -1,26 +1,24 @@
 //! Writes of single keys.
 //!
-//! In:  committed operations, in any order that replay or catch-up brings. Out: what they replaced.
+//! In:  committed operations, in any order that replay or catch-up brings; values that are read from the log, and keys
+//!      whose values may stay there alone. Out: what a write replaced.
 //!
 //! Invariants:
 //! - A record applies only over one with a lower op, so that the order does not matter. Entries of
 //!   one batch have one op: the caller applies the last for each key.
-//! - Every byte and record that comes or goes is counted once: by partition, by segment, in all.
+//! - Only a value that has a position in the log is dropped from memory; a hot record of a table of medium `disk` keeps
+//!   its position, so that its value can be dropped any time.
 
-use crate::arena::RecordRef;
+use crate::contents::Located;
 use crate::expiry::Entry;
+use crate::found::ValueRef;
 use crate::full::Full;
 use crate::hash::KeyHash;
-use crate::record::{self, Expiry, Header, State};
+use crate::id::LocalPartition;
+use crate::record::{Expiry, Header, NewRecord, State};
 use crate::segments::Replaced;
-use crate::table::{LocalPartition, Records, TableData, ValueRef};
-use brickyard_types::{Op, Position, SegmentId, UnixMillis, record::encoded_len};
-
-/// An insertion splits one bucket at most, into one that may need a page.
-const PAGES_PER_INSERT: u32 = 2;
-
-/// Cells for the two halves of a split, of the longest chain that chance makes.
-const CELLS_PER_INSERT: u32 = 16;
+use crate::table::TableData;
+use brickyard_types::{Op, Position, SegmentId, UnixMillis};
 
 /// A record to put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,14 +58,6 @@ impl WriteOutcome {
     }
 }
 
-/// What a write wants the record of a key to be.
-struct Change<'a> {
-    header: Header,
-    value: &'a [u8],
-    expiry: Option<Expiry>,
-    position: Position,
-}
-
 impl TableData {
     /// Gives `key` the record `put`, unless the table has something newer.
     ///
@@ -89,23 +79,25 @@ impl TableData {
             ValueRef::Hot(bytes) => (State::Hot, bytes),
             ValueRef::Cold { .. } => {
                 assert!(
-                    self.layout.has_offset(),
+                    self.contents.records().have_offsets(),
                     "a cold value in a table of medium ram"
                 );
                 (State::Cold, &[][..])
             }
         };
-        let header = Header::new(state, put.value.len(), partition.0 as u16, put.op)
+        let header = Header::new(state, put.value.len(), partition, put.op)
             .with_raw(put.is_raw)
             .with_referenced(self.evicts)
-            .with_expiry(put.expires_at.is_some());
-        let change = Change {
+            .with_expiry(put.expires_at.is_some())
+            .with_key_len(key_len(key));
+        let mut new = NewRecord {
             header,
+            key,
             value,
             expiry: put.expires_at.map(Expiry::new),
             position: put.position,
         };
-        self.change(partition, hash, key, change)
+        self.change(partition, hash, &mut new)
     }
 
     /// Remembers that `key` was deleted by `op`, so that older records of it do not apply: for
@@ -124,13 +116,15 @@ impl TableData {
         op: Op,
         position: Position,
     ) -> Result<WriteOutcome, Full> {
-        let change = Change {
-            header: Header::new(State::Tombstone, 0, partition.0 as u16, op),
+        let header = Header::new(State::Tombstone, 0, partition, op);
+        let mut new = NewRecord {
+            header: header.with_key_len(key_len(key)),
+            key,
             value: &[],
             expiry: None,
             position,
         };
-        self.change(partition, hash, key, change)
+        self.change(partition, hash, &mut new)
     }
 
     /// Removes the record of `key`, if it has one with an op below `op`, and leaves nothing behind.
@@ -141,18 +135,10 @@ impl TableData {
         key: &[u8],
         op: Op,
     ) -> Option<Replaced> {
-        let (place, (reference, header)) = self.find(partition, hash, key)?;
-        if header.op() >= op {
-            return None;
-        }
-        self.preserve(partition, hash, reference, header);
-        let replaced = self.uncount(partition, reference, header);
-        self.partitions[partition.index()]
-            .index
-            .remove(&mut self.pool, hash, place);
-        let size = self.layout.size(header);
-        self.arena.free(reference, size);
-        self.maintain(size);
+        let found = self.contents.find(partition, hash, key);
+        let found = found.as_ref().filter(|it| it.header.op() < op)?;
+        let replaced = self.contents.remove(&mut self.snapshots, hash, found);
+        self.maintain(self.contents.records().size(found.header));
         Some(replaced)
     }
 
@@ -170,194 +156,123 @@ impl TableData {
         from: SegmentId,
         to: Position,
     ) -> Result<bool, Full> {
-        let Some((_, (reference, header))) = self.find(partition, hash, key) else {
+        let Some(found) = self.contents.find(partition, hash, key) else {
             return Ok(false);
         };
-        if header.op() != op || self.segments.id(header.segment()) != from {
+        let is_it =
+            found.header.op() == op && self.contents.records().segment(found.header) == from;
+        if is_it {
+            self.contents.relocate(&found, to)?;
+        }
+        Ok(is_it)
+    }
+
+    /// Gives the cold record of `key` its value back, if it is still the one with `op`; returns
+    /// whether the value is in memory now.
+    ///
+    /// # Errors
+    /// [`Full`]; the record stays cold.
+    pub fn warm(
+        &mut self,
+        partition: LocalPartition,
+        hash: KeyHash,
+        key: &[u8],
+        op: Op,
+        value: &[u8],
+    ) -> Result<bool, Full> {
+        let Some(found) = self.contents.find(partition, hash, key) else {
+            return Ok(false);
+        };
+        if found.header.op() != op || found.header.value_len() != value.len() {
             return Ok(false);
         }
-        let number = self.segments.number(to.segment)?;
-        let log_len = log_len(header);
-        self.segments.add(number, log_len);
-        self.segments.subtract(header.segment(), log_len);
-        let bytes = self.arena.at_mut(reference);
-        record::write_header(bytes, header.with_segment(number));
-        self.layout.write_offset(header, bytes, to.offset);
+        match found.header.state() {
+            State::Tombstone => return Ok(false),
+            State::Hot => return Ok(true),
+            State::Cold => {}
+        }
+        let size = self.contents.warm(&found, value)?;
+        self.maintain(size);
         Ok(true)
+    }
+
+    /// Drops the value of the hot record of `key` from memory, if it is the one with `op` and is in
+    /// the log; returns whether the value is in the log alone now.
+    ///
+    /// # Errors
+    /// [`Full`]; the record stays hot. Records larger than 512 KiB need a little room elsewhere
+    /// first.
+    pub fn make_cold(
+        &mut self,
+        partition: LocalPartition,
+        hash: KeyHash,
+        key: &[u8],
+        op: Op,
+    ) -> Result<bool, Full> {
+        match self.contents.find(partition, hash, key) {
+            Some(found) if found.header.op() == op => self.contents.cool(&found),
+            _ => Ok(false),
+        }
     }
 
     fn change(
         &mut self,
         partition: LocalPartition,
         hash: KeyHash,
-        key: &[u8],
-        mut change: Change<'_>,
+        new: &mut NewRecord<'_>,
     ) -> Result<WriteOutcome, Full> {
-        let Ok(key_len) = u16::try_from(key.len()) else {
-            panic!("a key of {} bytes", key.len())
-        };
-        let op = change.header.op();
-        if op <= self.partitions[partition.index()].cleared {
+        let op = new.header.op();
+        if op <= self.contents.cleared(partition) {
             return Ok(WriteOutcome::Stale);
         }
-        let found = self.find(partition, hash, key);
-        let has_newer = found.is_some_and(|(_, (_, before))| before.op() >= op);
+        let found = self.contents.find(partition, hash, new.key);
+        let has_newer = (found.as_ref()).is_some_and(|before| before.header.op() >= op);
         if has_newer {
             return Ok(WriteOutcome::Stale);
         }
         // From here on nothing is refused but for want of memory, which is asked for first.
-        let segment = self.segments.number(change.position.segment)?;
-        change.header = change.header.with_key_len(key_len).with_segment(segment);
-        let size = self.layout.size(change.header);
-        let mut wants_timer = change.expiry.is_some_and(Expiry::has_timer);
-        let applied = match found {
-            Some((place, (reference, before))) => {
-                self.preserve(partition, hash, reference, before);
-                if before.has_expiry() {
-                    let armed = record::expiry(self.arena.at(reference));
-                    if let Some(expiry) = &mut change.expiry
-                        && armed.has_timer()
-                        && armed.at() <= expiry.at()
-                    {
-                        // The entry that is there comes out early enough.
-                        *expiry = expiry.with_sweep(armed.sweep());
-                        wants_timer = false;
-                    }
+        let mut wants_timer = new.expiry.is_some_and(Expiry::has_timer);
+        let applied = match &found {
+            Some(before) => {
+                if let Some(sweep) = self.earlier_entry(before, new.expiry) {
+                    new.expiry = new.expiry.map(|it| it.with_sweep(sweep));
+                    wants_timer = false;
                 }
-                let size_before = self.layout.size(before);
-                let target = if self.arena.fits(reference, size_before, size) {
-                    reference
-                } else {
-                    self.arena.allocate(size)?
-                };
-                let replaced = self.uncount(partition, reference, before);
-                if target == reference {
-                    self.arena.resize(reference, size_before, size);
-                } else {
-                    let index = &mut self.partitions[partition.index()].index;
-                    index.replace(&mut self.pool, place, target);
-                    self.arena.free(reference, size_before);
-                }
-                self.write(target, key, &change);
+                let replaced = self
+                    .contents
+                    .replace(&mut self.snapshots, hash, before, new)?;
                 WriteOutcome::Replaced(replaced)
             }
-            _ => {
-                self.pool
-                    .reserve(PAGES_PER_INSERT, CELLS_PER_INSERT)
-                    .ok_or(Full::Memory)?;
-                let target = self.arena.allocate(size)?;
-                self.write(target, key, &change);
-                let records = Records {
-                    arena: &self.arena,
-                    layout: self.layout,
-                    hasher: &self.hasher,
-                };
-                let index = &mut self.partitions[partition.index()].index;
-                index.insert(&mut self.pool, hash, target, &records);
+            None => {
+                self.contents.insert(partition, hash, new)?;
                 WriteOutcome::Inserted
             }
         };
-        self.count(partition, &change);
-        if wants_timer && let Some(expiry) = change.expiry {
+        if wants_timer && let Some(expiry) = new.expiry {
             self.timers.arm(Entry::new(partition.0, hash), expiry.at());
         }
-        self.maintain(size);
+        self.maintain(self.contents.records().size(new.header));
         Ok(applied)
     }
 
-    fn write(&mut self, target: RecordRef, key: &[u8], change: &Change<'_>) {
-        let header = change.header;
-        let key_at = self.layout.key_at(header);
-        let value_at = self.layout.value_at(header);
-        let bytes = self.arena.at_mut(target);
-        record::write_header(bytes, header);
-        if let Some(expiry) = change.expiry {
-            record::write_expiry(bytes, expiry);
-        }
-        self.layout
-            .write_offset(header, bytes, change.position.offset);
-        bytes[key_at..value_at].copy_from_slice(key);
-        bytes[value_at..value_at + change.value.len()].copy_from_slice(change.value);
-    }
-
-    fn count(&mut self, partition: LocalPartition, change: &Change<'_>) {
-        let header = change.header;
-        let share = &mut self.partitions[partition.index()];
-        share.op_max = share.op_max.max(header.op());
-        share.bytes += log_len(header) as u64;
-        if header.state() == State::Tombstone {
-            share.tombstones += 1;
-            self.sums.tombstones += 1;
-        } else {
-            share.keys += 1;
-            self.sums.keys += 1;
-        }
-        if let Some(expiry) = change.expiry {
-            let at = u128::from(expiry.at().0);
-            share.expiring += 1;
-            share.expires_at_sum += at;
-            self.sums.expiring += 1;
-            self.sums.expires_at_sum += at;
-        }
-        self.segments.add(header.segment(), log_len(header));
-    }
-
-    /// Takes a record out of all counts.
-    fn uncount(
-        &mut self,
-        partition: LocalPartition,
-        reference: RecordRef,
-        header: Header,
-    ) -> Replaced {
-        let share = &mut self.partitions[partition.index()];
-        share.bytes -= log_len(header) as u64;
-        if header.state() == State::Tombstone {
-            share.tombstones -= 1;
-            self.sums.tombstones -= 1;
-        } else {
-            share.keys -= 1;
-            self.sums.keys -= 1;
-        }
-        if header.has_expiry() {
-            let at = u128::from(record::expiry(self.arena.at(reference)).at().0);
-            share.expiring -= 1;
-            share.expires_at_sum -= at;
-            self.sums.expiring -= 1;
-            self.sums.expires_at_sum -= at;
-        }
-        self.lose(header)
-    }
-
-    /// Takes a record out of what its segment has.
-    pub(crate) fn lose(&mut self, header: Header) -> Replaced {
-        let log_len = log_len(header);
-        let segment = self.segments.id(header.segment());
-        self.segments.subtract(header.segment(), log_len);
-        Replaced { segment, log_len }
-    }
-
-    /// Removes a record; `None` if the index does not refer to it.
-    pub(crate) fn discard(
-        &mut self,
-        partition: LocalPartition,
-        reference: RecordRef,
-    ) -> Option<Replaced> {
-        let bytes = self.arena.at(reference);
-        let header = record::header(bytes);
-        let hash = self.hasher.hash(self.layout.key(header, bytes));
-        let place = self.find_reference(partition, hash, reference)?;
-        self.preserve(partition, hash, reference, header);
-        let replaced = self.uncount(partition, reference, header);
-        self.partitions[partition.index()]
-            .index
-            .remove(&mut self.pool, hash, place);
-        self.arena.free(reference, self.layout.size(header));
-        Some(replaced)
+    /// If the entry that the timers have for a record comes out early enough for a new expiry: the sweep that saw it.
+    #[inline]
+    fn earlier_entry(&self, before: &Located, expiry: Option<Expiry>) -> Option<u8> {
+        let armed = self
+            .contents
+            .records()
+            .expiry(before.reference, before.header)?;
+        (armed.has_timer() && armed.at() <= expiry?.at()).then(|| armed.sweep())
     }
 }
 
-/// Length in the log of the record with this header.
+/// The length of a key, in the bits that there are for it.
 #[inline]
-pub(crate) fn log_len(header: Header) -> usize {
-    encoded_len(header.key_len(), header.value_len())
+fn key_len(key: &[u8]) -> u16 {
+    assert!(
+        key.len() <= usize::from(u16::MAX),
+        "a key of {} bytes",
+        key.len()
+    );
+    key.len() as u16
 }

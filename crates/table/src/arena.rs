@@ -200,7 +200,7 @@ impl Arena {
     /// # Errors
     /// [`Full`]; nothing changed then.
     pub(crate) fn allocate(&mut self, size: usize) -> Result<RecordRef, Full> {
-        debug_assert!(size.is_multiple_of(UNIT_BYTES));
+        assert!(size.is_multiple_of(UNIT_BYTES), "a size of {size} bytes");
         self.size_average += size;
         self.size_average -= self.size_average >> AVERAGE_BITS;
         if let Some(hole) = self.holes.take(size) {
@@ -237,7 +237,9 @@ impl Arena {
     /// Gives back the `size` bytes of the record at `reference`.
     pub(crate) fn free(&mut self, reference: RecordRef, size: usize) {
         record::write_dead(self.at_mut(reference), size);
-        self.chunks[reference.chunk()].live -= size;
+        let live = &mut self.chunks[reference.chunk()].live;
+        assert!(*live >= size, "{size} bytes of {live} are freed");
+        *live -= size;
         self.live -= size;
         if self.chunks[reference.chunk()].live == 0 {
             self.release(reference.chunk());
@@ -381,6 +383,7 @@ impl Arena {
 
     /// Begins to empty the chunk with the fewest live bytes; nothing is added to it from here on.
     pub(crate) fn begin_compaction(&mut self) -> Option<Walk> {
+        assert_eq!(self.walk(Walker::Compaction), None, "one at a time");
         let walk = Walk {
             chunk: self.emptiest_chunk()?,
             offset: 0,
@@ -480,6 +483,8 @@ impl Arena {
     /// Gives a chunk without records back, or begins it again if it is the current one.
     fn release(&mut self, number: usize) {
         let chunk = &mut self.chunks[number];
+        assert_eq!(chunk.live, 0, "chunk {number} has records");
+        assert!(chunk.block.is_some(), "chunk {number} was given back");
         if chunk.is_shared {
             self.holes.forget_chunk(number);
         }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::id::LocalPartition;
 use crate::record::{Header, Layout, State, write_header};
 use brickyard_types::{Medium, Op};
 
@@ -10,7 +11,12 @@ fn record_in(arena: &mut Arena, size: usize) -> RecordRef {
 }
 
 fn header(size: usize) -> Header {
-    Header::new(State::Hot, size - record::HEADER_BYTES, 0, Op(1))
+    Header::new(
+        State::Hot,
+        size - record::HEADER_BYTES,
+        LocalPartition(0),
+        Op(1),
+    )
 }
 
 fn occupants(arena: &Arena, chunk: usize) -> Vec<(usize, bool)> {

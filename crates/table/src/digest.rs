@@ -7,8 +7,10 @@
 //!   layout, and which values are in memory: sums do not know an order.
 //! - No call does work in proportion to the partition: parts are added up by whoever asks.
 
-use crate::scan::ScanPosition;
-use crate::table::{Found, LocalPartition, TableData, ValueRef};
+use crate::contents::Contents;
+use crate::found::{Found, ValueRef};
+use crate::id::{LocalPartition, ScanPosition};
+use crate::scan::scan;
 
 /// Records that are looked at between two looks at how many bytes they had.
 const STEP: usize = 64;
@@ -25,35 +27,36 @@ pub struct Digest {
     pub sum: u64,
 }
 
-impl TableData {
-    /// Digests about `at_most` records of a partition from a position on; returns where to go on, or `None` at its end.
-    ///
-    /// A record's hash covers its key, the op that wrote it, its expiry, its value's length, and in a table of medium
-    /// `ram` the value. In a `disk` table the value is left out: it may be in the log alone, where its own checksums
-    /// guard it, and replicas differ in which they keep in memory.
-    pub fn digest(
-        &self,
-        partition: LocalPartition,
-        mut from: ScanPosition,
-        at_most: usize,
-    ) -> (Digest, Option<ScanPosition>) {
-        // A record that knows its offset in the log may leave its value there.
-        let has_values = !self.layout.has_offset();
-        let mut digest = Digest::default();
-        let (mut looked_at, mut bytes) = (0, 0);
-        let mut buffer = Vec::new();
-        loop {
-            let next = self.scan(partition, from, STEP.min(at_most), |key, found| {
+/// As [`crate::TableData::digest`].
+pub(crate) fn digest(
+    contents: &Contents,
+    partition: LocalPartition,
+    mut from: ScanPosition,
+    at_most: usize,
+) -> (Digest, Option<ScanPosition>) {
+    // A record that knows its offset in the log may leave its value there.
+    let has_values = !contents.records().have_offsets();
+    let mut digest = Digest::default();
+    let (mut looked_at, mut bytes) = (0, 0);
+    let mut buffer = Vec::new();
+    loop {
+        let next = scan(
+            contents,
+            partition,
+            from,
+            STEP.min(at_most),
+            |key, found| {
                 encode(&mut buffer, key, &found, has_values);
                 digest.keys += 1;
-                digest.sum = digest.sum.wrapping_add(self.hasher.hash(&buffer).0);
+                let hash = contents.records().hash_of(&buffer);
+                digest.sum = digest.sum.wrapping_add(hash.0);
                 looked_at += 1;
                 bytes += buffer.len();
-            });
-            match next {
-                Some(next) if looked_at < at_most && bytes < BYTES_MAX => from = next,
-                _ => return (digest, next),
-            }
+            },
+        );
+        match next {
+            Some(next) if looked_at < at_most && bytes < BYTES_MAX => from = next,
+            _ => return (digest, next),
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Put, TableConfig};
+use crate::{Put, TableConfig, TableData};
 use brickyard_types::{Medium, Op, Position, SegmentId, UnixMillis};
 
 const KEYS: u64 = 5000;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Put, TableConfig, ValueRef};
+use crate::{Put, TableConfig, TableData, ValueRef};
 use brickyard_types::{Medium, Position};
 use std::collections::BTreeMap;
 

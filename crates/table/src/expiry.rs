@@ -85,6 +85,10 @@ impl Bucket {
         self.last_run.pop()
     }
 
+    fn is_empty(&self) -> bool {
+        self.last_run.is_empty() && self.full_runs.is_empty()
+    }
+
     /// Gives the memory of a run of entries back; how many bytes that were, 0 when there is none left.
     pub(crate) fn discard_run(&mut self) -> usize {
         let run = self.full_runs.pop();
@@ -109,7 +113,7 @@ struct Sweep {
 /// All entries of a table.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// By the start of each bucket.
+    /// By the start of each bucket; none is empty.
     buckets: BTreeMap<u64, Bucket>,
     entries: usize,
     now: UnixMillis,
@@ -148,17 +152,17 @@ impl Timers {
 
     /// Takes an entry whose bucket starts now or earlier.
     pub(crate) fn take_due(&mut self) -> Option<Entry> {
-        while let Some(mut first) = self.buckets.first_entry() {
-            if *first.key() > self.now.0 {
-                return None;
-            }
-            if let Some(entry) = first.get_mut().pop() {
-                self.entries -= 1;
-                return Some(entry);
-            }
+        let mut first = self.buckets.first_entry()?;
+        if *first.key() > self.now.0 {
+            return None;
+        }
+        let entry = first.get_mut().pop();
+        assert!(entry.is_some(), "an empty bucket was left among the timers");
+        self.entries -= 1;
+        if first.get().is_empty() {
             first.remove();
         }
-        None
+        entry
     }
 
     /// Whether a sweep is running, or is worth while with `keys` keys that have an expiry.
@@ -185,8 +189,8 @@ impl Timers {
             return None;
         };
         let entry = bucket.pop();
-        debug_assert!(entry.is_some(), "an empty bucket was left among the timers");
-        self.entries -= usize::from(entry.is_some());
+        assert!(entry.is_some(), "an empty bucket was left among the timers");
+        self.entries -= 1;
         self.sweep = Some(Sweep { start, bucket });
         entry
     }
@@ -197,6 +201,7 @@ impl Timers {
     /// An entry that goes to a bucket which the sweep is yet to reach is not marked: it will be
     /// seen again, and must then be kept.
     pub(crate) fn keep_swept(&mut self, entry: Entry, expiry: Expiry) -> Expiry {
+        assert!(expiry.has_timer(), "an entry for a time that cannot come");
         if expiry.sweep() == self.sweep_number {
             return expiry;
         }

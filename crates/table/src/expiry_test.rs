@@ -42,3 +42,16 @@ fn entry_does_not_come_out_twice_at_one_time() {
     timers.advance(UnixMillis(now.0 + BUCKET_MS_MIN));
     assert_eq!(timers.take_due(), Some(entry));
 }
+
+#[test]
+fn sweep_goes_on_behind_a_bucket_that_came_due() {
+    let mut timers = Timers::new();
+    let (early, late) = (Entry::new(0, KeyHash(1)), Entry::new(0, KeyHash(2)));
+    timers.arm(early, UnixMillis(1000));
+    timers.arm(late, UnixMillis(100_000));
+    timers.advance(UnixMillis(2000));
+    // One that is asked for no more than this does not look whether the bucket has another.
+    assert_eq!(timers.take_due(), Some(early));
+    assert_eq!(timers.take_for_sweep(), Some(late));
+    assert_eq!(timers.take_for_sweep(), None);
+}

@@ -194,7 +194,7 @@ impl Index {
                     filler = (cell.tag(slot), cell.reference(slot));
                     cell.set(slot, 0, 0);
                 }
-                None => debug_assert!(at_place != u8::MAX, "an empty cell is in a chain"),
+                None => assert!(at_place != u8::MAX, "an empty cell is in a chain"),
             }
         }
         let slot = usize::from(place.slot);
@@ -285,7 +285,7 @@ impl Index {
 
     /// Gives all buckets back; the index must be empty.
     fn free_all(&mut self, pool: &mut Pool) {
-        debug_assert_eq!(self.entries, 0);
+        assert_eq!(self.entries, 0, "references are lost");
         for page in self.pages.drain(..) {
             pool.free_page(page);
         }

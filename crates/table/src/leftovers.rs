@@ -4,10 +4,8 @@
 //! Out: their memory, a bounded part at a time ([`Leftovers::free`]): to unmap gigabytes at once would
 //!      stop a brick's loop for as long as a second.
 
-use crate::arena::Arena;
 use crate::block::Block;
 use crate::expiry::{Bucket, Timers};
-use crate::pool::Pool;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -46,9 +44,8 @@ impl Leftovers {
         blocks.sum::<usize>() + self.timers.iter().map(Bucket::memory).sum::<usize>()
     }
 
-    pub(crate) fn take(&mut self, arena: Arena, pool: Pool, timers: Timers) {
-        self.blocks.extend(arena.into_blocks());
-        self.blocks.extend(pool.into_blocks());
+    pub(crate) fn take(&mut self, blocks: impl Iterator<Item = Block>, timers: Timers) {
+        self.blocks.extend(blocks);
         self.timers.extend(timers.into_buckets());
     }
 }

@@ -7,12 +7,16 @@
 //!
 //! The parts, from the outside in; what stands in one line uses what stands below it:
 //! ```text
-//! table: reads    apply: writes    cold  scan  snapshot  clear  evict  due  compact  measure
-//!   index     one a partition, hash -> reference   (in lines of the shapes in bucket, from pool)
-//!   arena     reference -> bytes                   (in chunks; record says what they mean,
-//!                                                   holes which of them are free)
-//!   segments  live bytes of the log    expiry  timers    block  memory    prefetch  caches
-//!   leftovers memory on its way back to the operating system
+//! table: reads    apply: writes    partitions    reads: of many keys    upkeep: a little at a time
+//!   scan  digest  due  evict: functions over the contents
+//!   contents     an index a partition, which leads to the records; counts. What changes both is here alone
+//!     index      hash -> reference   (in lines of the shapes in bucket, from pool)
+//!     records    reference -> record, and what the log's segments have of them
+//!       arena    reference -> bytes  (in chunks; record says what they mean, holes which of them are free)
+//!       segments live bytes of the log
+//!   expiry  timers    snapshot  what was replaced while it is read
+//!   leftovers  memory on its way back to the operating system
+//!   block  memory    prefetch  caches
 //! ```
 //!
 //! Invariants:
@@ -29,38 +33,40 @@ mod apply;
 mod arena;
 mod block;
 mod bucket;
-#[cfg(test)]
-mod check;
-mod clear;
-mod cold;
-mod compact;
+mod contents;
 mod digest;
 mod due;
 mod evict;
 mod expiry;
+mod found;
 mod full;
 mod hash;
 mod holes;
+mod id;
 mod index;
 mod leftovers;
-mod measure;
+mod partition;
+mod partitions;
 mod pool;
 mod prefetch;
+mod reads;
 mod record;
+mod records;
 mod scan;
 mod segments;
 mod snapshot;
-mod split;
 mod table;
+mod upkeep;
 
 pub use apply::{Put, WriteOutcome};
 pub use digest::Digest;
 pub use due::Expired;
 pub use evict::Victim;
+pub use found::{Found, ValueRef};
 pub use full::Full;
 pub use hash::{KeyHash, key_hash};
+pub use id::{LocalPartition, ScanPosition};
 pub use leftovers::Leftovers;
-pub use scan::ScanPosition;
 pub use segments::Replaced;
 pub use snapshot::{SnapshotId, Spoilt};
-pub use table::{Found, LocalPartition, TableConfig, TableData, ValueRef};
+pub use table::{TableConfig, TableData};

@@ -139,6 +139,7 @@ impl Pool {
 
     /// Gives a page of empty buckets back.
     pub(crate) fn free_page(&mut self, page: u32) {
+        assert!(page < self.pages_begun, "page {page} was not taken");
         self.free_pages.push(page);
     }
 
@@ -158,6 +159,7 @@ impl Pool {
 
     /// Gives a cell back.
     pub(crate) fn free_cell(&mut self, cell: u32) {
+        assert_ne!(cell, 0, "cell 0 is in no chain");
         *self.cell_mut(cell) = [0; CELL_BYTES];
         self.free_cells.push(cell);
     }

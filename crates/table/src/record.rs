@@ -20,7 +20,8 @@
 //! Dead space starts with one u32: both `COLD` and `TOMBSTONE`, which no record is, and its length
 //! in units of 8 bytes in place of a value's length.
 
-use brickyard_types::{Medium, Op, UnixMillis};
+use crate::id::LocalPartition;
+use brickyard_types::{Medium, Op, Position, UnixMillis};
 
 /// Bytes of a record before its optional fields.
 pub(crate) const HEADER_BYTES: usize = 16;
@@ -65,11 +66,11 @@ impl Header {
     /// # Panics
     /// If `value_len` or `op` needs more bits than there are.
     #[inline]
-    pub(crate) fn new(state: State, value_len: usize, partition: u16, op: Op) -> Self {
+    pub(crate) fn new(state: State, value_len: usize, partition: LocalPartition, op: Op) -> Self {
         assert!(value_len <= VALUE_LEN_MAX, "a value of {value_len} bytes");
         assert!(op.0 >> 48 == 0, "op {op} needs more than 48 bits");
         Self {
-            first: value_len as u64 | u64::from(partition) << 48,
+            first: value_len as u64 | u64::from(partition.0) << 48,
             second: op.0 << 16,
         }
         .with_state(state)
@@ -99,6 +100,12 @@ impl Header {
         self.first as u32 & EXPIRES != 0
     }
 
+    /// Whether it is a key's, without an expiry.
+    #[inline]
+    pub(crate) const fn is_plain_key(self) -> bool {
+        self.first as u32 & (TOMBSTONE | EXPIRES) == 0
+    }
+
     #[inline]
     pub(crate) const fn value_len(self) -> usize {
         self.first as usize & VALUE_LEN_MAX
@@ -110,14 +117,14 @@ impl Header {
     }
 
     #[inline]
-    pub(crate) const fn partition(self) -> u16 {
-        (self.first >> 48) as u16
+    pub(crate) const fn partition(self) -> LocalPartition {
+        LocalPartition((self.first >> 48) as u32)
     }
 
     #[inline]
-    pub(crate) const fn with_partition(self, partition: u16) -> Self {
+    pub(crate) const fn with_partition(self, partition: LocalPartition) -> Self {
         Self {
-            first: self.first & !(0xffff << 48) | (partition as u64) << 48,
+            first: self.first & !(0xffff << 48) | (partition.0 as u64) << 48,
             ..self
         }
     }
@@ -245,7 +252,7 @@ pub(crate) fn write_header(bytes: &mut [u8], header: Header) {
 /// Declares the first `size` bytes (a multiple of [`UNIT_BYTES`]) dead.
 #[inline]
 pub(crate) fn write_dead(bytes: &mut [u8], size: usize) {
-    debug_assert!(size.is_multiple_of(UNIT_BYTES));
+    assert!(size.is_multiple_of(UNIT_BYTES) && size > 0);
     let units = (size / UNIT_BYTES) as u32;
     bytes[..4].copy_from_slice(&(units | DEAD).to_le_bytes());
 }
@@ -312,7 +319,7 @@ impl Expiry {
 
     /// The same time, last seen by `sweep`.
     pub(crate) const fn with_sweep(self, sweep: u8) -> Self {
-        debug_assert!(sweep < Self::SWEEPS);
+        assert!(sweep < Self::SWEEPS);
         if self.has_timer() {
             Self(self.at().0 | (sweep as u64) << Self::SWEEP_AT)
         } else {
@@ -332,6 +339,18 @@ pub(crate) fn expiry(bytes: &[u8]) -> Expiry {
 #[inline]
 pub(crate) fn write_expiry(bytes: &mut [u8], expiry: Expiry) {
     bytes[HEADER_BYTES..HEADER_BYTES + 8].copy_from_slice(&expiry.0.to_le_bytes());
+}
+
+/// A record to write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewRecord<'a> {
+    /// All but the segment, which is the number of that in `position`.
+    pub(crate) header: Header,
+    pub(crate) key: &'a [u8],
+    /// Empty, unless the record is hot.
+    pub(crate) value: &'a [u8],
+    pub(crate) expiry: Option<Expiry>,
+    pub(crate) position: Position,
 }
 
 /// Where a record's parts are, from its start.
@@ -415,6 +434,20 @@ impl Layout {
     pub(crate) fn value(self, header: Header, bytes: &[u8]) -> &[u8] {
         let at = self.value_at(header);
         &bytes[at..at + header.value_len()]
+    }
+
+    /// Writes a record to the front of `bytes`, with `header` for its own.
+    #[inline]
+    pub(crate) fn write(self, bytes: &mut [u8], header: Header, new: &NewRecord<'_>) {
+        let key_at = self.key_at(header);
+        let value_at = self.value_at(header);
+        write_header(bytes, header);
+        if let Some(expiry) = new.expiry {
+            write_expiry(bytes, expiry);
+        }
+        self.write_offset(header, bytes, new.position.offset);
+        bytes[key_at..value_at].copy_from_slice(new.key);
+        bytes[value_at..value_at + new.value.len()].copy_from_slice(new.value);
     }
 
     /// Writes the offset of the record at `bytes`, if it has one.

@@ -16,7 +16,7 @@ fn equality_is_that_of_slices() {
 #[test]
 fn header_reads_back_as_written() {
     let op = Op((1 << 48) - 1);
-    let header = Header::new(State::Cold, VALUE_LEN_MAX, u16::MAX - 1, op)
+    let header = Header::new(State::Cold, VALUE_LEN_MAX, LocalPartition(0xfffe), op)
         .with_key_len(u16::MAX)
         .with_segment(u16::MAX - 2);
     let mut bytes = [0xaa; HEADER_BYTES];
@@ -28,7 +28,7 @@ fn header_reads_back_as_written() {
     );
     assert_eq!(
         (header.key_len(), header.partition()),
-        (usize::from(u16::MAX), u16::MAX - 1)
+        (usize::from(u16::MAX), LocalPartition(0xfffe))
     );
     assert_eq!((header.segment(), header.op()), (u16::MAX - 2, op));
     assert!(!header.is_raw() && !header.is_referenced() && !header.has_expiry());
@@ -38,7 +38,7 @@ fn header_reads_back_as_written() {
 
 #[test]
 fn header_fields_change_alone() {
-    let header = Header::new(State::Hot, 5, 6, Op(7))
+    let header = Header::new(State::Hot, 5, LocalPartition(6), Op(7))
         .with_key_len(8)
         .with_segment(9);
     let fields = |header: Header| {
@@ -51,7 +51,7 @@ fn header_fields_change_alone() {
         let flags = (header.is_raw(), header.is_referenced(), header.has_expiry());
         (header.state(), lens, flags, header.op())
     };
-    let lens = (5, 8, 6, 9);
+    let lens = (5, 8, LocalPartition(6), 9);
     let none = (false, false, false);
     let (hot, op) = (State::Hot, Op(7));
     assert_eq!(fields(header), (hot, lens, none, op));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Put, TableConfig, ValueRef};
+use crate::{Put, TableConfig, TableData, ValueRef};
 use brickyard_types::{Medium, Op, Position};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -79,6 +79,7 @@ impl Segments {
     #[inline]
     pub(crate) fn subtract(&mut self, number: u16, log_bytes: usize) {
         let segment = &mut self.segments[usize::from(number)];
+        assert!(segment.records > 0, "a record that was not counted");
         segment.records -= 1;
         segment.log_bytes -= log_bytes as u64;
         if segment.records == 0 && number != 0 && number != self.last {
@@ -124,8 +125,10 @@ impl Segments {
     }
 
     fn release(&mut self, number: u16) {
-        let id = self.segments[usize::from(number)].id;
-        self.numbers.remove(&id);
+        let segment = self.segments[usize::from(number)];
+        assert_eq!((segment.records, segment.log_bytes), (0, 0));
+        let known = self.numbers.remove(&segment.id);
+        assert_eq!(known, Some(number), "the number of another segment");
         self.free_numbers.push(number);
     }
 }

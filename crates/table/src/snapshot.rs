@@ -15,11 +15,9 @@
 //! Source of the scheme: copy on write, as databases' shadow pages have it (Lorie, "Physical integrity in a large
 //! segmented database", 1977), by record.
 
-use crate::arena::RecordRef;
+use crate::found::{Found, ValueRef};
 use crate::hash::KeyHash;
-use crate::record::{Header, State};
-use crate::scan::ScanPosition;
-use crate::table::{Found, LocalPartition, TableData, ValueRef};
+use crate::id::{LocalPartition, ScanPosition};
 use brickyard_types::{Op, Position, UnixMillis};
 use std::collections::BTreeMap;
 
@@ -53,8 +51,9 @@ struct Preserved {
     position: Position,
 }
 
+/// A snapshot that is being read.
 #[derive(Debug)]
-struct Snapshot {
+pub(crate) struct Snapshot {
     id: SnapshotId,
     partition: LocalPartition,
     /// The highest op that it has.
@@ -90,8 +89,56 @@ impl Snapshots {
         }
     }
 
-    fn find(&self, id: SnapshotId) -> Option<usize> {
-        self.open.iter().position(|it| it.id == id)
+    /// As [`crate::TableData::begin_snapshot`].
+    pub(crate) fn begin(
+        &mut self,
+        partition: LocalPartition,
+        op: Op,
+        bytes_max: usize,
+    ) -> SnapshotId {
+        self.last += 1;
+        let id = SnapshotId(self.last);
+        self.open.push(Snapshot {
+            id,
+            partition,
+            op,
+            next: Some(ScanPosition::START),
+            preserved: BTreeMap::new(),
+            bytes: 0,
+            bytes_max,
+            spoilt: None,
+        });
+        id
+    }
+
+    /// The snapshot with `id`, to read on.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn get(&mut self, id: SnapshotId) -> Result<&mut Snapshot, Spoilt> {
+        let it = self.open.iter_mut().find(|it| it.id == id);
+        let it = it.ok_or(Spoilt::Unknown)?;
+        it.spoilt.map_or(Ok(it), Err)
+    }
+
+    /// Ends a snapshot, read to its end or not.
+    pub(crate) fn end(&mut self, id: SnapshotId) {
+        self.open.retain(|it| it.id != id);
+    }
+
+    /// The record of `key` is about to be replaced or removed.
+    pub(crate) fn preserve(
+        &mut self,
+        partition: LocalPartition,
+        hash: KeyHash,
+        key: &[u8],
+        found: &Found<'_>,
+    ) {
+        for it in &mut self.open {
+            if it.wants(partition, hash, found.op) {
+                it.keep(hash, key, found);
+            }
+        }
     }
 }
 
@@ -102,12 +149,52 @@ impl Snapshot {
         self.bytes = 0;
     }
 
-    /// Whether the record with `header` is part of it and has not been read.
-    fn wants(&self, partition: LocalPartition, hash: KeyHash, header: Header) -> bool {
+    /// Where it is to be read on; `None` at its end.
+    pub(crate) const fn next(&self) -> Option<(LocalPartition, ScanPosition)> {
+        match self.next {
+            Some(next) => Some((self.partition, next)),
+            None => None,
+        }
+    }
+
+    /// Whether a record that the table has is as it was, and is not preserved besides.
+    pub(crate) fn has(&self, hash: impl FnOnce() -> KeyHash, key: &[u8], op: Op) -> bool {
+        // A write that was refused leaves both: the preserved one is as good.
+        let is_kept = || self.preserved.contains_key(&(hash(), Box::from(key)));
+        op <= self.op && (self.preserved.is_empty() || !is_kept())
+    }
+
+    /// It was read up to `next`; calls `f` with what was preserved of that.
+    pub(crate) fn go_on(
+        &mut self,
+        next: Option<ScanPosition>,
+        mut f: impl FnMut(&[u8], Found<'_>),
+    ) {
+        assert!(
+            next.is_none() || next > self.next,
+            "a snapshot is only read on"
+        );
+        while let Some(first) = self.preserved.first_entry() {
+            if next.is_some_and(|next| first.key().0.0 >= next.0) {
+                break;
+            }
+            let ((_, key), preserved) = first.remove_entry();
+            self.bytes -= preserved.bytes(&key);
+            f(&key, preserved.found());
+        }
+        assert!(
+            !self.preserved.is_empty() || self.bytes == 0,
+            "{} bytes of nothing",
+            self.bytes
+        );
+        self.next = next;
+    }
+
+    /// Whether the record of a key, with `op`, is part of it and has not been read.
+    fn wants(&self, partition: LocalPartition, hash: KeyHash, op: Op) -> bool {
         self.partition == partition
             && self.spoilt.is_none()
-            && header.op() <= self.op
-            && header.state() != State::Tombstone
+            && op <= self.op
             && self.next.is_some_and(|next| hash.0 >= next.0)
     }
 
@@ -116,11 +203,6 @@ impl Snapshot {
             ValueRef::Hot(bytes) => Some(Box::from(bytes)),
             ValueRef::Cold { .. } => None,
         };
-        let bytes = PRESERVED_OVERHEAD + key.len() + value.as_ref().map_or(0, |it| it.len());
-        if self.bytes + bytes > self.bytes_max {
-            self.spoil(Spoilt::Overrun);
-            return;
-        }
         let preserved = Preserved {
             value,
             value_len: found.value.len(),
@@ -129,6 +211,11 @@ impl Snapshot {
             is_raw: found.is_raw,
             position: found.position,
         };
+        let bytes = preserved.bytes(key);
+        if self.bytes + bytes > self.bytes_max {
+            self.spoil(Spoilt::Overrun);
+            return;
+        }
         // Only what stands in the table is preserved, so a key comes once, unless its write was refused.
         if self
             .preserved
@@ -141,6 +228,11 @@ impl Snapshot {
 }
 
 impl Preserved {
+    /// Bytes of memory, about.
+    fn bytes(&self, key: &[u8]) -> usize {
+        PRESERVED_OVERHEAD + key.len() + self.value.as_ref().map_or(0, |value| value.len())
+    }
+
     fn found(&self) -> Found<'_> {
         let value = match &self.value {
             Some(bytes) => ValueRef::Hot(bytes),
@@ -155,116 +247,6 @@ impl Preserved {
             is_raw: self.is_raw,
             position: self.position,
         }
-    }
-}
-
-impl TableData {
-    /// Begins a snapshot of all that `partition` has now. `op` is the last one that was applied to it; those
-    /// that come must be higher.
-    ///
-    /// - Memory: at most `bytes_max` bytes for what is written while it is read.
-    pub fn begin_snapshot(
-        &mut self,
-        partition: LocalPartition,
-        op: Op,
-        bytes_max: usize,
-    ) -> SnapshotId {
-        self.snapshots.last += 1;
-        let id = SnapshotId(self.snapshots.last);
-        self.snapshots.open.push(Snapshot {
-            id,
-            partition,
-            op,
-            next: Some(ScanPosition::START),
-            preserved: BTreeMap::new(),
-            bytes: 0,
-            bytes_max,
-            spoilt: None,
-        });
-        id
-    }
-
-    /// Reads on: calls `f` with about `at_least` keys and their records; returns whether there is more.
-    ///
-    /// # Errors
-    /// Why there is nothing more. What was read before is no snapshot then.
-    pub fn read_snapshot(
-        &mut self,
-        id: SnapshotId,
-        at_least: usize,
-        mut f: impl FnMut(&[u8], Found<'_>),
-    ) -> Result<bool, Spoilt> {
-        let at = self.snapshots.find(id).ok_or(Spoilt::Unknown)?;
-        let snapshot = &self.snapshots.open[at];
-        if let Some(spoilt) = snapshot.spoilt {
-            return Err(spoilt);
-        }
-        let Some(from) = snapshot.next else {
-            return Ok(false);
-        };
-        let next = self.scan(snapshot.partition, from, at_least, |key, found| {
-            // A write that was refused leaves both: the preserved one is as good.
-            let is_kept = || {
-                let place = (self.hasher.hash(key), Box::from(key));
-                snapshot.preserved.contains_key(&place)
-            };
-            if found.op <= snapshot.op && (snapshot.preserved.is_empty() || !is_kept()) {
-                f(key, found);
-            }
-        });
-        let snapshot = &mut self.snapshots.open[at];
-        while let Some(first) = snapshot.preserved.first_entry() {
-            if next.is_some_and(|next| first.key().0.0 >= next.0) {
-                break;
-            }
-            let ((_, key), preserved) = first.remove_entry();
-            snapshot.bytes -= PRESERVED_OVERHEAD
-                + key.len()
-                + preserved.value.as_ref().map_or(0, |value| value.len());
-            f(&key, preserved.found());
-        }
-        snapshot.next = next;
-        Ok(next.is_some())
-    }
-
-    /// Ends a snapshot, read to its end or not.
-    pub fn end_snapshot(&mut self, id: SnapshotId) {
-        self.snapshots.open.retain(|it| it.id != id);
-    }
-
-    /// The record at `reference` is about to be replaced or removed.
-    #[inline]
-    pub(crate) fn preserve(
-        &mut self,
-        partition: LocalPartition,
-        hash: KeyHash,
-        reference: RecordRef,
-        header: Header,
-    ) {
-        if !self.snapshots.is_empty() {
-            self.preserve_it(partition, hash, reference, header);
-        }
-    }
-
-    #[cold]
-    fn preserve_it(
-        &mut self,
-        partition: LocalPartition,
-        hash: KeyHash,
-        reference: RecordRef,
-        header: Header,
-    ) {
-        // Taken out, since what it keeps is read from the rest of the table.
-        let mut snapshots = std::mem::take(&mut self.snapshots);
-        for snapshot in &mut snapshots.open {
-            if snapshot.wants(partition, hash, header)
-                && let Some(found) = self.found(reference, header)
-            {
-                let key = self.layout.key(header, self.arena.at(reference));
-                snapshot.keep(hash, key, &found);
-            }
-        }
-        self.snapshots = snapshots;
     }
 }
 

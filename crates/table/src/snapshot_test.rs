@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Put, TableConfig};
+use crate::{Put, TableConfig, TableData};
 use brickyard_types::{Medium, SegmentId};
 
 type Records = BTreeMap<String, (u64, Option<String>)>;

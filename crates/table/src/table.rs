@@ -1,24 +1,23 @@
-//! A table on one brick: what [`TableData`] is made of, and its reads of single keys.
+//! A table on one brick: what [`TableData`] is made of, its reads of single keys, how many it has and how many bytes.
 //!
-//! In:  keys and their hashes. Out: records.
+//! In:  keys and their hashes. Out: records; counts and sizes, kept as records come and go, so that asking costs nothing.
 //!
-//! Invariant: `find` leads to the record that the last write of the key left, hot, cold or
-//! tombstone; all but writes see no tombstones.
+//! Invariant: what is read is what the last write of the key left; all but writes see no tombstones.
 //!
-//! Not here: writes (`apply`), values that are in the log alone (`cold`), counts and sizes
-//! (`measure`), scans (`scan`), compaction (`compact`), clearing (`clear`), eviction (`evict`),
-//! expiry (`due`), snapshots (`snapshot`); each is another `impl TableData`.
+//! Not here: writes (`apply`), whole partitions (`partitions`), reads of many keys (`reads`), what is done a little at
+//! a time (`upkeep`); each is another `impl TableData`.
 
-use crate::arena::{Arena, RecordRef};
+use crate::arena::ADDRESSABLE_BYTES;
+use crate::contents::Contents;
 use crate::expiry::Timers;
-use crate::hash::{KeyHash, KeyHasher};
-use crate::index::{Hashes, Index, Place};
+use crate::found::Found;
+use crate::hash::KeyHash;
+use crate::id::LocalPartition;
 use crate::leftovers::Leftovers;
-use crate::pool::Pool;
-use crate::record::{self, Header, Layout, State};
-use crate::segments::{Replaced, Segments};
+use crate::record::State;
+use crate::records::Records;
 use crate::snapshot::Snapshots;
-use brickyard_types::{Medium, Op, Position, UnixMillis};
+use brickyard_types::{Medium, Op, SegmentId, UnixMillis};
 
 /// What a table is, as far as its memory is concerned; fixed for its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,81 +31,6 @@ pub struct TableConfig {
     pub evicts: bool,
 }
 
-/// A partition of the table on this brick: the table's own dense number of it, below 65,536, given
-/// by [`TableData::add_partition`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LocalPartition(pub u32);
-
-impl LocalPartition {
-    #[inline]
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A record's value: here, or in the log alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueRef<'a> {
-    /// The bytes.
-    Hot(&'a [u8]),
-    /// They are to be read from the record at its position in the log.
-    Cold {
-        /// How many bytes the value has.
-        len: usize,
-    },
-}
-
-impl ValueRef<'_> {
-    /// Length in bytes, wherever they are.
-    #[inline]
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        match self {
-            Self::Hot(bytes) => bytes.len(),
-            Self::Cold { len } => *len,
-        }
-    }
-
-    /// Whether the value is the empty string.
-    #[inline]
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-/// A key's record as it is in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found<'a> {
-    /// The value, or how long it is.
-    pub value: ValueRef<'a>,
-    /// When the key is gone; it may be past. `None`: never.
-    pub expires_at: Option<UnixMillis>,
-    /// The op that wrote the record.
-    pub op: Op,
-    /// Whether the value was built by a partial write.
-    pub is_raw: bool,
-    /// Where the record is in the log; of a table of medium `ram` the segment only.
-    pub position: Position,
-}
-
-/// One partition's share of the table.
-#[derive(Debug, Default)]
-pub(crate) struct Partition {
-    pub(crate) index: Index,
-    /// Records other than tombstones.
-    pub(crate) keys: u32,
-    pub(crate) tombstones: u32,
-    /// What its records take in a log, tombstones included.
-    pub(crate) bytes: u64,
-    pub(crate) expiring: u32,
-    pub(crate) expires_at_sum: u128,
-    /// Every op up to here that is not in the table was cleared away.
-    pub(crate) cleared: Op,
-    /// The highest op that was ever put.
-    pub(crate) op_max: Op,
-}
-
 /// Committed state of one table on one brick: the records of its partitions here.
 ///
 /// - Time: a lookup is about two cache misses, which [`Self::prefetch_bucket`] and
@@ -117,53 +41,14 @@ pub(crate) struct Partition {
 ///   MiB.
 #[derive(Debug)]
 pub struct TableData {
-    pub(crate) layout: Layout,
-    pub(crate) evicts: bool,
-    pub(crate) hasher: KeyHasher,
-    pub(crate) arena: Arena,
-    pub(crate) pool: Pool,
-    pub(crate) segments: Segments,
+    /// Records and what leads to them.
+    pub(crate) contents: Contents,
+    /// When which keys may have expired.
     pub(crate) timers: Timers,
-    pub(crate) partitions: Vec<Partition>,
-    pub(crate) free_partitions: Vec<LocalPartition>,
-    /// Indexes of partitions that were cleared or dropped, whose records are still being counted
-    /// out.
-    pub(crate) removed_indexes: Vec<Index>,
+    pub(crate) snapshots: Snapshots,
     /// Memory that the table has no use for and has not given back yet.
     pub(crate) leftovers: Leftovers,
-    /// What was counted out of them and not polled yet.
-    pub(crate) replaced: Vec<Replaced>,
-    pub(crate) snapshots: Snapshots,
-    pub(crate) sums: Sums,
-}
-
-/// Sums over all partitions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sums {
-    /// Records other than tombstones.
-    pub(crate) keys: usize,
-    pub(crate) tombstones: usize,
-    pub(crate) expiring: usize,
-    pub(crate) expires_at_sum: u128,
-}
-
-/// What the index asks about records.
-pub(crate) struct Records<'a> {
-    pub(crate) arena: &'a Arena,
-    pub(crate) layout: Layout,
-    pub(crate) hasher: &'a KeyHasher,
-}
-
-impl Hashes for Records<'_> {
-    fn hash(&self, reference: RecordRef) -> KeyHash {
-        let bytes = self.arena.at(reference);
-        self.hasher
-            .hash(self.layout.key(record::header(bytes), bytes))
-    }
-
-    fn prefetch(&self, reference: RecordRef) {
-        self.arena.prefetch_header(reference);
-    }
+    pub(crate) evicts: bool,
 }
 
 impl TableData {
@@ -171,20 +56,11 @@ impl TableData {
     #[must_use]
     pub fn new(config: TableConfig) -> Self {
         Self {
-            layout: Layout::new(config.medium),
-            evicts: config.evicts,
-            hasher: KeyHasher::new(config.seed),
-            arena: Arena::new(),
-            pool: Pool::new(),
-            segments: Segments::new(),
+            contents: Contents::new(Records::new(config.seed, config.medium)),
             timers: Timers::new(),
-            partitions: Vec::new(),
-            free_partitions: Vec::new(),
-            removed_indexes: Vec::new(),
-            replaced: Vec::new(),
-            leftovers: Leftovers::default(),
             snapshots: Snapshots::default(),
-            sums: Sums::default(),
+            leftovers: Leftovers::default(),
+            evicts: config.evicts,
         }
     }
 
@@ -197,41 +73,20 @@ impl TableData {
     #[inline]
     #[must_use]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
-        self.hasher.hash(key)
-    }
-
-    /// Adds an empty partition and returns its number; numbers of dropped partitions are given
-    /// again.
-    ///
-    /// # Panics
-    /// If the table has 65,536 partitions on this brick already: a record has 16 bits for it.
-    pub fn add_partition(&mut self) -> LocalPartition {
-        if let Some(partition) = self.free_partitions.pop() {
-            return partition;
-        }
-        let number = self.partitions.len();
-        assert!(
-            number <= usize::from(u16::MAX),
-            "a brick takes 65536 partitions of a table"
-        );
-        self.partitions.push(Partition::default());
-        LocalPartition(number as u32)
+        self.contents.records().hash_of(key)
     }
 
     /// Asks the processor for the bucket in which `hash` would be.
     #[inline]
     pub fn prefetch_bucket(&self, partition: LocalPartition, hash: KeyHash) {
-        self.partitions[partition.index()]
-            .index
-            .prefetch(&self.pool, hash);
+        self.contents.prefetch_bucket(partition, hash);
     }
 
     /// Asks the processor for the record that `hash` probably leads to; to be called when the
     /// bucket has had time to arrive.
     #[inline]
     pub fn prefetch_record(&self, partition: LocalPartition, hash: KeyHash) {
-        let index = &self.partitions[partition.index()].index;
-        index.candidates(&self.pool, hash, |reference| self.arena.prefetch(reference));
+        self.contents.prefetch_record(partition, hash);
     }
 
     /// The record of `key`, marked as used lately if the table evicts.
@@ -242,20 +97,20 @@ impl TableData {
         hash: KeyHash,
         key: &[u8],
     ) -> Option<Found<'_>> {
-        let (_, (reference, header)) = self.find(partition, hash, key)?;
+        let it = self.contents.find(partition, hash, key)?;
         // Written only when it changes, so that reading does not dirty the cache line each time.
-        if self.evicts && !header.is_referenced() {
-            record::mark_referenced(self.arena.at_mut(reference), true);
+        if self.evicts && !it.header.is_referenced() {
+            self.contents.mark(it.reference, true);
         }
-        self.found(reference, header)
+        self.contents.found(&it)
     }
 
     /// As [`Self::get`], without a mark.
     #[inline]
     #[must_use]
     pub fn peek(&self, partition: LocalPartition, hash: KeyHash, key: &[u8]) -> Option<Found<'_>> {
-        let (_, (reference, header)) = self.find(partition, hash, key)?;
-        self.found(reference, header)
+        let it = self.contents.find(partition, hash, key)?;
+        self.contents.found(&it)
     }
 
     /// Whether `key` has a record; its time may be past.
@@ -265,59 +120,106 @@ impl TableData {
         self.peek(partition, hash, key).is_some()
     }
 
-    #[inline]
-    pub(crate) fn find(
+    /// Bytes that the records of a partition take in a log, tombstones included.
+    #[must_use]
+    pub fn partition_bytes(&self, partition: LocalPartition) -> u64 {
+        self.contents.partition(partition).bytes
+    }
+
+    /// How many keys a partition has.
+    #[must_use]
+    pub fn len(&self, partition: LocalPartition) -> usize {
+        self.contents.partition(partition).counts.keys as usize
+    }
+
+    /// The highest op that was ever put into a partition.
+    #[must_use]
+    pub fn op_max(&self, partition: LocalPartition) -> Op {
+        self.contents.partition(partition).op_max
+    }
+
+    /// Whether a partition has no keys.
+    #[must_use]
+    pub fn is_empty(&self, partition: LocalPartition) -> bool {
+        self.len(partition) == 0
+    }
+
+    /// How many keys the table has on this brick.
+    #[must_use]
+    pub const fn len_total(&self) -> usize {
+        self.contents.counts().keys as usize
+    }
+
+    /// How many tombstones there are.
+    #[must_use]
+    pub const fn tombstones(&self) -> usize {
+        self.contents.counts().tombstones as usize
+    }
+
+    /// How many keys of a partition have an expiry.
+    #[must_use]
+    pub fn expires_count(&self, partition: LocalPartition) -> usize {
+        self.contents.partition(partition).counts.expiring as usize
+    }
+
+    /// How many keys of the table have an expiry.
+    #[must_use]
+    pub const fn expires_count_total(&self) -> usize {
+        self.contents.counts().expiring as usize
+    }
+
+    /// The mean time to live at `now` of the keys that have an expiry, in milliseconds.
+    #[must_use]
+    pub fn average_ttl_ms(&self, now: UnixMillis) -> u64 {
+        let counts = self.contents.counts();
+        let expiring = u128::from(counts.expiring);
+        let Some(average) = counts.expires_at_sum.checked_div(expiring) else {
+            return 0;
+        };
+        u64::try_from(average)
+            .unwrap_or(u64::MAX)
+            .saturating_sub(now.0)
+    }
+
+    /// The segments that hold live records of this table, and the bytes of those in each.
+    pub fn segments(&self) -> impl Iterator<Item = (SegmentId, u64)> + '_ {
+        self.contents.records().segments()
+    }
+
+    /// Bytes of memory that the table takes: records, dead space, indexes, timers.
+    #[must_use]
+    pub fn memory_used(&self) -> usize {
+        self.contents.memory() + self.timers.memory() + self.leftovers.memory()
+    }
+
+    /// Whether a record may still be prepared for this table, however many others have been that
+    /// are not in it yet: half a GiB of those may be, each of which takes up to four times its size
+    /// of the space that references can address.
+    #[must_use]
+    pub fn has_room(&self, key_len: usize, value_len: usize) -> bool {
+        const KEPT: usize = 4 * (512 << 20);
+        self.contents.records().arena().addressed() + key_len + value_len + KEPT
+            <= ADDRESSABLE_BYTES
+    }
+
+    /// Bytes of records alone, each with its header and padding.
+    #[must_use]
+    pub fn records_bytes(&self) -> usize {
+        self.contents.records().arena().live()
+    }
+
+    /// Bytes that the record of a key takes, its share of the index included.
+    #[must_use]
+    pub fn record_memory(
         &self,
         partition: LocalPartition,
         hash: KeyHash,
         key: &[u8],
-    ) -> Option<(Place, (RecordRef, Header))> {
-        debug_assert_eq!(hash, self.hash(key), "a hash of another key or table");
-        self.partitions[partition.index()]
-            .index
-            .find(&self.pool, hash, |reference| {
-                let bytes = self.arena.at(reference);
-                let header = record::header(bytes);
-                self.layout
-                    .is_key(header, bytes, key)
-                    .then_some((reference, header))
-            })
-    }
-
-    /// Where the index refers to `reference`, whose key has `hash`; `None` if it does not.
-    pub(crate) fn find_reference(
-        &self,
-        partition: LocalPartition,
-        hash: KeyHash,
-        reference: RecordRef,
-    ) -> Option<Place> {
-        let index = &self.partitions.get(partition.index())?.index;
-        let is_it = |candidate| (candidate == reference).then_some(());
-        let found = index.find(&self.pool, hash, is_it);
-        found.map(|(place, _)| place)
-    }
-
-    /// The record at `reference`; `None` if it is a tombstone.
-    #[inline]
-    pub(crate) fn found(&self, reference: RecordRef, header: Header) -> Option<Found<'_>> {
-        let bytes = self.arena.at(reference);
-        let value = match header.state() {
-            State::Hot => ValueRef::Hot(self.layout.value(header, bytes)),
-            State::Cold => ValueRef::Cold {
-                len: header.value_len(),
-            },
-            State::Tombstone => return None,
-        };
-        Some(Found {
-            value,
-            expires_at: self.layout.expires_at(header, bytes),
-            op: header.op(),
-            is_raw: header.is_raw(),
-            position: Position {
-                segment: self.segments.id(header.segment()),
-                offset: self.layout.offset(header, bytes),
-            },
-        })
+    ) -> Option<usize> {
+        const INDEX_BYTES_PER_RECORD: usize = 7;
+        let header = self.contents.find(partition, hash, key)?.header;
+        (header.state() != State::Tombstone)
+            .then(|| self.contents.records().size(header) + INDEX_BYTES_PER_RECORD)
     }
 }
 

@@ -2,7 +2,8 @@
 //! the way.
 
 use super::*;
-use crate::{Expired, Put, Replaced, ScanPosition, Victim, WriteOutcome};
+use crate::{Expired, Put, Replaced, ScanPosition, ValueRef, Victim, WriteOutcome};
+use brickyard_types::Position;
 use brickyard_types::{SegmentId, record::encoded_len};
 use std::collections::BTreeMap;
 
@@ -60,7 +61,7 @@ impl Model {
     }
 
     fn draw_partition(&mut self) -> LocalPartition {
-        LocalPartition(self.draw(self.table.partitions.len() as u64) as u32)
+        LocalPartition(self.draw(self.table.partition_slots() as u64) as u32)
     }
 
     fn draw_key(&mut self, keys: u64) -> Vec<u8> {
@@ -299,8 +300,8 @@ impl Model {
     fn compare(&mut self) {
         self.table.check();
         let mut seen = BTreeMap::new();
-        for number in 0..self.table.partitions.len() {
-            let partition = LocalPartition(number as u32);
+        for number in 0..self.table.partition_slots() {
+            let partition = LocalPartition(number);
             let mut next = Some(ScanPosition::START);
             while let Some(position) = next {
                 let from = seen.len();
@@ -340,7 +341,7 @@ impl Model {
         while let Some(lost) = self.table.poll_replaced() {
             self.lose(Some(lost));
         }
-        if self.table.removed_indexes.is_empty() {
+        if !self.table.contents.has_removed() {
             self.segments.retain(|_, bytes| *bytes > 0);
             assert!(
                 self.table
@@ -361,7 +362,7 @@ impl Model {
                 0 if step % 3 == 0 => self.clear(),
                 1..10 => self.expire(),
                 10..20 => self.evict(),
-                20..30 => self.table.compact_anyway(20_000),
+                20..30 => self.table.contents.compact_anyway(20_000),
                 30..60 => self.relocate(keys),
                 60..120 => self.warm_or_cool(keys),
                 draw if draw < 120 + removes => self.remove(keys),
@@ -461,9 +462,9 @@ fn largest_values_come_and_go() {
 #[test]
 fn empty_partitions_cost_next_to_nothing() {
     assert!(
-        size_of::<Partition>() <= 100,
+        size_of::<crate::partition::Partition>() <= 100,
         "{} bytes",
-        size_of::<Partition>()
+        size_of::<crate::partition::Partition>()
     );
     let mut table = TableData::new(TableConfig {
         seed: 1,
@@ -492,7 +493,7 @@ fn growing_value_stays_in_place_at_the_end_of_the_arena() {
         ValueRef::Hot(&value)
     );
     table.check();
-    assert_eq!(table.arena.dead(), 0);
+    assert_eq!(table.contents.records().arena().dead(), 0);
 }
 
 #[test]

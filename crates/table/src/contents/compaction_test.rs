@@ -1,5 +1,4 @@
-use super::*;
-use crate::{Put, TableConfig, ValueRef};
+use crate::{LocalPartition, Put, TableConfig, TableData, ValueRef};
 use brickyard_types::{Medium, Op, Position};
 
 fn put(table: &mut TableData, number: u64, len: usize, op: u64) {
@@ -41,8 +40,13 @@ fn memory_stays_within_its_bound_as_values_change() {
             _ => [64, 1024][(random >> 60) as usize % 2],
         };
         put(&mut table, number, len, op);
-        let dead = table.arena.memory().saturating_sub(4 << 20) as f64;
-        most = most.max(dead / table.arena.live() as f64);
+        let dead = table
+            .contents
+            .records()
+            .arena()
+            .memory()
+            .saturating_sub(4 << 20) as f64;
+        most = most.max(dead / table.contents.records().arena().live() as f64);
     }
     assert!(most <= 1.25, "{most} times the records, and 4 MiB");
     table.check();
@@ -69,6 +73,6 @@ fn idle_compaction_comes_to_an_end() {
             .unwrap();
     }
     while table.compact(100_000) {}
-    assert!(!table.wants_compaction());
+    assert!(!table.contents.wants_compaction());
     table.check();
 }
