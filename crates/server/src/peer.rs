@@ -24,6 +24,9 @@ use brickyard_node::peer::{HandshakeRefused, Welcome};
 use brickyard_node::{Message, Source, Target};
 use tokio::sync::mpsc;
 
+/// A stream whose both ends have said who they are; its socket is non-blocking, without delay.
+pub(crate) type Stream = brickyard_node::io::Stream<std::net::TcpStream>;
+
 /// Something that happened on the connections of the control plane.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -40,7 +43,7 @@ pub(crate) enum Event {
     /// A connection that was dialed is gone.
     Lost(Target),
     /// A stream of a brick is ready for its loop.
-    Stream(dial::Stream),
+    Stream(Stream),
     /// A stream that a brick wants could not be had.
     NoStream(brickyard_routing::Seat, brickyard_routing::Seat),
 }

@@ -21,7 +21,7 @@ use crate::segment::header::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::segment::mark::{MARK_BYTES, Mark};
 use crate::segment::range::{PartitionRange, RangeTable};
 use crate::shared::Shared;
-use crate::space::{SpaceGuard, effective_segment_bytes, is_full};
+use crate::space::{Purpose, SpaceGuard, effective_segment_bytes, is_full};
 use brickyard_types::record::{self, Header};
 use brickyard_types::{Position, SegmentId};
 use std::collections::VecDeque;
@@ -30,15 +30,6 @@ use std::sync::Arc;
 
 /// Room kept behind the records for a footer of up to a million partitions.
 const FOOTER_ROOM: u64 = 64 << 20;
-
-/// What a batch is for; decides whether it may use the reserve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// It stores something. Refused while only the reserve is left.
-    Store,
-    /// It gives back space in the end: deletes, horizons, records that the cleaner moves.
-    Reclaim,
-}
 
 /// Where a batch landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -100,3 +100,24 @@ impl fmt::Display for Damage {
         }
     }
 }
+
+/// Joins damages that touch, so that a torn page is one line in the report.
+pub(crate) fn push_damage(damages: &mut Vec<Damage>, damage: Damage) {
+    if let Some(last) = damages.last_mut()
+        && last.segment == damage.segment
+        && last.part == damage.part
+        && last.tainted == damage.tainted
+        && last.offset + last.len == damage.offset
+    {
+        last.len += damage.len;
+        return;
+    }
+    let last = damages.last().map(|last| (last.segment, last.offset));
+    assert!(
+        last <= Some((damage.segment, damage.offset)) || damage.part != Part::Record,
+        "damage at {} of segment {} after {last:?}",
+        damage.offset,
+        damage.segment
+    );
+    damages.push(damage);
+}

@@ -47,7 +47,7 @@ mod shared;
 mod space;
 mod sync;
 
-pub use append::{Appended, Appender, Purpose, Rolled};
+pub use append::{Appended, Appender, Rolled};
 pub use config::{LogConfig, PageCache, SEGMENT_BYTES_MAX};
 pub use control_log::{
     ControlDamage, ControlEntry, ControlHardState, ControlLog, ControlLogError, ControlOpened,
@@ -66,6 +66,7 @@ pub use recovery::{Cut, Opened, RecoveredRecord, RecoveryReport, SegmentSummary,
 pub use segment::header::DirectoryId;
 pub use segment::range::PartitionRange;
 pub use segment::scan_bytes;
+pub use space::Purpose;
 pub use sync::Syncer;
 
 /// The format of every file of this crate; a file of another one is refused untouched.

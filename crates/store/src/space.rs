@@ -7,7 +7,6 @@
 //!
 //! Not here: what happens to a batch that the disk refuses after all (`append.rs`).
 
-use crate::append::Purpose;
 use crate::config::{LogConfig, SEGMENT_BYTES_MAX};
 use crate::disk::{Disk, Space};
 use crate::error::AppendError;
@@ -15,6 +14,15 @@ use crate::segment::footer::TRAILER_BYTES;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use brickyard_types::record::HEADER_BYTES;
 use std::io;
+
+/// What a batch is for; decides whether it may use the reserve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It stores something. Refused while only the reserve is left.
+    Store,
+    /// It gives back space in the end: deletes, horizons, records that the cleaner moves.
+    Reclaim,
+}
 
 /// Smallest size that a segment shrinks to on a small file system.
 const SEGMENT_BYTES_FLOOR: u64 = 1 << 20;

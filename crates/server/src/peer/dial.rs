@@ -1,14 +1,11 @@
 //! Streams of bricks: connected and introduced here, then handed to the brick's loop.
 
 use super::outgoing::greet_stream;
-use super::{Event, Events};
+use super::{Event, Events, Stream};
 use crate::config::HostPort;
 use brickyard_brick::Direction;
 use brickyard_node::peer::{ConnectionKind, Introduction};
 use brickyard_routing::Seat;
-
-/// A stream whose both ends have said who they are; its socket is non-blocking, without delay.
-pub(crate) type Stream = brickyard_node::io::Stream<std::net::TcpStream>;
 
 /// Dials; the outcome comes as an event.
 pub(crate) fn dial(

@@ -2,7 +2,7 @@
 
 use super::frame;
 use super::outgoing::{read_all, write_all};
-use super::{Event, Events, Lane, dial};
+use super::{Event, Events, Lane, Stream};
 use brickyard_brick::Direction;
 use brickyard_node::Source;
 use brickyard_node::peer::{
@@ -138,7 +138,7 @@ async fn serve(taken: Taken, events: &Events) {
                 Ok(socket) => socket,
                 Err(error) => return tracing::warn!(%error, "a stream cannot be handed over"),
             };
-            let stream = dial::Stream {
+            let stream = Stream {
                 own: to,
                 peer: from,
                 direction: Direction::Incoming,

@@ -28,8 +28,8 @@ use crate::segment::header::DirectoryId;
 pub use boot::BootNote;
 use brickyard_types::BrickId;
 use rustix::fs::{FlockOperation, flock};
+pub use stamp::HexNodeId;
 use stamp::Stamp;
-use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -41,16 +41,6 @@ const BOOT: &str = "BOOT";
 
 /// Directories are for their owner alone, as the files in them are.
 const DIRECTORY_MODE: u32 = 0o700;
-
-/// A node's own number, drawn when its directory was made: 40 hexadecimal digits, as in Redis Cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HexNodeId(pub [u8; 20]);
-
-impl fmt::Display for HexNodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
 
 /// Whether a directory may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

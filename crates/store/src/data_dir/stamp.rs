@@ -9,14 +9,25 @@
 //! ```
 //! The first two lines say what the others mean, whatever the format.
 
-use super::{DataDirError, HexNodeId};
+use super::error::DataDirError;
 use crate::FORMAT_VERSION;
 use crate::segment::header::DirectoryId;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
 const TITLE: &str = "brickyard data directory";
+
+/// A node's own number, drawn when its directory was made: 40 hexadecimal digits, as in Redis Cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HexNodeId(pub [u8; 20]);
+
+impl fmt::Display for HexNodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
 
 /// What the file says.
 #[derive(Clone, Debug, PartialEq, Eq)]

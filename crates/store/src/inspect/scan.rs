@@ -1,14 +1,12 @@
 //! Verifies one segment, its footer and its hint file.
 
 use super::report::{HintState, SegmentReport};
-use crate::damage::{Damage, Part, Tainted};
+use crate::damage::{Damage, Part, Tainted, push_damage};
 use crate::disk::{Access, Disk, read_file};
 use crate::error::StoreError;
 use crate::file_name;
 use crate::hint::{HintWriter, Hints};
-use crate::recovery::{
-    Counts, Planned, header_damage, open_segment, push_damage, record_damage, taint,
-};
+use crate::recovery::{Counts, Planned, header_damage, open_segment, record_damage, taint};
 use crate::segment::footer::Footer;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::scanner::{Found, Scanner};

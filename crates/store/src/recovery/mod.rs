@@ -34,45 +34,25 @@ mod unsealed;
 mod visit;
 
 pub use report::{Cut, RecoveryReport, SegmentSummary};
+pub use visit::RecoveredRecord;
 
 use crate::append::{Active, Appender, Full, create_segment};
 use crate::config::{LogConfig, PageCache};
-use crate::damage::{Damage, Part};
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::StoreError;
 use crate::file_name;
-use crate::hint::{HintJob, HintRecord};
+use crate::hint::HintJob;
 use crate::read::Reader;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::mark::Mark;
 use crate::shared::Shared;
 use crate::sync::Syncer;
-use brickyard_types::record::Record;
 use brickyard_types::{PartitionId, Position, SegmentId};
-pub(crate) use plan::{Plan, Planned};
+pub(crate) use plan::{Plan, Planned, open_segment};
 use std::io;
 use std::sync::Arc;
 pub(crate) use visit::{Counts, header_damage, record_damage, taint};
 use visit::{Ending, Unsealed, Visitor};
-
-/// One record, as recovery finds it.
-#[derive(Clone, Copy, Debug)]
-pub enum RecoveredRecord<'a> {
-    /// From a segment, with its value.
-    Record {
-        /// The record; its checksums matched.
-        record: Record<'a>,
-        /// Where it is.
-        position: Position,
-    },
-    /// From a hint file, without its value. (Records of what a replica holds have theirs there too.)
-    Hint {
-        /// The record but for its value.
-        record: HintRecord<'a>,
-        /// Where it is.
-        position: Position,
-    },
-}
 
 /// A log that is open.
 pub struct Opened<D: Disk> {
@@ -266,44 +246,6 @@ fn remove<D: Disk>(disk: &D, name: &str, report: &mut RecoveryReport) -> Result<
         .map_err(StoreError::io("remove", disk.describe(name)))?;
     report.removed.push(name.to_owned());
     Ok(())
-}
-
-/// Opens a segment's file, for messages that name it.
-pub(crate) fn open_segment<D: Disk>(
-    disk: &D,
-    id: SegmentId,
-    access: Access,
-) -> Result<(D::File, u64), StoreError> {
-    let name = file_name::segment(id);
-    let file = disk
-        .open(&name, access)
-        .map_err(StoreError::io("open", disk.describe(&name)))?;
-    let len = file.byte_len().map_err(StoreError::io(
-        "ask for the length of",
-        disk.describe(&name),
-    ))?;
-    Ok((file, len))
-}
-
-/// Joins damages that touch, so that a torn page is one line in the report.
-pub(crate) fn push_damage(damages: &mut Vec<Damage>, damage: Damage) {
-    if let Some(last) = damages.last_mut()
-        && last.segment == damage.segment
-        && last.part == damage.part
-        && last.tainted == damage.tainted
-        && last.offset + last.len == damage.offset
-    {
-        last.len += damage.len;
-        return;
-    }
-    let last = damages.last().map(|last| (last.segment, last.offset));
-    assert!(
-        last <= Some((damage.segment, damage.offset)) || damage.part != Part::Record,
-        "damage at {} of segment {} after {last:?}",
-        damage.offset,
-        damage.segment
-    );
-    damages.push(damage);
 }
 
 #[cfg(test)]

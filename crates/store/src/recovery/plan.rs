@@ -1,7 +1,6 @@
 //! What files there are, and which of the segments are sealed. Reads headers and footers; changes
 //! nothing.
 
-use super::open_segment;
 use crate::config::LogConfig;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::StoreError;
@@ -119,4 +118,21 @@ impl Planned {
             has_hint: false,
         })
     }
+}
+
+/// Opens a segment's file, for messages that name it.
+pub(crate) fn open_segment<D: Disk>(
+    disk: &D,
+    id: SegmentId,
+    access: Access,
+) -> Result<(D::File, u64), StoreError> {
+    let name = file_name::segment(id);
+    let file = disk
+        .open(&name, access)
+        .map_err(StoreError::io("open", disk.describe(&name)))?;
+    let len = file.byte_len().map_err(StoreError::io(
+        "ask for the length of",
+        disk.describe(&name),
+    ))?;
+    Ok((file, len))
 }

@@ -7,7 +7,7 @@
 //! In:  what files there are. Out: the same bytes in the same places.
 //! Source: Rebello et al., "Can Applications Recover from fsync Failures?" (ATC 2020).
 
-use super::{Plan, Planned, open_segment};
+use super::plan::{Plan, Planned, open_segment};
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::StoreError;
 use crate::file_name;

@@ -1,10 +1,12 @@
 //! Visits a sealed segment: from its hint file where that is enough, else by a scan. Whatever is
 //! unreadable here is damage.
 
+use super::plan::{Planned, open_segment};
 use super::report::{RecoveryReport, SegmentSummary};
-use super::visit::{Counts, Ending, Visitor, header_damage, record_damage, summarize, taint};
-use super::{Planned, RecoveredRecord, open_segment, push_damage};
-use crate::damage::{Damage, Part, Tainted};
+use super::visit::{
+    Counts, Ending, RecoveredRecord, Visitor, header_damage, record_damage, summarize, taint,
+};
+use crate::damage::{Damage, Part, Tainted, push_damage};
 use crate::disk::{Access, Disk, read_file};
 use crate::error::StoreError;
 use crate::file_name;

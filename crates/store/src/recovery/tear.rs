@@ -1,8 +1,8 @@
 //! Where a power cut tore the log, and how what is behind the tear is put aside.
 
+use super::plan::{Planned, open_segment};
 use super::report::{Cut, RecoveryReport};
 use super::visit::Visitor;
-use super::{Planned, open_segment};
 use crate::config::PageCache;
 use crate::disk::{Access, Disk, DiskFile, replace_file};
 use crate::error::StoreError;

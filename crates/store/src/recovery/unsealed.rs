@@ -1,10 +1,12 @@
 //! Visits a segment without a footer: its tail may be torn.
 
+use super::plan::{Planned, open_segment};
 use super::report::RecoveryReport;
-use super::visit::{Ending, Unsealed, Visitor, header_damage, record_damage, summarize};
-use super::{Planned, RecoveredRecord, open_segment, push_damage};
+use super::visit::{
+    Ending, RecoveredRecord, Unsealed, Visitor, header_damage, record_damage, summarize,
+};
 use crate::config::PageCache;
-use crate::damage::{Damage, Part, Tainted};
+use crate::damage::{Damage, Part, Tainted, push_damage};
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::StoreError;
 use crate::file_name;

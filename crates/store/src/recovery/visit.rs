@@ -1,18 +1,39 @@
 //! Goes through one segment after the other; what the parts of recovery share.
 
+use super::plan::Planned;
 use super::report::{RecoveryReport, SegmentSummary};
-use super::{Planned, RecoveredRecord};
 use crate::config::PageCache;
 use crate::damage::{Damage, Part, Tainted};
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::file_name;
+use crate::hint::HintRecord;
 use crate::segment::footer::Footer;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::range::{PartitionRange, RangeTable};
 use crate::segment::scanner::Unreadable;
+use brickyard_types::record::Record;
 use brickyard_types::{PartitionId, Position, SegmentId};
 use std::io;
+
+/// One record, as recovery finds it.
+#[derive(Clone, Copy, Debug)]
+pub enum RecoveredRecord<'a> {
+    /// From a segment, with its value.
+    Record {
+        /// The record; its checksums matched.
+        record: Record<'a>,
+        /// Where it is.
+        position: Position,
+    },
+    /// From a hint file, without its value. (Records of what a replica holds have theirs there too.)
+    Hint {
+        /// The record but for its value.
+        record: HintRecord<'a>,
+        /// Where it is.
+        position: Position,
+    },
+}
 
 /// How a segment ended.
 pub(crate) enum Ending<F> {
