@@ -21,7 +21,7 @@ use crate::append::BatchId;
 use crate::batch::Batch;
 use crate::clean::Cleaner;
 use crate::clients::Clients;
-use crate::core::Core;
+use crate::core::{Core, Parts};
 use crate::effect::Effect;
 use crate::forward::Outbox;
 use crate::log::Log;
@@ -32,6 +32,7 @@ use crate::peer::{Peers, take_frames};
 use crate::random::Random;
 use crate::remote::Remotes;
 use crate::replica::Replicas;
+use crate::replica::wants::carry_out_wants;
 use crate::requests::Requests;
 use crate::segments::Segments;
 use crate::session::calls::Calls;
@@ -134,7 +135,7 @@ impl Brick {
             ),
             moves: Moves::new(recovery_bandwidth),
         };
-        core.adopt(catalog);
+        core.adoption().adopt(catalog);
         Self {
             core,
             incarnation,
@@ -216,8 +217,15 @@ impl Brick {
         if !std::mem::replace(&mut self.has_ended_turn, true) {
             self.send_remote();
             self.tend_catch_ups();
-            self.tend_returns();
-            self.core.flush_replicas();
+            self.core.adoption().bring_back();
+            let Parts {
+                mut replication,
+                mut outside,
+                catch_ups,
+                ..
+            } = self.core.parts();
+            replication.flush();
+            carry_out_wants(&mut replication, catch_ups, &mut outside);
         }
     }
 
@@ -272,6 +280,7 @@ impl Brick {
         }
         self.core.replicas.engine.outbox.open(link, direction);
         self.core
+            .replication()
             .replicate(|replicator| replicator.on_link(link, peer, direction, connection));
         self.core.replicas.wake();
     }
@@ -288,7 +297,9 @@ impl Brick {
             return;
         };
         self.core.replicas.engine.outbox.close(link);
-        self.core.replicate(|replicator| replicator.on_closed(link));
+        self.core
+            .replication()
+            .replicate(|replicator| replicator.on_closed(link));
         self.tell_lost();
         if direction == Direction::Outgoing {
             self.on_remote_lost(peer);
@@ -313,7 +324,12 @@ impl Brick {
         if direction == Direction::Outgoing {
             self.remotes.hearing.hear(peer, self.core.now);
         }
-        take_frames(&mut self.core, &mut self.peers, link);
+        let Parts {
+            mut replication,
+            outside,
+            ..
+        } = self.core.parts();
+        take_frames(&mut replication, outside.effects, &mut self.peers, link);
         self.tell_lost();
         self.let_out();
     }

@@ -17,11 +17,13 @@
 
 mod damaged;
 
-use crate::brick::Brick;
-use crate::core::Core;
 use crate::log_chunk::{LogChunk, Records};
 use crate::log_reader::LogReader;
+use crate::outside::Outside;
 use crate::pace::Pace;
+use crate::replica::{Replicas, Replication};
+use crate::segments::Segments;
+use crate::tables::Tables;
 use brickyard_replication::LinkId;
 use brickyard_routing::Seat;
 use brickyard_table::{Found, KeyHash, ScanPosition, ValueRef};
@@ -159,62 +161,75 @@ impl CatchUps {
             && self.unlogged.is_empty()
             && self.windows.is_empty()
     }
-}
 
-impl Brick {
-    /// A turn's worth of catching others up.
-    pub(crate) fn tend_catch_ups(&mut self) {
-        if self.core.moves.catch_ups.is_idle() {
+    /// A turn's worth of catching others up. A walk that is under way goes on; whether one may begin the caller says.
+    pub(crate) fn tend(
+        &mut self,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+        may_walk: bool,
+    ) {
+        if self.is_idle() {
             return;
         }
-        self.core.moves.catch_ups.pace.refill(self.core.now);
-        self.core.sort_asked();
-        self.core.scan_unlogged();
-        // The cleaner ends what it is at first, and begins no more.
-        let may_walk = self.cleaner.is_idle();
-        if may_walk || self.core.moves.catch_ups.walk.is_some() {
-            self.core.walk_on();
+        self.pace.refill(outside.now);
+        self.sort_asked(replication.tables);
+        self.scan_unlogged(replication.tables, replication.replicas, outside);
+        if may_walk || self.walk.is_some() {
+            self.walk_on(replication, outside);
         }
-        self.core.send_windows();
+        self.send_windows(replication);
     }
 
     /// A chunk of the log; whether it was asked for here.
-    pub(crate) fn on_catch_up_chunk(&mut self, chunk: &LogChunk<'_>) -> bool {
-        let Some(walk) = &mut self.core.moves.catch_ups.walk else {
+    pub(crate) fn on_chunk(
+        &mut self,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+        chunk: &LogChunk<'_>,
+    ) -> bool {
+        let Some(walk) = &mut self.walk else {
             return false;
         };
         if !walk.reader.accept(chunk) {
             return false;
         }
+        assert!(
+            walk.rest.is_none(),
+            "a chunk comes before the last is copied"
+        );
         walk.rest = Some(Rest {
             segment: chunk.segment,
             bytes: chunk.bytes.to_vec(),
             offsets: chunk.offsets.to_vec(),
             copied: (0, 0),
         });
-        self.core.copy_on();
+        self.copy_on(replication, outside);
         true
     }
-}
 
-impl Core {
-    fn sort_asked(&mut self) {
-        for wanted in std::mem::take(&mut self.moves.catch_ups.asked) {
-            let held = self.tables.partition(wanted.partition);
+    fn sort_asked(&mut self, tables: &Tables) {
+        for wanted in std::mem::take(&mut self.asked) {
+            let held = tables.partition(wanted.partition);
             let is_logged = held.is_some_and(|(state, _)| state.is_logged());
             if is_logged {
-                self.moves.catch_ups.logged.push(wanted);
+                self.logged.push(wanted);
             } else {
-                self.moves.catch_ups.unlogged.push(wanted);
+                self.unlogged.push(wanted);
             }
         }
     }
 
     /// Copies what is in memory, by the index: of tables without a log, and where the log is damaged.
-    fn scan_unlogged(&mut self) {
+    fn scan_unlogged(
+        &mut self,
+        tables: &Tables,
+        replicas: &mut Replicas,
+        outside: &mut Outside<'_>,
+    ) {
         let mut at = 0;
-        while at < self.moves.catch_ups.unlogged.len() {
-            if self.is_held_up(at) {
+        while at < self.unlogged.len() {
+            if self.unlogged[at].is_held_up(tables, replicas, outside) {
                 at += 1;
                 continue;
             }
@@ -223,26 +238,26 @@ impl Core {
                 link,
                 scan,
                 ..
-            } = self.moves.catch_ups.unlogged[at];
-            let may_copy = self.moves.catch_ups.pace.has_room();
-            if !may_copy || !self.replicas.has_room(link) {
+            } = self.unlogged[at];
+            let may_copy = self.pace.has_room();
+            if !may_copy || !replicas.has_room(link) {
                 at += 1;
                 continue;
             }
             let mut records = Vec::new();
-            let next = self.scan_partition(partition, scan, &mut records);
+            let next = scan_partition(tables, partition, scan, &mut records);
             for raw in &records {
-                self.moves.catch_ups.pace.spend(raw.len());
-                self.replicas.catch_up_record(link, partition, raw);
+                self.pace.spend(raw.len());
+                replicas.catch_up_record(link, partition, raw);
             }
             match next {
                 Some(next) => {
-                    self.moves.catch_ups.unlogged[at].scan = next;
+                    self.unlogged[at].scan = next;
                     at += 1;
                 }
                 None => {
-                    let wanted = self.moves.catch_ups.unlogged.remove(at);
-                    self.moves.catch_ups.windows.push(wanted);
+                    let wanted = self.unlogged.remove(at);
+                    self.windows.push(wanted);
                 }
             }
         }
@@ -250,114 +265,100 @@ impl Core {
 
     /// Sends the windows of requests (PROTOCOL rule 19), which end a catch-up: most of their ids are of records
     /// that were superseded since, and were not copied.
-    fn send_windows(&mut self) {
+    fn send_windows(&mut self, replication: &mut Replication<'_>) {
         let mut at = 0;
         while let Some(Wanted {
             partition, link, ..
-        }) = self.moves.catch_ups.windows.get(at)
+        }) = self.windows.get(at)
         {
             let (partition, link) = (*partition, *link);
-            if !self.replicas.has_room(link) {
+            if !replication.replicas.has_room(link) {
                 at += 1;
                 continue;
             }
-            let held = self.tables.partition(partition);
+            let held = replication.tables.partition(partition);
             let records = held.map(|(state, it)| it.window_records(state.id));
             for raw in records.iter().flatten() {
-                self.replicas.catch_up_record(link, partition, raw);
+                replication.replicas.catch_up_record(link, partition, raw);
             }
-            self.replicate(|replicator| replicator.catch_up_done(link, partition));
-            self.moves.catch_ups.windows.remove(at);
+            replication.replicate(|replicator| replicator.catch_up_done(link, partition));
+            self.windows.remove(at);
         }
-    }
-
-    fn scan_partition(
-        &self,
-        id: PartitionId,
-        from: ScanPosition,
-        records: &mut Vec<Vec<u8>>,
-    ) -> Option<ScanPosition> {
-        let (table, leaf) = self.tables.place_of(id)?;
-        let state = self.table(table)?;
-        let partition = state.partitions.get(leaf)?.as_ref()?;
-        state
-            .table
-            .scan(partition.local, from, SCAN_STEP, |key, found| {
-                let ValueRef::Hot(value) = found.value else {
-                    return;
-                };
-                let header = Header {
-                    kind: Kind::Put,
-                    flags: if found.is_raw { flag::RAW } else { 0 },
-                    table: state.id,
-                    partition: id,
-                    view: partition.view,
-                    op: found.op,
-                    expires_at: found.expires_at,
-                    request: None,
-                    origin: None,
-                    committed: None,
-                };
-                let mut raw = Vec::new();
-                record::encode(&mut raw, &header, key, &[value]);
-                records.push(raw);
-            })
     }
 
     /// Begins a walk for those who wait for one, or goes on with the one under way.
-    fn walk_on(&mut self) {
-        if self.moves.catch_ups.walk.is_none() {
-            if self.moves.catch_ups.logged.is_empty() {
+    fn walk_on(&mut self, replication: &mut Replication<'_>, outside: &mut Outside<'_>) {
+        if self.walk.is_none() {
+            if self.logged.is_empty() {
                 return;
             }
-            let segments = self.segments.ids().chain([self.segments.active()]);
-            self.moves.catch_ups.walk = Some(Walk {
-                reader: LogReader::over(segments),
-                rest: None,
-                learners: self.moves.catch_ups.logged.len(),
-                asked: (self.now, 0),
-                rests_until: self.now,
-            });
+            self.walk = Some(self.begin_walk(replication.segments, outside));
         }
-        self.copy_on();
+        self.copy_on(replication, outside);
+    }
+
+    /// A walk for all that wait for one.
+    fn begin_walk(&self, segments: &Segments, outside: &Outside<'_>) -> Walk {
+        Walk {
+            reader: LogReader::over(segments.ids().chain([segments.active()])),
+            rest: None,
+            learners: self.logged.len(),
+            asked: (outside.now, 0),
+            rests_until: outside.now,
+        }
     }
 
     /// Goes on with the walk as far as links have room.
-    fn copy_on(&mut self) {
-        if !self.copy_rest() {
+    fn copy_on(&mut self, replication: &mut Replication<'_>, outside: &mut Outside<'_>) {
+        if !self.copy_rest(replication.tables, replication.replicas, outside) {
             return;
         }
-        let commands = self.stats().commands.value();
-        let Some(walk) = &mut self.moves.catch_ups.walk else {
+        let commands = outside.stats.commands.value();
+        let Some(walk) = &mut self.walk else {
             return;
         };
-        if walk.reader.is_asked() || self.now < walk.rests_until {
+        if walk.reader.is_asked() || outside.now < walk.rests_until {
             return;
         }
-        walk.asked = (self.now, commands);
+        walk.asked = (outside.now, commands);
         match walk.reader.ask() {
-            Some(at) => self.read_log(at, CHUNK_BYTES),
-            None => self.end_walk(),
+            Some(at) => outside.read_log(at, CHUNK_BYTES),
+            None => self.end_walk(replication),
         }
     }
 
-    fn end_walk(&mut self) {
-        let Some(walk) = self.moves.catch_ups.walk.take() else {
+    fn end_walk(&mut self, replication: &mut Replication<'_>) {
+        let Some(walk) = self.walk.take() else {
             return;
         };
-        let served: Vec<Wanted> = self.moves.catch_ups.logged.drain(..walk.learners).collect();
+        assert!(
+            walk.rest.is_none(),
+            "a walk ends before its last chunk is copied"
+        );
+        let served: Vec<Wanted> = self.logged.drain(..walk.learners).collect();
         for wanted in served {
             if walk.reader.damaged().is_empty() {
-                self.moves.catch_ups.windows.push(wanted);
+                self.windows.push(wanted);
+            } else if wanted.after.is_some() {
+                // A difference is not enough: the learner begins anew.
+                let replicator = replication.replicas.replicator();
+                let committed = replicator.committed(wanted.partition);
+                replication.raise_horizon(wanted.partition, committed);
             } else {
-                self.end_damaged_walk(wanted, walk.reader.damaged());
+                self.unlogged
+                    .push(wanted.after_damage(walk.reader.damaged().clone()));
             }
         }
     }
 
     /// Copies what is left of the chunk at hand; false if a link is full.
-    fn copy_rest(&mut self) -> bool {
-        let Some(walk) = &mut self.moves.catch_ups.walk else {
+    fn copy_rest(
+        &mut self,
+        tables: &Tables,
+        replicas: &mut Replicas,
+        outside: &Outside<'_>,
+    ) -> bool {
+        let Some(walk) = &mut self.walk else {
             return true;
         };
         let Some(mut rest) = walk.rest.take() else {
@@ -371,58 +372,63 @@ impl Core {
             offsets: &rest.offsets[records..],
         };
         // Only what is copied takes room.
-        let mut may_copy = self.may_copy(learners);
+        let mut may_copy = self.may_copy(replicas, learners);
         loop {
             if !may_copy {
                 let left = (left.bytes.len(), left.offsets.len());
                 rest.copied = (rest.bytes.len() - left.0, rest.offsets.len() - left.1);
-                if let Some(walk) = &mut self.moves.catch_ups.walk {
+                if let Some(walk) = &mut self.walk {
                     walk.rest = Some(rest);
                 }
                 return false;
             }
             // Most of a log is nothing to any learner.
-            let next = left.take_of(|header| self.concerns(header.partition, learners));
+            let next = left.take_of(|header| self.concerns(tables, header.partition, learners));
             let Some((position, record)) = next else {
-                let commands = self.stats().commands.value();
-                if let Some(walk) = &mut self.moves.catch_ups.walk {
+                let commands = outside.stats.commands.value();
+                if let Some(walk) = &mut self.walk {
                     if !left.is_empty() {
                         walk.reader.note_damage(left.segment);
                     }
-                    walk.rest_from(self.now, commands);
+                    walk.rest_from(outside.now, commands);
                 }
                 return true;
             };
-            if self.copy_record(position, &record, learners) {
-                may_copy = self.may_copy(learners);
+            if self.copy_record(tables, replicas, position, &record, learners) {
+                may_copy = self.may_copy(replicas, learners);
             }
         }
     }
 
     /// Whether every link that the walk serves has room.
-    fn may_copy(&self, learners: usize) -> bool {
-        let mut links = self.moves.catch_ups.logged[..learners]
-            .iter()
-            .map(|it| it.link);
-        self.moves.catch_ups.pace.has_room() && links.all(|link| self.replicas.has_room(link))
+    fn may_copy(&self, replicas: &Replicas, learners: usize) -> bool {
+        let mut links = self.logged[..learners].iter().map(|it| it.link);
+        self.pace.has_room() && links.all(|link| replicas.has_room(link))
     }
 
     /// Whether a record of that partition may be for somebody whom the walk serves.
-    fn concerns(&self, partition: PartitionId, learners: usize) -> bool {
-        let mut wanted = self.moves.catch_ups.logged[..learners].iter();
-        wanted.any(|it| it.partition == partition) || self.tables.is_former(partition)
+    fn concerns(&self, tables: &Tables, partition: PartitionId, learners: usize) -> bool {
+        let mut wanted = self.logged[..learners].iter();
+        wanted.any(|it| it.partition == partition) || tables.is_former(partition)
     }
 
     /// Copies a record to whoever lacks it; whether that was anybody.
-    fn copy_record(&mut self, position: Position, record: &Record<'_>, learners: usize) -> bool {
-        let Some(partition) = self.heir_of_record(record) else {
+    fn copy_record(
+        &mut self,
+        tables: &Tables,
+        replicas: &mut Replicas,
+        position: Position,
+        record: &Record<'_>,
+        learners: usize,
+    ) -> bool {
+        let Some(partition) = heir_of_record(tables, record) else {
             return false;
         };
         let header = &Header {
             partition,
             ..record.header
         };
-        let wanted = self.moves.catch_ups.logged[..learners].iter();
+        let wanted = self.logged[..learners].iter();
         let links: Vec<LinkId> = wanted
             .filter(|it| {
                 it.partition == header.partition && it.after.is_none_or(|after| header.op > after)
@@ -433,95 +439,119 @@ impl Core {
             return false;
         }
         let mut out = Vec::new();
-        self.encode_committed(position, header, record, &mut out);
+        if header.op <= replicas.replicator().committed(partition) {
+            encode_in_force(tables, position, header, record, &mut out);
+        }
         for raw in &out {
             for link in &links {
-                self.moves.catch_ups.pace.spend(raw.len());
-                self.replicas.catch_up_record(*link, header.partition, raw);
+                self.pace.spend(raw.len());
+                replicas.catch_up_record(*link, header.partition, raw);
             }
         }
         !out.is_empty()
     }
+}
 
-    /// The partition that has a record's keys now. All keys of a batch are in one slot, and so in one partition.
-    fn heir_of_record(&self, record: &Record<'_>) -> Option<PartitionId> {
-        let Header {
-            table, partition, ..
-        } = record.header;
-        let key = match record.header.kind {
-            Kind::Put | Kind::Delete => record.key,
-            Kind::Batch => record::entries(record.value).next()?.ok()?.key,
-            _ => return Some(partition),
-        };
-        self.tables.heir(table, partition, key)
-    }
-
-    /// The parts of a record of the log that are committed and in force, each as a record of its own.
-    fn encode_committed(
-        &self,
-        position: Position,
-        header: &Header,
-        record: &Record<'_>,
-        out: &mut Vec<Vec<u8>>,
-    ) {
-        let Some((table, leaf)) = self.tables.place_of(header.partition) else {
-            return;
-        };
-        let Some(state) = self.table(table) else {
-            return;
-        };
-        let Some(Some(partition)) = state.partitions.get(leaf) else {
-            return;
-        };
-        if header.op > self.replicas.replicator().committed(partition.id) {
-            return;
-        }
-        let mut add = |kind: Kind, flags: u8, key: &[u8], value: &[u8], expires_at| {
-            let hash = KeyHash(state.map.hasher().key_hash(key));
-            let is_in_force = match kind {
-                Kind::Put => {
-                    let found = state.table.peek(partition.local, hash, key);
-                    found.is_some_and(|it| is_from(&it, header.op, value, expires_at, position))
-                }
-                Kind::Delete => state.table.peek(partition.local, hash, key).is_none(),
-                // Whoever lacks a clear gets a full copy: it is in the horizon.
-                _ => false,
+fn scan_partition(
+    tables: &Tables,
+    id: PartitionId,
+    from: ScanPosition,
+    records: &mut Vec<Vec<u8>>,
+) -> Option<ScanPosition> {
+    let (state, partition) = tables.partition(id)?;
+    state
+        .table
+        .scan(partition.local, from, SCAN_STEP, |key, found| {
+            let ValueRef::Hot(value) = found.value else {
+                return;
             };
-            if is_in_force {
-                let header = Header {
-                    kind,
-                    flags: flags & flag::RAW,
-                    expires_at,
-                    request: None,
-                    origin: None,
-                    committed: None,
-                    ..*header
-                };
-                let mut raw = Vec::new();
-                record::encode(&mut raw, &header, key, &[value]);
-                out.push(raw);
+            let header = Header {
+                kind: Kind::Put,
+                flags: if found.is_raw { flag::RAW } else { 0 },
+                table: state.id,
+                partition: id,
+                view: partition.view,
+                op: found.op,
+                expires_at: found.expires_at,
+                request: None,
+                origin: None,
+                committed: None,
+            };
+            let mut raw = Vec::new();
+            record::encode(&mut raw, &header, key, &[value]);
+            records.push(raw);
+        })
+}
+
+/// The partition that has a record's keys now. All keys of a batch are in one slot, and so in one partition.
+fn heir_of_record(tables: &Tables, record: &Record<'_>) -> Option<PartitionId> {
+    let Header {
+        table, partition, ..
+    } = record.header;
+    let key = match record.header.kind {
+        Kind::Put | Kind::Delete => record.key,
+        Kind::Batch => record::entries(record.value).next()?.ok()?.key,
+        _ => return Some(partition),
+    };
+    tables.heir(table, partition, key)
+}
+
+/// The parts of a committed record of the log that are in force, each as a record of its own.
+fn encode_in_force(
+    tables: &Tables,
+    position: Position,
+    header: &Header,
+    record: &Record<'_>,
+    out: &mut Vec<Vec<u8>>,
+) {
+    let Some((state, partition)) = tables.partition(header.partition) else {
+        return;
+    };
+    let mut add = |kind: Kind, flags: u8, key: &[u8], value: &[u8], expires_at| {
+        let hash = KeyHash(state.map.hasher().key_hash(key));
+        let is_in_force = match kind {
+            Kind::Put => {
+                let found = state.table.peek(partition.local, hash, key);
+                found.is_some_and(|it| is_from(&it, header.op, value, expires_at, position))
             }
+            Kind::Delete => state.table.peek(partition.local, hash, key).is_none(),
+            // Whoever lacks a clear gets a full copy: it is in the horizon.
+            _ => false,
         };
-        match header.kind {
-            Kind::Batch => {
-                for entry in record::entries(record.value).map_while(Result::ok) {
-                    add(
-                        entry.kind,
-                        entry.flags,
-                        entry.key,
-                        entry.value,
-                        entry.expires_at,
-                    );
-                }
-            }
-            kind => add(
+        if is_in_force {
+            let header = Header {
                 kind,
-                header.flags,
-                record.key,
-                record.value,
-                header.expires_at,
-            ),
+                flags: flags & flag::RAW,
+                expires_at,
+                request: None,
+                origin: None,
+                committed: None,
+                ..*header
+            };
+            let mut raw = Vec::new();
+            record::encode(&mut raw, &header, key, &[value]);
+            out.push(raw);
         }
+    };
+    match header.kind {
+        Kind::Batch => {
+            for entry in record::entries(record.value).map_while(Result::ok) {
+                add(
+                    entry.kind,
+                    entry.flags,
+                    entry.key,
+                    entry.value,
+                    entry.expires_at,
+                );
+            }
+        }
+        kind => add(
+            kind,
+            header.flags,
+            record.key,
+            record.value,
+            header.expires_at,
+        ),
     }
 }
 

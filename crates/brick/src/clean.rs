@@ -18,17 +18,19 @@
 mod records;
 
 use crate::append::BatchId;
-use crate::brick::Brick;
-use crate::core::Core;
 use crate::effect::Effect;
 use crate::executed::micros;
-use crate::log::KeyRef;
+use crate::log::{KeyRef, Log};
 use crate::log_chunk::LogChunk;
 use crate::log_reader::LogReader;
+use crate::outside::Outside;
+use crate::replica::Replication;
 use crate::retained::{self, Level};
-use crate::segments::Usage;
+use crate::segments::{Segments, Usage};
+use crate::tables::Tables;
 use brickyard_types::record::Header;
-use brickyard_types::{Op, PartitionId, Position, SegmentId};
+use brickyard_types::{Op, PartitionId, Position, SegmentId, UnixMillis};
+use records::Mover;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -129,6 +131,15 @@ enum State {
     Syncing { segment: SegmentId, batch: BatchId },
 }
 
+/// What others that read the log leave to the cleaner.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Permit {
+    /// It may begin with another segment.
+    pub(crate) begin: bool,
+    /// Segments may go.
+    pub(crate) remove: bool,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Cleaner {
@@ -137,8 +148,6 @@ pub(crate) struct Cleaner {
     reader: LogReader,
     /// Moves of batches that are not appended yet, in order.
     moves: VecDeque<Moved>,
-    /// Moves of the batch that was appended just now.
-    appended: Option<Moved>,
     /// Of the segment at hand.
     pass: Pass,
     /// In the order in which they will go.
@@ -154,85 +163,99 @@ impl Cleaner {
         matches!(self.state, State::Idle) && self.moves.is_empty() && self.leaving.is_empty()
     }
 
-    /// Whether the batch has moved records, which must be relocated now.
-    pub(crate) fn on_appended(&mut self, id: BatchId, _: Position) -> bool {
+    /// A batch is in the log: the tables are pointed at where its moved records are now.
+    pub(crate) fn on_appended(
+        &mut self,
+        id: BatchId,
+        position: Position,
+        tables: &mut Tables,
+        segments: &mut Segments,
+    ) {
         if self.moves.front().is_none_or(|moved| moved.batch != id) {
-            return false;
+            return;
         }
-        self.appended = self.moves.pop_front();
-        true
+        if let Some(moved) = self.moves.pop_front() {
+            self.relocate(moved, position, tables, segments);
+        }
     }
-}
 
-impl Brick {
     /// The log refused batches: what was moved is not there; begin again later.
-    pub(crate) fn on_clean_refused(&mut self) {
-        self.keep_refused();
-        if self.cleaner.moves.is_empty() && self.cleaner.pass.horizons.is_empty() {
+    pub(crate) fn on_refused(&mut self, log: &Log, tables: &mut Tables, segments: &mut Segments) {
+        self.keep_refused(log, tables, segments);
+        if self.moves.is_empty() && self.pass.horizons.is_empty() {
             // Other writes were refused: on a full disk cleaning must go on all the more.
             return;
         }
-        self.cleaner.moves.clear();
-        self.cleaner.back_off = BACK_OFF_TICKS;
-        self.abandon_pass();
+        self.moves.clear();
+        self.back_off = BACK_OFF_TICKS;
+        self.abandon_pass(tables);
     }
 
     /// The segment at hand stays: what its records were to lead to is undone.
-    fn abandon_pass(&mut self) {
-        self.cleaner.state = State::Idle;
-        self.cleaner.reader = LogReader::default();
-        let raised = std::mem::take(&mut self.cleaner.pass).raised();
-        self.core.lower_horizons(&raised);
+    fn abandon_pass(&mut self, tables: &mut Tables) {
+        self.state = State::Idle;
+        self.reader = LogReader::default();
+        let raised = std::mem::take(&mut self.pass).raised();
+        lower_horizons(tables, &raised);
     }
 
     /// A table went out of memory: what was looked up in its index says nothing of the segments at hand any more. They stay,
     /// and what was moved out of them is there twice.
-    pub(crate) fn abandon_cleaning(&mut self) {
-        self.cleaner.moves.clear();
-        self.cleaner.appended = None;
-        self.abandon_pass();
-        while let Some(last) = self.cleaner.leaving.pop_back() {
-            self.core.lower_horizons(&last.raised);
-            self.core.segments.set_leaving(last.segment, false);
+    pub(crate) fn abandon(&mut self, tables: &mut Tables, segments: &mut Segments) {
+        self.moves.clear();
+        self.abandon_pass(tables);
+        while let Some(last) = self.leaving.pop_back() {
+            lower_horizons(tables, &last.raised);
+            segments.set_leaving(last.segment, false);
         }
+        assert!(self.is_idle(), "cleaning is abandoned and goes on");
     }
 
     /// Segments wait for a batch that was refused: what stands for their tombstones is not there.
-    fn keep_refused(&mut self) {
-        let written = self.core.log.written();
-        while let Some(last) = self.cleaner.leaving.pop_back_if(|it| it.batch > written) {
-            self.core.lower_horizons(&last.raised);
-            self.core.segments.set_leaving(last.segment, false);
-            self.cleaner.back_off = BACK_OFF_TICKS;
+    fn keep_refused(&mut self, log: &Log, tables: &mut Tables, segments: &mut Segments) {
+        let written = log.written();
+        while let Some(last) = self.leaving.pop_back_if(|it| it.batch > written) {
+            lower_horizons(tables, &last.raised);
+            segments.set_leaving(last.segment, false);
+            self.back_off = BACK_OFF_TICKS;
         }
     }
 
     /// A tick's worth of cleaning.
-    pub(crate) fn clean(&mut self) {
-        self.cleaner.budget = TICK_BYTES_MAX;
-        if self.cleaner.back_off > 0 {
-            self.cleaner.back_off -= 1;
+    pub(crate) fn clean(
+        &mut self,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+        permit: Permit,
+    ) {
+        self.budget = TICK_BYTES_MAX;
+        if self.back_off > 0 {
+            self.back_off -= 1;
             return;
         }
-        match self.cleaner.state {
-            State::Resting => self.read_on(),
-            State::Idle => self.begin_cleaning(false),
+        match self.state {
+            State::Resting => self.read_on(outside),
+            State::Idle => self.begin(replication, outside, permit, false),
             _ => {}
         }
     }
 
     /// Begins with the segment whose cleaning pays most, if there is one; `dead_only`: if nothing of it is live.
-    fn begin_cleaning(&mut self, dead_only: bool) {
-        let is_walked = self.core.moves.catch_ups.needs_log();
-        let is_shelving = self.core.moves.offline.is_unsettled();
-        if self.is_stopping || is_walked || is_shelving || self.exports.need_log() {
+    fn begin(
+        &mut self,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+        permit: Permit,
+        dead_only: bool,
+    ) {
+        if !permit.begin {
             return;
         }
+        let segments = &*replication.segments;
         // A segment with operations that have not committed is not ready.
-        let before = self.core.log.oldest_pending_segment();
-        let usage = self.core.segment_usage();
-        let (now, cleaned) = (self.core.now, self.cleaner.cleaned);
-        let picked = self.core.segments.pick(&usage, before, cleaned, now);
+        let before = replication.log.oldest_pending_segment();
+        let usage = segment_usage(replication.tables, segments, replication.unix);
+        let picked = segments.pick(&usage, before, self.cleaned, outside.now);
         let Some(segment) = picked else {
             return;
         };
@@ -241,82 +264,103 @@ impl Brick {
             .is_none_or(|usage| *usage == Usage::default());
         if is_dead || !dead_only {
             assert!(
-                self.cleaner.pass.horizons.is_empty(),
+                self.pass.horizons.is_empty(),
                 "a pass begins before another one is over"
             );
             assert!(
-                segment < before && segment != self.core.segments.active(),
+                segment < before && segment != segments.active(),
                 "segment {segment} is in use"
             );
-            self.cleaner.pass = Pass {
+            self.pass = Pass {
                 is_dead,
                 ..Pass::default()
             };
-            self.cleaner.reader = LogReader::over([segment]);
-            self.read_on();
+            self.reader = LogReader::over([segment]);
+            self.read_on(outside);
         }
     }
 
-    fn read_on(&mut self) {
-        self.cleaner.state = State::Reading;
-        let bytes_max = if self.cleaner.pass.is_dead {
+    fn read_on(&mut self, outside: &mut Outside<'_>) {
+        self.state = State::Reading;
+        let bytes_max = if self.pass.is_dead {
             DEAD_CHUNK_BYTES
         } else {
             CHUNK_BYTES
         };
-        if let Some(at) = self.cleaner.reader.ask() {
-            self.core.read_log(at, bytes_max);
+        if let Some(at) = self.reader.ask() {
+            outside.read_log(at, bytes_max);
         }
     }
 
     /// A chunk of the segment at hand; others may have given up what they asked for.
-    pub(crate) fn on_cleaned_chunk(&mut self, chunk: &LogChunk<'_>) {
+    pub(crate) fn on_chunk(
+        &mut self,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+        permit: Permit,
+        chunk: &LogChunk<'_>,
+    ) {
         let LogChunk { segment, next, .. } = *chunk;
-        if !self.cleaner.reader.accept(chunk) {
+        if !self.reader.accept(chunk) {
             return;
         }
         if chunk.is_damaged {
-            self.core.segments.mark_damaged(segment);
-            return self.abandon_pass();
+            replication.segments.mark_damaged(segment);
+            return self.abandon_pass(replication.tables);
         }
         let mut rest = chunk.records();
         let mut sorted = Sorted::default();
-        let building = self.core.log.building_id();
-        let before = self.core.log.building_len();
-        let pass = &mut self.cleaner.pass;
+        let building = replication.log.building_id();
+        let before = replication.log.building_len();
+        let pass = &mut self.pass;
+        let mut mover = Mover {
+            tables: replication.tables,
+            log: replication.log,
+            segments: replication.segments,
+            replicator: replication.replicas.replicator(),
+            pass,
+            sorted: &mut sorted,
+        };
         while let Some((position, record)) = rest.take() {
-            self.core.move_record(position, &record, pass, &mut sorted);
+            mover.move_record(position, &record);
         }
         let is_unreadable = !rest.is_empty();
-        let is_needed = sorted.has_drop && self.core.segments.has_older(segment, segment);
-        let is_over = next.is_none() && !is_unreadable && !is_needed && !sorted.is_unclaimed;
-        let is_said = is_over && self.core.say_of_partitions(segment, pass);
-        let moved = self.core.log.building_len() - before;
+        let is_needed = mover.sorted.has_drop && mover.segments.has_older(segment, segment);
+        let is_over = next.is_none() && !is_unreadable && !is_needed && !mover.sorted.is_unclaimed;
+        let is_said = is_over && mover.say_of_partitions(segment);
+        let moved = replication.log.building_len() - before;
         if moved > 0 {
-            pass.last_batch = building;
-            self.note_moved(segment, building, moved, sorted.moves, sorted.kept);
+            assert_eq!(
+                replication.log.building_id(),
+                building,
+                "what one chunk leads to is in one batch"
+            );
+            self.pass.last_batch = building;
+            outside.stats.log.moved_bytes.add(moved as u64);
+            self.note_moved(segment, building, sorted.moves, sorted.kept);
         }
+        let segments = &mut *replication.segments;
         if is_unreadable {
             // What follows cannot be looked at either, so the segment must stay.
-            self.core.segments.mark_damaged(segment);
-            return self.abandon_pass();
+            segments.mark_damaged(segment);
+            return self.abandon_pass(replication.tables);
         }
         if is_needed {
-            self.core.segments.pin(segment);
-            return self.abandon_pass();
+            segments.pin(segment);
+            return self.abandon_pass(replication.tables);
         }
         if sorted.is_unclaimed || is_over && !is_said {
-            let until = self.core.now + UNCLAIMED_PAUSE;
-            self.core.segments.leave_until(segment, until);
-            return self.abandon_pass();
+            let until = outside.now + UNCLAIMED_PAUSE;
+            segments.leave_until(segment, until);
+            return self.abandon_pass(replication.tables);
         }
-        if moved > 0 || !self.cleaner.pass.is_dead {
-            self.cleaner.budget = self.cleaner.budget.saturating_sub(chunk.bytes.len() as u64);
+        if moved > 0 || !self.pass.is_dead {
+            self.budget = self.budget.saturating_sub(chunk.bytes.len() as u64);
         }
         match next {
-            Some(_) if self.cleaner.budget > 0 => self.read_on(),
-            Some(_) => self.cleaner.state = State::Resting,
-            None => self.end_pass(segment),
+            Some(_) if self.budget > 0 => self.read_on(outside),
+            Some(_) => self.state = State::Resting,
+            None => self.end_pass(replication, outside, permit, segment),
         }
     }
 
@@ -325,17 +369,15 @@ impl Brick {
         &mut self,
         segment: SegmentId,
         building: BatchId,
-        bytes: usize,
         mut moves: Vec<Move>,
         kept: retained::Moved,
     ) {
-        self.core.stats().log.moved_bytes.add(bytes as u64);
-        match self.cleaner.moves.back_mut() {
+        match self.moves.back_mut() {
             Some(moved) if moved.batch == building => {
                 moved.moves.append(&mut moves);
                 moved.kept.add(kept);
             }
-            _ => self.cleaner.moves.push_back(Moved {
+            _ => self.moves.push_back(Moved {
                 batch: building,
                 segment,
                 moves,
@@ -345,39 +387,51 @@ impl Brick {
     }
 
     /// All of the segment has been looked at: it goes when what stands for its records is synced.
-    fn end_pass(&mut self, segment: SegmentId) {
+    fn end_pass(
+        &mut self,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+        permit: Permit,
+        segment: SegmentId,
+    ) {
         // Also what took the place of the records that were left behind must be safe, or a
         // power cut would take a key's new value and its old one.
-        let pass = &self.cleaner.pass;
-        let batch = pass.last_batch.max(self.core.log.written());
-        if !pass.is_dead {
-            self.cleaner.state = State::Syncing { segment, batch };
-            return self.on_clean_synced();
+        let batch = self.pass.last_batch.max(replication.log.written());
+        if !self.pass.is_dead {
+            self.state = State::Syncing { segment, batch };
+            return self.on_synced(replication, outside, permit);
         }
-        self.core.segments.set_leaving(segment, true);
-        let raised = std::mem::take(&mut self.cleaner.pass).raised();
-        self.cleaner.leaving.push_back(Leaving {
+        replication.segments.set_leaving(segment, true);
+        let raised = std::mem::take(&mut self.pass).raised();
+        self.leaving.push_back(Leaving {
             segment,
             batch,
             raised,
         });
-        self.cleaner.state = State::Idle;
-        self.on_clean_synced();
-        self.begin_cleaning(true);
+        self.state = State::Idle;
+        self.on_synced(replication, outside, permit);
+        self.begin(replication, outside, permit, true);
     }
 
-    /// Points the tables at where the records are now.
-    pub(crate) fn relocate_moved(&mut self, position: Position) {
-        let Some(moved) = self.cleaner.appended.take() else {
-            return;
-        };
+    fn relocate(
+        &mut self,
+        moved: Moved,
+        position: Position,
+        tables: &mut Tables,
+        segments: &mut Segments,
+    ) {
         let Moved {
             segment: from,
             moves,
             kept,
             ..
         } = moved;
-        self.core.segments.retained.on_moved(position.segment, kept);
+        assert!(
+            from < position.segment,
+            "what is moved out of segment {from} stands in {}",
+            position.segment
+        );
+        segments.retained.on_moved(position.segment, kept);
         for Move {
             key,
             name,
@@ -385,7 +439,7 @@ impl Brick {
             record_at,
         } in moves
         {
-            let Some(state) = self.core.tables.get_mut(key.table as usize) else {
+            let Some(state) = tables.get_mut(key.table as usize) else {
                 continue;
             };
             let to = Position {
@@ -398,109 +452,121 @@ impl Brick {
                 .relocate(key.partition, key.hash, &name, op, from, to)
                 .is_err()
             {
-                self.cleaner.back_off = BACK_OFF_TICKS;
-                self.abandon_pass();
+                self.back_off = BACK_OFF_TICKS;
+                self.abandon_pass(tables);
             }
         }
     }
 
     /// Removes the segment that was emptied, once what was in it is safe elsewhere.
-    pub(crate) fn on_clean_synced(&mut self) {
-        if self.exports.need_log() {
+    pub(crate) fn on_synced(
+        &mut self,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+        permit: Permit,
+    ) {
+        if !permit.remove {
             return;
         }
-        let frontier = self.core.log.frontier();
+        let frontier = replication.log.frontier();
         let upto = frontier.synced.min(frontier.appended);
-        while let Some(first) = self.cleaner.leaving.pop_front_if(|it| it.batch <= upto) {
-            self.core.segments.set_leaving(first.segment, false);
-            self.remove_segment(first.segment, &first.raised);
+        while let Some(first) = self.leaving.pop_front_if(|it| it.batch <= upto) {
+            replication.segments.set_leaving(first.segment, false);
+            self.remove(replication, outside, first.segment, &first.raised);
         }
-        let State::Syncing { segment, batch } = self.cleaner.state else {
+        let State::Syncing { segment, batch } = self.state else {
             return;
         };
         if batch <= upto {
-            self.cleaner.state = State::Idle;
-            let raised = std::mem::take(&mut self.cleaner.pass).raised();
-            self.remove_segment(segment, &raised);
+            self.state = State::Idle;
+            let raised = std::mem::take(&mut self.pass).raised();
+            self.remove(replication, outside, segment, &raised);
         }
     }
 
-    fn remove_segment(&mut self, segment: SegmentId, raised: &[Raised]) {
+    fn remove(
+        &mut self,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+        segment: SegmentId,
+        raised: &[Raised],
+    ) {
         assert!(
-            segment != self.core.segments.active(),
+            segment != replication.segments.active(),
             "segment {segment} is written to"
         );
         for raised in raised {
             // It may have been split since.
-            for heir in self.core.tables.heirs(raised.partition) {
-                self.core.tell_horizon(heir);
+            for heir in replication.tables.heirs(raised.partition) {
+                tell_horizon(replication, heir);
             }
         }
-        if self.core.live_bytes().get(&segment).copied().unwrap_or(0) > 0 {
+        let live = live_bytes(replication.tables);
+        if live.get(&segment).copied().unwrap_or(0) > 0 {
             // Something is live there that the pass did not move (a table full of segments): it
             // stays, and another pass will see to it.
-            self.cleaner.back_off = BACK_OFF_TICKS;
+            self.back_off = BACK_OFF_TICKS;
             return;
         }
-        self.core.segments.remove(segment);
-        self.core.effects.push_back(Effect::DeleteSegment(segment));
-        self.core.stats().log.segments_cleaned.add(1);
-        self.cleaner.cleaned += 1;
+        replication.segments.remove(segment);
+        outside.effects.push_back(Effect::DeleteSegment(segment));
+        outside.stats.log.segments_cleaned.add(1);
+        self.cleaned += 1;
     }
 }
 
-impl Core {
-    /// Live bytes of every segment, over all tables.
-    pub(crate) fn live_bytes(&self) -> BTreeMap<SegmentId, u64> {
-        let mut live = BTreeMap::new();
-        for state in self.tables.iter() {
-            for (segment, bytes) in state.table.segments() {
-                *live.entry(segment).or_insert(0) += bytes;
-            }
+/// Tombstones up to the partition's horizon may be gone from the log.
+fn tell_horizon(replication: &mut Replication<'_>, partition: PartitionId) {
+    let held = replication.tables.partition(partition);
+    if let Some((_, held)) = held.filter(|(_, it)| it.is_replicated) {
+        let horizon = held.gaps.horizon();
+        replication.raise_horizon(partition, horizon);
+    }
+}
+
+/// Live bytes of every segment, over all tables.
+fn live_bytes(tables: &Tables) -> BTreeMap<SegmentId, u64> {
+    let mut live = BTreeMap::new();
+    for state in tables.iter() {
+        for (segment, bytes) in state.table.segments() {
+            *live.entry(segment).or_insert(0) += bytes;
         }
-        live
     }
+    live
+}
 
-    /// What of each segment is live, and what cleaning it would only move.
-    pub(crate) fn segment_usage(&self) -> BTreeMap<SegmentId, Usage> {
-        let live = self.live_bytes();
-        let oldest = self.segments.ids().next().unwrap_or_default();
-        let now = micros(self.unix);
-        let segments = self.segments.ids().chain([self.segments.active()]);
-        segments
-            .map(|segment| {
-                let kept = self.segments.retained.kept(segment, oldest, now);
-                let usage = Usage {
-                    live: live.get(&segment).copied().unwrap_or(0) + kept.lasting,
-                    tombstones: kept.tombstones,
-                };
-                (segment, usage)
-            })
-            .collect()
-    }
+/// What of each segment is live, and what cleaning it would only move.
+pub(crate) fn segment_usage(
+    tables: &Tables,
+    segments: &Segments,
+    now: UnixMillis,
+) -> BTreeMap<SegmentId, Usage> {
+    let live = live_bytes(tables);
+    let oldest = segments.ids().next().unwrap_or_default();
+    let now = micros(now);
+    let all = segments.ids().chain([segments.active()]);
+    all.map(|segment| {
+        let kept = segments.retained.kept(segment, oldest, now);
+        let usage = Usage {
+            live: live.get(&segment).copied().unwrap_or(0) + kept.lasting,
+            tombstones: kept.tombstones,
+        };
+        (segment, usage)
+    })
+    .collect()
+}
 
-    /// What the log says of partitions that were dropped, split, merged or moved away is dead.
-    pub(crate) fn forget_marks(&mut self) {
-        let Self {
-            segments, tables, ..
-        } = self;
-        segments
-            .retained
-            .retain(|partition| tables.is_here(partition));
-    }
-
-    /// Horizons are as they were: the tombstones below them still stand where they stood.
-    fn lower_horizons(&mut self, raised: &[Raised]) {
-        for raised in raised.iter().rev() {
-            self.tables.for_heirs(raised.partition, |partition| {
-                partition.gaps.lower_horizon(raised.before);
-            });
-        }
+/// Horizons are as they were: the tombstones below them still stand where they stood.
+fn lower_horizons(tables: &mut Tables, raised: &[Raised]) {
+    for raised in raised.iter().rev() {
+        tables.for_heirs(raised.partition, |partition| {
+            partition.gaps.lower_horizon(raised.before);
+        });
     }
 }
 
 #[cfg(test)]
-impl Brick {
+impl crate::brick::Brick {
     /// Horizons that are above nothing.
     pub(crate) fn horizons(&self) -> Vec<Op> {
         let states = self.core.tables.iter();

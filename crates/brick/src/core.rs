@@ -4,13 +4,20 @@
 //! input, write its reply to the same connection's output, and change everything here.
 
 use crate::append::BatchId;
+use crate::catch_up::CatchUps;
 use crate::effect::Effect;
 use crate::forward::Outbox;
 use crate::log::{Committed, KeyRef, Log, Prepared};
+use crate::membership::Adoption;
 use crate::moves::Moves;
+use crate::offline::Offline;
+use crate::outside::Outside;
+use crate::parting::Partings;
 use crate::random::Random;
-use crate::replica::Replicas;
+use crate::replica::{Replicas, Replication};
+use crate::request::{Origin, Token};
 use crate::requests::Requests;
+use crate::resize::Shrunk;
 use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::staging::Staging;
@@ -20,7 +27,7 @@ use crate::watch::Absences;
 use brickyard_routing::{Location, Member};
 use brickyard_table::{LocalPartition, TableData};
 use brickyard_types::record::{Header, Kind};
-use brickyard_types::{BrickId, Instant, Op, SegmentId, UnixMillis};
+use brickyard_types::{BrickId, Instant, Op, UnixMillis};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -45,6 +52,16 @@ pub(crate) struct Core {
     pub(crate) random: Random,
     pub(crate) replicas: Replicas,
     pub(crate) moves: Moves,
+}
+
+/// A brick's components, borrowed apart for work that is no request.
+pub(crate) struct Parts<'a> {
+    pub(crate) replication: Replication<'a>,
+    pub(crate) outside: Outside<'a>,
+    pub(crate) catch_ups: &'a mut CatchUps,
+    pub(crate) offline: &'a mut Offline,
+    pub(crate) partings: &'a mut Partings,
+    pub(crate) shrunk: &'a mut Shrunk,
 }
 
 impl Core {
@@ -76,14 +93,66 @@ impl Core {
         self.tables.get_mut(index)
     }
 
-    /// Has a chunk of the log read, of about so many bytes.
-    pub(crate) fn read_log(&mut self, (segment, from): (SegmentId, u32), bytes_max: u32) {
-        assert!(bytes_max > 0, "a chunk of no bytes");
-        self.effects.push_back(Effect::ReadSegment {
-            segment,
-            from,
-            bytes_max,
-        });
+    /// For what happens to a replica.
+    #[inline]
+    pub(crate) fn replication(&mut self) -> Replication<'_> {
+        self.parts().replication
+    }
+
+    /// For work that is no request.
+    pub(crate) fn parts(&mut self) -> Parts<'_> {
+        Parts {
+            replication: Replication {
+                replicas: &mut self.replicas,
+                tables: &mut self.tables,
+                log: &mut self.log,
+                segments: &mut self.segments,
+                drops: &mut self.moves.drops,
+                unix: self.unix,
+            },
+            outside: Outside {
+                effects: &mut self.effects,
+                stats: &self.shared.stats[self.id.0 as usize],
+                now: self.now,
+            },
+            catch_ups: &mut self.moves.catch_ups,
+            offline: &mut self.moves.offline,
+            partings: &mut self.moves.partings,
+            shrunk: &mut self.moves.shrunk,
+        }
+    }
+
+    /// For a newer catalog.
+    pub(crate) fn adoption(&mut self) -> Adoption<'_> {
+        let bricks = self.bricks();
+        let Parts {
+            replication,
+            outside,
+            offline,
+            partings,
+            ..
+        } = self.parts();
+        Adoption {
+            replication,
+            offline,
+            partings,
+            outside,
+            bricks,
+        }
+    }
+
+    /// When a request that begins now is given up.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Instant {
+        self.now + self.shared.limits.request_deadline
+    }
+
+    /// A client's request, with what waits for its reply.
+    pub(crate) fn own(&self, token: Token) -> Origin {
+        Origin {
+            member: self.member(),
+            token,
+        }
     }
 
     /// Finds a key: its table's map is right for as long as the catalog is.
@@ -170,6 +239,13 @@ impl Core {
     #[inline]
     pub(crate) fn is_adopting(&self) -> bool {
         self.tables.is_adopting()
+    }
+
+    /// Whether the catalog that waits takes a partition apart of which something is still on its way to the log.
+    pub(crate) fn is_about_to_part(&self) -> bool {
+        let (values, replicator) = (&self.requests.values, self.replicas.replicator());
+        let partings = &self.moves.partings;
+        partings.is_about_to_part(&self.tables, &self.log, values, replicator)
     }
 
     /// Whether no write waits for anything.

@@ -41,7 +41,7 @@ use brickyard_types::Instant;
 use expire::End;
 use std::collections::BTreeSet;
 use values::RanWithValues;
-use waits::{await_view_again, busy};
+use waits::{await_view_again, busy, set_order};
 
 /// Bytes of replies that requests of other bricks may make in one run; few bytes can ask for many.
 const RUN_BYTES_MAX: usize = 8 << 20;
@@ -62,7 +62,7 @@ impl Brick {
         if self.core.requests.orders().is_empty() {
             return self.dispatch(request);
         }
-        self.core.set_order(&mut request);
+        set_order(&self.core.tables, &mut request);
         let Some(order) = request.order else {
             return self.dispatch(request);
         };
@@ -89,7 +89,7 @@ impl Brick {
     /// A request of another brick begins.
     fn begin_peers(&mut self, mut request: Request) {
         if !self.core.requests.orders().is_empty() {
-            self.core.set_order(&mut request);
+            set_order(&self.core.tables, &mut request);
             let orders = self.core.requests.orders();
             if request
                 .order
@@ -215,12 +215,12 @@ impl Brick {
         if to.node != me.node {
             let (core, ids) = (&mut self.core, &mut self.remotes.ids);
             request.work = name_work(request.work, || ids.draw(&mut core.random, core.unix));
-            self.core.set_order(&mut request);
+            set_order(&self.core.tables, &mut request);
             return self.exchange().send_to(to, request);
         }
         if to != owner {
             // A backup: it may refuse, so what comes after it waits.
-            self.core.set_order(&mut request);
+            set_order(&self.core.tables, &mut request);
             let token = request.origin.token;
             self.core.requests.enter_near(token, request.order);
         }

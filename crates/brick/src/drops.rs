@@ -7,7 +7,9 @@
 //! that would be claimed, though the cleaner has taken out of it what it liked (PROTOCOL rule 21).
 
 use crate::append::BatchId;
-use crate::core::Core;
+use crate::log::Log;
+use crate::retained::Retained;
+use crate::tables::{Shelf, Tables};
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::{Op, PartitionId, TableId, View};
 use std::collections::BTreeMap;
@@ -38,25 +40,17 @@ impl Drops {
             owed.batch = owed.batch.filter(|batch| *batch < from);
         }
     }
-}
 
-impl Core {
-    /// Durably notes that the brick holds the partition no more.
-    pub(crate) fn append_drop(&mut self, table: usize, partition: &crate::tables::Partition) {
-        if let Some(state) = self.table(table).filter(|state| state.is_logged()) {
-            let last = (partition.view, partition.op);
-            self.append_drop_of(state.id, partition.id, last);
-        }
-    }
-
-    /// The same of a partition that is known from the log alone.
-    pub(crate) fn append_drop_of(
+    /// Appends that the brick holds a partition no more, of which this was the last record.
+    pub(crate) fn append(
         &mut self,
+        log: &mut Log,
+        retained: &mut Retained,
         table: TableId,
         partition: PartitionId,
         last: (View, Op),
     ) {
-        self.segments.retained.forget(partition);
+        retained.forget(partition);
         let header = Header {
             kind: Kind::Drop,
             flags: 0,
@@ -69,38 +63,31 @@ impl Core {
             origin: None,
             committed: None,
         };
-        self.log.append_bare(&header, b"", &[]);
-        let batch = Some(self.log.building_id());
-        self.moves
-            .drops
-            .0
-            .insert(partition, Owed { table, last, batch });
+        log.append_bare(&header, b"", &[]);
+        let batch = Some(log.building_id());
+        self.0.insert(partition, Owed { table, last, batch });
     }
 
-    /// Appends again what the log has refused.
-    pub(crate) fn append_drops(&mut self) {
-        if self.segments.health.refusal(self.now).is_some() {
-            return;
-        }
-        let drops = self.moves.drops.0.iter();
-        let owed: Vec<_> = drops.filter(|(_, owed)| owed.batch.is_none()).collect();
-        let owed: Vec<_> = owed.into_iter().map(|(id, owed)| (*id, *owed)).collect();
+    /// Appends again what the log has refused, now that it takes writes.
+    pub(crate) fn append_again(&mut self, tables: &Tables, log: &mut Log, retained: &mut Retained) {
+        let owed = self.0.iter().filter(|(_, owed)| owed.batch.is_none());
+        let owed: Vec<_> = owed.map(|(id, owed)| (*id, *owed)).collect();
         for (partition, Owed { table, last, .. }) in owed {
             // One that is here again has a log of its own by now, or a copy that is begun anew says the same.
-            let is_here = self.tables.place_of(partition).is_some();
-            let is_gone = self.tables.index_of(table).is_none();
-            if is_here || is_gone {
-                self.moves.drops.0.remove(&partition);
-            } else if self.is_away(table) {
+            let is_here = tables.place_of(partition).is_some();
+            let state = tables.of(table);
+            if is_here || state.is_none() {
+                self.0.remove(&partition);
+            } else if state.is_some_and(|it| it.availability.shelf != Shelf::Held) {
                 // Who has what of it is seen when the table is in memory again.
-            } else if !self.tables.heirs(partition).is_empty() {
+            } else if !tables.heirs(partition).is_empty() {
                 // It was split or merged, and some of it came here again: that must not go with it.
-                self.moves.drops.0.remove(&partition);
-                for (table, other, last) in self.tables.other_parts(partition) {
-                    self.append_drop_of(table, other, last);
+                self.0.remove(&partition);
+                for (table, other, last) in tables.other_parts(partition) {
+                    self.append(log, retained, table, other, last);
                 }
             } else {
-                self.append_drop_of(table, partition, last);
+                self.append(log, retained, table, partition, last);
             }
         }
     }

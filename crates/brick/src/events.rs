@@ -4,22 +4,28 @@
 
 use crate::append::BatchId;
 use crate::brick::Brick;
-use crate::core::Core;
+use crate::claims::claim_all;
+use crate::clean::Permit;
+use crate::core::Parts;
 use crate::dispatch::lose;
 use crate::effect::{Effect, Event};
 use crate::forward::Forward;
+use crate::log_chunk::LogChunk;
+use crate::membership::is_about_to_share;
 use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
 use crate::output::{Gate, Lost};
+use crate::peer::tell_claims;
 use crate::refusal::error_line;
-use crate::replica::SYNC_TOKEN;
+use crate::replica::Replication;
+use crate::replica::wants::{SYNC_TOKEN, on_sync_done};
+use crate::resize::Sizes;
 use crate::session::cluster::tell_map_watchers;
 use crate::session::whole::backups;
-use crate::tables::PendingClear;
 use crate::upkeep::publish;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Member;
-use brickyard_types::{BrickId, PartitionId, Position};
+use brickyard_types::{BrickId, Position};
 use std::sync::Arc;
 
 impl Brick {
@@ -39,27 +45,102 @@ impl Brick {
                 self.core.replicas.grant(until, version, adopted);
                 self.core.replicas.check_lease(self.core.now);
             }
-            Event::Registered(incarnation) => self.core.on_registered(incarnation),
-            Event::WantClaims(token) => self.core.tell_claims(token),
-            Event::SegmentChunk(chunk) => {
-                if !self.on_catch_up_chunk(&chunk) && !self.on_return_chunk(&chunk) {
-                    self.on_cleaned_chunk(&chunk);
-                }
+            Event::Registered(incarnation) => {
+                let now = self.core.now;
+                self.core.replication().register(incarnation, now);
             }
+            Event::WantClaims(token) => {
+                let core = &mut self.core;
+                tell_claims(&core.replicas, &core.tables, &mut core.effects, token);
+            }
+            Event::SegmentChunk(chunk) => self.on_chunk(&chunk),
             Event::Rolled { sealed, bytes } => {
-                self.core.segments.seal(sealed, bytes);
-                self.core.claim_all();
+                let core = &mut self.core;
+                core.segments.seal(sealed, bytes);
+                claim_all(
+                    &mut core.tables,
+                    core.replicas.replicator(),
+                    &mut core.log,
+                    &mut core.segments.retained,
+                );
             }
-            Event::Checkpointed(SYNC_TOKEN, outcome) => self.core.on_sync_done(outcome.is_ok()),
-            Event::Checkpointed(SHELVED_TOKEN, _) => self.on_shelved(),
-            Event::Checkpointed(READ_TOKEN, outcome) => self.on_read_synced(outcome.is_ok()),
-            Event::Checkpointed(request, outcome) => self.on_checkpointed(request, outcome),
+            Event::Checkpointed(token, outcome) => self.on_checkpoint(token, outcome),
             Event::Tick => self.on_tick(),
         }
     }
 
+    /// A chunk of the log, for whoever asked for it.
+    fn on_chunk(&mut self, chunk: &LogChunk<'_>) {
+        let permit = self.cleaner_permit();
+        let Parts {
+            mut replication,
+            mut outside,
+            catch_ups,
+            offline,
+            ..
+        } = self.core.parts();
+        let is_taken = catch_ups.on_chunk(&mut replication, &mut outside, chunk)
+            || offline.on_chunk(&mut replication, &mut outside, chunk);
+        if !is_taken {
+            self.cleaner
+                .on_chunk(&mut replication, &mut outside, permit, chunk);
+        }
+    }
+
+    /// The log is synced up to where it was when that was asked for, or could not be.
+    fn on_checkpoint(&mut self, token: u64, outcome: Result<(), String>) {
+        let is_well = outcome.is_ok();
+        let Parts {
+            mut replication,
+            mut outside,
+            offline,
+            ..
+        } = self.core.parts();
+        match token {
+            SYNC_TOKEN => on_sync_done(&mut replication, &mut outside, is_well),
+            SHELVED_TOKEN => offline.on_shelved(replication.tables, replication.segments),
+            READ_TOKEN => offline.on_synced(&mut replication, &mut outside, is_well),
+            _ => self.on_checkpointed(token, outcome),
+        }
+    }
+
+    /// What walks over the log, and tables that leave memory, leave to the cleaner.
+    fn cleaner_permit(&self) -> Permit {
+        let is_walked = self.core.moves.catch_ups.needs_log();
+        let is_shelving = self.core.moves.offline.is_unsettled();
+        let is_exported = self.exports.need_log();
+        Permit {
+            begin: !(self.is_stopping || is_walked || is_shelving || is_exported),
+            remove: !is_exported,
+        }
+    }
+
+    /// The cleaner goes on with what is synced.
+    pub(crate) fn clean_synced(&mut self) {
+        let permit = self.cleaner_permit();
+        let Parts {
+            mut replication,
+            mut outside,
+            ..
+        } = self.core.parts();
+        self.cleaner
+            .on_synced(&mut replication, &mut outside, permit);
+    }
+
+    /// A turn's worth of catching others up.
+    pub(crate) fn tend_catch_ups(&mut self) {
+        // The cleaner ends what it is at first, and begins no more.
+        let may_walk = self.cleaner.is_idle();
+        let Parts {
+            mut replication,
+            mut outside,
+            catch_ups,
+            ..
+        } = self.core.parts();
+        catch_ups.tend(&mut replication, &mut outside, may_walk);
+    }
+
     fn on_appended(&mut self, id: BatchId, position: Position) {
-        let moved_to = self.cleaner.on_appended(id, position);
         self.core.moves.drops.on_appended(id);
         self.core
             .segments
@@ -72,11 +153,11 @@ impl Brick {
             self.core.segments.reach(committed.position, bytes);
             self.core.apply(committed);
         }
-        if moved_to {
-            self.relocate_moved(position);
-        }
+        let core = &mut self.core;
+        self.cleaner
+            .on_appended(id, position, &mut core.tables, &mut core.segments);
         if is_news {
-            self.core.replicas_appended(id);
+            self.core.replication().on_appended(id);
         }
         self.adopt_waiting();
         self.tell_lost();
@@ -86,18 +167,18 @@ impl Brick {
     /// A newer catalog: adopted at once, or when the records of the views before it are in the log.
     fn on_catalog(&mut self, catalog: Arc<Catalog>) {
         self.core.tables.wait_for(catalog);
-        self.core.look_for_partings();
+        self.core.moves.partings.look_ahead(&self.core.tables);
         self.adopt_waiting();
     }
 
     pub(crate) fn adopt_waiting(&mut self) {
-        let needs_idle = self.core.is_about_to_share();
+        let needs_idle = is_about_to_share(&self.core.tables);
         if self.core.log.is_handed_over()
             && (!needs_idle || self.core.log.is_idle())
             && !self.core.is_about_to_part()
             && let Some(catalog) = self.core.tables.take_waiting()
         {
-            self.core.adopt(catalog);
+            self.core.adoption().adopt(catalog);
             self.leave_shelved();
             self.leave_removed();
             self.tell_lost();
@@ -106,12 +187,28 @@ impl Brick {
         }
     }
 
+    /// A catalog was adopted: whatever knows tables by their place in memory lets go of those that are not there any more.
+    fn leave_shelved(&mut self) {
+        let core = &mut self.core;
+        let shelved = core.moves.offline.take_shelved();
+        if shelved.is_empty() {
+            return;
+        }
+        self.cleaner.abandon(&mut core.tables, &mut core.segments);
+        for table in shelved {
+            for (token, bytes) in self.exports.end_of(&self.core, table) {
+                self.on_part(token, bytes, Gate::OPEN);
+            }
+        }
+    }
+
     fn on_synced(&mut self, upto: BatchId) {
         for committed in self.core.log.on_synced(upto) {
             self.core.apply(committed);
         }
-        self.on_clean_synced();
-        self.core.replicas_synced(upto.min(self.core.log.written()));
+        self.clean_synced();
+        let upto = upto.min(self.core.log.written());
+        self.core.replication().on_synced(upto);
         self.adopt_waiting();
         self.tell_lost();
         self.let_out();
@@ -149,12 +246,14 @@ impl Brick {
         let refused = refused.operations;
         self.core.stats().errors.disk.add(refused.len() as u64);
         self.core.rewind(&refused);
-        self.core.replicas_refused(id);
+        self.core.replication().on_refused(id);
         self.adopt_waiting();
         self.tell_lost();
         self.clients.forget_watches();
         self.core.requests.forget_watches();
-        self.on_clean_refused();
+        let core = &mut self.core;
+        self.cleaner
+            .on_refused(&core.log, &mut core.tables, &mut core.segments);
         self.let_out();
     }
 
@@ -224,10 +323,9 @@ impl Brick {
         self.upkeep.on_tick(&mut self.core);
         self.clean();
         self.end_waits();
-        self.core.append_drops();
+        self.append_drops();
         self.tick_replicas();
-        self.core.tell_returns();
-        self.core.ask_lone_splits();
+        self.tell_moves();
         self.core.tables.settle_clears();
         self.core.tables.find_removed();
         self.core.absences.forget_old(self.core.now);
@@ -240,16 +338,77 @@ impl Brick {
             self.exports.end_idle(&mut self.core);
             self.tell_cleaner();
             self.core.tables.expire_requests(self.core.unix);
-            self.core.resize_partitions();
+            self.resize_partitions();
             self.upkeep.burden.look(&mut self.core);
             publish(&self.core, &self.clients);
+        }
+    }
+
+    /// A tick's worth of cleaning.
+    fn clean(&mut self) {
+        let permit = self.cleaner_permit();
+        let Parts {
+            mut replication,
+            mut outside,
+            ..
+        } = self.core.parts();
+        self.cleaner.clean(&mut replication, &mut outside, permit);
+    }
+
+    /// Removal records that the log has refused are appended again, once it takes writes.
+    fn append_drops(&mut self) {
+        if self.core.segments.health.refusal(self.core.now).is_none() {
+            let Replication {
+                tables,
+                log,
+                segments,
+                drops,
+                ..
+            } = self.core.replication();
+            drops.append_again(tables, log, &mut segments.retained);
+        }
+    }
+
+    /// The control plane is told of tables that come back, and of partitions that may be split or merged.
+    fn tell_moves(&mut self) {
+        let Parts {
+            replication,
+            mut outside,
+            offline,
+            partings,
+            ..
+        } = self.core.parts();
+        let Replication {
+            replicas, tables, ..
+        } = replication;
+        offline.tell_returns(tables, replicas.replicator(), &mut outside);
+        partings.ask_lone_splits(tables, &mut outside);
+    }
+
+    /// Partitions that have outgrown their size, or shrunk, are split and merged.
+    fn resize_partitions(&mut self) {
+        let limits = &self.core.shared.limits;
+        let sizes = Sizes {
+            partition_bytes: limits.partition_bytes,
+            merge_after: limits.merge_after,
+        };
+        if self.core.replicas.is_leased {
+            let Parts {
+                replication,
+                mut outside,
+                shrunk,
+                ..
+            } = self.core.parts();
+            shrunk.resize(replication.tables, sizes, &mut outside);
         }
     }
 
     /// A tick's worth of work on replicas.
     fn tick_replicas(&mut self) {
         let now = self.core.now;
-        self.core.replicate(|replicator| replicator.tick(now));
+        self.core
+            .replication()
+            .replicate(|replicator| replicator.tick(now));
         self.core.replicas.engine.outbox.tick(now);
         self.tell_lost();
         self.tend_catch_ups();
@@ -266,39 +425,6 @@ impl Brick {
             connection.blocked = None;
             let backups = backups(&self.core, connection.session.table);
             self.on_part(token, format!(":{backups}\r\n").into_bytes(), Gate::OPEN);
-        }
-    }
-}
-
-impl Core {
-    /// Clears that were hit by a loss: an earlier one may be on its way yet.
-    pub(crate) fn find_clears(&mut self, lost: Lost) {
-        for (table, state) in self.tables.indexed_mut() {
-            for partition in state.partitions.iter_mut().flatten() {
-                if partition
-                    .clear
-                    .is_some_and(|clear| clear.gate.is_hit_by(lost))
-                {
-                    let earlier =
-                        self.log
-                            .pending_clear(table as u32, partition.local, partition.id);
-                    partition.clear = earlier.map(|(op, gate)| PendingClear { op, gate });
-                }
-            }
-        }
-    }
-
-    /// What of a partition's clears is pending now.
-    pub(crate) fn find_clear(&mut self, id: PartitionId) {
-        let Some((table, leaf)) = self.tables.place_of(id) else {
-            return;
-        };
-        let Self { tables, log, .. } = self;
-        let state = tables.get_mut(table);
-        let partition = state.and_then(|it| it.partitions.get_mut(leaf)?.as_mut());
-        if let Some(partition) = partition.filter(|it| it.clear.is_some()) {
-            let pending = log.pending_clear(table as u32, partition.local, id);
-            partition.clear = pending.map(|(op, gate)| PendingClear { op, gate });
         }
     }
 }

@@ -4,6 +4,8 @@
 //! changed, and nothing of it is on the way of a request.
 
 use crate::Brick;
+use crate::clean::segment_usage;
+use crate::membership::is_about_to_share;
 use brickyard_replication::Role;
 use brickyard_table::{ScanPosition, ValueRef};
 use brickyard_types::{Instant, Medium, Op, PartitionId, TableId, View};
@@ -117,7 +119,7 @@ impl<'a> Inspection<'a> {
     /// How its log stands.
     #[must_use]
     pub fn log_use(self) -> LogUse {
-        let usage = self.0.core.segment_usage();
+        let usage = segment_usage(&self.0.core.tables, &self.0.core.segments, self.0.core.unix);
         let (_, file_bytes) = self.0.core.segments.files();
         LogUse {
             written: self.0.core.log.written().0,
@@ -183,7 +185,7 @@ impl<'a> Inspection<'a> {
                 waiting.version(),
                 self.0.core.log.is_handed_over(),
                 self.0.core.log.is_idle(),
-                self.0.core.is_about_to_share(),
+                is_about_to_share(&self.0.core.tables),
                 self.0.core.is_about_to_part()
             );
         }

@@ -11,12 +11,12 @@
 //! Not here: coming to rest, taking a partition apart (`parting`), halves that are put together from the log after a
 //! restart (`recovery`).
 
-use crate::core::Core;
-use crate::tables::Partition;
-use crate::tables::halves_of;
+use crate::log::Log;
+use crate::replica::Replication;
+use crate::tables::{Partition, Tables, halves_of};
 use brickyard_metadata::{Catalog, Merged};
 use brickyard_replication::{Base, Half, Run};
-use brickyard_types::{Op, PartitionId, TableId};
+use brickyard_types::{Op, PartitionId};
 
 /// Where a merged partition's operations begin, by what the catalog says of one of its halves.
 pub(crate) fn base_of(merged: &Merged) -> Base {
@@ -30,96 +30,91 @@ pub(crate) fn base_of(merged: &Merged) -> Base {
     }
 }
 
-impl Core {
-    /// The whole, of the halves that are at these leaves.
-    pub(crate) fn join_halves(
-        &mut self,
-        table: usize,
-        leaves: [usize; 2],
-        whole: PartitionId,
-        catalog: &Catalog,
-    ) -> Option<Partition> {
-        let id = self.table(table)?.id;
-        let halves = halves_of(catalog, whole);
-        let mut base = base_of(catalog.merged(halves[0])?);
-        let mut ends = Vec::new();
-        for (half, leaf) in halves.iter().zip(leaves) {
-            let held = self.table(table)?.partitions.get(leaf)?.as_ref()?;
-            if !held.is_replicated {
-                // The only replica went on until now.
-                base.op = base.op.max(held.op);
-            }
-            ends.push(Half {
-                partition: *half,
-                view: catalog.former(*half)?.view,
-                last: catalog.merged(*half)?.last,
-                is_alone: !held.is_replicated,
-            });
+/// The whole, of the halves that are at these leaves.
+pub(crate) fn join_halves(
+    replication: &mut Replication<'_>,
+    table: usize,
+    leaves: [usize; 2],
+    whole: PartitionId,
+    catalog: &Catalog,
+) -> Option<Partition> {
+    let id = replication.tables.get(table)?.id;
+    let halves = halves_of(catalog, whole);
+    let mut base = base_of(catalog.merged(halves[0])?);
+    let mut ends = Vec::new();
+    for (half, leaf) in halves.iter().zip(leaves) {
+        let state = replication.tables.get(table)?;
+        let held = state.partitions.get(leaf)?.as_ref()?;
+        assert_eq!(held.id, *half, "the half of {whole} at leaf {leaf}");
+        if !held.is_replicated {
+            // The only replica went on until now.
+            base.op = base.op.max(held.op);
         }
-        let ends: [Half; 2] = ends.try_into().ok()?;
-        let is_replicated = !ends.iter().all(|half| half.is_alone);
-        if is_replicated {
-            self.join_replicas(id, &ends, whole, &base);
-        }
-        for half in halves {
-            self.tables.unplace(half);
-            self.log.drop_pending(half);
-        }
-        self.join_contents(table, leaves, whole, &base, is_replicated)
+        ends.push(Half {
+            partition: *half,
+            view: catalog.former(*half)?.view,
+            last: catalog.merged(*half)?.last,
+            is_alone: !held.is_replicated,
+        });
     }
+    let ends: [Half; 2] = ends.try_into().ok()?;
+    let is_replicated = !ends.iter().all(|half| half.is_alone);
+    if is_replicated {
+        replication.replicate(|replicator| replicator.merge(id, &ends, whole, &base));
+    }
+    for half in halves {
+        replication.tables.unplace(half);
+        replication.log.drop_pending(half);
+    }
+    let (tables, log) = (&mut *replication.tables, &mut *replication.log);
+    join_contents(tables, log, table, leaves, (whole, &base, is_replicated))
+}
 
-    fn join_replicas(&mut self, table: TableId, ends: &[Half; 2], whole: PartitionId, base: &Base) {
-        self.replicate(|replicator| replicator.merge(table, ends, whole, base));
+fn join_contents(
+    tables: &mut Tables,
+    log: &mut Log,
+    table: usize,
+    leaves: [usize; 2],
+    (whole, base, is_replicated): (PartitionId, &Base, bool),
+) -> Option<Partition> {
+    let state = tables.get_mut(table)?;
+    let mut left = state.partitions.get_mut(leaves[0])?.take()?;
+    let mut right = state.partitions.get_mut(leaves[1])?.take()?;
+    let local = state.table.add_partition();
+    let locals = [left.local, right.local];
+    state.table.merge_partitions(&locals, local);
+    for half in [&left, &right] {
+        log.disown(table as u32, half.local);
     }
-
-    fn join_contents(
-        &mut self,
-        table: usize,
-        leaves: [usize; 2],
-        whole: PartitionId,
-        base: &Base,
-        is_replicated: bool,
-    ) -> Option<Partition> {
-        let Self { tables, log, .. } = self;
-        let state = tables.get_mut(table)?;
-        let mut left = state.partitions.get_mut(leaves[0])?.take()?;
-        let mut right = state.partitions.get_mut(leaves[1])?.take()?;
-        let local = state.table.add_partition();
-        let locals = [left.local, right.local];
-        state.table.merge_partitions(&locals, local);
-        for half in [&left, &right] {
-            log.disown(table as u32, half.local);
-        }
-        let was_learner = state.learning.iter().any(|it| locals.contains(it));
-        state.learning.retain(|it| !locals.contains(it));
-        if was_learner {
-            state.learning.push(local);
-        }
-        let windows = [left.requests.take(), right.requests.take()];
-        let gone = windows.iter().flatten().map(|it| it.len()).sum();
-        // PROTOCOL rule 19: whatever was asked of either was asked of the whole.
-        let windows = windows.into_iter().flatten();
-        let requests = windows.reduce(|a, b| Box::new(a.with(*b)));
-        let op = if is_replicated {
-            base.op
-        } else {
-            left.op.max(right.op)
-        };
-        tables.recount_requests(gone, requests.as_ref().map_or(0, |it| it.len()));
-        for half in [&left, &right] {
-            tables.note_former_clear(half.id, half.cleared);
-        }
-        let anew = Partition::new(whole, local, left.view.max(right.view), is_replicated);
-        Some(Partition {
-            op,
-            gaps: left.gaps.joined(right.gaps, op),
-            committed: op,
-            cleared: left.cleared.min(right.cleared),
-            lineage: left.lineage.max(right.lineage),
-            requests,
-            ..anew
-        })
+    let was_learner = state.learning.iter().any(|it| locals.contains(it));
+    state.learning.retain(|it| !locals.contains(it));
+    if was_learner {
+        state.learning.push(local);
     }
+    let windows = [left.requests.take(), right.requests.take()];
+    let gone = windows.iter().flatten().map(|it| it.len()).sum();
+    // PROTOCOL rule 19: whatever was asked of either was asked of the whole.
+    let windows = windows.into_iter().flatten();
+    let requests = windows.reduce(|a, b| Box::new(a.with(*b)));
+    let op = if is_replicated {
+        base.op
+    } else {
+        left.op.max(right.op)
+    };
+    tables.recount_requests(gone, requests.as_ref().map_or(0, |it| it.len()));
+    for half in [&left, &right] {
+        tables.note_former_clear(half.id, half.cleared);
+    }
+    let anew = Partition::new(whole, local, left.view.max(right.view), is_replicated);
+    Some(Partition {
+        op,
+        gaps: left.gaps.joined(right.gaps, op),
+        committed: op,
+        cleared: left.cleared.min(right.cleared),
+        lineage: left.lineage.max(right.lineage),
+        requests,
+        ..anew
+    })
 }
 
 #[cfg(test)]

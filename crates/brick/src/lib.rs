@@ -39,6 +39,7 @@ mod executed;
 mod expire;
 mod forward;
 mod gather;
+mod groups;
 #[cfg(test)]
 mod harness;
 mod heat;
@@ -58,6 +59,7 @@ mod meter;
 mod moves;
 mod offline;
 mod output;
+mod outside;
 mod pace;
 mod parting;
 mod partition_hasher;

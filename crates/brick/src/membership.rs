@@ -9,21 +9,38 @@
 //! - Only the control plane's catalog makes this brick a member of anything (PROTOCOL rule 11).
 
 use crate::append::BatchId;
-use crate::core::Core;
-use crate::parting::has_other_leaves;
+use crate::claims::claim_first;
+use crate::groups::{alone, is_shared, names, of_nobody, take_in};
+use crate::offline::Offline;
+use crate::outside::Outside;
+use crate::parting::{Partings, has_other_leaves, take_apart};
+use crate::replica::Replication;
 use crate::stats::TableStats;
-use crate::tables::{Availability, Partition, Room, Shelf, TableState, evicts, storage};
-use brickyard_metadata::Catalog;
-use brickyard_replication::{Base, Restored, Role, Status};
-use brickyard_routing::{Group, Member, Seat, TableMap};
+use crate::tables::{Availability, Room, Shelf, TableState, Tables, evicts, storage};
+use brickyard_metadata::{Catalog, TableEntry};
+use brickyard_replication::{Base, Restored, Status};
+use brickyard_routing::{Group, TableMap};
 use brickyard_table::TableData;
 use brickyard_types::{Durability, Incarnation, Op, PartitionId, TableId, View};
 use std::sync::Arc;
 
-impl Core {
+/// What of a brick a newer catalog changes.
+///
+/// It borrows for the time of one event.
+pub(crate) struct Adoption<'a> {
+    pub(crate) replication: Replication<'a>,
+    pub(crate) offline: &'a mut Offline,
+    pub(crate) partings: &'a mut Partings,
+    pub(crate) outside: Outside<'a>,
+    /// How many bricks the node has.
+    pub(crate) bricks: u32,
+}
+
+impl Adoption<'_> {
     /// Takes over a newer catalog: tables made, altered and dropped, partitions gained and lost.
     pub(crate) fn adopt(&mut self, catalog: Arc<Catalog>) {
         let dropped: Vec<TableId> = self
+            .replication
             .tables
             .ids()
             .filter(|id| !catalog.tables().any(|table| table.id == *id))
@@ -32,29 +49,39 @@ impl Core {
             self.drop_table(id);
         }
         for table in catalog.tables() {
-            match self.tables.index_of(table.id) {
+            match self.replication.tables.index_of(table.id) {
                 None => self.add_table(table, &catalog),
                 Some(index) => self.alter_table(index, table, &catalog),
             }
         }
         let version = catalog.version().0;
-        let before = self.tables.replace_catalog(catalog);
-        self.note_rests(&before);
-        self.forget_marks();
-        self.end_adoption(version);
+        let Self {
+            replication,
+            partings,
+            outside,
+            ..
+        } = self;
+        let before = replication.tables.replace_catalog(catalog);
+        assert!(
+            before.version().0 <= version,
+            "version {version} of the catalog is adopted after {}",
+            before.version()
+        );
+        partings.note_rests(&before, replication, outside);
+        // What the log says of partitions that were dropped, split, merged or moved away is dead.
+        let tables = &*replication.tables;
+        let retained = &mut replication.segments.retained;
+        retained.retain(|partition| tables.is_here(partition));
+        replication.end_adoption(version, outside.now);
     }
 
-    fn alter_table(
-        &mut self,
-        index: usize,
-        table: &brickyard_metadata::TableEntry,
-        catalog: &Catalog,
-    ) {
-        let bricks = self.bricks();
-        let building = self.log.building_id();
-        let Some(state) = self.table_mut(index) else {
+    fn alter_table(&mut self, index: usize, table: &TableEntry, catalog: &Catalog) {
+        let bricks = self.bricks;
+        let building = self.replication.log.building_id();
+        let Some(state) = self.replication.tables.get_mut(index) else {
             return;
         };
+        assert_eq!(state.id, table.id, "the table that is altered");
         if state.is_fsync() && table.attributes.durability == Durability::Log {
             state.syncing = building;
         }
@@ -74,36 +101,37 @@ impl Core {
             return;
         }
         let map = Arc::new(table.map.clone());
-        if !self.see_to_standing(index, table, &map, is_taken_apart) {
+        if !self.change_standing(index, table, &map, is_taken_apart) {
             return;
         }
         if is_taken_apart {
-            self.take_apart(index, &map, catalog);
-        } else if let Some(state) = self.table_mut(index) {
+            take_apart(&mut self.replication, index, &map, catalog);
+        } else if let Some(state) = self.replication.tables.get_mut(index) {
             state.map = map;
         }
-        self.adopt_groups(index);
+        adopt_groups(&mut self.replication, index);
     }
 
     /// Takes a table out of memory, or has it read again, as its standing says; whether it is in memory then.
-    fn see_to_standing(
+    fn change_standing(
         &mut self,
         index: usize,
-        table: &brickyard_metadata::TableEntry,
+        table: &TableEntry,
         map: &Arc<TableMap>,
         is_taken_apart: bool,
     ) -> bool {
         let since = table.return_since();
-        let Some(state) = self.table(index) else {
+        let Some(state) = self.replication.tables.get(index) else {
             return false;
         };
         let is_new_return = since.is_some_and(|since| since != state.availability.returned);
         let is_read_in_vain = is_taken_apart && state.availability.shelf == Shelf::Reading;
         let must_go = table.is_offline() || is_new_return || is_read_in_vain;
         if must_go && state.availability.shelf != Shelf::Away {
-            self.shelve(index);
+            self.offline
+                .shelve(&mut self.replication, &mut self.outside, index);
         }
-        let Some(state) = self.table_mut(index) else {
+        let Some(state) = self.replication.tables.get_mut(index) else {
             return false;
         };
         state.availability.returned = since.unwrap_or(state.availability.returned);
@@ -116,17 +144,17 @@ impl Core {
         state.map = Arc::clone(map);
         let is_away = state.availability.shelf == Shelf::Away;
         if table.is_offline() {
-            self.end_return_of(table.id);
+            self.offline.end_return_of(table.id);
         } else if is_away {
-            self.begin_return(table.id);
+            self.offline.begin_return(table.id);
         }
         false
     }
 
-    fn add_table(&mut self, table: &brickyard_metadata::TableEntry, catalog: &Catalog) {
+    fn add_table(&mut self, table: &TableEntry, catalog: &Catalog) {
         // At a start the log is read anyway; later it has nothing of a table that this brick has not heard of, which is
         // found out like anything else.
-        let is_start = self.seat().incarnation == Incarnation(0);
+        let is_start = self.replication.replicas.seat().incarnation == Incarnation(0);
         let shelf = match table.is_offline() || (!table.is_online() && !is_start) {
             true => Shelf::Away,
             false => Shelf::Held,
@@ -134,16 +162,16 @@ impl Core {
         let map = Arc::new(table.map.clone());
         let memory = TableData::new(storage(&map, &table.attributes));
         let stats = Arc::new(TableStats::default());
-        if let Ok(mut tables) = self.stats().tables.write() {
+        if let Ok(mut tables) = self.outside.stats.tables.write() {
             tables.insert(table.id, Arc::clone(&stats));
         }
-        let index = self.tables.add(TableState {
+        let index = self.replication.tables.add(TableState {
             id: table.id,
             name: table.name.clone(),
             is_divided: is_divided(catalog, table.id),
             topology: None,
             syncing: BatchId(0),
-            room: Room::new(&table.attributes, self.bricks()),
+            room: Room::new(&table.attributes, self.bricks),
             learning: Vec::new(),
             attributes: table.attributes.clone(),
             layout: table.layout.clone(),
@@ -158,168 +186,170 @@ impl Core {
             stats,
         });
         if shelf == Shelf::Away && !table.is_offline() {
-            self.begin_return(table.id);
+            self.offline.begin_return(table.id);
         }
-        self.adopt_groups(index);
+        adopt_groups(&mut self.replication, index);
     }
 
     fn drop_table(&mut self, id: TableId) {
-        let Some(state) = self.tables.of(id) else {
+        let Some(state) = self.replication.tables.of(id) else {
             return;
         };
         let held: Vec<PartitionId> = state.partitions.iter().flatten().map(|it| it.id).collect();
         for partition in held {
-            self.forget_replica(partition);
+            self.replication.forget(partition);
         }
-        let Some(state) = self.tables.remove(id) else {
+        let Some(state) = self.replication.tables.remove(id) else {
             return;
         };
-        self.forget_offline(id);
-        if let Ok(mut tables) = self.stats().tables.write() {
+        self.offline.forget(id, self.replication.segments);
+        if let Ok(mut tables) = self.outside.stats.tables.write() {
             tables.remove(&id);
         }
-        self.tables.leave_behind([state.table.into_leftovers()]);
+        self.replication
+            .tables
+            .leave_behind([state.table.into_leftovers()]);
         // The catalog is the durable record of the drop: ids are never reused, so whatever the
         // log still holds of this table is recognised as dead (PROTOCOL rule 21).
     }
 
-    /// Looks at every group of a table that is in memory.
-    pub(crate) fn adopt_groups(&mut self, table: usize) {
-        let state = self.table(table);
-        let Some(state) = state.filter(|it| it.availability.shelf == Shelf::Held) else {
-            return;
-        };
-        let map = Arc::clone(&state.map);
-        for (leaf, (place, group)) in map
-            .partitions()
-            .leaves()
-            .iter()
-            .zip(map.groups())
-            .enumerate()
-        {
-            let id = place.partition;
-            if !self.is_named(group) {
-                self.leave(table, leaf);
-            } else if self.table(table).is_some_and(|it| it.is_parked(id)) {
-                self.park(table, leaf, id, group);
-            } else {
-                self.join(table, leaf, id, group);
-            }
+    /// From now on this brick acts as its node's present life: what the catalog says of it counts.
+    pub(crate) fn take_seat(&mut self, incarnation: Incarnation) {
+        let replication = &mut self.replication;
+        replication.register(incarnation, self.outside.now);
+        for table in 0..replication.tables.len() {
+            adopt_groups(replication, table);
         }
+        let version = replication.tables.catalog().version().0;
+        replication.end_adoption(version, self.outside.now);
     }
 
-    /// Whether the group, or the change under way, names this brick in any role and life.
-    pub(crate) fn is_named(&self, group: &Group) -> bool {
-        names(group, self.member())
+    /// A turn's worth of bringing tables back.
+    pub(crate) fn bring_back(&mut self) {
+        let Self {
+            replication,
+            offline,
+            outside,
+            ..
+        } = self;
+        if let Some(index) = offline.purge_on(replication.tables, replication.segments) {
+            adopt_groups(replication, index);
+            let version = replication.tables.catalog().version().0;
+            replication.end_adoption(version, outside.now);
+            let replicator = replication.replicas.replicator();
+            offline.tell_returns_anew(replication.tables, replicator, outside);
+        }
+        offline.begin_next_return(replication.tables, replication.log, outside);
     }
+}
 
-    /// A partition that is this brick's, be it new to it or not.
-    pub(crate) fn take_in(&mut self, table: usize, leaf: usize, id: PartitionId, group: &Group) {
-        let is_known = matches!(
-            self.table(table).and_then(|it| it.partitions.get(leaf)),
-            Some(Some(_))
-        );
-        let Some(state) = self.table_mut(table) else {
-            return;
-        };
-        if !is_known {
-            let local = state.table.add_partition();
-            let is_replicated = state.attributes.replicas > 1 || is_shared(group);
-            state.partitions[leaf] = Some(Partition::new(id, local, group.view, is_replicated));
-            self.tables.place(id, table, leaf);
-        }
-    }
-
-    /// Until the log was read this brick is nobody, and joins only to know what the records are about.
-    fn join(&mut self, table: usize, leaf: usize, id: PartitionId, group: &Group) {
-        self.take_in(table, leaf, id, group);
-        let seat = self.seat();
-        let Some(Some(partition)) = self
-            .table_mut(table)
-            .and_then(|it| it.partitions.get_mut(leaf))
-        else {
-            return;
-        };
-        if seat.incarnation == Incarnation(0) {
-            return;
-        }
-        let becomes_replicated = !partition.is_replicated && is_shared(group);
-        if becomes_replicated {
-            partition.is_replicated = true;
-            let restored = whole(partition.view, partition.op);
-            partition.committed = partition.op;
-            self.restore(id, &restored);
-            self.adopt_replica(table, id, group);
-            if self.table(table).is_some_and(TableState::is_logged) {
-                self.claim_first(id);
-            }
-            return;
-        }
-        if partition.is_replicated {
-            self.adopt_replica(table, id, group);
-            return;
-        }
-        // The only replica: its operations commit with its own log.
-        partition.view = group.view;
-        let status = alone(group, seat);
-        if partition.status != status {
-            partition.status = status;
-            self.replicas.wake();
+/// Looks at every group of a table that is in memory.
+fn adopt_groups(replication: &mut Replication<'_>, table: usize) {
+    let state = replication.tables.get(table);
+    let Some(state) = state.filter(|it| it.availability.shelf == Shelf::Held) else {
+        return;
+    };
+    let me = replication.replicas.seat().member;
+    let map = Arc::clone(&state.map);
+    for (leaf, (place, group)) in map
+        .partitions()
+        .leaves()
+        .iter()
+        .zip(map.groups())
+        .enumerate()
+    {
+        let id = place.partition;
+        let state = replication.tables.get(table);
+        if !names(group, me) {
+            replication.leave(table, leaf);
+        } else if state.is_some_and(|it| it.is_parked(id)) {
+            park(replication, (table, leaf), id, group);
+        } else {
+            join(replication, (table, leaf), id, group);
         }
     }
+}
 
-    /// Whether the catalog that waits gives a partition that is alone here another replica: then all of its
-    /// operations must have committed before.
-    pub(crate) fn is_about_to_share(&self) -> bool {
-        let Some(catalog) = self.tables.waiting() else {
-            return false;
-        };
-        catalog.tables().any(|table| {
-            let state = self.tables.of(table.id);
-            state.is_some_and(|state| {
-                let partitions = state.partitions.iter().zip(table.map.groups());
-                let alone =
-                    partitions.filter(|(it, _)| it.as_ref().is_some_and(|it| !it.is_replicated));
-                alone.into_iter().any(|(_, group)| is_shared(group))
-            })
+/// A partition that nobody serves in the view in effect.
+fn park(
+    replication: &mut Replication<'_>,
+    (table, leaf): (usize, usize),
+    id: PartitionId,
+    group: &Group,
+) {
+    take_in(replication.tables, (table, leaf), id, group);
+    if replication.replicas.seat().incarnation == Incarnation(0) {
+        // The log is being read.
+        return;
+    }
+    if replication.tables.is_replicated(id) {
+        replication.adopt(table, id, &of_nobody(group));
+    } else if let Some(partition) = replication.tables.partition_mut(id) {
+        partition.status = Status::default();
+    }
+}
+
+/// Until the log was read this brick is nobody, and joins only to know what the records are about.
+fn join(
+    replication: &mut Replication<'_>,
+    (table, leaf): (usize, usize),
+    id: PartitionId,
+    group: &Group,
+) {
+    take_in(replication.tables, (table, leaf), id, group);
+    let seat = replication.replicas.seat();
+    let Some(partition) = replication.tables.partition_mut(id) else {
+        return;
+    };
+    if seat.incarnation == Incarnation(0) {
+        return;
+    }
+    let becomes_replicated = !partition.is_replicated && is_shared(group);
+    if becomes_replicated {
+        partition.is_replicated = true;
+        let restored = whole(partition.view, partition.op);
+        partition.committed = partition.op;
+        replication.restore(id, &restored);
+        replication.adopt(table, id, group);
+        let state = replication.tables.get(table);
+        if state.is_some_and(TableState::is_logged) {
+            claim_first(replication, id);
+        }
+        return;
+    }
+    if partition.is_replicated {
+        replication.adopt(table, id, group);
+        return;
+    }
+    // The only replica: its operations commit with its own log.
+    partition.view = group.view;
+    let status = alone(group, seat);
+    if partition.status != status {
+        partition.status = status;
+        replication.replicas.wake();
+    }
+}
+
+/// Whether the catalog that waits gives a partition that is alone here another replica: then all of its
+/// operations must have committed before.
+pub(crate) fn is_about_to_share(tables: &Tables) -> bool {
+    let Some(catalog) = tables.waiting() else {
+        return false;
+    };
+    catalog.tables().any(|table| {
+        let state = tables.of(table.id);
+        state.is_some_and(|state| {
+            let partitions = state.partitions.iter().zip(table.map.groups());
+            let alone =
+                partitions.filter(|(it, _)| it.as_ref().is_some_and(|it| !it.is_replicated));
+            alone.into_iter().any(|(_, group)| is_shared(group))
         })
-    }
-
-    pub(crate) fn leave(&mut self, table: usize, leaf: usize) {
-        let Some(state) = self.table_mut(table) else {
-            return;
-        };
-        let Some(partition) = state.partitions.get_mut(leaf).and_then(Option::take) else {
-            return;
-        };
-        state.table.drop_partition(partition.local);
-        state.learning.retain(|it| *it != partition.local);
-        self.tables.note_removed();
-        self.log.disown(table as u32, partition.local);
-        self.forget_replica(partition.id);
-        self.append_drop(table, &partition);
-    }
+    })
 }
 
 /// Whether partitions of the table were split or merged.
 fn is_divided(catalog: &Catalog, table: TableId) -> bool {
     catalog.formers().any(|(_, former)| former.table == table)
-}
-
-/// Whether the group has, or is about to get, more members than one, or another.
-fn is_shared(group: &Group) -> bool {
-    let change = group.change.as_deref();
-    let next = change
-        .into_iter()
-        .flat_map(|it| it.in_sync().chain(it.learners.iter().copied()));
-    let mut members: Vec<Member> = group
-        .members()
-        .chain(next)
-        .map(|seat| seat.member)
-        .collect();
-    members.sort_unstable();
-    members.dedup();
-    members.len() > 1
 }
 
 /// What the replicator is told of a partition whose only replica this was: all of it has committed.
@@ -338,34 +368,5 @@ fn whole(view: View, op: Op) -> Restored {
         committed: op,
         last,
         ..Restored::default()
-    }
-}
-
-/// Whether the group, or the change under way, names the brick in any role and life.
-fn names(group: &Group, me: Member) -> bool {
-    let is_me = |seat: Seat| seat.member == me;
-    let change = group.change.as_deref();
-    group.members().any(is_me)
-        || change
-            .is_some_and(|it| it.in_sync().any(is_me) || it.learners.iter().copied().any(is_me))
-}
-
-/// What the brick is to a partition of which it holds the only replica.
-fn alone(group: &Group, me: Seat) -> Status {
-    let is_primary = group.primary == me;
-    let is_fenced = group
-        .change
-        .as_ref()
-        .is_some_and(|change| change.fenced.contains(&me));
-    let serves = is_primary && !is_fenced;
-    Status {
-        role: if is_primary {
-            Role::Primary
-        } else {
-            Role::None
-        },
-        view: group.view,
-        serves_reads: serves,
-        accepts_writes: serves,
     }
 }

@@ -23,17 +23,17 @@ mod read;
 
 pub(crate) use read::READ_TOKEN;
 
-use crate::brick::Brick;
-use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
 use crate::output::Gate;
-use crate::tables::{Shelf, TableState};
+use crate::outside::Outside;
+use crate::replica::Replication;
+use crate::segments::Segments;
+use crate::tables::{Shelf, TableState, Tables};
 use brickyard_command::ErrorReply;
 use brickyard_metadata::CatalogVersion;
-use brickyard_replication::Status;
-use brickyard_routing::{Group, Seat};
+use brickyard_replication::Replicator;
 use brickyard_table::{Leftovers, TableData};
-use brickyard_types::{Incarnation, Instant, PartitionId, SegmentId, TableId};
+use brickyard_types::{Instant, SegmentId, TableId};
 use read::Walk;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub(crate) struct Offline {
     /// asked for.
     unsettled: VecDeque<TableId>,
     /// Tables that were taken out of memory by the catalog that is being adopted.
-    pub(crate) fresh: Vec<usize>,
+    fresh: Vec<usize>,
     told: Option<Instant>,
 }
 
@@ -71,6 +71,146 @@ impl Offline {
     /// Whether segments may get records that have to stay.
     pub(crate) fn is_unsettled(&self) -> bool {
         !self.unsettled.is_empty()
+    }
+
+    /// The tables that were taken out of memory since this was asked last: whatever knows them by their place in memory has to
+    /// let go of them.
+    pub(crate) fn take_shelved(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Takes a table out of memory. What of it was pending is in the log, or nobody was told of it.
+    pub(crate) fn shelve(
+        &mut self,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+        index: usize,
+    ) {
+        let Some(state) = replication.tables.get_mut(index) else {
+            return;
+        };
+        let id = state.id;
+        assert!(
+            state.availability.shelf != Shelf::Away,
+            "table {id} is taken out of memory twice"
+        );
+        state.availability.shelf = Shelf::Away;
+        let count = state.map.groups().len();
+        let held = std::mem::replace(&mut state.partitions, (0..count).map(|_| None).collect());
+        let config = state.config();
+        let former = std::mem::replace(&mut state.table, TableData::new(config));
+        state.learning.clear();
+        state.room.evicting = Gate::OPEN;
+        for mut partition in held.into_iter().flatten() {
+            replication.log.disown(index as u32, partition.local);
+            replication.tables.drop_requests(&mut partition);
+            replication.forget(partition.id);
+        }
+        replication.tables.forget_former_clears_of(id);
+        self.end_return_of(id);
+        self.unsynced.push(former.into_leftovers());
+        self.segments.entry(id).or_default();
+        self.note_all_segments(id, replication.segments);
+        self.fresh.push(index);
+        self.unsettled.push_back(id);
+        outside.hand_over_building(replication.log);
+        outside.effects.push_back(Effect::Checkpoint(SHELVED_TOKEN));
+        replication.replicas.wake();
+    }
+
+    /// What was on its way when a table went is synced: its memory may go.
+    pub(crate) fn on_shelved(&mut self, tables: &mut Tables, segments: &mut Segments) {
+        if let Some(table) = self.unsettled.pop_front() {
+            // Those that have come to be since may have the last of its records.
+            self.note_all_segments(table, segments);
+        }
+        tables.leave_behind(std::mem::take(&mut self.unsynced));
+    }
+
+    /// What is being read of a table counts for nothing.
+    pub(crate) fn end_return_of(&mut self, table: TableId) {
+        self.waiting.retain(|it| *it != table);
+        self.walk.take_if(|it| it.table == table);
+    }
+
+    /// A table is dropped: its records are as dead as any.
+    pub(crate) fn forget(&mut self, table: TableId, segments: &mut Segments) {
+        self.end_return_of(table);
+        self.segments.remove(&table);
+        self.keep_segments(segments);
+    }
+
+    /// At a start: a record of a table that stays in the log.
+    pub(crate) fn note_away(&mut self, table: TableId, segment: SegmentId) {
+        let segments = self.segments.entry(table).or_default();
+        segments.insert(segment);
+    }
+
+    /// Any segment may have records of a table that is not in memory.
+    fn note_all_segments(&mut self, table: TableId, segments: &mut Segments) {
+        if let Some(noted) = self.segments.get_mut(&table) {
+            noted.extend(segments.ids().chain([segments.active()]));
+        }
+        self.keep_segments(segments);
+    }
+
+    /// The cleaner keeps away from what tables have in the log alone.
+    pub(crate) fn keep_segments(&self, segments: &mut Segments) {
+        segments.shelved = self.segments.values().flatten().copied().collect();
+    }
+
+    /// Tells the control plane what tables hold here that come back.
+    pub(crate) fn tell_returns(
+        &mut self,
+        tables: &Tables,
+        replicator: &Replicator,
+        outside: &mut Outside<'_>,
+    ) {
+        let is_early = self.told.is_some_and(|told| outside.now - told < REPEAT);
+        if is_early {
+            return;
+        }
+        self.told = Some(outside.now);
+        for state in tables.iter() {
+            let since = state.return_since();
+            if since == CatalogVersion(0)
+                || state.availability.shelf != Shelf::Held
+                || state.availability.returned != since
+            {
+                continue;
+            }
+            let all = state.partitions.iter().zip(state.map.groups());
+            let parked = all
+                .filter_map(|(it, group)| Some((it.as_ref()?, group)))
+                .filter(|(it, _)| state.is_parked(it.id));
+            let claims: Vec<_> = parked
+                .filter_map(|(it, group)| {
+                    let claim = match it.is_replicated {
+                        true => replicator.claim_of(it.id)?,
+                        false => it.claim_alone(group),
+                    };
+                    Some((it.id, claim))
+                })
+                .collect();
+            if !claims.is_empty() {
+                outside.tell_control(ControlRequest::Returned {
+                    table: state.id,
+                    since,
+                    claims,
+                });
+            }
+        }
+    }
+
+    /// The same at once: a table is back since it was told last.
+    pub(crate) fn tell_returns_anew(
+        &mut self,
+        tables: &Tables,
+        replicator: &Replicator,
+        outside: &mut Outside<'_>,
+    ) {
+        self.told = None;
+        self.tell_returns(tables, replicator, outside);
     }
 }
 
@@ -87,191 +227,6 @@ pub(crate) fn offline(name: &str) -> ErrorReply {
     ErrorReply::new(format!(
         "OFFLINE table '{name}' is offline, and nothing was executed; TABLE ONLINE {name} brings it back"
     ))
-}
-
-/// A group of a parked partition, as its members are to act by it: nobody is anything in that view, whoever is named
-/// (PROTOCOL rule 9). A change of it is obeyed.
-fn of_nobody(group: &Group) -> Group {
-    Group {
-        primary: Seat::default(),
-        backups: Vec::new(),
-        learners: Vec::new(),
-        ..group.clone()
-    }
-}
-
-impl Brick {
-    /// A catalog was adopted: whatever knows tables by their place in memory lets go of those that are not there any more.
-    pub(crate) fn leave_shelved(&mut self) {
-        let shelved = std::mem::take(&mut self.core.moves.offline.fresh);
-        if shelved.is_empty() {
-            return;
-        }
-        self.abandon_cleaning();
-        for table in shelved {
-            for (token, bytes) in self.exports.end_of(&self.core, table) {
-                self.on_part(token, bytes, Gate::OPEN);
-            }
-        }
-    }
-
-    /// What was on its way when a table went is synced: its memory may go.
-    pub(crate) fn on_shelved(&mut self) {
-        let core = &mut self.core;
-        if let Some(table) = core.moves.offline.unsettled.pop_front() {
-            // Those that have come to be since may have the last of its records.
-            core.note_all_segments(table);
-        }
-        let unsynced = std::mem::take(&mut core.moves.offline.unsynced);
-        core.tables.leave_behind(unsynced);
-    }
-}
-
-impl Core {
-    /// Takes a table out of memory. What of it was pending is in the log, or nobody was told of it.
-    pub(crate) fn shelve(&mut self, index: usize) {
-        let Some(state) = self.table_mut(index) else {
-            return;
-        };
-        let id = state.id;
-        state.availability.shelf = Shelf::Away;
-        let count = state.map.groups().len();
-        let held = std::mem::replace(&mut state.partitions, (0..count).map(|_| None).collect());
-        let config = state.config();
-        let former = std::mem::replace(&mut state.table, TableData::new(config));
-        state.learning.clear();
-        state.room.evicting = Gate::OPEN;
-        for mut partition in held.into_iter().flatten() {
-            self.log.disown(index as u32, partition.local);
-            self.tables.drop_requests(&mut partition);
-            self.forget_replica(partition.id);
-        }
-        self.tables.forget_former_clears_of(id);
-        self.end_return_of(id);
-        self.moves.offline.unsynced.push(former.into_leftovers());
-        self.moves.offline.segments.entry(id).or_default();
-        self.note_all_segments(id);
-        self.moves.offline.fresh.push(index);
-        self.moves.offline.unsettled.push_back(id);
-        self.hand_over_building();
-        self.effects.push_back(Effect::Checkpoint(SHELVED_TOKEN));
-        self.replicas.wake();
-    }
-
-    /// What is being read of a table counts for nothing.
-    pub(crate) fn end_return_of(&mut self, table: TableId) {
-        self.moves.offline.waiting.retain(|it| *it != table);
-        self.moves.offline.walk.take_if(|it| it.table == table);
-    }
-
-    /// A table is dropped: its records are as dead as any.
-    pub(crate) fn forget_offline(&mut self, table: TableId) {
-        self.end_return_of(table);
-        self.moves.offline.segments.remove(&table);
-        self.keep_segments();
-    }
-
-    /// At a start: a record of a table that stays in the log.
-    pub(crate) fn note_away(&mut self, table: TableId, segment: SegmentId) {
-        let segments = self.moves.offline.segments.entry(table).or_default();
-        segments.insert(segment);
-    }
-
-    /// Any segment may have records of a table that is not in memory.
-    fn note_all_segments(&mut self, table: TableId) {
-        if let Some(segments) = self.moves.offline.segments.get_mut(&table) {
-            segments.extend(self.segments.ids().chain([self.segments.active()]));
-        }
-        self.keep_segments();
-    }
-
-    /// Whether a table is not in memory, or not all of it.
-    pub(crate) fn is_away(&self, table: TableId) -> bool {
-        let state = self.tables.of(table);
-        state.is_some_and(|state| state.availability.shelf != Shelf::Held)
-    }
-
-    /// The cleaner keeps away from what tables have in the log alone.
-    pub(crate) fn keep_segments(&mut self) {
-        self.segments.shelved = self
-            .moves
-            .offline
-            .segments
-            .values()
-            .flatten()
-            .copied()
-            .collect();
-    }
-
-    /// The batch that is being built goes to the log at once: what comes next is about the log as it is then.
-    fn hand_over_building(&mut self) {
-        if let Some(append) = self.log.take_batch(self.now) {
-            let stats = self.stats();
-            stats.log.batches.add(1);
-            stats.log.bytes.add(append.bytes.len() as u64);
-            self.effects.push_back(Effect::Append(append));
-        }
-    }
-
-    /// Tells the control plane what tables hold here that come back.
-    pub(crate) fn tell_returns(&mut self) {
-        let is_early = self
-            .moves
-            .offline
-            .told
-            .is_some_and(|told| self.now - told < REPEAT);
-        if is_early {
-            return;
-        }
-        self.moves.offline.told = Some(self.now);
-        for state in self.tables.iter() {
-            let since = state.return_since();
-            if since == CatalogVersion(0)
-                || state.availability.shelf != Shelf::Held
-                || state.availability.returned != since
-            {
-                continue;
-            }
-            let all = state.partitions.iter().zip(state.map.groups());
-            let parked = all
-                .filter_map(|(it, group)| Some((it.as_ref()?, group)))
-                .filter(|(it, _)| state.is_parked(it.id));
-            let claims: Vec<_> = parked
-                .filter_map(|(it, group)| {
-                    let claim = match it.is_replicated {
-                        true => self.replicas.replicator().claim_of(it.id)?,
-                        false => it.claim_alone(group),
-                    };
-                    Some((it.id, claim))
-                })
-                .collect();
-            if !claims.is_empty() {
-                let request = ControlRequest::Returned {
-                    table: state.id,
-                    since,
-                    claims,
-                };
-                self.effects.push_back(Effect::Control(0, request));
-            }
-        }
-    }
-
-    /// A partition that nobody serves in the view in effect.
-    pub(crate) fn park(&mut self, table: usize, leaf: usize, id: PartitionId, group: &Group) {
-        self.take_in(table, leaf, id, group);
-        if self.seat().incarnation == Incarnation(0) {
-            // The log is being read.
-            return;
-        }
-        if self.tables.is_replicated(id) {
-            self.adopt_replica(table, id, &of_nobody(group));
-        } else if let Some(Some(partition)) = self
-            .table_mut(table)
-            .and_then(|it| it.partitions.get_mut(leaf))
-        {
-            partition.status = Status::default();
-        }
-    }
 }
 
 #[cfg(test)]

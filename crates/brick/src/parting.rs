@@ -13,11 +13,16 @@
 //! Not here: putting halves together (`joining`), parts that are put together from the log after a restart (`recovery`),
 //! when to split or merge (`resize`).
 
-use crate::core::Core;
-use crate::effect::{ControlRequest, Effect};
-use crate::tables::{Partition, TableState};
-use crate::tables::{halves_of, is_split_from};
+use crate::claims::claim_first;
+use crate::effect::ControlRequest;
+use crate::joining::join_halves;
+use crate::log::Log;
+use crate::outside::Outside;
+use crate::replica::Replication;
+use crate::requests::Values;
+use crate::tables::{Partition, TableState, Tables, halves_of, is_split_from};
 use brickyard_metadata::{Catalog, CatalogVersion, Rest};
+use brickyard_replication::Replicator;
 use brickyard_routing::{Prefix, TableMap};
 use brickyard_types::{Instant, Medium, Op, PartitionId, View};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,228 +50,246 @@ impl Partings {
     }
 }
 
-impl Core {
+impl Partings {
     /// Whether the catalog that waits takes a partition apart of which something is still on its way to the log.
-    pub(crate) fn is_about_to_part(&self) -> bool {
-        self.moves.partings.is_waited_for && self.parts_any(|table, it| !self.is_at_rest(table, it))
+    pub(crate) fn is_about_to_part(
+        &self,
+        tables: &Tables,
+        log: &Log,
+        values: &Values,
+        replicator: &Replicator,
+    ) -> bool {
+        let is_at_rest = |table: usize, it: &Partition| {
+            !log.concerns(table as u32, it.local)
+                && !values.concerns(table, it.local)
+                && (!it.is_replicated || replicator.is_written(it.id))
+        };
+        self.is_waited_for && parts_any(tables, |table, it| !is_at_rest(table, it))
     }
 
     /// Takes note of whether the catalog that waits takes anything apart here.
-    pub(crate) fn look_for_partings(&mut self) {
-        self.moves.partings.is_waited_for = self.parts_any(|_, _| true);
-    }
-
-    /// Whether the catalog that waits takes a partition of this brick apart that is such a one.
-    fn parts_any(&self, is_such: impl Fn(usize, &Partition) -> bool) -> bool {
-        let Some(catalog) = self.tables.waiting() else {
-            return false;
-        };
-        catalog.tables().any(|table| {
-            let index = self.tables.index_of(table.id);
-            let state = index.and_then(|index| Some((index, self.table(index)?)));
-            state.is_some_and(|(index, state)| {
-                let map = table.map.partitions();
-                let held = state.partitions.iter().flatten();
-                has_other_leaves(&state.map, &table.map)
-                    && held
-                        .filter(|it| map.index_of(it.id).is_none())
-                        .any(|it| is_such(index, it))
-            })
-        })
-    }
-
-    fn is_at_rest(&self, table: usize, partition: &Partition) -> bool {
-        !self.log.concerns(table as u32, partition.local)
-            && !self.requests.values.concerns(table, partition.local)
-            && (!partition.is_replicated || self.replicas.replicator().is_written(partition.id))
+    pub(crate) fn look_ahead(&mut self, tables: &Tables) {
+        self.is_waited_for = parts_any(tables, |_, _| true);
     }
 
     /// A catalog was adopted: primaries of partitions that are to be split or merged come to rest.
-    pub(crate) fn note_rests(&mut self, before: &Catalog) {
-        let now = Arc::clone(self.tables.catalog());
+    pub(crate) fn note_rests(
+        &mut self,
+        before: &Catalog,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+    ) {
+        let now = Arc::clone(replication.tables.catalog());
         // The catalog that waited may be the first that this brick hears of a split, which is over in it.
-        self.moves.partings.is_waited_for = false;
+        self.is_waited_for = false;
         let rests: BTreeMap<PartitionId, _> = now.rests().collect();
         let named = before.rests().map(|(partition, _)| partition);
         let named: BTreeSet<PartitionId> = named.chain(rests.keys().copied()).collect();
         if named.is_empty() {
             return;
         }
-        self.moves.partings = Partings::default();
+        *self = Self::default();
         for partition in named {
-            let Some((table, leaf)) = self.tables.place_of(partition) else {
+            let Some((_, held)) = replication.tables.partition(partition) else {
                 continue;
             };
             let rest = rests.get(&partition);
-            let held = self
-                .table(table)
-                .and_then(|it| it.partitions[leaf].as_ref());
-            if held.is_some_and(|held| held.is_replicated) {
+            if held.is_replicated {
                 let rest = rest.map(|(view, begun_at)| (*view, begun_at.0));
-                self.replicate(|replicator| replicator.set_split(partition, rest));
+                replication.replicate(|replicator| replicator.set_split(partition, rest));
             } else if rest.is_some() {
-                self.moves.partings.alone.insert(partition);
+                self.alone.insert(partition);
             }
         }
-        self.ask_lone_splits();
+        self.ask_lone_splits(replication.tables, outside);
     }
 
     /// What has no other replica may be split or merged at any time: that is done when nothing of it is pending.
-    pub(crate) fn ask_lone_splits(&mut self) {
-        let is_early = self
-            .moves
-            .partings
-            .asked
-            .is_some_and(|asked| self.now - asked < REPEAT);
-        if self.moves.partings.alone.is_empty() || is_early {
+    pub(crate) fn ask_lone_splits(&mut self, tables: &Tables, outside: &mut Outside<'_>) {
+        let is_early = self.asked.is_some_and(|asked| outside.now - asked < REPEAT);
+        if self.alone.is_empty() || is_early {
             return;
         }
-        self.moves.partings.asked = Some(self.now);
-        for partition in self.moves.partings.alone.clone() {
-            let Some((view, begun_at)) = self.tables.catalog().rest_of(partition) else {
+        self.asked = Some(outside.now);
+        for &partition in &self.alone {
+            let Some((view, begun_at)) = tables.catalog().rest_of(partition) else {
                 continue;
             };
-            let place = self.tables.place_of(partition);
-            let state =
-                place.and_then(|(table, leaf)| self.table(table)?.partitions[leaf].as_ref());
-            if let Some(it) = state.filter(|it| it.is_primary() && it.view == view) {
+            let held = tables.partition(partition).map(|(_, held)| held);
+            if let Some(it) = held.filter(|it| it.is_primary() && it.view == view) {
                 let last = (view, it.op);
-                self.tell_ready(partition, view, begun_at.0, last);
+                let rest = (partition, view);
+                tell_ready(tables.catalog(), outside, rest, begun_at.0, last);
             }
         }
     }
+}
 
-    /// Tells the control plane that nothing of a partition is pending behind its last record.
-    pub(crate) fn tell_ready(
-        &mut self,
-        partition: PartitionId,
-        view: View,
-        begun_at: u64,
-        last: (View, Op),
-    ) {
-        let request = match self.tables.catalog().merge_of(partition) {
-            Some((_, merge)) => ControlRequest::Rest(Rest {
-                table: merge.table,
-                partition,
-                view,
-                begun_at: CatalogVersion(begun_at),
-                last,
-            }),
-            None => ControlRequest::Split {
-                partition,
-                view,
-                begun_at,
-            },
-        };
-        self.effects.push_back(Effect::Control(0, request));
+/// Whether the catalog that waits takes a partition of this brick apart that is such a one.
+fn parts_any(tables: &Tables, is_such: impl Fn(usize, &Partition) -> bool) -> bool {
+    let Some(catalog) = tables.waiting() else {
+        return false;
+    };
+    catalog.tables().any(|table| {
+        let index = tables.index_of(table.id);
+        let state = index.and_then(|index| Some((index, tables.get(index)?)));
+        state.is_some_and(|(index, state)| {
+            let map = table.map.partitions();
+            let held = state.partitions.iter().flatten();
+            has_other_leaves(&state.map, &table.map)
+                && held
+                    .filter(|it| map.index_of(it.id).is_none())
+                    .any(|it| is_such(index, it))
+        })
+    })
+}
+
+/// Tells the control plane that nothing of a partition is pending behind its last record in that view.
+pub(crate) fn tell_ready(
+    catalog: &Catalog,
+    outside: &mut Outside<'_>,
+    (partition, view): (PartitionId, View),
+    begun_at: u64,
+    last: (View, Op),
+) {
+    let request = match catalog.merge_of(partition) {
+        Some((_, merge)) => ControlRequest::Rest(Rest {
+            table: merge.table,
+            partition,
+            view,
+            begun_at: CatalogVersion(begun_at),
+            last,
+        }),
+        None => ControlRequest::Split {
+            partition,
+            view,
+            begun_at,
+        },
+    };
+    outside.tell_control(request);
+}
+
+/// The table has other leaves: what this brick holds of those that are gone goes to those that took their place.
+pub(crate) fn take_apart(
+    replication: &mut Replication<'_>,
+    table: usize,
+    map: &Arc<TableMap>,
+    catalog: &Catalog,
+) {
+    let Some(state) = replication.tables.get(table) else {
+        return;
+    };
+    let fates = fates(state, map, catalog);
+    let id = state.id;
+    let mut anew = Vec::new();
+    for fate in fates {
+        match fate {
+            Fate::Merged(halves, whole) => {
+                anew.extend(join_halves(replication, table, halves, whole, catalog));
+            }
+            Fate::Split(leaf, whole, ids) => {
+                let view = catalog.former(whole).map(|former| former.view);
+                let view = view.unwrap_or_default();
+                replication.replicate(|replicator| replicator.split(id, whole, view, &ids));
+                replication.tables.unplace(whole);
+                replication.log.drop_pending(whole);
+                anew.extend(part(
+                    replication.tables,
+                    replication.log,
+                    (table, leaf),
+                    map,
+                    &ids,
+                ));
+            }
+            // What came after it was never here: it is copied from others.
+            Fate::Left(leaf) => replication.leave(table, leaf),
+        }
     }
-
-    /// The table has other leaves: what this brick holds of those that are gone goes to those that took their place.
-    pub(crate) fn take_apart(&mut self, table: usize, map: &Arc<TableMap>, catalog: &Catalog) {
-        let Some(state) = self.table(table) else {
-            return;
-        };
-        let fates = fates(state, map, catalog);
-        let id = state.id;
-        let mut anew = Vec::new();
-        for fate in fates {
-            match fate {
-                Fate::Merged(halves, whole) => {
-                    anew.extend(self.join_halves(table, halves, whole, catalog));
-                }
-                Fate::Split(leaf, whole, ids) => {
-                    let view = catalog.former(whole).map(|former| former.view);
-                    let view = view.unwrap_or_default();
-                    self.replicate(|replicator| replicator.split(id, whole, view, &ids));
-                    self.tables.unplace(whole);
-                    self.log.drop_pending(whole);
-                    anew.extend(self.part(table, leaf, map, &ids));
-                }
-                // What came after it was never here: it is copied from others.
-                Fate::Left(leaf) => self.leave(table, leaf),
-            }
-        }
-        let claims: Vec<PartitionId> = anew.iter().map(|part| part.id).collect();
-        self.place_anew(table, map, anew);
-        for part in claims {
-            // One that has not caught up claims nothing.
-            let is_logged = self.table(table).is_some_and(TableState::is_logged);
-            if is_logged && self.tables.is_replicated(part) {
-                self.claim_first(part);
-            }
+    let claims: Vec<PartitionId> = anew.iter().map(|part| part.id).collect();
+    place_anew(replication.tables, table, map, anew);
+    for part in claims {
+        assert!(
+            replication.tables.is_here(part),
+            "{part} takes the place of another, and has none"
+        );
+        // One that has not caught up claims nothing.
+        let state = replication.tables.get(table);
+        let is_logged = state.is_some_and(TableState::is_logged);
+        if is_logged && replication.tables.is_replicated(part) {
+            claim_first(replication, part);
         }
     }
+}
 
-    /// The parts of a partition, with what it had.
-    fn part(
-        &mut self,
-        table: usize,
-        leaf: usize,
-        map: &Arc<TableMap>,
-        ids: &[PartitionId],
-    ) -> Vec<Partition> {
-        let Self { tables, log, .. } = self;
-        let Some(state) = tables.get_mut(table) else {
-            return Vec::new();
-        };
-        let Some(mut whole) = state.partitions.get_mut(leaf).and_then(Option::take) else {
-            return Vec::new();
-        };
-        let locals: Vec<_> = ids.iter().map(|_| state.table.add_partition()).collect();
-        // What belongs to none of them any more goes.
-        let rest = state.table.add_partition();
-        let all: Vec<_> = locals.iter().copied().chain([rest]).collect();
-        state.table.split_partition(whole.local, &all, |key| {
-            let owner = map.locate(key).partition;
-            let at = ids.iter().position(|id| *id == owner);
-            at.unwrap_or(ids.len())
-        });
-        state.table.drop_partition(rest);
-        log.disown(table as u32, whole.local);
-        if state.learning.contains(&whole.local) {
-            state.learning.retain(|it| *it != whole.local);
-            state.learning.extend(&locals);
-        }
-        let window = whole.requests.take();
-        let count = window.as_ref().map_or(0, |it| it.len());
-        let parts = ids.iter().zip(locals).map(|(&id, local)| {
-            // PROTOCOL rule 19: whatever was asked of the whole was asked of each part.
-            let requests = window.clone();
-            Partition {
-                op: whole.op,
-                gaps: whole.gaps,
-                committed: whole.committed,
-                cleared: whole.cleared,
-                lineage: whole.lineage,
-                requests,
-                ..Partition::new(id, local, whole.view, whole.is_replicated)
-            }
-        });
-        let parts = parts.collect();
-        tables.recount_requests(count, count * ids.len());
-        tables.note_removed();
-        parts
+/// The parts of a partition, with what it had.
+fn part(
+    tables: &mut Tables,
+    log: &mut Log,
+    (table, leaf): (usize, usize),
+    map: &Arc<TableMap>,
+    ids: &[PartitionId],
+) -> Vec<Partition> {
+    let Some(state) = tables.get_mut(table) else {
+        return Vec::new();
+    };
+    let Some(mut whole) = state.partitions.get_mut(leaf).and_then(Option::take) else {
+        return Vec::new();
+    };
+    let locals: Vec<_> = ids.iter().map(|_| state.table.add_partition()).collect();
+    // What belongs to none of them any more goes.
+    let rest = state.table.add_partition();
+    let all: Vec<_> = locals.iter().copied().chain([rest]).collect();
+    state.table.split_partition(whole.local, &all, |key| {
+        let owner = map.locate(key).partition;
+        let at = ids.iter().position(|id| *id == owner);
+        at.unwrap_or(ids.len())
+    });
+    state.table.drop_partition(rest);
+    log.disown(table as u32, whole.local);
+    if state.learning.contains(&whole.local) {
+        state.learning.retain(|it| *it != whole.local);
+        state.learning.extend(&locals);
     }
+    let window = whole.requests.take();
+    let count = window.as_ref().map_or(0, |it| it.len());
+    let parts = ids.iter().zip(locals).map(|(&id, local)| {
+        // PROTOCOL rule 19: whatever was asked of the whole was asked of each part.
+        let requests = window.clone();
+        Partition {
+            op: whole.op,
+            gaps: whole.gaps,
+            committed: whole.committed,
+            cleared: whole.cleared,
+            lineage: whole.lineage,
+            requests,
+            ..Partition::new(id, local, whole.view, whole.is_replicated)
+        }
+    });
+    let parts = parts.collect();
+    tables.recount_requests(count, count * ids.len());
+    tables.note_removed();
+    parts
+}
 
-    /// Puts what the brick holds of a table where the new map has it.
-    fn place_anew(&mut self, table: usize, map: &Arc<TableMap>, parts: Vec<Partition>) {
-        let Some(state) = self.table_mut(table) else {
-            return;
-        };
-        let held = std::mem::take(&mut state.partitions).into_iter().flatten();
-        let mut anew: Vec<Option<Partition>> = map.groups().iter().map(|_| None).collect();
-        let mut places = Vec::new();
-        for partition in held.chain(parts) {
-            if let Some(leaf) = map.partitions().index_of(partition.id) {
-                places.push((partition.id, leaf));
-                anew[leaf] = Some(partition);
-            }
+/// Puts what the brick holds of a table where the new map has it.
+fn place_anew(tables: &mut Tables, table: usize, map: &Arc<TableMap>, parts: Vec<Partition>) {
+    let Some(state) = tables.get_mut(table) else {
+        return;
+    };
+    let held = std::mem::take(&mut state.partitions).into_iter().flatten();
+    let mut anew: Vec<Option<Partition>> = map.groups().iter().map(|_| None).collect();
+    let mut places = Vec::new();
+    for partition in held.chain(parts) {
+        if let Some(leaf) = map.partitions().index_of(partition.id) {
+            places.push((partition.id, leaf));
+            assert!(anew[leaf].is_none(), "leaf {leaf} has two partitions");
+            anew[leaf] = Some(partition);
         }
-        state.partitions = anew;
-        state.map = Arc::clone(map);
-        for (partition, leaf) in places {
-            self.tables.place(partition, table, leaf);
-        }
+    }
+    state.partitions = anew;
+    state.map = Arc::clone(map);
+    for (partition, leaf) in places {
+        tables.place(partition, table, leaf);
     }
 }
 

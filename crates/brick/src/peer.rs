@@ -5,13 +5,14 @@
 //!
 //! Not here: what is on a stream (`brickyard-replication`), sockets (`brickyard-server`).
 
-use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
+use crate::replica::{Replicas, Replication};
+use crate::tables::Tables;
 use brickyard_replication::{Claim, Direction, LinkId, frame};
 use brickyard_routing::{Member, Seat};
-use brickyard_types::{Incarnation, Instant, PartitionId};
+use brickyard_types::PartitionId;
 use slab::Slab;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A stream.
 #[derive(Debug)]
@@ -78,7 +79,12 @@ impl Peers {
 }
 
 /// Takes the whole frames that a stream has brought.
-pub(crate) fn take_frames(core: &mut Core, peers: &mut Peers, link: LinkId) {
+pub(crate) fn take_frames(
+    replication: &mut Replication<'_>,
+    effects: &mut VecDeque<Effect>,
+    peers: &mut Peers,
+    link: LinkId,
+) {
     let Some(input) = peers.input(link) else {
         return;
     };
@@ -89,7 +95,7 @@ pub(crate) fn take_frames(core: &mut Core, peers: &mut Peers, link: LinkId) {
             Ok(Some(len)) if input.len() - at >= len => {
                 let frame = &input[at..at + len];
                 at += len;
-                let taken = core.on_replica_frame(link, frame);
+                let taken = replication.on_frame(link, frame);
                 broken = taken.err().map(|error| error.to_string());
             }
             Ok(_) => break,
@@ -99,63 +105,31 @@ pub(crate) fn take_frames(core: &mut Core, peers: &mut Peers, link: LinkId) {
     assert!(at <= input.len(), "{at} bytes of {} are taken", input.len());
     input.drain(..at);
     if let Some(reason) = broken {
-        core.effects.push_back(Effect::ClosePeer(link, reason));
+        effects.push_back(Effect::ClosePeer(link, reason));
     }
 }
 
-impl Core {
-    pub(crate) fn on_registered(&mut self, incarnation: Incarnation) {
-        if incarnation == self.replicas.incarnation {
-            return;
-        }
-        if self.replicas.incarnation != Incarnation(0) {
-            // What was granted was granted to the life before, which counts as dead from now on.
-            self.replicas.grant(Instant(0), 0, 0);
-            self.replicas.check_lease(self.now);
-        }
-        self.replicas.incarnation = incarnation;
-        let me = self.seat();
-        self.replicate(|replicator| replicator.set_me(me));
-    }
+/// Tells the control plane what the log holds of each partition.
+pub(crate) fn tell_claims(
+    replicas: &Replicas,
+    tables: &Tables,
+    effects: &mut VecDeque<Effect>,
+    token: u64,
+) {
+    let replicated = replicas.replicator().claims();
+    let claims = replicated.chain(claims_alone(tables)).collect();
+    effects.push_back(Effect::Control(token, ControlRequest::Claims(claims)));
+}
 
-    pub(crate) fn tell_claims(&mut self, token: u64) {
-        let replicated = self.replicas.replicator().claims();
-        let claims = replicated.chain(self.claims_alone()).collect();
-        self.effects
-            .push_back(Effect::Control(token, ControlRequest::Claims(claims)));
-    }
-
-    /// What the log holds of partitions that never had another replica: all there is.
-    fn claims_alone(&self) -> impl Iterator<Item = (PartitionId, Claim)> + '_ {
-        let states = self.tables.iter();
-        let logged = states.filter(|state| state.is_logged());
-        logged.flat_map(|state| {
-            let groups = state.map.groups().iter();
-            let partitions = state.partitions.iter().zip(groups);
-            let alone = partitions.filter_map(|(it, group)| Some((it.as_ref()?, group)));
-            alone
-                .filter(|(it, _)| !it.is_replicated)
-                .map(|(it, group)| (it.id, it.claim_alone(group)))
-        })
-    }
-
-    /// The stream on which this brick sends to another, and that brick in its present life.
-    pub(crate) fn link_to(&self, member: Member) -> Option<(LinkId, Seat)> {
-        let seat = self.seat_of(member)?;
-        let link = self.replicas.replicator().link_to(seat)?;
-        Some((link, seat))
-    }
-
-    fn seat_of(&self, member: Member) -> Option<Seat> {
-        let node = self.tables.catalog().node(member.node)?;
-        Some(node.seat(member.brick))
-    }
-
-    /// Asks for a stream to a brick.
-    pub(crate) fn dial(&mut self, member: Member) {
-        if let Some(seat) = self.seat_of(member) {
-            let effect = Effect::Dial(seat);
-            self.effects.push_back(effect);
-        }
-    }
+/// What the log holds of partitions that never had another replica: all there is.
+fn claims_alone(tables: &Tables) -> impl Iterator<Item = (PartitionId, Claim)> + '_ {
+    let logged = tables.iter().filter(|state| state.is_logged());
+    logged.flat_map(|state| {
+        let groups = state.map.groups().iter();
+        let partitions = state.partitions.iter().zip(groups);
+        let alone = partitions.filter_map(|(it, group)| Some((it.as_ref()?, group)));
+        alone
+            .filter(|(it, _)| !it.is_replicated)
+            .map(|(it, group)| (it.id, it.claim_alone(group)))
+    })
 }

@@ -23,9 +23,12 @@ mod fold;
 mod formers;
 mod kept;
 
+pub(crate) use build::build_all;
+pub(crate) use contents::Ground;
 pub(crate) use fold::Fold;
 
 use crate::brick::Brick;
+use crate::core::{Core, Parts};
 use crate::log_record::{LogDamage, LogRecord};
 use crate::tables::Shelf;
 use crate::upkeep;
@@ -74,9 +77,9 @@ impl LogReplay {
         let state = core.tables.of(table);
         let is_away = state.is_some_and(|state| state.availability.shelf == Shelf::Away);
         if is_away {
-            return core.note_away(table, position.segment);
+            return core.moves.offline.note_away(table, position.segment);
         }
-        self.fold.on_record(&mut core.ground(), recovered);
+        self.fold.on_record(&mut ground(core), recovered);
     }
 
     /// A part of the log is unreadable; told between the records before and behind it.
@@ -85,7 +88,7 @@ impl LogReplay {
         let records_max = damage.len / HEADER_BYTES as u64 + 1;
         let place = (damage.position, records_max);
         self.fold
-            .on_damage(&mut core.ground(), place, &damage.partitions);
+            .on_damage(&mut ground(core), place, &damage.partitions);
         core.segments.mark_damaged(damage.position.segment);
         core.segments.health.note_damage(damage.text);
     }
@@ -112,13 +115,28 @@ impl LogReplay {
             core.segments.seal(*segment, *bytes);
         }
         core.segments.open(active);
-        core.keep_segments();
-        core.build_all(fold);
+        core.moves.offline.keep_segments(&mut core.segments);
+        let Parts {
+            mut replication,
+            mut outside,
+            ..
+        } = core.parts();
+        build_all(&mut replication, &mut outside, fold);
         for state in core.tables.iter_mut() {
             state.table.purge_tombstones();
         }
-        core.take_seat(brick.incarnation);
+        core.adoption().take_seat(brick.incarnation);
         upkeep::publish(&brick.core, &brick.clients);
         brick
     }
+}
+
+/// What of a brick changes while its log is read.
+fn ground(core: &mut Core) -> Ground<'_> {
+    Ground::new(
+        &mut core.tables,
+        core.unix,
+        &mut core.segments.health,
+        &mut core.effects,
+    )
 }

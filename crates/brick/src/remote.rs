@@ -21,11 +21,13 @@ pub(crate) use message::{Message, decode};
 
 use crate::core::Core;
 use crate::dispatch::waits::{await_view, await_view_again};
+use crate::effect::Effect;
 use crate::executed::OwnIds;
 use crate::forward::ForwardReply;
 use crate::keyed::honest_reply;
 use crate::peer::Peers;
 use crate::refusal::{CHANGING_HANDS, error_line};
+use crate::replica::seat_of;
 use crate::request::{Origin, Request, SessionOrder, Token, Work};
 use crate::requests::Place;
 use brickyard_command::ErrorReply;
@@ -189,7 +191,7 @@ impl<'a> Exchange<'a> {
             self.core.member().node,
             "a request for a brick of this node leaves it: {request:?}"
         );
-        let number = self.remotes.number(self.core.replicas.incarnation);
+        let number = self.remotes.number(self.core.replicas.seat().incarnation);
         let (order, only_reads) = (request.order, request.work.only_reads());
         let may_move = order.is_some() && may_stray(&request.work);
         if may_move {
@@ -206,7 +208,7 @@ impl<'a> Exchange<'a> {
             may_move,
             is_stray: false,
         };
-        remote.is_stray = may_move && self.core.has_moved(&remote);
+        remote.is_stray = may_move && remote.has_moved(self.core);
         self.remotes.add(number, remote);
     }
 
@@ -268,9 +270,9 @@ impl<'a> Exchange<'a> {
             };
             // Behind one that is under way it must stay: that one may come back.
             let has_moved = if remote.is_stray {
-                self.core.has_left(remote)
+                remote.has_left(self.core)
             } else {
-                self.core.has_moved(remote)
+                remote.has_moved(self.core)
             };
             if has_moved && !self.remotes.has_earlier(number, remote.order) {
                 // Another brick is primary now, or this one: it need not wait for the former.
@@ -286,10 +288,12 @@ impl<'a> Exchange<'a> {
                 self.remotes.unsent.push_back(number);
                 continue;
             }
-            let Some((link, seat)) = self.core.link_to(to) else {
+            let catalog = self.core.tables.catalog();
+            let Some((link, seat)) = self.core.replicas.link_to(catalog, to) else {
                 waits.insert(to);
                 self.remotes.unsent.push_back(number);
-                self.core.dial(to);
+                let dial = seat_of(catalog, to).map(Effect::Dial);
+                self.core.effects.extend(dial);
                 continue;
             };
             // Few orders have more than one request under way.

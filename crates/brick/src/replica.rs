@@ -12,17 +12,21 @@
 //! Not here: streams and messages between bricks (`peer`), who waits for what (`requests`).
 
 mod carry;
+pub(crate) mod wants;
 
 use crate::append::BatchId;
-use crate::core::Core;
-use crate::effect::Effect;
-use crate::log::HeldId;
+use crate::drops::Drops;
+use crate::log::{HeldId, Log};
 use crate::output::Lost;
+use crate::segments::Segments;
+use crate::tables::{Partition, Tables};
+use brickyard_metadata::Catalog;
 use brickyard_replication::{
-    Demand, FrameError, LinkId, LogMark, Outbox, Ready, Replicator, ReplicatorConfig, Want,
+    Demand, FrameError, LinkId, LogMark, Outbox, Ready, Replicator, ReplicatorConfig, Restored,
+    Want,
 };
-use brickyard_routing::{Group, Seat};
-use brickyard_types::{Incarnation, Instant, Op, PartitionId};
+use brickyard_routing::{Group, Member, Seat};
+use brickyard_types::{Incarnation, Instant, Op, PartitionId, TableId, UnixMillis};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -32,9 +36,6 @@ const LEASE_FOR_EVER: Instant = Instant(u64::MAX);
 /// How long the lease of a node that was alone lasts when another joins: that one gets no vote in the control
 /// plane before this node's bricks know of it, so nobody can have decided anything against them meanwhile.
 const LEASE_GRACE: Duration = Duration::from_secs(1);
-
-/// The token of a checkpoint that the replicator waits for.
-pub(crate) const SYNC_TOKEN: u64 = u64::MAX;
 
 /// The replicator, and where what it says goes.
 #[derive(Debug)]
@@ -51,7 +52,8 @@ pub(crate) struct Engine {
 #[derive(Debug)]
 pub(crate) struct Replicas {
     pub(crate) engine: Engine,
-    pub(crate) incarnation: Incarnation,
+    /// This brick in this life.
+    me: Seat,
     /// Until when this brick may serve; and a grant that counts once its catalog is adopted.
     pub(crate) lease: Instant,
     granted: Option<(Instant, u64)>,
@@ -87,7 +89,7 @@ impl Replicas {
                 ready: Ready::default(),
                 requests: VecDeque::new(),
             },
-            incarnation: me.incarnation,
+            me,
             lease: Instant(0),
             granted: None,
             is_leased: false,
@@ -104,6 +106,42 @@ impl Replicas {
 
     pub(crate) fn wake(&mut self) {
         self.is_woken = true;
+    }
+
+    /// This brick in this life; incarnation 0: it has none before its log was read.
+    pub(crate) const fn seat(&self) -> Seat {
+        self.me
+    }
+
+    /// The stream on which this brick sends to another, and that brick in its present life.
+    pub(crate) fn link_to(&self, catalog: &Catalog, member: Member) -> Option<(LinkId, Seat)> {
+        let seat = seat_of(catalog, member)?;
+        let link = self.replicator().link_to(seat)?;
+        Some((link, seat))
+    }
+
+    /// A record of a replicated partition without a log: the replicator hears of it at once.
+    pub(crate) fn hand_over(
+        &mut self,
+        log: &mut Log,
+        partition: PartitionId,
+        held: Option<HeldId>,
+    ) {
+        if let Some(held) = held {
+            self.tell_prepared(log, partition, LogMark::NONE, held);
+        }
+    }
+
+    #[inline]
+    fn tell_prepared(
+        &mut self,
+        log: &mut Log,
+        partition: PartitionId,
+        mark: LogMark,
+        held: HeldId,
+    ) {
+        let op = self.engine.replicator.on_prepared(partition, mark);
+        log.add_pending(partition, op, held);
     }
 
     /// The replicator, for questions.
@@ -168,15 +206,25 @@ impl Replicas {
     }
 }
 
-impl Core {
-    /// This brick in this life.
-    pub(crate) fn seat(&self) -> Seat {
-        Seat {
-            member: self.member(),
-            incarnation: self.replicas.incarnation,
-        }
-    }
+/// A brick in its node's present life, by a catalog.
+pub(crate) fn seat_of(catalog: &Catalog, member: Member) -> Option<Seat> {
+    let node = catalog.node(member.node)?;
+    Some(node.seat(member.brick))
+}
 
+/// What changes when something happens to a replica: the replicator, and the tables and the log that follow it.
+///
+/// It borrows for the time of one event.
+pub(crate) struct Replication<'a> {
+    pub(crate) replicas: &'a mut Replicas,
+    pub(crate) tables: &'a mut Tables,
+    pub(crate) log: &'a mut Log,
+    pub(crate) segments: &'a mut Segments,
+    pub(crate) drops: &'a mut Drops,
+    pub(crate) unix: UnixMillis,
+}
+
+impl Replication<'_> {
     /// Lets something happen to the replicator, and carries out what follows.
     pub(crate) fn replicate<R>(&mut self, input: impl FnOnce(&mut Replicator) -> R) -> R {
         self.replicate_frame(&[], input)
@@ -191,16 +239,40 @@ impl Core {
     }
 
     /// A whole frame has come on a stream between bricks.
-    pub(crate) fn on_replica_frame(
-        &mut self,
-        link: LinkId,
-        frame: &[u8],
-    ) -> Result<(), FrameError> {
+    pub(crate) fn on_frame(&mut self, link: LinkId, frame: &[u8]) -> Result<(), FrameError> {
         self.replicate_frame(frame, |replicator| replicator.on_frame(link, frame))
     }
 
-    pub(crate) fn adopt_replica(&mut self, table: usize, partition: PartitionId, group: &Group) {
-        let Some(state) = self.table(table) else {
+    /// The node is registered: from now on this brick is in that life.
+    pub(crate) fn register(&mut self, incarnation: Incarnation, now: Instant) {
+        let before = self.replicas.me.incarnation;
+        if incarnation == before {
+            return;
+        }
+        if before != Incarnation(0) {
+            // What was granted was granted to the life before, which counts as dead from now on.
+            self.replicas.grant(Instant(0), 0, 0);
+            self.replicas.check_lease(now);
+            assert!(
+                !self.replicas.is_leased,
+                "life {before} of this brick has ended, and it has a lease"
+            );
+        }
+        self.replicas.me.incarnation = incarnation;
+        let me = self.replicas.me;
+        self.replicate(|replicator| replicator.set_me(me));
+    }
+
+    /// Gives the replicator what the log says of a partition.
+    pub(crate) fn restore(&mut self, partition: PartitionId, restored: &Restored) {
+        let held = self.tables.partition(partition);
+        let table = held.map_or(TableId(0), |(state, _)| state.id);
+        self.replicate(|replicator| replicator.restore(table, partition, restored));
+    }
+
+    /// A group names this brick that has a replica of it.
+    pub(crate) fn adopt(&mut self, table: usize, partition: PartitionId, group: &Group) {
+        let Some(state) = self.tables.get(table) else {
             return;
         };
         let (id, durability) = (state.id, state.attributes.durability);
@@ -215,17 +287,19 @@ impl Core {
         self.refresh(partition);
     }
 
-    pub(crate) fn forget_replica(&mut self, partition: PartitionId) {
+    /// This brick has the partition no more.
+    pub(crate) fn forget(&mut self, partition: PartitionId) {
         self.replicate(|replicator| replicator.forget(partition));
         self.tables.unplace(partition);
         self.log.drop_pending(partition);
     }
 
-    pub(crate) fn end_adoption(&mut self, version: u64) {
+    /// All groups of that version of the catalog are adopted.
+    pub(crate) fn end_adoption(&mut self, version: u64, now: Instant) {
         self.replicate(|replicator| replicator.adopted(version));
         if self.tables.catalog().nodes().count() > 1 && self.replicas.lease == LEASE_FOR_EVER {
             // There is somebody else now: only grants that end count from here on.
-            self.replicas.lease = self.now + LEASE_GRACE;
+            self.replicas.lease = now + LEASE_GRACE;
         }
         if let Some((until, wanted)) = self.replicas.granted
             && wanted <= version
@@ -263,60 +337,30 @@ impl Core {
         }
     }
 
-    /// A record of a replicated partition without a log: the replicator hears of it at once.
-    pub(crate) fn hand_over(&mut self, partition: PartitionId, held: Option<HeldId>) {
-        if let Some(held) = held {
-            self.tell_prepared(partition, LogMark::NONE, held);
-        }
-    }
-
     /// A batch is in the own log: the replicator hears of what was prepared in it.
-    pub(crate) fn replicas_appended(&mut self, id: BatchId) {
+    pub(crate) fn on_appended(&mut self, id: BatchId) {
         let fresh = self.log.take_fresh(id);
         for (partition, held) in fresh {
-            self.tell_prepared(partition, LogMark(id.0), held);
+            self.replicas
+                .tell_prepared(self.log, partition, LogMark(id.0), held);
         }
         self.replicate(|replicator| replicator.on_appended(LogMark(id.0)));
     }
 
-    #[inline]
-    fn tell_prepared(&mut self, partition: PartitionId, mark: LogMark, held: HeldId) {
-        let replicator = &mut self.replicas.engine.replicator;
-        let op = replicator.on_prepared(partition, mark);
-        self.log.add_pending(partition, op, held);
-    }
-
-    pub(crate) fn replicas_synced(&mut self, upto: BatchId) {
+    pub(crate) fn on_synced(&mut self, upto: BatchId) {
         self.replicate(|replicator| replicator.on_synced(LogMark(upto.0)));
     }
 
-    pub(crate) fn replicas_refused(&mut self, from: BatchId) {
+    pub(crate) fn on_refused(&mut self, from: BatchId) {
         self.replicate(|replicator| replicator.on_refused(LogMark(from.0)));
     }
 
-    /// The sync that the replicator asked for is done.
-    pub(crate) fn on_sync_done(&mut self, is_well: bool) {
-        let Some(upto) = self.replicas.syncing.take() else {
-            return;
-        };
-        if is_well {
-            self.replicas_synced(upto);
-        }
-        // A sync covers what was appended before it was asked for, and nothing that came later.
-        if std::mem::take(&mut self.replicas.sync_wanted) || !is_well {
-            self.carry(Want::SyncLog);
-        }
-    }
-
-    /// Ends a turn: frames are made, wishes become effects.
-    pub(crate) fn flush_replicas(&mut self) {
+    /// Ends a turn: frames are made. What the replicator wants besides is next ([`wants`]).
+    pub(crate) fn flush(&mut self) {
         for (partition, op) in std::mem::take(&mut self.replicas.cleared) {
             self.raise_horizon(partition, op);
         }
         self.replicate(Replicator::flush);
-        while let Some(request) = self.replicas.engine.requests.pop_front() {
-            self.carry(request);
-        }
     }
 
     /// Tombstones of the partition up to `op` are not here.
@@ -324,68 +368,34 @@ impl Core {
         self.replicate(|replicator| replicator.raise_horizon(partition, op));
     }
 
-    fn carry(&mut self, request: Want) {
-        use crate::effect::ControlRequest;
-        let effect = match request {
-            Want::Dial(seat) => Effect::Dial(seat),
-            Want::SyncLog => {
-                self.replicas.engine.replicator.on_sync_asked();
-                // What was appended before is covered by a checkpoint; what is being built syncs itself.
-                let upto = BatchId(self.log.building_id().0 - 1);
-                if self.log.sync_building() {
-                    return;
-                }
-                if self.replicas.syncing.is_some() {
-                    self.replicas.sync_wanted = true;
-                    return;
-                }
-                self.replicas.syncing = Some(upto);
-                Effect::Checkpoint(SYNC_TOKEN)
-            }
-            Want::Promote {
-                partition,
-                view,
-                learner,
-            } => Effect::Control(
-                0,
-                ControlRequest::Promote {
-                    partition,
-                    view,
-                    learner,
-                },
-            ),
-            Want::Evict {
-                partition,
-                view,
-                backup,
-            } => Effect::Control(
-                0,
-                ControlRequest::Evict {
-                    partition,
-                    view,
-                    backup,
-                },
-            ),
-            Want::Split {
-                partition,
-                view,
-                begun_at,
-                last,
-            } => return self.tell_ready(partition, view, begun_at, last),
-            Want::CatchUp {
-                partition,
-                learner,
-                link,
-                after,
-            } => return self.moves.catch_ups.begin(partition, learner, link, after),
-            Want::StopCatchUp { partition, learner } => {
-                return self.moves.catch_ups.stop(partition, learner);
-            }
-            Want::Close { link, reason } => Effect::ClosePeer(link, reason.to_owned()),
-            Want::Report { partition, what } => {
-                Effect::Report(format!("partition {partition}: {what}"))
-            }
+    /// This brick is no member of the leaf's group: what it has of it goes.
+    pub(crate) fn leave(&mut self, table: usize, leaf: usize) {
+        let Some(state) = self.tables.get_mut(table) else {
+            return;
         };
-        self.effects.push_back(effect);
+        let Some(partition) = state.partitions.get_mut(leaf).and_then(Option::take) else {
+            return;
+        };
+        state.table.drop_partition(partition.local);
+        state.learning.retain(|it| *it != partition.local);
+        self.tables.note_removed();
+        self.log.disown(table as u32, partition.local);
+        self.forget(partition.id);
+        assert!(
+            !self.tables.is_here(partition.id),
+            "{} is left, and has a place",
+            partition.id
+        );
+        self.append_drop(table, &partition);
+    }
+
+    /// Durably notes that the brick holds the partition no more.
+    fn append_drop(&mut self, table: usize, partition: &Partition) {
+        if let Some(state) = self.tables.get(table).filter(|state| state.is_logged()) {
+            let last = (partition.view, partition.op);
+            let retained = &mut self.segments.retained;
+            self.drops
+                .append(self.log, retained, state.id, partition.id, last);
+        }
     }
 }

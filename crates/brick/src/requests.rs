@@ -25,7 +25,7 @@ mod values;
 
 pub(crate) use order::{Orders, Place};
 pub(crate) use replies::{Held, Replies};
-pub(crate) use values::Values;
+pub(crate) use values::{ColdValue, Values};
 
 use crate::log::KeyRef;
 use crate::output::{Gate, HoleId, Lost, Opens};

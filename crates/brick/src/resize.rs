@@ -12,9 +12,9 @@
 //!
 //! Not here: bringing siblings together (`control`).
 
-use crate::core::Core;
-use crate::effect::{ControlRequest, Effect};
-use crate::tables::TableState;
+use crate::effect::ControlRequest;
+use crate::outside::Outside;
+use crate::tables::{TableState, Tables};
 use brickyard_metadata::{Cause, Change, Divide, SMALL_SHARE, SPLIT_DEPTH_MAX, Small};
 use brickyard_routing::Group;
 use brickyard_types::{Instant, PartitionId};
@@ -38,105 +38,29 @@ pub(crate) struct Shrunk {
     next: PartitionId,
 }
 
-impl Core {
-    /// Asks for the split of the largest partition that has outgrown `partition_bytes`, and for the merge of the smallest
-    /// siblings that have shrunk, of those that this brick leads.
-    pub(crate) fn resize_partitions(&mut self) {
-        if self.replicas.is_leased {
-            self.split_largest();
-            if self.shared.limits.merge_after > Duration::ZERO {
-                self.merge_smallest();
-                self.tell_small();
-            }
-        }
-    }
+/// How large partitions may be, by what the node is set to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// For tables that say nothing of their own; 0: as large as they get.
+    pub(crate) partition_bytes: u64,
+    /// How long siblings are small before they are merged; zero: never.
+    pub(crate) merge_after: Duration,
+}
 
+impl Sizes {
     /// How large a partition of a table may be; `None`: as large as it gets.
-    fn bytes_max(&self, state: &TableState) -> Option<u64> {
+    fn bytes_max(self, state: &TableState) -> Option<u64> {
         let own = state.layout.partition_bytes;
-        Some(own.unwrap_or(self.shared.limits.partition_bytes)).filter(|bytes| *bytes > 0)
-    }
-
-    fn split_largest(&mut self) {
-        let states = self.tables.iter();
-        let resized = states.filter_map(|state| Some((state, self.bytes_max(state)?)));
-        let large = resized.flat_map(|(state, bytes_max)| {
-            let leaves = state.map.partitions().leaves().iter();
-            let all = leaves.zip(state.map.groups()).zip(&state.partitions);
-            all.filter_map(move |((leaf, group), held)| {
-                let held = held.as_ref().filter(|it| it.status.accepts_writes)?;
-                let bytes = state.table.partition_bytes(held.local);
-                let may = leaf.prefix.depth() < SPLIT_DEPTH_MAX && is_at_rest(group);
-                let share = share(bytes, bytes_max);
-                (may && bytes > bytes_max).then_some((share, held.id, state.id))
-            })
-        });
-        if let Some((_, partition, table)) = large.max() {
-            self.ask_for(Change::Divide(Divide {
-                cause: Cause::Size,
-                partitions: vec![(table, partition)],
-            }));
-        }
-    }
-
-    fn merge_smallest(&mut self) {
-        let states = self.tables.iter();
-        let small: Vec<(u64, PartitionId, String)> = states
-            .filter(|state| state.is_divided)
-            .filter_map(|state| Some((state, self.bytes_max(state)?)))
-            .flat_map(|(state, bytes_max)| {
-                let grown = self.tables.catalog().grown_siblings(state.id);
-                let sized = grown
-                    .into_iter()
-                    .filter_map(|[left, right]| Some((bytes_of(state, left, right)?, left)));
-                let shares = sized.map(move |(bytes, left)| (share(bytes, bytes_max), left));
-                let small = shares.filter(|(share, _)| *share < u64::from(SMALL_SHARE));
-                small.map(|(share, left)| (share, left, state.name.clone()))
-            })
-            .collect();
-        let now = self.now;
-        let before = std::mem::take(&mut self.moves.shrunk.since);
-        let since = |left: PartitionId| before.get(&left).copied().unwrap_or(now);
-        self.moves.shrunk.since = small.iter().map(|(_, it, _)| (*it, since(*it))).collect();
-        let due = small
-            .into_iter()
-            .filter(|(_, left, _)| now - since(*left) >= self.shared.limits.merge_after);
-        if let Some((_, partition, table)) = due.min() {
-            self.ask_for(Change::MergePartitions { table, partition });
-        }
-    }
-
-    /// Tells the leader of small partitions whose siblings are on other bricks.
-    fn tell_small(&mut self) {
-        let now = self.now;
-        if self
-            .moves
-            .shrunk
-            .told
-            .is_some_and(|told| now - told < TOLD_EVERY)
-        {
-            return;
-        }
-        let mut small = self.small_and_apart();
-        if small.is_empty() {
-            return;
-        }
-        self.moves.shrunk.told = Some(now);
-        small.sort_by_key(|it| (it.partition < self.moves.shrunk.next, it.partition));
-        let next = small.get(TOLD_MAX).or_else(|| small.first());
-        self.moves.shrunk.next = next.map(|it| it.partition).unwrap_or_default();
-        small.truncate(TOLD_MAX);
-        let request = ControlRequest::Small(small);
-        self.effects.push_back(Effect::Control(0, request));
+        Some(own.unwrap_or(self.partition_bytes)).filter(|bytes| *bytes > 0)
     }
 
     /// What this brick leads and could be merged by its size, were its sibling on the same bricks.
-    pub(crate) fn small_and_apart(&self) -> Vec<Small> {
-        let states = self.tables.iter().filter(|it| it.is_divided);
+    fn small_and_apart(self, tables: &Tables) -> Vec<Small> {
+        let states = tables.iter().filter(|it| it.is_divided);
         let resized = states.filter_map(|state| Some((state, self.bytes_max(state)?)));
         let small = resized.flat_map(|(state, bytes_max)| {
-            let table = self.tables.catalog().table_by_id(state.id);
-            let siblings = self.tables.catalog().grown_siblings(state.id).into_iter();
+            let table = tables.catalog().table_by_id(state.id);
+            let siblings = tables.catalog().grown_siblings(state.id).into_iter();
             let apart = siblings
                 .filter(move |siblings| table.is_some_and(|it| !it.are_together(*siblings)));
             apart.flatten().filter_map(move |partition| {
@@ -147,10 +71,86 @@ impl Core {
         });
         small.collect()
     }
+}
 
-    fn ask_for(&mut self, change: Change) {
-        let request = ControlRequest::Change(change);
-        self.effects.push_back(Effect::Control(0, request));
+impl Shrunk {
+    /// Asks for the split of the largest partition that has outgrown its size, and for the merge of the smallest
+    /// siblings that have shrunk, of those that this brick leads.
+    pub(crate) fn resize(&mut self, tables: &Tables, sizes: Sizes, outside: &mut Outside<'_>) {
+        split_largest(tables, sizes, outside);
+        if sizes.merge_after > Duration::ZERO {
+            self.merge_smallest(tables, sizes, outside);
+            self.tell_small(tables, sizes, outside);
+        }
+    }
+
+    fn merge_smallest(&mut self, tables: &Tables, sizes: Sizes, outside: &mut Outside<'_>) {
+        let small: Vec<(u64, PartitionId, String)> = tables
+            .iter()
+            .filter(|state| state.is_divided)
+            .filter_map(|state| Some((state, sizes.bytes_max(state)?)))
+            .flat_map(|(state, bytes_max)| {
+                let grown = tables.catalog().grown_siblings(state.id);
+                let sized = grown
+                    .into_iter()
+                    .filter_map(|[left, right]| Some((bytes_of(state, left, right)?, left)));
+                let shares = sized.map(move |(bytes, left)| (share(bytes, bytes_max), left));
+                let small = shares.filter(|(share, _)| *share < u64::from(SMALL_SHARE));
+                small.map(|(share, left)| (share, left, state.name.clone()))
+            })
+            .collect();
+        let now = outside.now;
+        let before = std::mem::take(&mut self.since);
+        let since = |left: PartitionId| before.get(&left).copied().unwrap_or(now);
+        self.since = small.iter().map(|(_, it, _)| (*it, since(*it))).collect();
+        let due = small
+            .into_iter()
+            .filter(|(_, left, _)| now - since(*left) >= sizes.merge_after);
+        if let Some((_, partition, table)) = due.min() {
+            let merge = Change::MergePartitions { table, partition };
+            outside.tell_control(ControlRequest::Change(merge));
+        }
+    }
+
+    /// Tells the leader of small partitions whose siblings are on other bricks.
+    fn tell_small(&mut self, tables: &Tables, sizes: Sizes, outside: &mut Outside<'_>) {
+        let now = outside.now;
+        if self.told.is_some_and(|told| now - told < TOLD_EVERY) {
+            return;
+        }
+        let mut small = sizes.small_and_apart(tables);
+        if small.is_empty() {
+            return;
+        }
+        self.told = Some(now);
+        small.sort_by_key(|it| (it.partition < self.next, it.partition));
+        let next = small.get(TOLD_MAX).or_else(|| small.first());
+        self.next = next.map(|it| it.partition).unwrap_or_default();
+        small.truncate(TOLD_MAX);
+        outside.tell_control(ControlRequest::Small(small));
+    }
+}
+
+fn split_largest(tables: &Tables, sizes: Sizes, outside: &mut Outside<'_>) {
+    let states = tables.iter();
+    let resized = states.filter_map(|state| Some((state, sizes.bytes_max(state)?)));
+    let large = resized.flat_map(|(state, bytes_max)| {
+        let leaves = state.map.partitions().leaves().iter();
+        let all = leaves.zip(state.map.groups()).zip(&state.partitions);
+        all.filter_map(move |((leaf, group), held)| {
+            let held = held.as_ref().filter(|it| it.status.accepts_writes)?;
+            let bytes = state.table.partition_bytes(held.local);
+            let may = leaf.prefix.depth() < SPLIT_DEPTH_MAX && is_at_rest(group);
+            let share = share(bytes, bytes_max);
+            (may && bytes > bytes_max).then_some((share, held.id, state.id))
+        })
+    });
+    if let Some((_, partition, table)) = large.max() {
+        let divide = Change::Divide(Divide {
+            cause: Cause::Size,
+            partitions: vec![(table, partition)],
+        });
+        outside.tell_control(ControlRequest::Change(divide));
     }
 }
 
@@ -179,6 +179,7 @@ fn led_bytes(state: &TableState, partition: PartitionId) -> Option<u64> {
 
 /// What a partition has, in thousandths of what it may have: tables differ in that.
 fn share(bytes: u64, bytes_max: u64) -> u64 {
+    assert!(bytes_max > 0, "a share of no bytes");
     bytes.saturating_mul(1_000) / bytes_max
 }
 

@@ -371,7 +371,7 @@ impl Brick {
     /// Lets the cleaner go on if it waited for an export that has ended.
     pub(crate) fn tell_cleaner(&mut self) {
         if self.exports.take_ended() {
-            self.on_clean_synced();
+            self.clean_synced();
         }
     }
 

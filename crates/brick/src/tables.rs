@@ -24,7 +24,8 @@ pub(crate) use partition::{Partition, PendingClear};
 pub(crate) use state::{Availability, Room, Shelf, TableState, evicts, storage};
 
 use crate::append::BatchId;
-use crate::log::Prepared;
+use crate::log::{Log, Prepared};
+use crate::output::Lost;
 use crate::partition_hasher::PartitionHasher;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Location;
@@ -267,6 +268,29 @@ impl Tables {
         self.get_mut(table)?.partitions.get_mut(leaf)?.as_mut()
     }
 
+    /// Clears that were hit by a loss: an earlier one may be on its way yet.
+    pub(crate) fn find_clears(&mut self, log: &Log, lost: Lost) {
+        for (table, state) in self.indexed_mut() {
+            for partition in state.partitions.iter_mut().flatten() {
+                let is_hit = |clear: PendingClear| clear.gate.is_hit_by(lost);
+                if partition.clear.is_some_and(is_hit) {
+                    partition.clear = pending_clear(log, table, partition);
+                }
+            }
+        }
+    }
+
+    /// What of a partition's clears is pending now.
+    pub(crate) fn find_clear(&mut self, log: &Log, id: PartitionId) {
+        let Some((table, _)) = self.place_of(id) else {
+            return;
+        };
+        let partition = self.partition_mut(id);
+        if let Some(partition) = partition.filter(|it| it.clear.is_some()) {
+            partition.clear = pending_clear(log, table, partition);
+        }
+    }
+
     /// Lets tables that were altered from `fsync` to `log` go, once nothing of theirs waits for a sync.
     pub(crate) fn settle_durability(&mut self, synced: BatchId) {
         for state in self.iter_mut() {
@@ -281,4 +305,10 @@ impl Tables {
         let held = self.partition(partition);
         held.is_some_and(|(_, it)| it.is_replicated)
     }
+}
+
+/// The last clear of a partition that is pending in the log.
+fn pending_clear(log: &Log, table: usize, partition: &Partition) -> Option<PendingClear> {
+    let pending = log.pending_clear(table as u32, partition.local, partition.id);
+    pending.map(|(op, gate)| PendingClear { op, gate })
 }

@@ -3,6 +3,7 @@
 //! In:  turns and ticks. Out: whether there is more to remove; once a second, how many commands the node executes.
 
 use crate::burden::Burden;
+use crate::clean::segment_usage;
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::expire::{evict_all, expire_due};
@@ -78,7 +79,7 @@ pub(crate) fn publish(core: &Core, clients: &Clients) {
         state.publish(core.unix);
     }
     let (segments, bytes) = core.segments.files();
-    let usage = core.segment_usage();
+    let usage = segment_usage(&core.tables, &core.segments, core.unix);
     let live = usage.values().map(|usage| usage.live).sum();
     let stats = core.stats();
     stats.log.segments.set(segments);

@@ -23,6 +23,7 @@ use crate::executed::kept;
 use crate::log::{KeyRef, Writer};
 use crate::output::Gate;
 use crate::request::Attempt;
+use crate::requests::ColdValue;
 use crate::settings::Settings;
 use crate::tables::{Partition, TableState};
 use crate::transaction::Watch;
@@ -33,21 +34,6 @@ use brickyard_table::KeyHash;
 use brickyard_types::{Eviction, Medium, Op, Position};
 use newest::Basis;
 use write::Named;
-
-/// A value of a `disk` table that was read back for a request that waits for it.
-#[derive(Debug, Clone)]
-pub(crate) struct ColdValue {
-    pub(crate) key: KeyRef,
-    pub(crate) op: Op,
-    pub(crate) value: Vec<u8>,
-}
-
-impl ColdValue {
-    /// Values are lent to a command in this order.
-    pub(crate) fn order(&self) -> (Op, KeyHash) {
-        (self.op, self.key.hash)
-    }
-}
 
 /// A value that must be read back before the command can run.
 #[derive(Debug, Clone)]

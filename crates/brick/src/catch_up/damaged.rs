@@ -9,8 +9,10 @@
 //! - A copy ends only if every key that the index has is among what was copied.
 
 use super::{SCAN_STEP, Wanted};
-use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
+use crate::outside::Outside;
+use crate::replica::Replicas;
+use crate::tables::Tables;
 use brickyard_table::{ScanPosition, ValueRef};
 use brickyard_types::{Instant, PartitionId, SegmentId};
 use std::collections::BTreeSet;
@@ -37,102 +39,88 @@ enum Search {
     Lost { until: Instant },
 }
 
-impl Core {
-    /// A walk for this learner met damage in these segments.
-    pub(super) fn end_damaged_walk(&mut self, wanted: Wanted, segments: &BTreeSet<SegmentId>) {
-        if wanted.after.is_some() {
-            let committed = self.replicas.replicator().committed(wanted.partition);
-            self.raise_horizon(wanted.partition, committed);
-            return;
-        }
-        self.moves.catch_ups.unlogged.push(Wanted {
+impl Wanted {
+    /// The walk for this learner met damage in these segments.
+    pub(super) fn after_damage(self, segments: BTreeSet<SegmentId>) -> Self {
+        assert!(!segments.is_empty(), "a walk without damage");
+        assert!(
+            self.after.is_none(),
+            "a difference is copied from a damaged log"
+        );
+        Self {
             scan: ScanPosition::START,
             damaged: Some(Damaged {
-                segments: segments.clone(),
+                segments,
                 search: Search::Partly,
             }),
-            ..wanted
-        });
+            ..self
+        }
     }
 
     /// Whether copies cannot be made now, since it is not sure that they would be all; looks further if so.
-    pub(super) fn is_held_up(&mut self, at: usize) -> bool {
-        let wanted = &self.moves.catch_ups.unlogged[at];
-        let Some(damaged) = &wanted.damaged else {
+    pub(super) fn is_held_up(
+        &mut self,
+        tables: &Tables,
+        replicas: &Replicas,
+        outside: &mut Outside<'_>,
+    ) -> bool {
+        let Some(damaged) = &mut self.damaged else {
             return false;
         };
         let is_again = match damaged.search {
             Search::Whole => return false,
-            Search::Lost { until } if self.now < until => return true,
+            Search::Lost { until } if outside.now < until => return true,
             Search::Lost { .. } => true,
             Search::Partly => false,
         };
-        let (partition, learner) = (wanted.partition, wanted.learner);
-        let seen = self.search(partition, wanted.scan, &damaged.segments);
-        let (search, scan) = match seen {
+        let (partition, learner) = (self.partition, self.learner);
+        let seen = search(tables, partition, self.scan, &damaged.segments);
+        (damaged.search, self.scan) = match seen {
             Seen::Sound(Some(next)) => (Search::Partly, next),
             Seen::Sound(None) => (Search::Whole, ScanPosition::START),
             Seen::Lost => {
-                let until = self.now + PAUSE;
+                let until = outside.now + PAUSE;
                 (Search::Lost { until }, ScanPosition::START)
             }
         };
-        let wanted = &mut self.moves.catch_ups.unlogged[at];
-        wanted.scan = scan;
-        if let Some(damaged) = &mut wanted.damaged {
-            damaged.search = search;
-        }
         if seen == Seen::Lost {
             if !is_again {
-                self.effects.push_back(Effect::Report(format!(
+                outside.effects.push_back(Effect::Report(format!(
                     "partition {partition} cannot be copied to {learner} from this brick, whose log is damaged: \
                      another replica is to lead it"
                 )));
             }
-            self.resign(partition);
+            // Another replica is to lead, if one holds everything.
+            outside.tell_control(ControlRequest::Evict {
+                partition,
+                view: replicas.replicator().status(partition).view,
+                backup: replicas.seat(),
+            });
         }
         true
     }
+}
 
-    /// Looks through some of the index for values that are in one of these segments and not in memory.
-    fn search(
-        &self,
-        partition: PartitionId,
-        from: ScanPosition,
-        segments: &BTreeSet<SegmentId>,
-    ) -> Seen {
-        let place = self.tables.place_of(partition);
-        let state = place.and_then(|(table, leaf)| Some((self.table(table)?, leaf)));
-        let Some((state, Some(Some(held)))) =
-            state.map(|(state, leaf)| (state, state.partitions.get(leaf).map(Option::as_ref)))
-        else {
-            // It has gone, and the learner with it.
-            return Seen::Sound(None);
-        };
-        let mut is_lost = false;
-        let next = state.table.scan(held.local, from, SCAN_STEP, |_, found| {
-            let is_cold = matches!(found.value, ValueRef::Cold { .. });
-            is_lost |= is_cold && segments.contains(&found.position.segment);
-        });
-        if is_lost {
-            Seen::Lost
-        } else {
-            Seen::Sound(next)
-        }
-    }
-
-    /// Asks that another replica leads, if one holds everything.
-    fn resign(&mut self, partition: PartitionId) {
-        let view = self.replicas.replicator().status(partition).view;
-        let backup = self.seat();
-        self.effects.push_back(Effect::Control(
-            0,
-            ControlRequest::Evict {
-                partition,
-                view,
-                backup,
-            },
-        ));
+/// Looks through some of the index for values that are in one of these segments and not in memory.
+fn search(
+    tables: &Tables,
+    partition: PartitionId,
+    from: ScanPosition,
+    segments: &BTreeSet<SegmentId>,
+) -> Seen {
+    let Some((state, held)) = tables.partition(partition) else {
+        // It has gone, and the learner with it.
+        return Seen::Sound(None);
+    };
+    let mut is_lost = false;
+    let next = state.table.scan(held.local, from, SCAN_STEP, |_, found| {
+        let is_cold = matches!(found.value, ValueRef::Cold { .. });
+        is_lost |= is_cold && segments.contains(&found.position.segment);
+    });
+    if is_lost {
+        Seen::Lost
+    } else {
+        Seen::Sound(next)
     }
 }
 

@@ -2,38 +2,45 @@
 
 use super::{Move, Pass, Sorted};
 use crate::catch_up::is_from;
-use crate::core::Core;
+use crate::claims::append_own_base;
 use crate::executed::{self, header_of};
-use crate::log::KeyRef;
+use crate::log::{KeyRef, Log};
 use crate::retained::Mark;
+use crate::segments::Segments;
+use crate::tables::Tables;
+use brickyard_replication::Replicator;
 use brickyard_table::KeyHash;
 use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
 use std::collections::btree_map::Entry;
 
-impl Core {
+/// What a chunk of a segment may change. The replicator is only asked.
+pub(super) struct Mover<'a> {
+    pub(super) tables: &'a mut Tables,
+    pub(super) log: &'a mut Log,
+    pub(super) segments: &'a mut Segments,
+    pub(super) replicator: &'a Replicator,
+    pub(super) pass: &'a mut Pass,
+    pub(super) sorted: &'a mut Sorted,
+}
+
+impl Mover<'_> {
     /// Appends what is live of a record again.
-    pub(super) fn move_record(
-        &mut self,
-        position: Position,
-        record: &Record<'_>,
-        pass: &mut Pass,
-        sorted: &mut Sorted,
-    ) {
+    pub(super) fn move_record(&mut self, position: Position, record: &Record<'_>) {
         let segment = position.segment;
         let header = record.header;
-        sorted.has_drop |= header.kind == Kind::Drop;
+        self.sorted.has_drop |= header.kind == Kind::Drop;
         let heirs = self.tables.heirs(header.partition);
         let level = (u64::from(header.view.0), header.op.0);
         for heir in heirs.iter().filter(|it| self.tables.is_replicated(**it)) {
-            match pass.claims.entry(*heir) {
+            match self.pass.claims.entry(*heir) {
                 Entry::Occupied(mut said) => {
                     let said = said.get_mut();
                     *said = level.max(*said);
                 }
                 Entry::Vacant(first) => {
                     first.insert(level);
-                    sorted.is_unclaimed |= self.replicas.replicator().base(*heir).is_none();
+                    self.sorted.is_unclaimed |= self.replicator.base(*heir).is_none();
                 }
             }
         }
@@ -41,11 +48,11 @@ impl Core {
             return;
         };
         for heir in &heirs {
-            self.move_id(table, *heir, record, pass, sorted);
+            self.move_id(table, *heir, record);
         }
         match header.kind {
             Kind::Put => {
-                self.move_put(table, position, &header, record.key, record.value, sorted);
+                self.move_put(table, position, &header, record.key, record.value);
             }
             Kind::Batch => {
                 for entry in record::entries(record.value) {
@@ -58,14 +65,14 @@ impl Core {
                         ..header
                     };
                     if entry.kind == Kind::Put {
-                        self.move_put(table, position, &header, entry.key, entry.value, sorted);
+                        self.move_put(table, position, &header, entry.key, entry.value);
                     } else {
-                        self.move_tombstone(table, segment, &header, entry.key, pass, sorted);
+                        self.move_tombstone(table, segment, &header, entry.key);
                     }
                 }
             }
             Kind::Delete => {
-                self.move_tombstone(table, segment, &header, record.key, pass, sorted);
+                self.move_tombstone(table, segment, &header, record.key);
             }
             Kind::Clear => {
                 let (wider, own): (Vec<_>, Vec<_>) = heirs
@@ -76,10 +83,10 @@ impl Core {
                         partition,
                         ..header
                     };
-                    self.move_tombstone(table, segment, &header, record.key, pass, sorted);
+                    self.move_tombstone(table, segment, &header, record.key);
                 }
                 if !wider.is_empty() {
-                    self.move_former_clear(segment, &header, sorted);
+                    self.move_former_clear(segment, &header);
                 }
             }
             // A base says as much (`say_of_partitions`).
@@ -93,7 +100,7 @@ impl Core {
     }
 
     fn move_horizon(&mut self, table: usize, id: PartitionId, header: &Header, segment: SegmentId) {
-        let state = self.table_mut(table);
+        let state = self.tables.get_mut(table);
         let horizon = state.and_then(|it| Some(it.partition_mut(id)?.gaps.horizon()));
         let key = (id, Mark::Horizon);
         let is_said = self
@@ -123,14 +130,7 @@ impl Core {
 
     /// Appends the id of a request that the partition remembers again, whatever becomes of its record
     /// (PROTOCOL rule 19).
-    fn move_id(
-        &mut self,
-        table: usize,
-        id_of: PartitionId,
-        record: &Record<'_>,
-        pass: &mut Pass,
-        sorted: &mut Sorted,
-    ) {
+    fn move_id(&mut self, table: usize, id_of: PartitionId, record: &Record<'_>) {
         let Some(id) = record.header.request else {
             return;
         };
@@ -152,11 +152,11 @@ impl Core {
             };
             let before = self.log.building_len();
             self.log.append_id(&header, record.outcome);
-            sorted.kept.ids += (self.log.building_len() - before) as u64;
+            self.sorted.kept.ids += (self.log.building_len() - before) as u64;
             let until = id.sequence.saturating_add(executed::KEPT_FOR_US);
-            sorted.kept.ids_until = sorted.kept.ids_until.max(until);
+            self.sorted.kept.ids_until = self.sorted.kept.ids_until.max(until);
         } else if id.sequence <= window.floor() {
-            let (last, highest) = pass.floors.entry((table, id_of)).or_default();
+            let (last, highest) = self.pass.floors.entry((table, id_of)).or_default();
             *last = op.max(*last);
             *highest = id.sequence.max(*highest);
         }
@@ -164,15 +164,23 @@ impl Core {
 
     /// Appends what must be said of whole partitions before a segment goes, unless a later segment says it. False: a
     /// partition claims nothing, so the segment must stay.
-    pub(super) fn say_of_partitions(&mut self, segment: SegmentId, pass: &Pass) -> bool {
+    pub(super) fn say_of_partitions(&mut self, segment: SegmentId) -> bool {
+        let pass = std::mem::take(self.pass);
+        let is_said = self.say_of_pass(segment, &pass);
+        *self.pass = pass;
+        is_said
+    }
+
+    fn say_of_pass(&mut self, segment: SegmentId, pass: &Pass) -> bool {
         for (&partition, &level) in &pass.claims {
             // It may have been split since its records were looked at.
             for heir in self.tables.heirs(partition) {
-                let is_said =
-                    self.segments
-                        .retained
-                        .is_said_behind(segment, (heir, Mark::Base), level);
-                if !is_said && self.tables.is_replicated(heir) && !self.append_own_base(heir) {
+                let retained = &mut self.segments.retained;
+                let is_said = retained.is_said_behind(segment, (heir, Mark::Base), level);
+                if !is_said
+                    && self.tables.is_replicated(heir)
+                    && !append_own_base(self.replicator, self.log, retained, heir)
+                {
                     return false;
                 }
             }
@@ -230,9 +238,8 @@ impl Core {
         header: &Header,
         key: &[u8],
         value: &[u8],
-        sorted: &mut Sorted,
     ) {
-        let Some(state) = self.table(table) else {
+        let Some(state) = self.tables.get(table) else {
             return;
         };
         let location = state.map.locate(key);
@@ -270,7 +277,7 @@ impl Core {
             ..*header
         };
         let record_at = self.log.append_bare(&header, key, &[value]);
-        sorted.moves.push(Move {
+        self.sorted.moves.push(Move {
             key: key_ref,
             name: key.to_vec(),
             op: header.op,
@@ -278,15 +285,7 @@ impl Core {
         });
     }
 
-    fn move_tombstone(
-        &mut self,
-        table: usize,
-        segment: SegmentId,
-        header: &Header,
-        key: &[u8],
-        pass: &mut Pass,
-        sorted: &mut Sorted,
-    ) {
+    fn move_tombstone(&mut self, table: usize, segment: SegmentId, header: &Header, key: &[u8]) {
         let origin = header.origin.unwrap_or(segment);
         let is_superseded = header.kind == Kind::Delete && self.has_other(table, header.op, key);
         let is_needed = self.segments.has_older(origin, segment) && !is_superseded;
@@ -294,7 +293,7 @@ impl Core {
             Kind::Clear => Some(header.partition),
             _ => self.tables.heir(header.table, header.partition, key),
         };
-        let Some(state) = self.table_mut(table) else {
+        let Some(state) = self.tables.get_mut(table) else {
             return;
         };
         let Some(partition) = owner.and_then(|owner| state.partition_mut(owner)) else {
@@ -309,7 +308,7 @@ impl Core {
             return;
         }
         if is_needed {
-            self.move_bare(header, key, origin, sorted);
+            self.move_bare(header, key, origin);
         } else if header.op > partition.gaps.horizon() {
             let before = partition.gaps.raise_horizon(header.op);
             let horizon = Header {
@@ -322,7 +321,8 @@ impl Core {
                 ..*header
             };
             // One record a pass and partition: the last one says it all.
-            pass.horizons
+            self.pass
+                .horizons
                 .entry(header.partition)
                 .or_insert((before, horizon))
                 .1 = horizon;
@@ -330,7 +330,7 @@ impl Core {
     }
 
     /// Appends a clear of a partition that was merged again: it stays that one's, since its heir has keys of others.
-    fn move_former_clear(&mut self, segment: SegmentId, header: &Header, sorted: &mut Sorted) {
+    fn move_former_clear(&mut self, segment: SegmentId, header: &Header) {
         let origin = header.origin.unwrap_or(segment);
         let Some(prefix) = self.tables.prefix_of(header.partition) else {
             return;
@@ -340,11 +340,11 @@ impl Core {
         if header.op > cleared || !self.segments.has_older(origin, segment) {
             return;
         }
-        self.move_bare(header, b"", origin, sorted);
+        self.move_bare(header, b"", origin);
     }
 
     /// Appends a record that has no value once more, at the end of the log.
-    fn move_bare(&mut self, header: &Header, key: &[u8], origin: SegmentId, sorted: &mut Sorted) {
+    fn move_bare(&mut self, header: &Header, key: &[u8], origin: SegmentId) {
         let header = Header {
             flags: header.flags | flag::MOVED,
             request: None,
@@ -355,13 +355,13 @@ impl Core {
         let before = self.log.building_len();
         self.log.append_bare(&header, key, &[]);
         let bytes = (self.log.building_len() - before) as u64;
-        *sorted.kept.tombstones.entry(origin).or_default() += bytes;
+        *self.sorted.kept.tombstones.entry(origin).or_default() += bytes;
     }
 
     /// Whether the key has a record that came after its deletion by this op. Of a replicated partition any
     /// will do: one from before says that the deletion was cut, and moved it would count as committed.
     fn has_other(&self, table: usize, op: Op, key: &[u8]) -> bool {
-        let Some(state) = self.table(table) else {
+        let Some(state) = self.tables.get(table) else {
             return false;
         };
         let location = state.map.locate(key);

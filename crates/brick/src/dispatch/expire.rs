@@ -102,9 +102,9 @@ pub(super) fn end_replies(core: &mut Core, clients: &mut Clients) -> bool {
 /// Whoever waits for lost operations is told so.
 pub(crate) fn lose(core: &mut Core, clients: &mut Clients, lost: Lost, error: &[u8]) {
     if let Lost::From(_) | Lost::Unwritten(_) = lost {
-        core.find_clears(lost);
+        core.tables.find_clears(&core.log, lost);
     } else if let Lost::Of(partition, _) = lost {
-        core.find_clear(partition);
+        core.tables.find_clear(&core.log, partition);
     }
     clients.lose(lost, error);
     core.requests.refuse(lost, error, || core.log.barrier());

@@ -3,6 +3,7 @@
 //! In:  a request with the values that it wants; values as they come. Out: reads of the log; the same request, run with
 //!      what was read, or sent elsewhere if this brick may not run it any more.
 
+use super::waits::set_order;
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::effect::{ColdRead, Effect};
@@ -24,7 +25,7 @@ pub(super) enum RanWithValues {
 
 /// A request waits until the values that it wants are there, and those on its keys that came before it are done.
 pub(super) fn await_values(core: &mut Core, mut request: Request, wanted: Vec<ColdWanted>) {
-    core.set_order(&mut request);
+    set_order(&core.tables, &mut request);
     let table = core.tables.index_of(request.table);
     let keys = table.map_or(Vec::new(), |table| keys_of(core, &request.work, table));
     let id = core.requests.await_values(request, keys);
@@ -91,7 +92,7 @@ pub(super) fn on_read(
             core.stats().errors.damaged.add(1);
             // The cleaner may have moved the record while it was read, or a client overwritten
             // it: then the command just runs again.
-            if !core.is_still_at(&reading, position) {
+            if !reading.is_still_at(&core.tables, position) {
                 return Vec::new();
             }
             let line = error_line(&ErrorReply::new(format!(

@@ -2,46 +2,30 @@
 
 use crate::core::Core;
 use crate::refusal::error_line;
-use crate::request::{Origin, Request, SessionOrder, Token};
+use crate::request::{Request, SessionOrder};
 use crate::requests::Backoff;
+use crate::tables::Tables;
 use brickyard_command::ErrorReply;
-use brickyard_types::Instant;
 use std::time::Duration;
 
 /// How long a request leaves a brick alone that has refused it.
 const BACKOFF: Duration = Duration::from_millis(10);
 
-impl Core {
-    /// When a request that begins now is given up.
-    #[inline]
-    pub(crate) fn deadline(&self) -> Instant {
-        self.now + self.shared.limits.request_deadline
-    }
+/// The order of a request; `None`: it is about a whole table.
+fn order_of(tables: &Tables, request: &Request) -> Option<SessionOrder> {
+    let key = request.work.first_key()?;
+    let index = tables.index_of(request.table)?;
+    Some(SessionOrder {
+        member: request.origin.member,
+        connection: request.origin.token.connection,
+        table: request.table,
+        slot: tables.locate(index, key)?.slot,
+    })
+}
 
-    /// A client's request, with what waits for its reply.
-    pub(crate) fn own(&self, token: Token) -> Origin {
-        Origin {
-            member: self.member(),
-            token,
-        }
-    }
-
-    /// The order of a request; `None`: it is about a whole table.
-    fn order_of(&self, request: &Request) -> Option<SessionOrder> {
-        let key = request.work.first_key()?;
-        let index = self.tables.index_of(request.table)?;
-        Some(SessionOrder {
-            member: request.origin.member,
-            connection: request.origin.token.connection,
-            table: request.table,
-            slot: self.locate(index, key)?.slot,
-        })
-    }
-
-    pub(crate) fn set_order(&self, request: &mut Request) {
-        if request.order.is_none() {
-            request.order = self.order_of(request);
-        }
+pub(crate) fn set_order(tables: &Tables, request: &mut Request) {
+    if request.order.is_none() {
+        request.order = order_of(tables, request);
     }
 }
 
@@ -51,7 +35,7 @@ pub(crate) fn await_view(
     mut request: Request,
     backoff: Option<Backoff>,
 ) -> Option<(Request, Vec<u8>)> {
-    core.set_order(&mut request);
+    set_order(&core.tables, &mut request);
     if core.requests.has_view_for(&request) {
         core.requests.await_view(request, backoff);
         return None;

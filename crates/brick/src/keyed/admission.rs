@@ -119,7 +119,11 @@ pub(super) fn admission(
     let may_come = || {
         let is_backup = partition.is_some_and(|it| it.status.role == Role::Backup);
         let waits_for_lease = is_backup && reads_only && from_backup && !core.replicas.is_leased;
-        waits_for_lease && core.link_to(owner).is_none()
+        waits_for_lease
+            && core
+                .replicas
+                .link_to(core.tables.catalog(), owner)
+                .is_none()
     };
     let is_held = || partition.is_some() && core.moves.partings.hold(state);
     if owner == core.member() || may_come() || is_held() {

@@ -5,9 +5,10 @@ use crate::core::Core;
 use crate::gather::REPLY_TOO_LONG;
 use crate::output::Gate;
 use crate::refusal::dropped_table;
+use crate::requests::ColdValue;
 use crate::settings::Settings;
 use crate::transaction::{Step, Transaction};
-use crate::view::{Asker, ColdValue, View};
+use crate::view::{Asker, View};
 use brickyard_command::{Failure, execute as execute_command, table::flag};
 use brickyard_wire::Reply;
 

@@ -6,8 +6,9 @@ use crate::log::Writer;
 use crate::output::Gate;
 use crate::refusal::dropped_table;
 use crate::request::{Origin, Request};
+use crate::requests::ColdValue;
 use crate::settings::Settings;
-use crate::view::{Asker, ColdValue, ColdWanted, Detour, Finished, View, is_out_of_memory};
+use crate::view::{Asker, ColdWanted, Detour, Finished, View, is_out_of_memory};
 use brickyard_command::{
     Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, table::flag,
 };

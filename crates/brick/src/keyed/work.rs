@@ -8,8 +8,8 @@ use crate::core::Core;
 use crate::output::Gate;
 use crate::refusal::{dropped_table, error_line};
 use crate::request::Work;
+use crate::requests::ColdValue;
 use crate::session::share::execute_share;
-use crate::view::ColdValue;
 use brickyard_command::{OwnedArgs, Spec, is_data_command};
 
 /// Runs work with the values that were read back for it: its reply, or what it still needs.

@@ -7,14 +7,19 @@
 //! - The log is synced first: what is read counts as synced from here on, as it does at a start.
 //! - Nothing of the table is joined before all is read and deletions that were remembered for older records are gone.
 
-use crate::brick::Brick;
-use crate::core::Core;
+use super::Offline;
 use crate::effect::Effect;
+use crate::groups::{names, take_in};
+use crate::log::Log;
 use crate::log_chunk::LogChunk;
 use crate::log_reader::LogReader;
 use crate::log_record::LogRecord;
-use crate::recovery::Fold;
-use crate::tables::Shelf;
+use crate::outside::Outside;
+use crate::recovery::{Fold, Ground, build_all};
+use crate::replica::Replication;
+use crate::segments::Segments;
+use crate::tables::{Shelf, Tables};
+use brickyard_routing::Member;
 use brickyard_table::LocalPartition;
 use brickyard_types::{Position, TableId};
 use std::sync::Arc;
@@ -56,18 +61,54 @@ impl Walk {
     }
 }
 
-impl Brick {
-    /// A turn's worth of bringing tables back.
-    pub(crate) fn tend_returns(&mut self) {
-        self.core.purge_on();
-        self.core.begin_next_return();
+impl Offline {
+    /// Has a table read again, as soon as no other one is.
+    pub(crate) fn begin_return(&mut self, table: TableId) {
+        if !self.waiting.contains(&table) {
+            self.waiting.push_back(table);
+        }
+    }
+
+    /// Begins with the next table that waits, if nothing is in its way.
+    pub(crate) fn begin_next_return(
+        &mut self,
+        tables: &mut Tables,
+        log: &mut Log,
+        outside: &mut Outside<'_>,
+    ) {
+        if self.walk.is_some() || self.is_unsettled() {
+            return;
+        }
+        let Some(table) = self.waiting.pop_front() else {
+            return;
+        };
+        let index = tables.index_of(table);
+        let Some(state) = index.and_then(|index| tables.get_mut(index)) else {
+            return;
+        };
+        if state.availability.shelf != Shelf::Away {
+            return;
+        }
+        state.availability.shelf = Shelf::Reading;
+        let segments = self.segments.get(&table);
+        self.walk = Some(Walk {
+            table,
+            stage: Stage::Syncing,
+            reader: LogReader::over(segments.into_iter().flatten().copied()),
+        });
+        outside.hand_over_building(log);
+        outside.effects.push_back(Effect::Checkpoint(READ_TOKEN));
     }
 
     /// A chunk of the log; whether it was asked for here.
-    pub(crate) fn on_return_chunk(&mut self, chunk: &LogChunk<'_>) -> bool {
+    pub(crate) fn on_chunk(
+        &mut self,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+        chunk: &LogChunk<'_>,
+    ) -> bool {
         let segment = chunk.segment;
-        let (offline, mut ground) = self.core.offline_and_ground();
-        let Some(walk) = &mut offline.walk else {
+        let Some(walk) = &mut self.walk else {
             return false;
         };
         let Stage::Walking(fold) = &mut walk.stage else {
@@ -76,6 +117,12 @@ impl Brick {
         if !walk.reader.accept(chunk) {
             return false;
         }
+        let mut ground = Ground::new(
+            replication.tables,
+            replication.unix,
+            &mut replication.segments.health,
+            outside.effects,
+        );
         let mut rest = chunk.records();
         while let Some((position, record)) = rest.take_of(|header| header.table == walk.table) {
             fold.on_record(&mut ground, &LogRecord::Whole { record, position });
@@ -88,109 +135,71 @@ impl Brick {
             };
             let all = ground.partitions_of(walk.table);
             fold.on_damage(&mut ground, (end, RECORDS_MAX), &all);
-            self.core.segments.mark_damaged(segment);
+            replication.segments.mark_damaged(segment);
         }
-        self.core.walk_return();
+        self.walk_on(replication, outside);
         true
     }
 
     /// The log is synced, or could not be.
-    pub(crate) fn on_read_synced(&mut self, is_well: bool) {
-        let walk = self.core.moves.offline.walk.as_mut();
+    pub(crate) fn on_synced(
+        &mut self,
+        replication: &mut Replication<'_>,
+        outside: &mut Outside<'_>,
+        is_well: bool,
+    ) {
+        let walk = self.walk.as_mut();
         let Some(walk) = walk.filter(|walk| matches!(walk.stage, Stage::Syncing)) else {
             return;
         };
         if !is_well {
-            self.core.effects.push_back(Effect::Checkpoint(READ_TOKEN));
+            outside.effects.push_back(Effect::Checkpoint(READ_TOKEN));
             return;
         }
         let table = walk.table;
         walk.stage = Stage::Walking(Fold::new(Some(table)));
-        self.core.place_read(table);
-        self.core.walk_return();
-    }
-}
-
-impl Core {
-    /// Has a table read again, as soon as no other one is.
-    pub(crate) fn begin_return(&mut self, table: TableId) {
-        if !self.moves.offline.waiting.contains(&table) {
-            self.moves.offline.waiting.push_back(table);
-        }
-    }
-
-    fn begin_next_return(&mut self) {
-        if self.moves.offline.walk.is_some() || self.moves.offline.is_unsettled() {
-            return;
-        }
-        let Some(table) = self.moves.offline.waiting.pop_front() else {
-            return;
-        };
-        let index = self.tables.index_of(table);
-        let Some(state) = index.and_then(|index| self.table_mut(index)) else {
-            return;
-        };
-        if state.availability.shelf != Shelf::Away {
-            return;
-        }
-        state.availability.shelf = Shelf::Reading;
-        let segments = self.moves.offline.segments.get(&table);
-        self.moves.offline.walk = Some(Walk {
-            table,
-            stage: Stage::Syncing,
-            reader: LogReader::over(segments.into_iter().flatten().copied()),
-        });
-        self.hand_over_building();
-        self.effects.push_back(Effect::Checkpoint(READ_TOKEN));
-    }
-
-    /// Makes room for the records that come.
-    fn place_read(&mut self, table: TableId) {
-        let Some(index) = self.tables.index_of(table) else {
-            return;
-        };
-        let Some(map) = self.table(index).map(|state| Arc::clone(&state.map)) else {
-            return;
-        };
-        let leaves = map.partitions().leaves().iter().zip(map.groups());
-        for (leaf, (place, group)) in leaves.enumerate() {
-            if self.is_named(group) {
-                self.take_in(index, leaf, place.partition, group);
-            }
-        }
+        let me = replication.replicas.seat().member;
+        place_read(replication.tables, table, me);
+        self.walk_on(replication, outside);
     }
 
     /// Asks for the next chunk, or goes on to what comes after the last one.
-    fn walk_return(&mut self) {
-        let Some(walk) = &mut self.moves.offline.walk else {
+    fn walk_on(&mut self, replication: &mut Replication<'_>, outside: &mut Outside<'_>) {
+        let Some(walk) = &mut self.walk else {
             return;
         };
         match walk.reader.ask() {
-            Some(at) => self.read_log(at, CHUNK_BYTES),
+            Some(at) => outside.read_log(at, CHUNK_BYTES),
             None => {
                 let read = std::mem::replace(&mut walk.stage, Stage::Purging(0));
                 if let Stage::Walking(fold) = read {
                     // Tails stand in the log already, in batches of their own.
-                    self.hand_over_building();
-                    self.build_all(fold);
+                    outside.hand_over_building(replication.log);
+                    build_all(replication, outside, fold);
                 }
             }
         }
     }
 
-    fn purge_on(&mut self) {
-        let Some(walk) = &self.moves.offline.walk else {
-            return;
+    /// Looks through some of what was read for deletions that were remembered for older records. When all of that is done: the
+    /// place of the table, which is in memory from now on and has joined nothing yet.
+    pub(crate) fn purge_on(
+        &mut self,
+        tables: &mut Tables,
+        segments: &mut Segments,
+    ) -> Option<usize> {
+        let walk = self.walk.as_mut()?;
+        let Stage::Purging(from) = walk.stage else {
+            return None;
         };
-        let (table, &Stage::Purging(from)) = (walk.table, &walk.stage) else {
-            return;
-        };
-        let Some(index) = self.tables.index_of(table) else {
-            return;
-        };
-        let Some(state) = self.table_mut(index) else {
-            return;
-        };
+        let table = walk.table;
+        let index = tables.index_of(table)?;
+        let state = tables.get_mut(index)?;
+        assert_eq!(
+            state.availability.shelf,
+            Shelf::Reading,
+            "table {table} is read"
+        );
         let (mut at, mut keys) = (from, 0);
         let slots = state.table.partition_slots();
         while at < slots && keys < PURGED_KEYS {
@@ -198,18 +207,29 @@ impl Core {
             at += 1;
         }
         if at < slots {
-            if let Some(walk) = &mut self.moves.offline.walk {
-                walk.stage = Stage::Purging(at);
-            }
-            return;
+            walk.stage = Stage::Purging(at);
+            return None;
         }
         state.availability.shelf = Shelf::Held;
-        self.moves.offline.walk = None;
-        self.moves.offline.segments.remove(&table);
-        self.keep_segments();
-        self.adopt_groups(index);
-        self.end_adoption(self.tables.catalog().version().0);
-        self.moves.offline.told = None;
-        self.tell_returns();
+        self.walk = None;
+        self.segments.remove(&table);
+        self.keep_segments(segments);
+        Some(index)
+    }
+}
+
+/// Makes room for the records that come.
+fn place_read(tables: &mut Tables, table: TableId, me: Member) {
+    let Some(index) = tables.index_of(table) else {
+        return;
+    };
+    let Some(map) = tables.get(index).map(|state| Arc::clone(&state.map)) else {
+        return;
+    };
+    let leaves = map.partitions().leaves().iter().zip(map.groups());
+    for (leaf, (place, group)) in leaves.enumerate() {
+        if names(group, me) {
+            take_in(tables, (index, leaf), place.partition, group);
+        }
     }
 }

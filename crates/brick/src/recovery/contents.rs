@@ -3,11 +3,9 @@
 //! In:  records that count, in log order. Out: keys, request windows, gaps and ops of the partitions that have them now.
 
 use crate::append::BatchId;
-use crate::core::Core;
 use crate::effect::Effect;
 use crate::log_health::LogHealth;
 use crate::log_record::LogRecord;
-use crate::offline::Offline;
 use crate::tables::Tables;
 use brickyard_table::{KeyHash, Put, ValueRef};
 use brickyard_types::record::{Header, Kind, flag};
@@ -22,21 +20,20 @@ pub(crate) struct Ground<'a> {
     effects: &'a mut VecDeque<Effect>,
 }
 
-impl Core {
+impl<'a> Ground<'a> {
     /// For a fold of the log.
-    pub(crate) fn ground(&mut self) -> Ground<'_> {
-        self.offline_and_ground().1
-    }
-
-    /// For one of a table that comes back.
-    pub(crate) fn offline_and_ground(&mut self) -> (&mut Offline, Ground<'_>) {
-        let ground = Ground {
-            tables: &mut self.tables,
-            now: self.unix,
-            log_health: &mut self.segments.health,
-            effects: &mut self.effects,
-        };
-        (&mut self.moves.offline, ground)
+    pub(crate) fn new(
+        tables: &'a mut Tables,
+        now: UnixMillis,
+        log_health: &'a mut LogHealth,
+        effects: &'a mut VecDeque<Effect>,
+    ) -> Self {
+        Self {
+            tables,
+            now,
+            log_health,
+            effects,
+        }
     }
 }
 

@@ -35,7 +35,7 @@ impl Exchange<'_> {
             let is_named = request.is_some_and(|it| it.work.named().is_some());
             if let Some(peer) = remote.sent
                 && (remote.only_reads || is_named)
-                && self.core.has_left(remote)
+                && remote.has_left(self.core)
             {
                 left.entry(peer).or_default().push(*number);
             }
@@ -86,48 +86,48 @@ pub(crate) fn unknown(reason: &str) -> Vec<u8> {
     )))
 }
 
-impl Core {
+impl Remote {
     /// Whether what a request is about has another primary than the brick that it is for.
-    pub(super) fn has_moved(&self, remote: &Remote) -> bool {
-        match self.group_of(remote) {
-            Some(group) => group.primary.member != remote.to,
-            None => self.shares_otherwise(remote),
+    pub(super) fn has_moved(&self, core: &Core) -> bool {
+        match self.group(core) {
+            Some(group) => group.primary.member != self.to,
+            None => self.shares_otherwise(core),
         }
     }
 
     /// Whether what a request is about is in sync with others, and not with the brick that was asked.
-    pub(super) fn has_left(&self, remote: &Remote) -> bool {
-        let is_its = |seat: Seat| match remote.sent {
+    pub(super) fn has_left(&self, core: &Core) -> bool {
+        let is_its = |seat: Seat| match self.sent {
             Some(peer) => seat == peer,
-            None => seat.member == remote.to,
+            None => seat.member == self.to,
         };
-        match self.group_of(remote) {
+        match self.group(core) {
             Some(group) => !group.in_sync().any(is_its),
-            None => self.shares_otherwise(remote),
+            None => self.shares_otherwise(core),
         }
     }
 
     /// Whether the brick would be asked for another share of the table now.
-    fn shares_otherwise(&self, remote: &Remote) -> bool {
-        let Some(request) = self.requests.get(remote.id).filter(|_| remote.only_reads) else {
+    fn shares_otherwise(&self, core: &Core) -> bool {
+        let Some(request) = core.requests.get(self.id).filter(|_| self.only_reads) else {
             return false;
         };
         let Work::Share(spec, args, share) = &request.work else {
             return false;
         };
-        let table = self.tables.index_of(request.table);
+        let table = core.tables.index_of(request.table);
         table.is_some_and(|table| {
-            let now = share_name(self, spec, args.as_args(), table, remote.to);
+            let now = share_name(core, spec, args.as_args(), table, self.to);
             *share != 0 && *share != now
         })
     }
 
     /// The replica group that a request is about.
-    pub(super) fn group_of(&self, remote: &Remote) -> Option<&Group> {
-        let request = self.requests.get(remote.id)?;
+    pub(super) fn group<'a>(&self, core: &'a Core) -> Option<&'a Group> {
+        let request = core.requests.get(self.id)?;
         let key = request.work.first_key()?;
-        let table = self.tables.index_of(request.table)?;
-        let leaf = self.locate(table, key)?.leaf;
-        self.table(table)?.map.groups().get(leaf as usize)
+        let table = core.tables.index_of(request.table)?;
+        let leaf = core.locate(table, key)?.leaf;
+        core.table(table)?.map.groups().get(leaf as usize)
     }
 }

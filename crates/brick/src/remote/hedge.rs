@@ -134,7 +134,8 @@ impl Exchange<'_> {
         let Some(group) = state.map.groups().get(location.leaf as usize) else {
             return owner;
         };
-        let is_linked = |member: Member| self.core.link_to(member).is_some();
+        let catalog = self.core.tables.catalog();
+        let is_linked = |member: Member| self.core.replicas.link_to(catalog, member).is_some();
         let hears = |seat: &Seat| !self.remotes.hearing.is_silent(*seat);
         if hears(&group.primary) && is_linked(owner) {
             return owner;
@@ -231,7 +232,7 @@ impl Exchange<'_> {
         let Some(remote) = self.remotes.pending.get(&number) else {
             return false;
         };
-        let group = self.core.group_of(remote);
+        let group = remote.group(self.core);
         group.is_some_and(|group| {
             let mut others = group.in_sync().filter(|seat| seat.member != remote.to);
             others.any(|seat| !self.remotes.hearing.is_silent(seat))

@@ -8,8 +8,8 @@
 //! - The records that are kept as pending (`log/held`) are the replicator's, one for one.
 //! - A record that is applied has been checked as a whole; what it says of offsets is within it.
 
+use super::Replication;
 use crate::append::BatchId;
-use crate::core::Core;
 use crate::log::{Commits, KeyRef, Prepared};
 use crate::output::Lost;
 use crate::tables::Gaps;
@@ -22,7 +22,7 @@ use brickyard_types::{Op, PartitionId, Position};
 /// What of a frame could not be taken: the partition, the first op of a stream (`None`: copies), and why.
 type Rejected = (PartitionId, Option<Op>, String);
 
-impl Core {
+impl Replication<'_> {
     /// Does what the replicator says, and what follows from that, until nothing is left.
     pub(super) fn carry_out(&mut self, frame: &[u8]) {
         let mut ready = std::mem::take(&mut self.replicas.engine.ready);
@@ -131,7 +131,7 @@ impl Core {
         raw: &[u8],
     ) -> Result<LogMark, String> {
         let (table, leaf) = self.place_in_tables(record.header.partition)?;
-        let is_logged = self.table(table).is_some_and(|it| it.is_logged());
+        let is_logged = self.tables.get(table).is_some_and(|it| it.is_logged());
         let mark = if is_logged {
             LogMark(self.log.building_id().0)
         } else {
@@ -210,20 +210,14 @@ impl Core {
         let mut last = None;
         while let Some((op, held)) = pending.pop_front_if(|(op, _)| *op <= upto) {
             last = Some(op);
-            let Self {
-                log,
-                tables,
-                replicas,
-                ..
-            } = self;
-            let record = log.operations(held);
+            let record = self.log.operations(held);
             for prepared in record.operations {
                 if prepared.kind == Kind::Clear {
-                    replicas.cleared.push((partition, prepared.op));
+                    self.replicas.cleared.push((partition, prepared.op));
                 }
-                tables.apply(prepared, record.bytes, record.position);
+                self.tables.apply(prepared, record.bytes, record.position);
             }
-            log.release(held);
+            self.log.release(held);
         }
         assert_eq!(last, Some(upto), "{partition} commits what is not held");
         self.log.put_pending(partition, pending);
@@ -249,7 +243,7 @@ impl Core {
         };
         self.log.undo(&gone);
         self.tables.cut(partition, op);
-        self.find_clear(partition);
+        self.tables.find_clear(self.log, partition);
         self.replicas.lost.push(Lost::Of(partition, batch));
         self.replicas.wake();
     }
@@ -280,7 +274,7 @@ impl Core {
         let Some((table, leaf)) = self.tables.place_of(partition) else {
             return;
         };
-        let Some(state) = self.table_mut(table) else {
+        let Some(state) = self.tables.get_mut(table) else {
             return;
         };
         let Some(mut held) = state.partitions[leaf].take() else {
@@ -300,7 +294,7 @@ impl Core {
         self.tables.drop_requests(&mut held);
         self.tables.note_removed();
         self.append_drop(table, &held);
-        if let Some(state) = self.table_mut(table) {
+        if let Some(state) = self.tables.get_mut(table) {
             state.partitions[leaf] = Some(held);
         }
     }
@@ -330,9 +324,9 @@ impl Core {
     }
 }
 
-impl Core {
+impl Replication<'_> {
     fn note_learning(&mut self, table: usize, local: LocalPartition, is_learner: bool) {
-        let Some(state) = self.table_mut(table) else {
+        let Some(state) = self.tables.get_mut(table) else {
             return;
         };
         let was_learner = state.learning.contains(&local);
@@ -353,7 +347,7 @@ impl Core {
         record: &Record<'_>,
         raw: &[u8],
     ) -> Result<Vec<Prepared>, String> {
-        let state = self.table(table).ok_or("the table is gone")?;
+        let state = self.tables.get(table).ok_or("the table is gone")?;
         let partition = state
             .partitions
             .get(leaf)
@@ -435,7 +429,7 @@ impl Core {
 
     /// How a record of the partition commits whose batch has this mark.
     fn commits_of(&self, table: usize, leaf: usize, mark: LogMark) -> Result<Commits, String> {
-        let state = self.table(table).ok_or("the table is gone")?;
+        let state = self.tables.get(table).ok_or("the table is gone")?;
         let partition = state.partitions.get(leaf).and_then(Option::as_ref);
         let partition = partition.ok_or("the partition is gone")?;
         if !partition.is_replicated {

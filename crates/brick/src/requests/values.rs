@@ -10,11 +10,10 @@
 //!   make it start over for ever.
 
 use crate::accepted::ConnectionId;
-use crate::core::Core;
 use crate::log::{KeyRef, KeyRefHasher};
-use crate::view::ColdValue;
+use crate::tables::Tables;
 use brickyard_routing::Member;
-use brickyard_table::LocalPartition;
+use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::{Op, Position};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, VecDeque};
@@ -22,6 +21,21 @@ use std::hash::BuildHasherDefault;
 
 /// Which connection of which brick asks.
 type Session = (Member, ConnectionId);
+
+/// A value of a `disk` table that was read back for a request that waits for it.
+#[derive(Debug, Clone)]
+pub(crate) struct ColdValue {
+    pub(crate) key: KeyRef,
+    pub(crate) op: Op,
+    pub(crate) value: Vec<u8>,
+}
+
+impl ColdValue {
+    /// Values are lent to a command in this order.
+    pub(crate) fn order(&self) -> (Op, KeyHash) {
+        (self.op, self.key.hash)
+    }
+}
 
 /// What is known of a request that waits.
 #[derive(Debug)]
@@ -243,18 +257,18 @@ impl Values {
     }
 }
 
-impl Core {
+impl Reading {
     /// Whether the key that was read still has the record that was read for it.
-    pub(crate) fn is_still_at(&self, reading: &Reading, position: Position) -> bool {
+    pub(crate) fn is_still_at(&self, tables: &Tables, position: Position) -> bool {
         let KeyRef {
             table,
             partition,
             hash,
-        } = reading.key;
-        let Some(state) = self.table(table as usize) else {
+        } = self.key;
+        let Some(state) = tables.get(table as usize) else {
             return false;
         };
-        let found = state.table.peek(partition, hash, &reading.name);
-        found.is_some_and(|found| found.op == reading.op && found.position == position)
+        let found = state.table.peek(partition, hash, &self.name);
+        found.is_some_and(|found| found.op == self.op && found.position == position)
     }
 }

@@ -241,7 +241,8 @@ fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> Gate {
         hash: KeyHash(0),
     };
     let held = core.log.prepare_clear(key, &header, commits);
-    core.hand_over(header.partition, held);
+    core.replicas
+        .hand_over(&mut core.log, header.partition, held);
     let gate = core.log.gate(commits);
     if let Some(state) = core.tables.get_mut(table)
         && let Some(Some(partition)) = state.partitions.get_mut(leaf)

@@ -1,9 +1,10 @@
 //! What a key holds for a command: staged, prepared, committed, expired, or not known.
 
-use super::{Asker, ColdValue, Place};
+use super::{Asker, Place};
 use crate::core::Core;
 use crate::log::{KeyRef, Writer};
 use crate::output::Gate;
+use crate::requests::ColdValue;
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, ValueRef};
 use brickyard_types::record::Kind;

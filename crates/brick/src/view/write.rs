@@ -118,7 +118,7 @@ impl View<'_> {
         let writer = self.asker.writer;
         let log = &mut self.core.log;
         let held = log.prepare(key_ref, &header, key, put.value, outcome, (commits, writer));
-        self.core.hand_over(id, held);
+        self.core.replicas.hand_over(&mut self.core.log, id, held);
         self.basis.gate = self.basis.gate.and(self.core.log.gate(commits));
         self.note(named, op);
     }
@@ -278,7 +278,9 @@ impl View<'_> {
                 .core
                 .log
                 .prepare_batch(&header, &encoded, outcome, entries, commits, writer);
-            self.core.hand_over(header.partition, held);
+            self.core
+                .replicas
+                .hand_over(&mut self.core.log, header.partition, held);
             self.basis.gate = self.basis.gate.and(self.core.log.gate(commits));
         }
         staging.encoded = encoded;
@@ -305,7 +307,9 @@ impl View<'_> {
             };
             let log = &mut self.core.log;
             let held = log.prepare_id(key, &header, named.outcome, commits);
-            self.core.hand_over(header.partition, held);
+            self.core
+                .replicas
+                .hand_over(&mut self.core.log, header.partition, held);
             self.basis.gate = self.basis.gate.and(self.core.log.gate(commits));
         }
         self.note(Some(named), op);
