@@ -219,6 +219,8 @@ impl Cleaner {
             segments.set_leaving(last.segment, false);
             self.back_off = BACK_OFF_TICKS;
         }
+        let mut kept = self.leaving.iter();
+        assert!(kept.all(|it| it.batch <= written), "{:?}", self.leaving);
     }
 
     /// A tick's worth of cleaning.
@@ -397,6 +399,9 @@ impl Cleaner {
         // Also what took the place of the records that were left behind must be safe, or a
         // power cut would take a key's new value and its old one.
         let batch = self.pass.last_batch.max(replication.log.written());
+        // They go in their order. Whoever is behind one that waits for a batch waits for it too: should the log refuse that,
+        // both stay.
+        let batch = self.leaving.back().map_or(batch, |it| it.batch.max(batch));
         if !self.pass.is_dead {
             self.state = State::Syncing { segment, batch };
             return self.on_synced(replication, outside, permit);

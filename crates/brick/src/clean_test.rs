@@ -1,3 +1,4 @@
+use super::*;
 use crate::accepted::Port;
 use crate::harness::{Client, Node};
 use brickyard_types::{Durability, Medium, TableAttributes};
@@ -205,4 +206,37 @@ fn segments_whose_batch_was_refused_stay_and_go_later() {
     node.restart();
     let client = node.connect(0, Port::Node);
     assert_eq!(node.call(client, "DBSIZE"), ":0");
+}
+
+#[test]
+fn segment_stays_if_the_log_refuses_what_the_one_before_it_waits_for() {
+    let (mut node, _) = node(Durability::Log);
+    let brick = &mut node.bricks[0];
+    let building = brick.core.log.building_id();
+    let permit = Permit {
+        begin: false,
+        remove: true,
+    };
+    // Of the first something was appended again, of the second nothing was worth that.
+    for (segment, last_batch) in [(1, building), (2, BatchId(0))] {
+        let segment = SegmentId(segment);
+        brick.core.segments.seal(segment, 1);
+        brick.cleaner.pass = Pass {
+            is_dead: true,
+            last_batch,
+            ..Pass::default()
+        };
+        let mut core = brick.core.parts();
+        let (replication, outside) = (&mut core.replication, &mut core.outside);
+        brick
+            .cleaner
+            .end_pass(replication, outside, permit, segment);
+    }
+    assert_eq!(brick.cleaner.leaving.len(), 2);
+    let core = &mut brick.core;
+    core.log.on_refused(building);
+    brick
+        .cleaner
+        .on_refused(&core.log, &mut core.tables, &mut core.segments);
+    assert!(brick.cleaner.leaving.is_empty(), "both stay");
 }
