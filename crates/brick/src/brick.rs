@@ -21,7 +21,7 @@ use crate::append::BatchId;
 use crate::batch::Batch;
 use crate::clean::Cleaner;
 use crate::clients::Clients;
-use crate::core::{Core, Parts};
+use crate::core::Core;
 use crate::effect::Effect;
 use crate::forward::Outbox;
 use crate::log::Log;
@@ -193,6 +193,7 @@ impl Brick {
 
     /// Tells the brick what time it is; all that follows happens at that time.
     pub fn begin_turn(&mut self, now: Instant, unix: UnixMillis) {
+        assert!(now >= self.core.now, "time goes back to {now:?}");
         self.core.now = now;
         self.core.unix = unix;
         self.core.stats().turns.add(1);
@@ -218,14 +219,9 @@ impl Brick {
             self.send_remote();
             self.tend_catch_ups();
             self.core.adoption().bring_back();
-            let Parts {
-                mut replication,
-                mut outside,
-                catch_ups,
-                ..
-            } = self.core.parts();
-            replication.flush();
-            carry_out_wants(&mut replication, catch_ups, &mut outside);
+            let mut core = self.core.parts();
+            core.replication.flush();
+            carry_out_wants(&mut core.replication, core.catch_ups, &mut core.outside);
         }
     }
 
@@ -324,12 +320,9 @@ impl Brick {
         if direction == Direction::Outgoing {
             self.remotes.hearing.hear(peer, self.core.now);
         }
-        let Parts {
-            mut replication,
-            outside,
-            ..
-        } = self.core.parts();
-        take_frames(&mut replication, outside.effects, &mut self.peers, link);
+        let mut core = self.core.parts();
+        let effects = core.outside.effects;
+        take_frames(&mut core.replication, effects, &mut self.peers, link);
         self.tell_lost();
         self.let_out();
     }

@@ -365,6 +365,8 @@ impl CatchUps {
             return true;
         };
         let learners = walk.learners;
+        assert!(learners > 0, "a chunk is copied to nobody");
+        assert!(learners <= self.logged.len(), "{learners} of fewer");
         let (bytes, records) = rest.copied;
         let mut left = Records {
             segment: rest.segment,

@@ -6,7 +6,7 @@
 
 use crate::log::Log;
 use crate::replica::Replication;
-use crate::retained::{Mark, Retained};
+use crate::retained::{Level, Mark, Retained};
 use crate::tables::Tables;
 use brickyard_replication::{Base, LogMark, Replicator};
 use brickyard_types::PartitionId;
@@ -60,13 +60,26 @@ pub(crate) fn append_base(
 
 fn append_base_record(log: &mut Log, retained: &mut Retained, header: &Header, value: &[u8]) {
     assert_eq!(header.kind, Kind::Base, "the record of a claim");
-    let before = log.building_len();
-    log.append_bare(header, b"", &[value]);
-    let bytes = log.building_len() - before;
     let level = (u64::from(header.view.0), header.op.0);
-    let batch = log.building_id();
     let key = (header.partition, Mark::Base);
-    retained.append(batch, key, level, bytes);
+    append_mark(log, retained, key, level, |log| {
+        log.append_bare(header, b"", &[value]);
+    });
+}
+
+/// Appends a record that says something of a whole partition: the last of its kind counts.
+pub(crate) fn append_mark(
+    log: &mut Log,
+    retained: &mut Retained,
+    key: (PartitionId, Mark),
+    level: Level,
+    append: impl FnOnce(&mut Log),
+) {
+    let before = log.building_len();
+    append(log);
+    let bytes = log.building_len() - before;
+    assert!(bytes > 0, "{key:?} is a record of no bytes");
+    retained.append(log.building_id(), key, level, bytes);
 }
 
 /// Claims a partition of which the log has nothing of its own: what others had went to it. Until that is in the log

@@ -125,18 +125,12 @@ impl Core {
     /// For a newer catalog.
     pub(crate) fn adoption(&mut self) -> Adoption<'_> {
         let bricks = self.bricks();
-        let Parts {
-            replication,
-            outside,
-            offline,
-            partings,
-            ..
-        } = self.parts();
+        let parts = self.parts();
         Adoption {
-            replication,
-            offline,
-            partings,
-            outside,
+            replication: parts.replication,
+            offline: parts.offline,
+            partings: parts.partings,
+            outside: parts.outside,
             bricks,
         }
     }

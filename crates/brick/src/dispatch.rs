@@ -26,8 +26,9 @@ use crate::keyed::{
     must_await_values, name_work,
 };
 use crate::output::{Gate, Opens};
+use crate::peer::Peers;
 use crate::refusal::{CHANGING_HANDS, error_line, no_table};
-use crate::remote::{Answers, Exchange, Message, decode, unknown};
+use crate::remote::{Exchange, Message, decode, unknown};
 use crate::request::{Origin, Request, SessionOrder, Token, Work};
 use crate::requests::{Held, Place};
 use crate::session::export::is_of_export;
@@ -88,6 +89,7 @@ impl Brick {
 
     /// A request of another brick begins.
     fn begin_peers(&mut self, mut request: Request) {
+        assert_ne!(request.origin.member, self.core.member(), "no peer's");
         if !self.core.requests.orders().is_empty() {
             set_order(&self.core.tables, &mut request);
             let orders = self.core.requests.orders();
@@ -211,12 +213,13 @@ impl Brick {
         );
         self.core.stats().forwards.add(1);
         let me = self.core.member();
-        let to = self.exchange().reader(owner, &request);
+        let to = Exchange::new(&mut self.core, &mut self.remotes).reader(owner, &request);
+        assert_ne!(to, me, "a request is sent to the brick that has it");
         if to.node != me.node {
             let (core, ids) = (&mut self.core, &mut self.remotes.ids);
             request.work = name_work(request.work, || ids.draw(&mut core.random, core.unix));
             set_order(&self.core.tables, &mut request);
-            return self.exchange().send_to(to, request);
+            return Exchange::new(&mut self.core, &mut self.remotes).send_to(to, request);
         }
         if to != owner {
             // A backup: it may refuse, so what comes after it waits.
@@ -231,6 +234,7 @@ impl Brick {
     /// reads back, since it has not kept it.
     pub(crate) fn send_back(&mut self, request: Request) {
         let Origin { member, token } = request.origin;
+        assert_ne!(member, self.core.member(), "it goes back to this brick");
         if request.work.was_lost() {
             let line = honest_line(&request.work, &CHANGING_HANDS);
             return self.respond(&request, line, Gate::OPEN);
@@ -277,11 +281,7 @@ impl Brick {
             }
             self.on_part(token, bytes, gate);
         } else if member != self.core.member() && is_open {
-            let reply = ForwardReply {
-                token,
-                bytes,
-                is_misplaced: false,
-            };
+            let reply = ForwardReply::new(token, bytes);
             self.core.outbox.reply(member, reply);
         } else {
             self.core.requests.replies.hold(Held {
@@ -300,11 +300,7 @@ impl Brick {
             if member == self.core.member() {
                 self.on_part(token, bytes, Gate::OPEN);
             } else {
-                let reply = ForwardReply {
-                    token,
-                    bytes,
-                    is_misplaced: false,
-                };
+                let reply = ForwardReply::new(token, bytes);
                 self.core.outbox.reply(member, reply);
             }
         }
@@ -419,24 +415,18 @@ impl Brick {
         }
     }
 
-    /// What goes to other nodes and comes from them.
-    fn exchange(&mut self) -> Exchange<'_> {
-        Exchange::new(&mut self.core, &mut self.remotes)
-    }
-
-    /// Clients are told what became of their requests.
-    fn tell(&mut self, answers: Answers) {
-        for (token, bytes) in answers {
+    /// Something goes to other nodes, or comes from them; clients are told what became of their requests.
+    fn exchange(&mut self, happens: impl FnOnce(&mut Exchange<'_>, &Peers)) {
+        let mut exchange = Exchange::new(&mut self.core, &mut self.remotes);
+        happens(&mut exchange, &self.peers);
+        for (token, bytes) in exchange.answers() {
             self.on_part(token, bytes, Gate::OPEN);
         }
     }
 
     /// Sends what is for other nodes, as far as there are streams.
     pub(crate) fn send_remote(&mut self) {
-        let mut exchange = Exchange::new(&mut self.core, &mut self.remotes);
-        exchange.send_remote(&self.peers);
-        let answers = exchange.answers();
-        self.tell(answers);
+        self.exchange(|exchange, peers| exchange.send_remote(peers));
     }
 
     /// Takes what other nodes' bricks have sent.
@@ -445,10 +435,7 @@ impl Brick {
             match decode(peer.member, &bytes) {
                 Some(Message::Request(request)) => self.take_request(peer.member, *request),
                 Some(Message::Reply(number, reply)) => {
-                    let mut exchange = self.exchange();
-                    exchange.on_reply(peer, number, reply);
-                    let answers = exchange.answers();
-                    self.tell(answers);
+                    self.exchange(|exchange, _| exchange.on_reply(peer, number, reply));
                 }
                 None => {
                     let text = format!("brick {peer} sent a message that is none; it was ignored");
@@ -460,18 +447,12 @@ impl Brick {
 
     /// The stream to a brick is gone, and what it had been asked with it.
     pub(crate) fn on_remote_lost(&mut self, peer: Seat) {
-        let mut exchange = self.exchange();
-        exchange.on_lost(peer);
-        let answers = exchange.answers();
-        self.tell(answers);
+        self.exchange(|exchange, _| exchange.on_lost(peer));
     }
 
     /// By a new catalog partitions go on without bricks that were asked.
     pub(crate) fn leave_removed(&mut self) {
-        let mut exchange = self.exchange();
-        exchange.leave_removed();
-        let answers = exchange.answers();
-        self.tell(answers);
+        self.exchange(|exchange, _| exchange.leave_removed());
     }
 
     /// A request waits for values.
@@ -555,6 +536,7 @@ impl Brick {
 
     /// A brick of this node does not serve what it was asked to read.
     pub(crate) fn on_returned(&mut self, request: Request) {
+        assert_eq!(request.origin.member, self.core.member(), "not for here");
         let token = request.origin.token;
         let was_near = self.end_near(token);
         if was_near || matches!(request.work, Work::Share(..)) {

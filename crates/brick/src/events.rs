@@ -6,7 +6,6 @@ use crate::append::BatchId;
 use crate::brick::Brick;
 use crate::claims::claim_all;
 use crate::clean::Permit;
-use crate::core::Parts;
 use crate::dispatch::lose;
 use crate::effect::{Effect, Event};
 use crate::forward::Forward;
@@ -72,34 +71,24 @@ impl Brick {
     /// A chunk of the log, for whoever asked for it.
     fn on_chunk(&mut self, chunk: &LogChunk<'_>) {
         let permit = self.cleaner_permit();
-        let Parts {
-            mut replication,
-            mut outside,
-            catch_ups,
-            offline,
-            ..
-        } = self.core.parts();
-        let is_taken = catch_ups.on_chunk(&mut replication, &mut outside, chunk)
-            || offline.on_chunk(&mut replication, &mut outside, chunk);
+        let mut core = self.core.parts();
+        let (replication, outside) = (&mut core.replication, &mut core.outside);
+        let is_taken = core.catch_ups.on_chunk(replication, outside, chunk)
+            || core.offline.on_chunk(replication, outside, chunk);
         if !is_taken {
-            self.cleaner
-                .on_chunk(&mut replication, &mut outside, permit, chunk);
+            self.cleaner.on_chunk(replication, outside, permit, chunk);
         }
     }
 
     /// The log is synced up to where it was when that was asked for, or could not be.
     fn on_checkpoint(&mut self, token: u64, outcome: Result<(), String>) {
         let is_well = outcome.is_ok();
-        let Parts {
-            mut replication,
-            mut outside,
-            offline,
-            ..
-        } = self.core.parts();
+        let mut core = self.core.parts();
+        let (replication, outside) = (&mut core.replication, &mut core.outside);
         match token {
-            SYNC_TOKEN => on_sync_done(&mut replication, &mut outside, is_well),
-            SHELVED_TOKEN => offline.on_shelved(replication.tables, replication.segments),
-            READ_TOKEN => offline.on_synced(&mut replication, &mut outside, is_well),
+            SYNC_TOKEN => on_sync_done(replication, outside, is_well),
+            SHELVED_TOKEN => core.offline.on_shelved(replication),
+            READ_TOKEN => core.offline.on_synced(replication, outside, is_well),
             _ => self.on_checkpointed(token, outcome),
         }
     }
@@ -118,26 +107,18 @@ impl Brick {
     /// The cleaner goes on with what is synced.
     pub(crate) fn clean_synced(&mut self) {
         let permit = self.cleaner_permit();
-        let Parts {
-            mut replication,
-            mut outside,
-            ..
-        } = self.core.parts();
+        let mut core = self.core.parts();
         self.cleaner
-            .on_synced(&mut replication, &mut outside, permit);
+            .on_synced(&mut core.replication, &mut core.outside, permit);
     }
 
     /// A turn's worth of catching others up.
     pub(crate) fn tend_catch_ups(&mut self) {
         // The cleaner ends what it is at first, and begins no more.
         let may_walk = self.cleaner.is_idle();
-        let Parts {
-            mut replication,
-            mut outside,
-            catch_ups,
-            ..
-        } = self.core.parts();
-        catch_ups.tend(&mut replication, &mut outside, may_walk);
+        let mut core = self.core.parts();
+        core.catch_ups
+            .tend(&mut core.replication, &mut core.outside, may_walk);
     }
 
     fn on_appended(&mut self, id: BatchId, position: Position) {
@@ -284,7 +265,10 @@ impl Brick {
     pub(crate) fn let_out(&mut self) {
         // Before anything is let out that waited for what is lost.
         self.tell_lost();
-        self.let_out_upto = self.core.log.frontier();
+        let (before, now) = (self.let_out_upto, self.core.log.frontier());
+        assert!(before.appended <= now.appended, "{before:?} to {now:?}");
+        assert!(before.synced <= now.synced, "{before:?} to {now:?}");
+        self.let_out_upto = now;
         self.clients.let_out(&self.core.log);
         self.let_out_requests();
         let stats = self.core.stats();
@@ -295,6 +279,7 @@ impl Brick {
     }
 
     fn on_forward(&mut self, from: BrickId, messages: Vec<Forward>) {
+        assert_ne!(from, self.core.id, "messages of this brick to itself");
         let from = Member {
             brick: from,
             ..self.core.member()
@@ -347,12 +332,9 @@ impl Brick {
     /// A tick's worth of cleaning.
     fn clean(&mut self) {
         let permit = self.cleaner_permit();
-        let Parts {
-            mut replication,
-            mut outside,
-            ..
-        } = self.core.parts();
-        self.cleaner.clean(&mut replication, &mut outside, permit);
+        let mut core = self.core.parts();
+        self.cleaner
+            .clean(&mut core.replication, &mut core.outside, permit);
     }
 
     /// Removal records that the log has refused are appended again, once it takes writes.
@@ -371,18 +353,11 @@ impl Brick {
 
     /// The control plane is told of tables that come back, and of partitions that may be split or merged.
     fn tell_moves(&mut self) {
-        let Parts {
-            replication,
-            mut outside,
-            offline,
-            partings,
-            ..
-        } = self.core.parts();
-        let Replication {
-            replicas, tables, ..
-        } = replication;
-        offline.tell_returns(tables, replicas.replicator(), &mut outside);
-        partings.ask_lone_splits(tables, &mut outside);
+        let mut core = self.core.parts();
+        let (tables, replicas) = (core.replication.tables, core.replication.replicas);
+        core.offline
+            .tell_returns(tables, replicas.replicator(), &mut core.outside);
+        core.partings.ask_lone_splits(tables, &mut core.outside);
     }
 
     /// Partitions that have outgrown their size, or shrunk, are split and merged.
@@ -393,13 +368,9 @@ impl Brick {
             merge_after: limits.merge_after,
         };
         if self.core.replicas.is_leased {
-            let Parts {
-                replication,
-                mut outside,
-                shrunk,
-                ..
-            } = self.core.parts();
-            shrunk.resize(replication.tables, sizes, &mut outside);
+            let mut core = self.core.parts();
+            core.shrunk
+                .resize(core.replication.tables, sizes, &mut core.outside);
         }
     }
 

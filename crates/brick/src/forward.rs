@@ -19,6 +19,17 @@ pub struct ForwardReply {
     pub(crate) is_misplaced: bool,
 }
 
+impl ForwardReply {
+    /// The outcome of what was asked.
+    pub(crate) const fn new(token: Token, bytes: Vec<u8>) -> Self {
+        Self {
+            token,
+            bytes,
+            is_misplaced: false,
+        }
+    }
+}
+
 /// A message between two bricks of a node.
 #[derive(Debug)]
 pub enum Forward {

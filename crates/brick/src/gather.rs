@@ -75,6 +75,7 @@ pub(crate) struct Gather {
 
 impl Gather {
     pub(crate) fn new(join: Join, protocol: Protocol, parts: usize) -> Self {
+        assert!(parts > 0, "a reply of no parts never comes");
         Self {
             join,
             protocol,
@@ -117,6 +118,7 @@ impl Gather {
     /// Forgets what has come so far, since `part` cannot be had: `parts` others are asked for instead, numbered from
     /// the returned one on. `None`: that has been done already.
     pub(crate) fn begin_again(&mut self, part: u32, parts: usize) -> Option<u32> {
+        assert!(parts > 0, "a reply of no parts never comes");
         part.checked_sub(self.first_part)?;
         self.first_part += self.parts.len() as u32;
         self.parts = (0..parts).map(|_| None).collect();

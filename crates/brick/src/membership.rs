@@ -55,6 +55,8 @@ impl Adoption<'_> {
             }
         }
         let version = catalog.version().0;
+        let (here, wanted) = (self.replication.tables.ids(), catalog.tables());
+        assert_eq!(here.count(), wanted.count(), "tables of {version}");
         let Self {
             replication,
             partings,
@@ -237,7 +239,7 @@ impl Adoption<'_> {
             let version = replication.tables.catalog().version().0;
             replication.end_adoption(version, outside.now);
             let replicator = replication.replicas.replicator();
-            offline.tell_returns_anew(replication.tables, replicator, outside);
+            offline.tell_returns(replication.tables, replicator, outside);
         }
         offline.begin_next_return(replication.tables, replication.log, outside);
     }
@@ -260,13 +262,15 @@ fn adopt_groups(replication: &mut Replication<'_>, table: usize) {
     {
         let id = place.partition;
         let state = replication.tables.get(table);
-        if !names(group, me) {
+        let is_mine = names(group, me);
+        if !is_mine {
             replication.leave(table, leaf);
         } else if state.is_some_and(|it| it.is_parked(id)) {
             park(replication, (table, leaf), id, group);
         } else {
             join(replication, (table, leaf), id, group);
         }
+        assert_eq!(replication.tables.is_here(id), is_mine, "{id}: {group:?}");
     }
 }
 

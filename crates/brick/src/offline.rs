@@ -119,12 +119,13 @@ impl Offline {
     }
 
     /// What was on its way when a table went is synced: its memory may go.
-    pub(crate) fn on_shelved(&mut self, tables: &mut Tables, segments: &mut Segments) {
-        if let Some(table) = self.unsettled.pop_front() {
-            // Those that have come to be since may have the last of its records.
-            self.note_all_segments(table, segments);
-        }
-        tables.leave_behind(std::mem::take(&mut self.unsynced));
+    pub(crate) fn on_shelved(&mut self, replication: &mut Replication<'_>) {
+        let table = self.unsettled.pop_front();
+        let table = table.expect("each checkpoint is of a table that went");
+        // Those that have come to be since may have the last of its records.
+        self.note_all_segments(table, replication.segments);
+        let unsynced = std::mem::take(&mut self.unsynced);
+        replication.tables.leave_behind(unsynced);
     }
 
     /// What is being read of a table counts for nothing.
@@ -200,17 +201,6 @@ impl Offline {
                 });
             }
         }
-    }
-
-    /// The same at once: a table is back since it was told last.
-    pub(crate) fn tell_returns_anew(
-        &mut self,
-        tables: &Tables,
-        replicator: &Replicator,
-        outside: &mut Outside<'_>,
-    ) {
-        self.told = None;
-        self.tell_returns(tables, replicator, outside);
     }
 }
 

@@ -28,7 +28,6 @@ pub(crate) use contents::Ground;
 pub(crate) use fold::Fold;
 
 use crate::brick::Brick;
-use crate::core::{Core, Parts};
 use crate::log_record::{LogDamage, LogRecord};
 use crate::tables::Shelf;
 use crate::upkeep;
@@ -79,7 +78,9 @@ impl LogReplay {
         if is_away {
             return core.moves.offline.note_away(table, position.segment);
         }
-        self.fold.on_record(&mut ground(core), recovered);
+        let mut core = core.parts();
+        let mut ground = Ground::of(&mut core.replication, &mut core.outside);
+        self.fold.on_record(&mut ground, recovered);
     }
 
     /// A part of the log is unreadable; told between the records before and behind it.
@@ -87,10 +88,12 @@ impl LogReplay {
         let core = &mut self.brick.core;
         let records_max = damage.len / HEADER_BYTES as u64 + 1;
         let place = (damage.position, records_max);
-        self.fold
-            .on_damage(&mut ground(core), place, &damage.partitions);
-        core.segments.mark_damaged(damage.position.segment);
-        core.segments.health.note_damage(damage.text);
+        let mut core = core.parts();
+        let mut ground = Ground::of(&mut core.replication, &mut core.outside);
+        self.fold.on_damage(&mut ground, place, &damage.partitions);
+        let segments = core.replication.segments;
+        segments.mark_damaged(damage.position.segment);
+        segments.health.note_damage(damage.text);
     }
 
     /// Where records are of which more than a hint is needed: they may have to be sent to other replicas. Each is
@@ -116,12 +119,8 @@ impl LogReplay {
         }
         core.segments.open(active);
         core.moves.offline.keep_segments(&mut core.segments);
-        let Parts {
-            mut replication,
-            mut outside,
-            ..
-        } = core.parts();
-        build_all(&mut replication, &mut outside, fold);
+        let mut parts = core.parts();
+        build_all(&mut parts.replication, &mut parts.outside, fold);
         for state in core.tables.iter_mut() {
             state.table.purge_tombstones();
         }
@@ -129,14 +128,4 @@ impl LogReplay {
         upkeep::publish(&brick.core, &brick.clients);
         brick
     }
-}
-
-/// What of a brick changes while its log is read.
-fn ground(core: &mut Core) -> Ground<'_> {
-    Ground::new(
-        &mut core.tables,
-        core.unix,
-        &mut core.segments.health,
-        &mut core.effects,
-    )
 }

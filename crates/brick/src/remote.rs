@@ -256,6 +256,8 @@ impl<'a> Exchange<'a> {
                 self.remotes.reply_bytes -= bytes.len();
             }
         }
+        let is_owed = !self.remotes.replies.is_empty();
+        assert!(is_owed || self.remotes.reply_bytes == 0, "for no reply");
     }
 
     fn send_requests(&mut self) {
@@ -321,6 +323,7 @@ impl<'a> Exchange<'a> {
             }
             let is_sent = self.core.replicas.engine.outbox.message(link, &bytes);
             if let Some(remote) = self.remotes.pending.get_mut(&number).filter(|_| is_sent) {
+                assert!(remote.sent.is_none(), "request {number} is sent twice");
                 remote.sent = Some(seat);
                 remote.since = self.core.now;
             } else {
@@ -437,9 +440,5 @@ fn too_long(token: Token) -> ForwardReply {
         "UNKNOWNRESULT the reply is too long to be passed on; the command was executed. Ask for less at a time, \
          or ask the brick that has the keys",
     );
-    ForwardReply {
-        token,
-        bytes: error_line(&error),
-        is_misplaced: false,
-    }
+    ForwardReply::new(token, error_line(&error))
 }

@@ -272,6 +272,7 @@ impl Replication<'_> {
 
     /// A group names this brick that has a replica of it.
     pub(crate) fn adopt(&mut self, table: usize, partition: PartitionId, group: &Group) {
+        assert!(self.replicas.me.incarnation.0 > 0, "nobody has {partition}");
         let Some(state) = self.tables.get(table) else {
             return;
         };

@@ -228,11 +228,15 @@ impl Tables {
 
     /// The partition is at that leaf of that table from now on.
     pub(crate) fn place(&mut self, partition: PartitionId, table: usize, leaf: usize) {
-        let leaves = self.get(table).map_or(0, |it| it.partitions.len());
+        let state = self.get(table);
+        let leaves = state.map_or(0, |it| it.partitions.len());
         assert!(
             leaf < leaves,
             "partition {partition} is leaf {leaf} of the {leaves} that table {table} has"
         );
+        let held = state.and_then(|it| it.partitions[leaf].as_ref());
+        let held = held.map(|it| it.id);
+        assert_eq!(held, Some(partition), "leaf {leaf} of table {table}");
         self.places.insert(partition, (table as u32, leaf as u32));
     }
 

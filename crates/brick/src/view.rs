@@ -105,6 +105,23 @@ pub(crate) struct Finished {
     pub(crate) is_torn: bool,
 }
 
+impl Finished {
+    /// It needs nothing, and rests on nothing.
+    const EMPTY: Self = Self {
+        gate: Gate::OPEN,
+        wanted: Vec::new(),
+        detour: None,
+        is_torn: false,
+    };
+
+    fn with_detour(detour: Detour) -> Self {
+        Self {
+            detour: Some(detour),
+            ..Self::EMPTY
+        }
+    }
+}
+
 /// Why a command cannot be answered here and now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detour {
@@ -231,27 +248,18 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn finish(mut self) -> Finished {
         if let Some(detour) = self.detour() {
-            return Finished {
-                gate: Gate::OPEN,
-                wanted: Vec::new(),
-                detour: Some(detour),
-                is_torn: false,
-            };
+            return Finished::with_detour(detour);
         }
         if !self.wanted.is_empty() {
             return Finished {
-                gate: Gate::OPEN,
                 wanted: self.wanted,
-                detour: None,
-                is_torn: false,
+                ..Finished::EMPTY
             };
         }
         if self.asker.reads_only && !self.asker.sees_prepared && self.basis.is_torn() {
             return Finished {
-                gate: Gate::OPEN,
-                wanted: Vec::new(),
-                detour: None,
                 is_torn: true,
+                ..Finished::EMPTY
             };
         }
         if self.asker.reads_only {
@@ -260,21 +268,14 @@ impl<'a> View<'a> {
             stats.misses.add(self.reads.misses);
         }
         if !self.expired.is_empty() && !self.remove_expired() {
-            return Finished {
-                gate: Gate::OPEN,
-                wanted: Vec::new(),
-                detour: Some(Detour::Wait),
-                is_torn: false,
-            };
+            return Finished::with_detour(Detour::Wait);
         }
         if self.asker.writes_many {
             self.write_staged(None);
         }
         Finished {
             gate: self.basis.gate,
-            wanted: Vec::new(),
-            detour: None,
-            is_torn: false,
+            ..Finished::EMPTY
         }
     }
 
@@ -293,10 +294,9 @@ impl<'a> View<'a> {
         let detour = self.detour();
         if detour.is_some() || !self.wanted.is_empty() {
             return Finished {
-                gate: Gate::OPEN,
                 wanted: self.wanted,
                 detour,
-                is_torn: false,
+                ..Finished::EMPTY
             };
         }
         if !self.expired.is_empty() {
@@ -308,9 +308,7 @@ impl<'a> View<'a> {
         }));
         Finished {
             gate: self.basis.gate,
-            wanted: Vec::new(),
-            detour: None,
-            is_torn: false,
+            ..Finished::EMPTY
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Move, Pass, Sorted};
 use crate::catch_up::is_from;
-use crate::claims::append_own_base;
+use crate::claims::{append_mark, append_own_base};
 use crate::executed::{self, header_of};
 use crate::log::{KeyRef, Log};
 use crate::retained::Mark;
@@ -118,14 +118,11 @@ impl Mover<'_> {
     }
 
     fn append_horizon(&mut self, header: &Header) {
-        let before = self.log.building_len();
-        self.log.append_bare(header, b"", &[]);
-        let bytes = self.log.building_len() - before;
         let key = (header.partition, Mark::Horizon);
-        let batch = self.log.building_id();
-        self.segments
-            .retained
-            .append(batch, key, (0, header.op.0), bytes);
+        let (level, retained) = ((0, header.op.0), &mut self.segments.retained);
+        append_mark(self.log, retained, key, level, |log| {
+            log.append_bare(header, b"", &[]);
+        });
     }
 
     /// Appends the id of a request that the partition remembers again, whatever becomes of its record
@@ -224,11 +221,10 @@ impl Mover<'_> {
             request: Some(nobody),
             ..header_of(partition, of_table, op)
         };
-        let before = self.log.building_len();
-        self.log.append_id(&header, None);
-        let bytes = self.log.building_len() - before;
-        let batch = self.log.building_id();
-        self.segments.retained.append(batch, key, (0, floor), bytes);
+        let retained = &mut self.segments.retained;
+        append_mark(self.log, retained, key, (0, floor), |log| {
+            log.append_id(&header, None);
+        });
     }
 
     fn move_put(

@@ -39,6 +39,8 @@ pub(super) fn take_overdue(core: &mut Core, remotes: &Remotes) -> Vec<(Request, 
 
 /// Ends such a request.
 pub(super) fn end(core: &mut Core, remotes: &mut Remotes, request: &Request, state: State) -> End {
+    let may_end = !matches!(state, State::Ready | State::Values);
+    assert!(may_end, "{request:?} ends without having run");
     let error = match state {
         State::Remote(number) => {
             // What comes behind it may go on.

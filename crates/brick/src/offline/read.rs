@@ -117,12 +117,7 @@ impl Offline {
         if !walk.reader.accept(chunk) {
             return false;
         }
-        let mut ground = Ground::new(
-            replication.tables,
-            replication.unix,
-            &mut replication.segments.health,
-            outside.effects,
-        );
+        let mut ground = Ground::of(replication, outside);
         let mut rest = chunk.records();
         while let Some((position, record)) = rest.take_of(|header| header.table == walk.table) {
             fold.on_record(&mut ground, &LogRecord::Whole { record, position });
@@ -168,6 +163,8 @@ impl Offline {
         let Some(walk) = &mut self.walk else {
             return;
         };
+        let is_read = matches!(walk.stage, Stage::Walking(_));
+        assert!(is_read, "{:?} is read after the log's end", walk.table);
         match walk.reader.ask() {
             Some(at) => outside.read_log(at, CHUNK_BYTES),
             None => {
@@ -214,6 +211,7 @@ impl Offline {
         self.walk = None;
         self.segments.remove(&table);
         self.keep_segments(segments);
+        self.told = None;
         Some(index)
     }
 }

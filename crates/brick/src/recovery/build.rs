@@ -18,12 +18,7 @@ use std::collections::VecDeque;
 /// The log is read, or what it has of one table.
 pub(crate) fn build_all(replication: &mut Replication<'_>, outside: &mut Outside<'_>, fold: Fold) {
     let table = fold.table;
-    let mut ground = Ground::new(
-        replication.tables,
-        replication.unix,
-        &mut replication.segments.health,
-        outside.effects,
-    );
+    let mut ground = Ground::of(replication, outside);
     for rebuilt in fold.end(&mut ground) {
         match rebuilt {
             Rebuilt::Replica {

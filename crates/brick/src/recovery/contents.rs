@@ -6,6 +6,8 @@ use crate::append::BatchId;
 use crate::effect::Effect;
 use crate::log_health::LogHealth;
 use crate::log_record::LogRecord;
+use crate::outside::Outside;
+use crate::replica::Replication;
 use crate::tables::Tables;
 use brickyard_table::{KeyHash, Put, ValueRef};
 use brickyard_types::record::{Header, Kind, flag};
@@ -22,17 +24,12 @@ pub(crate) struct Ground<'a> {
 
 impl<'a> Ground<'a> {
     /// For a fold of the log.
-    pub(crate) fn new(
-        tables: &'a mut Tables,
-        now: UnixMillis,
-        log_health: &'a mut LogHealth,
-        effects: &'a mut VecDeque<Effect>,
-    ) -> Self {
+    pub(crate) fn of(replication: &'a mut Replication<'_>, outside: &'a mut Outside<'_>) -> Self {
         Self {
-            tables,
-            now,
-            log_health,
-            effects,
+            tables: replication.tables,
+            now: replication.unix,
+            log_health: &mut replication.segments.health,
+            effects: outside.effects,
         }
     }
 }

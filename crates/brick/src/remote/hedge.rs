@@ -69,6 +69,7 @@ impl Hearing {
 
     /// It has answered what was sent at that instant.
     pub(super) fn answered(&mut self, seat: Seat, sent_at: Instant, now: Instant) {
+        assert!(sent_at <= now, "{seat} answers before it is asked");
         let peer = self.peer(seat);
         peer.round_trip = (peer.round_trip * (MEAN_OVER - 1) + (now - sent_at)) / MEAN_OVER;
     }

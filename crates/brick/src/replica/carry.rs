@@ -222,12 +222,17 @@ impl Replication<'_> {
         assert_eq!(last, Some(upto), "{partition} commits what is not held");
         self.log.put_pending(partition, pending);
         if let Some(it) = self.tables.partition_mut(partition) {
+            assert!(it.committed < upto, "{partition}: {upto} commits again");
             it.committed = upto;
         }
         self.replicas.wake();
     }
 
     fn cut(&mut self, partition: PartitionId, above: Op) {
+        if let Some((_, it)) = self.tables.partition(partition) {
+            // PROTOCOL rule 12: what has committed stays.
+            assert!(it.committed <= above, "{partition}: cut above {above}");
+        }
         let mut pending = self.log.take_pending(partition);
         let mut gone = Vec::new();
         let mut first: Option<(Op, BatchId)> = None;

@@ -222,7 +222,9 @@ impl Values {
 
     /// Gives them back, for a request that could not run to its end.
     pub(crate) fn give_back(&mut self, id: usize, values: Vec<ColdValue>) {
-        self.suspended(id).values = values;
+        let suspended = self.suspended(id);
+        assert!(suspended.values.is_empty(), "{id} got values while it ran");
+        suspended.values = values;
     }
 
     /// The request waits no more; those behind it may run.

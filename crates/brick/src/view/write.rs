@@ -77,6 +77,7 @@ impl View<'_> {
         put: &NewValue<'_>,
         named: Option<Named<'_>>,
     ) {
+        assert!(!self.asker.reads_only, "a command that only reads writes");
         self.has_written = true;
         let partition = self.partition_mut();
         let op = partition.op.next();
@@ -206,6 +207,7 @@ impl View<'_> {
     }
 
     fn write_batch(&mut self, staging: &mut Staging, named: Option<Named<'_>>) {
+        assert!(staging.len() > 1, "a batch of {}", staging.len());
         self.has_written = true;
         let partition = self.partition_mut();
         let op = partition.op.next();
