@@ -5,7 +5,7 @@
 //!
 //! Not here: what is remembered, and for how long (`requests`).
 
-use super::run::{Call, Caller, Missing, Ran, admit};
+use super::run::{Call, Caller, Missing, Ran, admit, ran};
 use crate::check::check;
 use crate::connection::Connection;
 use crate::core::Core;
@@ -162,15 +162,11 @@ pub(super) fn run_attempt(
             command.failed.add(1);
         }
     }
-    if let Some(detour) = finished.detour {
+    let ran = ran(finished);
+    if ran.is_err() {
         out.truncate(start);
-        return Err(Missing::Detour(detour));
     }
-    if finished.wanted.is_empty() {
-        return Ok(finished.gate);
-    }
-    out.truncate(start);
-    Err(Missing::Values(finished.wanted))
+    ran
 }
 
 /// Gives an id to a command that writes and goes to another node: should the stream break, it may be sent

@@ -145,15 +145,21 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
         };
         finished = attempt(core, call, asker, &mut reply);
     }
-    if let Some(detour) = finished.detour {
+    let ran = ran(finished);
+    if ran.is_err() {
         reply.truncate(start);
-        return Err(Missing::Detour(detour));
     }
-    if finished.wanted.is_empty() {
-        return Ok(finished.gate);
+    ran
+}
+
+/// What became of work. If it lacks something, what it wrote into the reply has to go.
+#[inline]
+pub(super) fn ran(finished: Finished) -> Ran {
+    match finished.detour {
+        Some(detour) => Err(Missing::Detour(detour)),
+        None if finished.wanted.is_empty() => Ok(finished.gate),
+        None => Err(Missing::Values(finished.wanted)),
     }
-    reply.truncate(start);
-    Err(Missing::Values(finished.wanted))
 }
 
 /// Runs the command as this asker.

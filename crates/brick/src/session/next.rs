@@ -27,6 +27,26 @@ pub(crate) struct Shares {
     pub(crate) is_again: bool,
 }
 
+impl Shares {
+    /// Those of a client's command, which gets from each brick what that has.
+    pub(super) fn of(
+        (spec, args): Command,
+        table: usize,
+        protocol: Protocol,
+        deadline: Instant,
+    ) -> Self {
+        Self {
+            spec,
+            args,
+            table,
+            protocol,
+            is_named: false,
+            deadline,
+            is_again: false,
+        }
+    }
+}
+
 /// What `HELLO` does once its password was found right.
 #[derive(Debug)]
 pub(crate) struct Hello {

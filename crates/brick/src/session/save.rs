@@ -6,9 +6,9 @@
 
 use super::calls::Calls;
 use super::next::{Next, Outcome, Shares, Then};
+use super::whole::ask;
 use crate::accepted::ConnectionId;
 use crate::clients::Clients;
-use crate::connection::Blocked;
 use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
 use crate::gather::{Gather, Join};
@@ -71,18 +71,8 @@ fn checkpoint(
         "this brick's log is one of them"
     );
     let gather = Gather::new(Join::Saved { in_background }, protocol, bricks.len());
-    let token = clients.open_gather(id, gather);
-    clients[id].blocked = Some(Blocked::Drain);
-    let asked = Shares {
-        spec,
-        args: args.to_owned(),
-        table,
-        protocol,
-        is_named: false,
-        deadline: core.deadline(),
-        is_again: false,
-    };
-    Ok(Next::Shares(asked, bricks, token))
+    let asked = Shares::of((spec, args.to_owned()), table, protocol, core.deadline());
+    Ok(ask(clients, id, gather, asked, bricks))
 }
 
 /// This brick's share of a checkpoint.

@@ -51,23 +51,29 @@ pub(super) fn whole(
         CommandId::Randomkey => Join::Any(core.random.next()),
         _ => Join::Only,
     };
-    assert!(!bricks.is_empty(), "somebody is asked, or nobody answers");
     let gather = Gather::new(join, protocol, bricks.len())
         .within(core.shared.settings.output_max())
         .reading(spec.has(flag::READONLY));
-    let token = clients.open_gather(id, gather);
-    // What the client wrote on its way to other bricks must be there before it is counted.
-    clients[id].blocked = Some(Blocked::Drain);
     let asked = Shares {
-        spec,
-        args: share,
-        table,
-        protocol,
         is_named: is_everywhere,
-        deadline: core.deadline(),
-        is_again: false,
+        ..Shares::of((spec, share), table, protocol, core.deadline())
     };
-    Ok(Next::Shares(asked, bricks, token))
+    Ok(ask(clients, id, gather, asked, bricks))
+}
+
+/// Asks bricks for their shares, which make up `gather`. What the client wrote on its way to other bricks must be
+/// there before it is counted, so it waits for that.
+pub(super) fn ask(
+    clients: &mut Clients,
+    id: ConnectionId,
+    gather: Gather,
+    asked: Shares,
+    bricks: Vec<Member>,
+) -> Next {
+    assert!(!bricks.is_empty(), "somebody is asked, or nobody answers");
+    let token = clients.open_gather(id, gather);
+    clients[id].blocked = Some(Blocked::Drain);
+    Next::Shares(asked, bricks, token)
 }
 
 /// Why a table cannot be asked as a whole, nor all be flushed: one of them is offline.
@@ -101,18 +107,9 @@ pub(super) fn ask_own_share(
     let session = &clients[id].session;
     let (table, protocol) = (session.table, session.protocol);
     core.table(table).ok_or_else(dropped_table)?;
-    let token = clients.open_gather(id, Gather::new(Join::Only, protocol, 1));
-    clients[id].blocked = Some(Blocked::Drain);
-    let asked = Shares {
-        spec,
-        args: args.to_owned(),
-        table,
-        protocol,
-        is_named: false,
-        deadline: core.deadline(),
-        is_again: false,
-    };
-    Ok(Next::Shares(asked, vec![core.member()], token))
+    let asked = Shares::of((spec, args.to_owned()), table, protocol, core.deadline());
+    let gather = Gather::new(Join::Only, protocol, 1);
+    Ok(ask(clients, id, gather, asked, vec![core.member()]))
 }
 
 /// `FLUSHALL` as the bricks get it: with the names of the tables that its user may write.
