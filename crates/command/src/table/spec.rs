@@ -46,13 +46,7 @@ pub struct Spec {
 
 impl Spec {
     /// A command without keys, tips or subcommands.
-    pub(super) const fn new(
-        id: CommandId,
-        name: &'static str,
-        arity: i8,
-        flags: u32,
-        categories: u32,
-    ) -> Self {
+    pub(super) const fn new(id: CommandId, name: &'static str, arity: i8, flags: u32) -> Self {
         let mut implied = if flags & flag::FAST != 0 {
             category::FAST
         } else {
@@ -74,7 +68,7 @@ impl Spec {
             key_last: 0,
             key_step: 0,
             flags,
-            categories: categories | implied,
+            categories: implied,
             name,
             subcommands: &[],
             key_specs: &[],
@@ -121,16 +115,26 @@ impl Spec {
         self
     }
 
+    /// Says what kind of command it is: its chapter, and the [`category`] bits that do not follow from its flags.
+    pub(super) const fn of(mut self, group: CommandGroup, categories: u32) -> Self {
+        self.docs.group = group;
+        self.categories(categories)
+    }
+
+    /// Adds [`category`] bits.
+    pub(super) const fn categories(mut self, categories: u32) -> Self {
+        self.categories |= categories;
+        self
+    }
+
     pub(super) const fn docs(
         mut self,
         summary: &'static str,
         since: &'static str,
-        group: CommandGroup,
         complexity: &'static str,
     ) -> Self {
         self.docs.summary = summary;
         self.docs.since = since;
-        self.docs.group = group;
         self.docs.complexity = complexity;
         self
     }

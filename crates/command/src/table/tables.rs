@@ -2,21 +2,18 @@
 
 use super::{Argument, CommandGroup, CommandId, Spec, category, flag};
 
+/// Changes the tables.
+const ADMIN: u32 = flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI;
+
+/// A command of this family.
+const fn command(id: CommandId, name: &'static str, arity: i8, flags: u32) -> Spec {
+    Spec::new(id, name, arity, flags).of(CommandGroup::Server, 0)
+}
+
 pub(super) const COMMANDS: &[Spec] = &[
-    Spec::new(
-        CommandId::Request,
-        "request",
-        -2,
-        flag::NOSCRIPT | flag::LOADING | flag::STALE | flag::NO_MULTI,
-        0,
-    )
-    .docs(
-        "Executes a command that writes, once however often it is sent with this id; or returns the clock that ids \
-         follow.",
-        "0.1.0",
-        CommandGroup::Generic,
-        "That of the command",
-    )
+    Spec::new(CommandId::Request, "request", -2, flag::NOSCRIPT | flag::LOADING | flag::STALE | flag::NO_MULTI).of(CommandGroup::Generic, 0)
+    .docs("Executes a command that writes, once however often it is sent with this id; or returns the clock that ids \
+         follow.", "0.1.0", "That of the command")
     .arguments(&[
         Argument::integer("client"),
         Argument::integer("sequence"),
@@ -30,27 +27,11 @@ pub(super) const COMMANDS: &[Spec] = &[
         Argument::string("command"),
         Argument::string("argument").optional(),
     ]),
-    Spec::new(CommandId::Table, "table", -2, 0, 0)
-    .docs(
-        "Commands about tables.",
-        "0.1.0",
-        CommandGroup::Server,
-        "Depends on the subcommand",
-    )
+    command(CommandId::Table, "table", -2, 0)
+    .docs("Commands about tables.", "0.1.0", "Depends on the subcommand")
     .subcommands(&[
-        Spec::new(
-            CommandId::TableAlter,
-            "table|alter",
-            -5,
-            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
-            0,
-        )
-        .docs(
-            "Changes the attributes of a table.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(1)",
-        )
+        command(CommandId::TableAlter, "table|alter", -5, ADMIN)
+        .docs("Changes the attributes of a table.", "0.1.0", "O(1)")
         .arguments(&[
             Argument::string("name"),
             Argument::one_of(
@@ -84,19 +65,8 @@ pub(super) const COMMANDS: &[Spec] = &[
                 .token("PARTITION_BYTES")
                 .optional(),
         ]),
-        Spec::new(
-            CommandId::TableCreate,
-            "table|create",
-            -3,
-            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
-            0,
-        )
-        .docs(
-            "Makes a table.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(P) for P partitions",
-        )
+        command(CommandId::TableCreate, "table|create", -3, ADMIN)
+        .docs("Makes a table.", "0.1.0", "O(P) for P partitions")
         .arguments(&[
             Argument::string("name"),
             Argument::one_of(
@@ -133,67 +103,23 @@ pub(super) const COMMANDS: &[Spec] = &[
                 .token("PARTITION_BYTES")
                 .optional(),
         ]),
-        Spec::new(
-            CommandId::TableDescribe,
-            "table|describe",
-            3,
-            flag::LOADING | flag::STALE,
-            0,
-        )
-        .docs(
-            "Returns a table's attributes and size.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(P) for P partitions",
-        )
+        command(CommandId::TableDescribe, "table|describe", 3, flag::LOADING | flag::STALE)
+        .docs("Returns a table's attributes and size.", "0.1.0", "O(P) for P partitions")
         .arguments(&[Argument::string("name")]),
-        Spec::new(
-            CommandId::TableDigest,
-            "table|digest",
-            -3,
-            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
-            0,
-        )
-        .docs(
-            "Returns what a brick's replicas of a table's partitions hold, as a number each, from a cursor on.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(1) for each call, O(N) for N keys of the brick from 0 to 0",
-        )
+        command(CommandId::TableDigest, "table|digest", -3, ADMIN)
+        .docs("Returns what a brick's replicas of a table's partitions hold, as a number each, from a cursor on.", "0.1.0", "O(1) for each call, O(N) for N keys of the brick from 0 to 0")
         .arguments(&[
             Argument::string("name"),
             Argument::string("cursor").optional(),
         ]),
-        Spec::new(
-            CommandId::TableDrop,
-            "table|drop",
-            5,
-            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
-            0,
-        )
-        .docs(
-            "Removes a table and its keys; asks for the name twice.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(N) for N keys",
-        )
+        command(CommandId::TableDrop, "table|drop", 5, ADMIN)
+        .docs("Removes a table and its keys; asks for the name twice.", "0.1.0", "O(N) for N keys")
         .arguments(&[
             Argument::string("name"),
             Argument::string("name").token("CONFIRM"),
         ]),
-        Spec::new(
-            CommandId::TableExport,
-            "table|export",
-            -3,
-            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
-            0,
-        )
-        .docs(
-            "Returns a partition as it was when the first piece was asked for, a piece at a time, while writes go on; or which a brick leads.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(1) for each piece, O(N) for the N keys of the partition",
-        )
+        command(CommandId::TableExport, "table|export", -3, ADMIN)
+        .docs("Returns a partition as it was when the first piece was asked for, a piece at a time, while writes go on; or which a brick leads.", "0.1.0", "O(1) for each piece, O(N) for the N keys of the partition")
         .arguments(&[
             Argument::string("name"),
             Argument::integer("partition").optional(),
@@ -206,124 +132,36 @@ pub(super) const COMMANDS: &[Spec] = &[
             )
             .optional(),
         ]),
-        Spec::new(
-            CommandId::TableHelp,
-            "table|help",
-            2,
-            flag::LOADING | flag::STALE,
-            0,
-        )
-        .docs(
-            "Lists the subcommands of TABLE.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(1)",
-        ),
-        Spec::new(
-            CommandId::TableList,
-            "table|list",
-            2,
-            flag::LOADING | flag::STALE,
-            0,
-        )
+        command(CommandId::TableHelp, "table|help", 2, flag::LOADING | flag::STALE)
+        .docs("Lists the subcommands of TABLE.", "0.1.0", "O(1)"),
+        command(CommandId::TableList, "table|list", 2, flag::LOADING | flag::STALE)
         .tips(&["nondeterministic_output_order"])
-        .docs(
-            "Returns the names of the tables.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(N) for N tables",
-        ),
-        Spec::new(
-            CommandId::TableMerge,
-            "table|merge",
-            4,
-            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
-            0,
-        )
-        .docs(
-            "Begins to make one partition of a partition and its sibling; what they hold stays where it is.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(N) for the N keys of both partitions",
-        )
+        .docs("Returns the names of the tables.", "0.1.0", "O(N) for N tables"),
+        command(CommandId::TableMerge, "table|merge", 4, ADMIN)
+        .docs("Begins to make one partition of a partition and its sibling; what they hold stays where it is.", "0.1.0", "O(N) for the N keys of both partitions")
         .arguments(&[Argument::string("name"), Argument::integer("partition")]),
-        Spec::new(
-            CommandId::TableOffline,
-            "table|offline",
-            -3,
-            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
-            0,
-        )
-        .docs(
-            "Frees the memory of a table and keeps its keys, which nobody can read or write until it is online again.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(N) for N partitions; memory is given back by and by",
-        )
+        command(CommandId::TableOffline, "table|offline", -3, ADMIN)
+        .docs("Frees the memory of a table and keeps its keys, which nobody can read or write until it is online again.", "0.1.0", "O(N) for N partitions; memory is given back by and by")
         .arguments(&[
             Argument::string("name"),
             Argument::word("force", "FORCE").optional(),
         ]),
-        Spec::new(
-            CommandId::TableOnline,
-            "table|online",
-            3,
-            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
-            0,
-        )
-        .docs(
-            "Begins to bring a table back into memory from the logs; nothing is copied between nodes.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(N) for the N records that the logs have where the table has any",
-        )
+        command(CommandId::TableOnline, "table|online", 3, ADMIN)
+        .docs("Begins to bring a table back into memory from the logs; nothing is copied between nodes.", "0.1.0", "O(N) for the N records that the logs have where the table has any")
         .arguments(&[Argument::string("name")]),
-        Spec::new(
-            CommandId::TableRecover,
-            "table|recover",
-            -3,
-            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
-            0,
-        )
-        .docs(
-            "Tells what would be lost if partitions that nobody serves went on from what is left, and lets them once \
-             that is confirmed.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(N) for N partitions",
-        )
+        command(CommandId::TableRecover, "table|recover", -3, ADMIN)
+        .docs("Tells what would be lost if partitions that nobody serves went on from what is left, and lets them once \
+             that is confirmed.", "0.1.0", "O(N) for N partitions")
         .arguments(&[
             Argument::string("name"),
             Argument::integer("partition").optional(),
             Argument::string("name").token("CONFIRM").optional(),
         ]),
-        Spec::new(
-            CommandId::TableSplit,
-            "table|split",
-            4,
-            flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI,
-            0,
-        )
-        .docs(
-            "Begins to make two partitions of one; what it holds stays where it is.",
-            "0.1.0",
-            CommandGroup::Server,
-            "O(N) for the N keys of the partition",
-        )
+        command(CommandId::TableSplit, "table|split", 4, ADMIN)
+        .docs("Begins to make two partitions of one; what it holds stays where it is.", "0.1.0", "O(N) for the N keys of the partition")
         .arguments(&[Argument::string("name"), Argument::integer("partition")]),
-        Spec::new(
-            CommandId::TableUse,
-            "table|use",
-            3,
-            flag::NOSCRIPT | flag::LOADING | flag::STALE | flag::FAST | flag::NO_MULTI,
-            category::CONNECTION,
-        )
-        .docs(
-            "Lets this connection work on a table.",
-            "0.1.0",
-            CommandGroup::Connection,
-            "O(1)",
-        )
+        Spec::new(CommandId::TableUse, "table|use", 3, flag::NOSCRIPT | flag::LOADING | flag::STALE | flag::FAST | flag::NO_MULTI).of(CommandGroup::Connection, category::CONNECTION)
+        .docs("Lets this connection work on a table.", "0.1.0", "O(1)")
         .arguments(&[Argument::string("name")]),
     ]),
 ];
