@@ -6,6 +6,7 @@
 //! cargo xtask mutants --file store/src/append.rs  those of files whose path ends so
 //! cargo xtask mutants --mutant 5f2ab31c07         one of them (`--list` has their names)
 //! cargo xtask mutants --list                      those that it would try, and nothing else
+//! cargo xtask mutants --own                       only the tests of its own crate judge a mutant: a first look
 //! cargo xtask mutants --page                      what was found goes into docs/mutants.md
 //! ```
 //!
@@ -24,7 +25,7 @@ mod reasons;
 mod trial;
 
 use crate::{finding::Finding, tree::Tree};
-use crates::CRATES;
+use crates::{CRATES, Judges};
 use find::Mutant;
 use page::PAGE;
 use reasons::REASONS;
@@ -49,6 +50,8 @@ pub struct Options {
     pub files: Vec<String>,
     /// These alone, by name.
     pub mutants: Vec<String>,
+    /// Only the tests of its own crate judge a mutant.
+    pub is_own: bool,
     /// Say which, and try none.
     pub is_list: bool,
     /// Write the page.
@@ -65,6 +68,7 @@ impl Options {
         while let Some(argument) = arguments.next() {
             match argument {
                 "--list" => options.is_list = true,
+                "--own" => options.is_own = true,
                 "--page" => options.is_page = true,
                 "--sample" => options.sample = Some(arguments.next()?.parse().ok()?),
                 "--seed" => options.seed = arguments.next()?.parse().ok()?,
@@ -145,8 +149,11 @@ pub fn run(root: &Path, tree: &Tree, options: &Options) -> io::Result<Vec<Findin
     let more = chosen.iter().filter(|it| !planted.contains(it)).cloned();
     let planted: Vec<Mutant> = planted.iter().cloned().chain(more).collect();
     let crates: BTreeSet<&str> = chosen.iter().map(Mutant::krate).collect();
-    let built = build::build(root, tree, &target, &planted, &crates)?;
-    let outcomes = trial::run(&built, &chosen)?;
+    let judges = Judges {
+        is_own: options.is_own,
+    };
+    let built = build::build(root, tree, &target, &planted, &judges.of_all(&crates))?;
+    let outcomes = trial::run(&built, &chosen, judges)?;
     for (mutant, outcome) in chosen.iter().zip(&outcomes) {
         if matches!(outcome, Outcome::Survived) && !reasons.contains_key(&mutant.name) {
             let Mutant {

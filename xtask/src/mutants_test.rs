@@ -19,6 +19,8 @@ impl Lease {
         let list = Vec::with_capacity(3);
         let Some(it) = self.first && !self.is_over else { return };
         self.end = it;
+        self.assert_sound();
+        let bytes = [0; 16];
         match it {
             1 if list.is_some() => self.stop(),
             _ => self.go(it)?,
@@ -67,10 +69,10 @@ fn mutants_are_made_by_rule_and_nothing_else_is_changed() {
             "18 Lease::take: `self.first && !self.is_over` becomes `self.first || !self.is_over`",
             "18 Lease::take: `!self.is_over` becomes `self.is_over`",
             "19 Lease::take: `self.end = it;` becomes nothing",
-            "21 Lease::take: `list.is_some()` becomes `true`",
-            "21 Lease::take: `list.is_some()` becomes `false`",
-            "21 Lease::take: `list.is_some()` becomes `list.is_none()`",
-            "21 Lease::take: `self.stop()` becomes nothing",
+            "23 Lease::take: `list.is_some()` becomes `true`",
+            "23 Lease::take: `list.is_some()` becomes `false`",
+            "23 Lease::take: `list.is_some()` becomes `list.is_none()`",
+            "23 Lease::take: `self.stop()` becomes nothing",
         ]
     );
 }

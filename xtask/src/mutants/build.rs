@@ -5,7 +5,6 @@
 //! Invariant: a mutant that does not compile is left out, and no other. The compiler says where an error is; what was put
 //! there goes, and it is built again, until nothing is wrong.
 
-use super::crates::judges;
 use super::find::Mutant;
 use crate::planted::choice::{self, Edit, Spot};
 use crate::planted::copy::{self, Changes};
@@ -32,17 +31,16 @@ pub(super) struct Program {
     pub(super) folder: PathBuf,
 }
 
-/// Builds until all that is left compiles; the tests that judge the crates that are tried.
+/// Builds until all that is left compiles; the tests of these crates.
 pub(super) fn build(
     root: &Path,
     tree: &Tree,
     target: &Path,
     mutants: &[Mutant],
-    tried: &BTreeSet<&str>,
+    crates: &BTreeSet<&str>,
 ) -> io::Result<Built> {
     let (copy, built) = (target.join("mutants/tree"), target.join("mutants/build"));
     copy::share_built(&target.join("debug"), &built.join("debug"))?;
-    let crates: BTreeSet<&str> = tried.iter().flat_map(|it| judges(it)).copied().collect();
     let mut left_out = BTreeSet::new();
     loop {
         let planted = plant(tree, mutants, &left_out);
@@ -56,7 +54,7 @@ pub(super) fn build(
         copy::write(root, &copy, &changes)?;
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args(["test", "--lib", "--no-run", "--message-format=json"]);
-        for name in &crates {
+        for name in crates {
             cargo.args(["--package".to_owned(), format!("brickyard-{name}")]);
         }
         cargo.env("CARGO_TARGET_DIR", &built).current_dir(&copy);

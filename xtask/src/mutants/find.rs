@@ -104,7 +104,8 @@ pub(super) fn all(tree: &Tree) -> Result<Vec<Mutant>, String> {
     let house = House::read(tree)?;
     let mut all = Vec::new();
     for (krate, file) in house.files() {
-        if file.is_test || !CRATES.contains(&krate.name.as_str()) {
+        let is_fake = FAKES.iter().any(|it| file.path.ends_with(it));
+        if file.is_test || is_fake || !CRATES.contains(&krate.name.as_str()) {
             continue;
         }
         let mut finder = Finder {
@@ -131,11 +132,20 @@ struct Finder<'a> {
     found: Vec<Mutant>,
 }
 
+/// What only tests and the simulator use, although every build has it.
+const FAKES: [&str; 1] = ["store/src/mem_disk.rs"];
+
 /// Methods that stand for each other.
 const TWINS: [(&str, &str); 3] = [("min", "max"), ("any", "all"), ("is_some", "is_none")];
 
-/// Calls whose numbers are about speed alone.
-const HINTS: [&str; 3] = ["with_capacity", "reserve", "reserve_exact"];
+/// Calls that are about memory alone.
+const HINTS: [&str; 5] = [
+    "with_capacity",
+    "reserve",
+    "reserve_exact",
+    "shrink_to",
+    "shrink_to_fit",
+];
 
 impl Finder<'_> {
     fn add(&mut self, range: Range<usize>, span: Span, after: impl Into<String>, form: Form) {
@@ -163,7 +173,12 @@ impl Finder<'_> {
         self.add(span.byte_range(), span, after, Form::Expression);
     }
 
-    fn delete(&mut self, what: &impl Spanned) {
+    /// Leaves out a statement, or a call at the end of a block; assertions and hints stay.
+    fn delete(&mut self, what: &impl Spanned, call: &Expr) {
+        let is_kept = called(call).is_some_and(|it| is_hint(it) || is_assertion(it));
+        if is_kept {
+            return;
+        }
         let span = what.span();
         let range = span.byte_range();
         let form = if self.text[range.clone()].ends_with(';') {
@@ -226,7 +241,7 @@ impl Finder<'_> {
 
     fn unit_end(&mut self, end: &Expr) {
         match end {
-            Expr::Call(_) | Expr::MethodCall(_) | Expr::Assign(_) => self.delete(end),
+            Expr::Call(_) | Expr::MethodCall(_) | Expr::Assign(_) => self.delete(end, end),
             Expr::Block(it) => self.unit(&it.block),
             Expr::If(it) => {
                 self.unit(&it.then_branch);
@@ -298,16 +313,13 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         for (at, statement) in it.stmts.iter().enumerate() {
             match statement {
                 Stmt::Expr(
-                    Expr::Call(_) | Expr::MethodCall(_) | Expr::Assign(_) | Expr::Try(_),
+                    call @ (Expr::Call(_) | Expr::MethodCall(_) | Expr::Assign(_) | Expr::Try(_)),
                     Some(_),
-                ) => {
-                    self.delete(statement);
-                }
-                Stmt::Local(local)
-                    if matches!(local.pat, syn::Pat::Wild(_))
-                        && local.init.as_ref().is_some_and(|it| it.diverge.is_none()) =>
-                {
-                    self.delete(statement);
+                ) => self.delete(statement, call),
+                Stmt::Local(local) if matches!(local.pat, syn::Pat::Wild(_)) => {
+                    if let Some(init) = local.init.as_ref().filter(|it| it.diverge.is_none()) {
+                        self.delete(statement, &init.expr);
+                    }
                 }
                 Stmt::Expr(end, None) if at + 1 < it.stmts.len() => self.unit_end(end),
                 _ => {}
@@ -371,15 +383,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 
     fn visit_expr_call(&mut self, it: &'ast syn::ExprCall) {
-        let is_hint = match &*it.func {
-            Expr::Path(path) => path
-                .path
-                .segments
-                .last()
-                .is_some_and(|it| is_hint(&it.ident)),
-            _ => false,
-        };
-        if !is_hint {
+        if !name_of_function(&it.func).is_some_and(is_hint) {
             visit::visit_expr_call(self, it);
         }
     }
@@ -400,7 +404,10 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 
     fn visit_expr_repeat(&mut self, it: &'ast syn::ExprRepeat) {
-        self.visit_expr(&it.expr);
+        // What fills a buffer is written over.
+        if !matches!(*it.expr, Expr::Lit(_)) {
+            self.visit_expr(&it.expr);
+        }
     }
 
     fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
@@ -420,6 +427,26 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         _: &'ast syn::AngleBracketedGenericArguments,
     ) {
     }
+}
+
+/// The name of what is called.
+fn called(call: &Expr) -> Option<&syn::Ident> {
+    match call {
+        Expr::Call(it) => name_of_function(&it.func),
+        Expr::MethodCall(it) => Some(&it.method),
+        _ => None,
+    }
+}
+
+fn name_of_function(function: &Expr) -> Option<&syn::Ident> {
+    match function {
+        Expr::Path(it) => it.path.segments.last().map(|it| &it.ident),
+        _ => None,
+    }
+}
+
+fn is_assertion(name: &syn::Ident) -> bool {
+    name.to_string().starts_with("assert")
 }
 
 fn is_hint(name: &syn::Ident) -> bool {

@@ -7,7 +7,7 @@
 //! - A program that hangs, or takes all memory, has noticed.
 
 use super::build::{Built, Program};
-use super::crates::judges;
+use super::crates::Judges;
 use super::find::Mutant;
 use crate::planted::patience;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,14 +39,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const MEMORY_MAX: &str = "8000000";
 
 /// Tries all of them, on all processors.
-pub(super) fn run(built: &Built, mutants: &[Mutant]) -> io::Result<Vec<Outcome>> {
-    let used: BTreeSet<&str> = mutants
-        .iter()
-        .flat_map(|it| judges(it.krate()))
-        .copied()
-        .collect();
+pub(super) fn run(built: &Built, mutants: &[Mutant], judges: Judges) -> io::Result<Vec<Outcome>> {
+    let crates: BTreeSet<&str> = mutants.iter().map(Mutant::krate).collect();
     let mut patience = BTreeMap::new();
-    for name in used {
+    for name in judges.of_all(&crates) {
         let begun = Instant::now();
         let missing = || io::Error::other(format!("no test program of {name}"));
         let program = built.programs.get(name).ok_or_else(missing)?;
@@ -71,7 +67,7 @@ pub(super) fn run(built: &Built, mutants: &[Mutant]) -> io::Result<Vec<Outcome>>
             if built.left_out.contains(&mutant.name) {
                 continue;
             }
-            let outcome = judge(built, mutant, &patience)?;
+            let outcome = judge(built, mutant, judges, &patience)?;
             println!("{number}/{} {outcome:?}: {mutant}", mutants.len());
             if let Ok(mut outcomes) = outcomes.lock() {
                 outcomes[number] = outcome;
@@ -95,9 +91,10 @@ pub(super) fn run(built: &Built, mutants: &[Mutant]) -> io::Result<Vec<Outcome>>
 fn judge(
     built: &Built,
     mutant: &Mutant,
+    judges: Judges,
     patience: &BTreeMap<&str, Duration>,
 ) -> io::Result<Outcome> {
-    for name in judges(mutant.krate()) {
+    for name in judges.of(mutant.krate()) {
         let verdict = run_tests(&built.programs[*name], &mutant.name, patience[name])?;
         match verdict {
             Verdict::Passed => {}
