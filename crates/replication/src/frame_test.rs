@@ -167,6 +167,9 @@ proptest! {
         };
         prop_assert_eq!(read, Turn(turn));
         prop_assert_eq!(list.iter().collect::<Vec<_>>(), commits);
+        let mut again = Vec::new();
+        Frame::Turn { turn: read, commits: list }.encode(&mut again);
+        prop_assert_eq!(again, out);
         for frame in [Frame::Message(&bytes), Frame::Records(&bytes)] {
             let mut out = Vec::new();
             frame.encode(&mut out);
@@ -185,4 +188,30 @@ fn lengths_past_the_bound_are_refused_before_anything_is_read() {
     }
     let longest = (FRAME_BYTES_MAX - HEAD_BYTES + 1) as u32;
     assert_eq!(frame_len(&longest.to_le_bytes()), Ok(None));
+}
+
+#[test]
+fn ops_end_where_the_one_after_would_not_be_one() {
+    let is_read = |op: u64, first: u64| {
+        let begin = Frame::Begin(Begin {
+            table: TableId(1),
+            partition: PartitionId(2),
+            view: View(3),
+            lineage: 3,
+            is_learner: false,
+            first: (View(1), Op(op)),
+            last: Op(op),
+            runs: vec![Run {
+                view: View(1),
+                first: Op(first),
+            }],
+        });
+        let mut bytes = Vec::new();
+        begin.encode(&mut bytes);
+        Frame::decode(&bytes).is_ok()
+    };
+    let end = u64::MAX / 2;
+    assert!(is_read(end - 1, end - 1) && is_read(0, 1));
+    assert!(!is_read(end, 1) && !is_read(u64::MAX, 1));
+    assert!(!is_read(1, end) && !is_read(1, 0));
 }

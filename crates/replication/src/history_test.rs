@@ -48,4 +48,9 @@ fn old_views_are_forgotten_past_a_bound() {
     }
     assert_eq!(history.runs().len(), RUNS_MAX);
     assert_eq!(history.view_at(Op(200)), Some(View(200)));
+    assert_eq!(
+        history.runs()[0].view,
+        View(201 - RUNS_MAX as u32),
+        "the oldest"
+    );
 }

@@ -32,3 +32,17 @@ fn a_turn_that_comes_after_its_batch_was_appended_is_its_own() {
     let vote = receiver.vote(LogMark(5), LogMark(0));
     assert_eq!(vote.appended, Turn(2));
 }
+
+#[test]
+fn a_vote_rises_with_what_it_says_less_of() {
+    let is_ordered = |received, appended, synced| {
+        let voted = Voted {
+            received: Turn(received),
+            appended: Turn(appended),
+            synced: Turn(synced),
+        };
+        voted.is_ordered()
+    };
+    assert!(is_ordered(3, 3, 3) && is_ordered(3, 2, 1));
+    assert!(!is_ordered(3, 2, 3) && !is_ordered(2, 3, 1) && !is_ordered(1, 2, 2));
+}

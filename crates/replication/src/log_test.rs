@@ -46,3 +46,46 @@ fn a_claim_is_frozen_while_a_catch_up_runs_and_only_gets_less() {
     log.become_partial(Op(3));
     assert_eq!(log.claim().last, (View(1), Op(3)));
 }
+
+#[test]
+fn what_was_found_at_the_start_ends_where_the_log_is_cut() {
+    let mut log = log(3, &[(1, 4), (2, 5), (2, 6)]);
+    log.restored = Op(6);
+    log.cut(Op(4));
+    assert_eq!(log.restored, Op(4));
+}
+
+#[test]
+fn a_claim_says_nothing_of_commits_above_its_end() {
+    let claimed = |op: u64| {
+        let mut log = log(3, &[(2, 4), (2, 5)]);
+        log.become_partial(Op(op));
+        log.claim().committed
+    };
+    assert_eq!((claimed(4), claimed(2)), (Op(3), Op(2)));
+}
+
+#[test]
+fn marks_go_back_when_nothing_of_a_frame_was_taken() {
+    let mut log = log(3, &[]);
+    log.settled_mark = LogMark(5);
+    log.take_back(LogMark(5), LogMark(2));
+    assert_eq!((log.mark, log.settled_mark), (LogMark(2), LogMark(2)));
+}
+
+fn found(committed: u64, last: u64, is_complete: bool) -> Claim {
+    let restored: crate::Restored<()> = crate::Restored {
+        committed: Op(committed),
+        last: (View(1), Op(last)),
+        is_complete,
+        ..crate::Restored::default()
+    };
+    Log::restore(&restored).claim()
+}
+
+#[test]
+fn a_log_that_ends_where_it_commits_is_whole_and_one_that_ends_before_claims_its_end() {
+    assert!(found(3, 3, true).is_complete);
+    let less = found(5, 3, true);
+    assert_eq!((less.last, less.is_complete), ((View(1), Op(3)), false));
+}

@@ -97,3 +97,50 @@ fn a_quiet_stream_carries_a_ping() {
     outbox.tick(now + Duration::from_millis(1));
     assert_eq!(frames(outbox.bytes(LINK)).last(), Some(&Frame::Ping));
 }
+
+#[test]
+fn a_closed_link_is_named_no_more_and_others_are() {
+    let other = LinkId(4);
+    let mut outbox = outbox();
+    outbox.open(other, Direction::Incoming);
+    outbox.frame(LINK, &pong());
+    outbox.frame(other, &pong());
+    outbox.close(LINK);
+    outbox.open(LINK, Direction::Outgoing);
+    outbox.frame(LINK, &pong());
+    let named: Vec<LinkId> = std::iter::from_fn(|| outbox.poll()).collect();
+    assert_eq!(named, [other, LINK], "each once");
+}
+
+#[test]
+fn a_copy_ends_the_records_before_it_and_says_whether_there_is_room() {
+    let mut config = ReplicatorConfig::new(Seat::default());
+    config.copy_bytes_max = 100;
+    let mut outbox = Outbox::new(&config);
+    outbox.open(LINK, Direction::Outgoing);
+    let partition = PartitionId(7);
+    outbox.record(LINK, b"one");
+    assert!(outbox.copy(LINK, partition, b"two"));
+    let records = &b"two"[..];
+    let sent = [Frame::Records(b"one"), Frame::Copy { partition, records }];
+    assert_eq!(frames(outbox.bytes(LINK)), sent);
+    assert!(!outbox.copy(LINK, partition, &[1; 100]), "it is full");
+    // What was sent gives room, to the byte.
+    let waiting = outbox.unsent(LINK);
+    outbox.on_sent(LINK, waiting - 100);
+    assert_eq!((outbox.unsent(LINK), outbox.has_room(LINK)), (100, false));
+    outbox.on_sent(LINK, 1);
+    assert!(outbox.has_room(LINK));
+    outbox.shut(LINK);
+    assert!(!outbox.has_room(LINK));
+}
+
+#[test]
+fn a_message_that_no_frame_holds_is_refused() {
+    let mut outbox = outbox();
+    let mut bytes = vec![0; RECORD_BYTES_MAX + 1];
+    assert!(!outbox.message(LINK, &bytes));
+    assert_eq!(outbox.unsent(LINK), 0);
+    bytes.pop();
+    assert!(outbox.message(LINK, &bytes), "the longest one");
+}

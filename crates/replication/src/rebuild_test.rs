@@ -197,3 +197,81 @@ fn nobody_knows_what_was_cut_where_there_is_damage() {
         "the second may have been cut and replaced"
     );
 }
+
+#[test]
+fn a_log_that_says_nothing_is_the_default() {
+    let (_, restored) = rebuilt(&[]);
+    let default: Restored<()> = Restored::default();
+    assert_eq!(
+        (restored.lineage, restored.last, restored.is_complete),
+        (default.lineage, default.last, default.is_complete)
+    );
+    assert_eq!((default.last, default.committed), ((View(0), Op(0)), Op(0)));
+    assert_eq!((default.lineage, default.horizon), (0, Op(0)));
+}
+
+#[test]
+fn a_record_takes_the_place_of_one_with_its_op_and_of_all_above() {
+    let lines = [
+        (PUT, 1, 1, 1, 0),
+        (PUT, 1, 2, 1, 0),
+        (PUT, 1, 3, 1, 0),
+        (PUT, 2, 2, 1, 0),
+    ];
+    let (_, restored) = rebuilt(&lines);
+    let tail: Vec<(u32, u64)> = restored
+        .tail
+        .iter()
+        .map(|it| (it.view.0, it.op.0))
+        .collect();
+    assert_eq!(tail, [(2, 2)]);
+}
+
+#[test]
+fn a_base_that_cannot_be_read_is_damage() {
+    let mut rebuild: Rebuild<()> = Rebuild::default();
+    let header = header(Kind::Base, P, 1, 4, 4);
+    rebuild.on_record(&header, &[1], LogMark::NONE, (), &mut |_| {});
+    assert!(!rebuild.finish().is_complete);
+}
+
+#[test]
+fn a_base_brings_its_views_and_keeps_those_above_it() {
+    let views = |lines: &[Line]| {
+        let (_, restored) = rebuilt(lines);
+        let runs = restored.history.iter();
+        runs.map(|run| (run.view.0, run.first.0))
+            .collect::<Vec<_>>()
+    };
+    let base = (Kind::Base, 2, 4, 4, 0);
+    assert_eq!(views(&[(PUT, 3, 5, 3, 0), base]), [(2, 1), (3, 5)]);
+    assert_eq!(views(&[(PUT, 3, 2, 0, 0), base]), [(2, 1)], "below it");
+    assert_eq!(views(&[(PUT, 1, 5, 3, 0), base]), [(2, 1)], "an older view");
+}
+
+#[test]
+fn a_record_is_held_if_all_up_to_it_was_read() {
+    let mut rebuild: Rebuild<()> = Rebuild::default();
+    for op in 1..=2 {
+        let header = header(PUT, P, 1, op, 0);
+        rebuild.on_record(&header, &[], LogMark::NONE, (), &mut |_| {});
+    }
+    let holds = |view: u32, op: u64| rebuild.holds((View(view), Op(op)));
+    assert!(holds(1, 1) && holds(1, 2));
+    assert!(!holds(1, 3) && !holds(2, 2) && !holds(2, 1));
+}
+
+#[test]
+fn what_a_partition_ended_with_commits_and_the_rest_goes() {
+    let mut rebuild: Rebuild<()> = Rebuild::default();
+    let mut applied = Vec::new();
+    for op in 1..=3 {
+        let header = header(PUT, P, 1, op, 1);
+        let apply = &mut |entry: TailEntry<()>| applied.push(entry.op.0);
+        rebuild.on_record(&header, &[], LogMark::NONE, (), apply);
+    }
+    rebuild.end_at(Op(2), &mut |entry| applied.push(entry.op.0));
+    assert_eq!(applied, [1, 2]);
+    let restored = rebuild.finish();
+    assert_eq!((restored.last, restored.tail.len()), ((View(1), Op(2)), 0));
+}

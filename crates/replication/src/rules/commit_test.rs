@@ -216,3 +216,51 @@ fn a_vote_for_what_was_not_sent_closes_the_link() {
     let result = brick.on_frame(link, &bytes);
     assert!(result.is_err());
 }
+
+#[test]
+fn what_waits_for_disks_commits_when_the_table_asks_for_no_sync_any_more() {
+    let first = group(1, 0, &[1], &[]);
+    let mut cluster = Cluster::new(2);
+    for at in 0..2 {
+        cluster.brick(at).host.durability = Durability::Fsync;
+    }
+    cluster.adopt(P, &first);
+    cluster.run();
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.is_log_held = vec![true; 2];
+    for at in [0, 1, 0] {
+        cluster.run();
+        cluster.brick(at).append();
+    }
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 1, "appended is not synced");
+    for at in 0..2 {
+        cluster.brick(at).host.durability = Durability::Log;
+    }
+    cluster.adopt(P, &first);
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 2);
+}
+
+#[test]
+fn an_eviction_is_asked_for_at_the_end_of_the_timeout_and_not_before() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    cluster.is_log_held[1] = true;
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.run();
+    let begun = cluster.now;
+    let timeout = cluster.brick(0).core.config.eviction_timeout;
+    let is_asked_at = |cluster: &mut Cluster, after: Duration| {
+        let brick = cluster.brick(0);
+        brick.tick(begun + after);
+        cluster.flush(0);
+        let asked = cluster.asked(0);
+        asked.iter().any(|it| matches!(it, Want::Evict { .. }))
+    };
+    assert!(!is_asked_at(&mut cluster, Duration::ZERO));
+    assert!(!is_asked_at(
+        &mut cluster,
+        timeout - Duration::from_nanos(1)
+    ));
+    assert!(is_asked_at(&mut cluster, timeout));
+}

@@ -2,7 +2,7 @@ use crate::fixture::{Cluster, P, Q, changing, group, seat};
 use crate::frame::Frame;
 use crate::{Claim, Role, Want};
 use brickyard_types::record::Kind;
-use brickyard_types::{Op, View};
+use brickyard_types::{Op, PartitionId, View};
 use std::time::Duration;
 
 fn promotion(view: u32) -> Want {
@@ -438,5 +438,18 @@ fn a_claim_of_nothing_by_one_that_has_something_is_filled_anew() {
     assert_eq!(
         crate::teach::plan(partition, &claim),
         crate::teach::Plan::Full
+    );
+}
+
+#[test]
+fn copies_are_wanted_by_a_learner_that_is_copied_alone() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    let link = cluster.wire(0, 1).link;
+    let core = &cluster.brick(0).core;
+    assert!(!core.wants_copies(link, P) && !core.wants_copies(link, PartitionId(99)));
+    let all: Vec<_> = core.claims().collect();
+    assert_eq!(
+        core.claim_of(P).map(|claim| (P, claim)).as_ref(),
+        all.first()
     );
 }

@@ -1,4 +1,4 @@
-use crate::fixture::{Cluster, P, Q, TABLE, group};
+use crate::fixture::{Cluster, P, Q, TABLE, changing, group};
 use crate::{Base, Half, Run};
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionId, View};
@@ -85,4 +85,26 @@ fn rule_31_who_lacks_the_end_of_either_claims_nothing_and_gets_a_full_copy() {
     let claims = cluster.brick(1).core.claims();
     let claim = claims.into_iter().find(|(of, _)| *of == WHOLE).unwrap().1;
     assert!(claim.is_complete && claim.horizon >= Op(3));
+}
+
+#[test]
+fn rule_31_what_was_acknowledged_of_a_half_binds_the_whole() {
+    let mut cluster = siblings();
+    let now = group(1, 0, &[1], &[]);
+    // Brick 1 has accepted a later view of one half, which nobody hears of.
+    let change = changing(&now, &group(5, 1, &[0], &[]), &[]);
+    cluster.brick(1).adopt(P, &change);
+    for at in 0..2 {
+        assert!(merge(&mut cluster, at, [2, 3]));
+    }
+    cluster.adopt(WHOLE, &group(2, 0, &[1], &[]));
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(WHOLE), 3, "no vote in view 2");
+    cluster.adopt(WHOLE, &group(5, 0, &[1], &[]));
+    cluster.run();
+    assert_eq!(
+        cluster.brick(0).committed(WHOLE),
+        cluster.brick(0).last(WHOLE).1
+    );
+    assert!(cluster.brick(0).committed(WHOLE) > 3);
 }

@@ -303,3 +303,34 @@ fn a_silent_stream_is_closed_and_a_quiet_one_is_not() {
     assert!(matches!(cluster.asked(0)[..], [Want::Close { .. }]));
     assert!(matches!(cluster.asked(1)[..], [Want::Close { .. }]));
 }
+
+#[test]
+fn rule_2_what_comes_on_the_streams_of_an_earlier_incarnation_is_dropped() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    cluster.wire(0, 1).is_held = true;
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.flush(0);
+    let brick = cluster.brick(1);
+    brick.with(|core| core.set_me(seat_in(1, 2)));
+    let before = cluster.brick(1).last(P);
+    while !cluster.wires[0].down.is_empty() {
+        cluster.deliver_down(0).unwrap();
+    }
+    assert_eq!(cluster.brick(1).last(P), before);
+}
+
+#[test]
+fn messages_of_the_owner_go_both_ways_and_frames_of_a_stream_one_way() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    let link = cluster.wire(0, 1).link;
+    let mut send = |to: usize, frame: &Frame<'_>| {
+        let mut bytes = Vec::new();
+        frame.encode(&mut bytes);
+        cluster.brick(to).on_frame(link, &bytes).is_ok()
+    };
+    for to in 0..2 {
+        assert!(send(to, &Frame::Message(b"hello")));
+    }
+    assert!(send(1, &Frame::Ping) && send(0, &Frame::Pong));
+    assert!(!send(0, &Frame::Ping) && !send(1, &Frame::Pong));
+}

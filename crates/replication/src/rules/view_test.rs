@@ -358,3 +358,51 @@ fn rule_35_a_hand_over_needs_no_fence() {
     assert_eq!(cluster.brick(0).committed(P), 3);
     assert_eq!(cluster.brick(0).core.status(P).role, Role::Backup);
 }
+
+#[test]
+fn rule_11_what_was_accepted_is_kept_past_the_partition() {
+    let first = group(1, 0, &[1], &[]);
+    let mut cluster = Cluster::started(2, &[P], &first);
+    let change = changing(&first, &group(5, 1, &[0], &[]), &[]);
+    cluster.brick(1).adopt(P, &change);
+    cluster.brick(1).with(|core| core.forget(P));
+    assert_eq!(cluster.brick(1).core.claim_of(P), None, "it is gone");
+    // Back again, in a view below the one that it accepted.
+    cluster.adopt(P, &group(3, 0, &[1], &[]));
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 1, "no vote in view 3");
+}
+
+#[test]
+fn rule_10_only_the_primary_that_the_map_names_begins_a_view() {
+    let mut cluster = Cluster::started(3, &[P], &group(1, 0, &[1, 2], &[]));
+    cluster.connect(2, 1);
+    cluster.run();
+    let begin = |lineage| {
+        Frame::Begin(Begin {
+            table: TABLE,
+            partition: P,
+            view: View(1),
+            lineage,
+            is_learner: false,
+            first: (View(1), Op(1)),
+            last: Op(1),
+            runs: vec![Run {
+                view: View(1),
+                first: Op(1),
+            }],
+        })
+    };
+    // Another member of the same history, and the primary with another history.
+    for (from, lineage) in [(2, 1), (0, 2)] {
+        assert_eq!(cluster.forge(from, 1, &begin(lineage)), Ok(()));
+        cluster.flush(1);
+        let at = cluster
+            .wires
+            .iter()
+            .rposition(|it| (it.from, it.to) == (from, 1));
+        let (_, up) = cluster.under_way(at.unwrap());
+        let is_refusal = |it: &Frame<'_>| matches!(it, Frame::Refuse(it) if it.partition == P);
+        assert!(up.iter().any(is_refusal), "from {from}: {up:?}");
+    }
+}
