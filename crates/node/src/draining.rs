@@ -13,7 +13,7 @@ const ASKS: u32 = 6;
 
 /// See the module. Begun when the node is told to stop.
 #[derive(Debug)]
-pub struct Draining {
+pub(crate) struct Draining {
     asked: Option<Instant>,
     /// Whom it asks.
     leader: Option<(NodeId, u64)>,
@@ -23,7 +23,7 @@ pub struct Draining {
 
 impl Draining {
     /// From now on the node wants to be rid of what it holds.
-    pub fn begin<H: Host>(common: &mut Common<H>) -> Self {
+    pub(crate) fn begin<H: Host>(common: &mut Common<H>) -> Self {
         common.drained = None;
         Self {
             asked: None,
@@ -34,7 +34,11 @@ impl Draining {
 
     /// Whether the node may stop now without anybody having to wait for a lease to run out. If not, the leader is
     /// asked; [`ClusterMember::settle`] it next, and ask again after everything that happens.
-    pub fn poll<H: Host>(&mut self, member: &mut ClusterMember, common: &mut Common<H>) -> bool {
+    pub(crate) fn poll<H: Host>(
+        &mut self,
+        member: &mut ClusterMember,
+        common: &mut Common<H>,
+    ) -> bool {
         let is_alone = member
             .catalog()
             .is_none_or(|catalog| catalog.nodes().len() < 2);

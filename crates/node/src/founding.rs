@@ -26,7 +26,7 @@ const HEARSAY_MAX: usize = 256;
 
 /// How it came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// This node founds the cluster.
     Found,
     /// It was taken in.
@@ -35,7 +35,7 @@ pub enum Ended {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Founding {
+pub(crate) struct Founding {
     me: NodeKey,
     forming: Forming,
     seeds: Vec<HostPort>,
@@ -57,7 +57,7 @@ pub struct Founding {
 impl Founding {
     /// A node that others reach at `address`, and that looks for a cluster at `seeds`; `expect`: how many found
     /// one together, 0: this one founds none.
-    pub fn new<H: Host>(
+    pub(crate) fn new<H: Host>(
         address: HostPort,
         seeds: Vec<HostPort>,
         expect: u32,
@@ -87,17 +87,17 @@ impl Founding {
     }
 
     /// How it came out, once it has.
-    pub fn take_ended(&mut self) -> Option<Ended> {
+    pub(crate) fn take_ended(&mut self) -> Option<Ended> {
         self.ended.take()
     }
 
     /// What of it has to outlive the process once it was taken in.
-    pub fn joined(&mut self, cluster: ClusterId) -> Kept {
+    pub(crate) fn joined(&mut self, cluster: ClusterId) -> Kept {
         self.forming.set_joined(cluster)
     }
 
     /// What it waits for, in words.
-    pub fn waits_for(&self) -> String {
+    pub(crate) fn waits_for(&self) -> String {
         if self.members.is_empty() {
             format!(
                 "a cluster at the addresses in join, or enough nodes to found one: {} of {} others are there",
@@ -110,7 +110,7 @@ impl Founding {
     }
 
     /// A connection that this node made is there, and the node at its other end says who it is.
-    pub fn on_welcome<H: Host>(
+    pub(crate) fn on_welcome<H: Host>(
         &mut self,
         source: Source,
         key: NodeKey,
@@ -125,13 +125,13 @@ impl Founding {
     }
 
     /// A connection is gone.
-    pub fn forget(&mut self, source: &Source) {
+    pub(crate) fn forget(&mut self, source: &Source) {
         self.met.retain(|_, it| it != source);
         self.members.retain(|(it, _)| it != source);
     }
 
     /// Tells the operator what stands in the way, once.
-    pub fn complain(&mut self, what: String) {
+    pub(crate) fn complain(&mut self, what: String) {
         if self.refusals.insert(what.clone()) {
             tracing::error!("{what}");
         }
@@ -155,7 +155,7 @@ impl Founding {
     }
 
     /// A node says something.
-    pub fn on_message<H: Host>(
+    pub(crate) fn on_message<H: Host>(
         &mut self,
         source: Source,
         message: Message,
@@ -236,7 +236,7 @@ impl Founding {
     }
 
     /// Time went on.
-    pub fn on_tick<H: Host>(&mut self, common: &mut Common<H>) {
+    pub(crate) fn on_tick<H: Host>(&mut self, common: &mut Common<H>) {
         let now = common.host.now();
         if self.said.is_some_and(|said| now - said < REPEAT) {
             return;

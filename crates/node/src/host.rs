@@ -5,14 +5,18 @@
 use crate::address::HostPort;
 use crate::changes::Answer;
 use crate::forming::Kept;
+use crate::log_writer::LogWriter;
 use crate::message::Message;
+use crate::peer::Introduction;
 use crate::register::TakenIn;
+use crate::storage::Directory;
 use brickyard_brick::{ControlReply, Event};
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
 use brickyard_control::message::Drained;
 use brickyard_metadata::{Catalog, CatalogVersion, Registration};
 use brickyard_routing::{NodeId, Seat};
+use brickyard_store::Disk;
 use brickyard_types::{Incarnation, Instant, UnixMillis};
 use std::io;
 use std::sync::Arc;
@@ -144,6 +148,39 @@ pub trait Host {
     /// Ends the process: it can make no more promises. Where that takes a moment, nothing is heard of it
     /// meanwhile.
     fn stop(&mut self, reason: &str);
+}
+
+/// What else a node needs from outside, to find a cluster and to begin in it.
+pub trait ControlIo: Host {
+    /// What its directory is on.
+    type Disk: Disk;
+
+    /// Where the control log is.
+    fn directory(&self) -> &Directory<Self::Disk>;
+
+    /// From now on the control log is written by that.
+    ///
+    /// # Errors
+    /// It cannot be; in words.
+    fn begin_log(&mut self, log: LogWriter<Self::Disk>) -> Result<(), String>;
+
+    /// The first state of a cluster that this node founds.
+    ///
+    /// # Errors
+    /// There is none; in words.
+    fn genesis(&mut self, registration: &Registration) -> Result<Catalog, String>;
+
+    /// What this node says of itself.
+    fn introduction(&self) -> &Introduction;
+
+    /// Says that from the next connection on.
+    fn introduce_as(&mut self, introduction: Introduction);
+
+    /// Connects no more to whoever answers there: it is this node, say.
+    fn drop_seed(&mut self, address: &HostPort);
+
+    /// Connects no more but to the nodes of the catalog.
+    fn drop_seeds(&mut self);
 }
 
 /// What the parts of a member share.

@@ -9,9 +9,11 @@
 //!                         ▼   │ reports
 //!                  disk: workers of the log        over disk::AppendIo, disk::SyncIo
 //!
-//!  other nodes ◀─▶ peer ◀─▶ ClusterMember ─┬─ Agreement ◀─▶ LogWriter ─▶ control log      over Host
-//!                           bricks ◀─┼─ Changes, Leases
-//!                                    └─ Lead    on the leader alone: leases, views, voters
+//!  other nodes ◀─▶ peer ◀─▶ ControlLoop                                                  over ControlIo
+//!                             ├─ Founding         no cluster yet: find one or found one
+//!                             └─ ClusterMember ─┬─ Agreement ◀─▶ LogWriter ─▶ control log    over Host
+//!                                      bricks ◀─┼─ Changes, Leases
+//!                                               └─ Lead    on the leader alone: leases, views, voters
 //! ```
 //! The server carries it out with sockets, threads and clocks, the simulator with virtual ones: what a node
 //! does, and in which order, is this code in both.
@@ -30,6 +32,7 @@ mod agreement;
 mod brick_loop;
 mod changes;
 mod claims;
+mod control_loop;
 #[doc(hidden)]
 pub mod decoders;
 pub mod disk;
@@ -53,9 +56,8 @@ mod streams;
 pub use address::HostPort;
 pub use brick_loop::BrickLoop;
 pub use changes::Asker;
-pub use draining::Draining;
-pub use founding::{Ended, Founding};
-pub use host::{Common, ENDLESS, Host, Source, Target, ToBrick, Urgency, peer_address};
+pub use control_loop::{ControlLoop, ControlStart, News};
+pub use host::{Common, ControlIo, ENDLESS, Host, Source, Target, ToBrick, Urgency, peer_address};
 pub use log_writer::{LogWriter, Report};
 pub use member::{ClusterMember, First, MemberView};
 pub use message::{Message, encode};

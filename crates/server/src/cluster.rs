@@ -4,9 +4,9 @@
 //! bricks. Out: catalogs, leases and streams for the bricks' loops.
 //!
 //! ```text
-//!  other nodes ◀─▶ peer ◀─▶ driver ─┬─ Founding    no cluster yet: found one or join one (`node`)
-//!                                   └─ Member      what is done as a member of one (`node`)
-//!                             loops ◀──── Outside ────▶ writer ─▶ control log
+//!  other nodes ◀─▶ peer ◀─▶ driver ─▶ ControlLoop    who finds, founds and is a member of a cluster (`node`)
+//!                                        │
+//!                             loops ◀── Outside ──▶ writer ─▶ control log
 //! ```
 //! Invariants:
 //! - One task owns all of this, and it waits for nothing but its inputs: not for the disk, nor for

@@ -1,20 +1,14 @@
-//! A node's part of the cluster: its member is told of everything, and what it wishes is done.
+//! A node's part of the cluster: it is told of everything (`node`), and what it wishes is done.
 
 use crate::clock::{MICROSECOND, MILLISECOND};
 use crate::host::{SimHost, Wish};
-use crate::power::become_member;
 use crate::process::Ending;
-use crate::process::Phase;
 use crate::shape::Harm;
 use crate::what::What;
 use crate::world::World;
-use brickyard_metadata::Catalog;
-use brickyard_node::forming::kept;
 use brickyard_node::io::ToLoop;
 use brickyard_node::peer::{MESSAGE_BYTES_MAX, take_frame};
-use brickyard_node::storage;
-use brickyard_node::{ClusterMember, Common, Ended, Founding, Message, Report, Source};
-use brickyard_routing::NodeId;
+use brickyard_node::{ControlLoop, Message, News, Report, Source};
 use brickyard_store::ControlLogError;
 use brickyard_types::Incarnation;
 
@@ -22,73 +16,64 @@ use brickyard_types::Incarnation;
 const TICKS_A_LEASE: u32 = 30;
 
 impl World {
-    /// Tells a node's member something, and does what comes of it.
-    pub(crate) fn member(
-        &mut self,
-        node: usize,
-        tell: impl FnOnce(&mut ClusterMember, &mut Common<SimHost>),
-    ) {
+    /// Tells a node's part of the cluster something, and does what comes of it.
+    pub(crate) fn control(&mut self, node: usize, tell: impl FnOnce(&mut ControlLoop<SimHost>)) {
         let machine = &mut self.machines[node];
         let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
         let Some(process) = &mut machine.process else {
             return;
         };
-        process.common.host.now = now;
-        process.common.host.unix = unix;
-        if let Phase::Member(member) = &mut process.phase {
-            tell(member, &mut process.common);
-            member.settle(&mut process.common);
-        }
+        let host = &mut process.control.common.host;
+        (host.now, host.unix) = (now, unix);
+        tell(&mut process.control);
+        // What is said at once may be said, and nothing be done of what comes of it.
         self.grant_wishes(node);
-        self.see_to_bricks(node);
-        self.see_to_end(node);
-        self.go_on_draining(node);
-    }
-
-    /// A node that was told to stop does so when others have what it held.
-    fn go_on_draining(&mut self, node: usize) {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        let (Some(draining), Phase::Member(member)) = (&mut process.draining, &mut process.phase)
-        else {
-            return;
-        };
-        let is_over = draining.poll(member, &mut process.common);
-        member.settle(&mut process.common);
+        process.control.settle();
         self.grant_wishes(node);
-        if is_over {
-            self.stop_in_order(node);
+        self.hear_news(node);
+    }
+
+    fn hear_news(&mut self, node: usize) {
+        while let Some(process) = &mut self.machines[node].process
+            && let Some(news) = process.control.take_news()
+        {
+            let life = process.life;
+            match news {
+                News::First(_) => {
+                    let delay = self.chance.delay(20 * MILLISECOND);
+                    self.after(delay, What::Recover(node, life));
+                }
+                News::Founded(_) => self.tell(|| format!("node {node} founds a cluster")),
+                News::TakenIn(_) => self.tell(|| format!("node {node} is taken into the cluster")),
+                News::Failed(reason) => self.stop_process(node, &reason),
+                News::Refused(what) => self.tell(|| format!("node {node} is not wanted: {what}")),
+                News::Superseded(present) => self.on_superseded(node, present),
+                News::Renumbered(other) => {
+                    let reason = format!("it is {other} of the cluster now");
+                    self.stop_process(node, &reason);
+                }
+                News::Drained => self.stop_in_order(node),
+            }
         }
     }
 
     /// The node ends as it was told to, if it holds nothing alone that goes with it.
     pub(crate) fn stop_in_order(&mut self, node: usize) {
         let process = self.machines[node].process.as_ref();
-        if process.is_none_or(|it| it.draining.is_none()) || !self.may_come_to(Harm::Memory, node) {
+        if process.is_none_or(|it| !it.control.is_draining())
+            || !self.may_come_to(Harm::Memory, node)
+        {
             return;
         }
         self.end(node, Ending::Stop);
         self.restart_soon(node, 3_000 * MILLISECOND);
     }
 
-    /// A node that learns that its life is over ends.
-    fn see_to_end(&mut self, node: usize) {
-        let process = self.machines[node].process.as_ref();
-        let Some(member) = process.and_then(crate::process::Process::member) else {
-            return;
-        };
-        if let Some(other) = member.renumbered() {
-            let reason = format!("it is {other} of the cluster now");
-            return self.stop_process(node, &reason);
-        }
-        if let Some(present) = member.superseded() {
-            self.on_superseded(node, present);
-        }
-    }
-
     /// A node learns that its life is over: if its node was removed, it ends.
-    pub(crate) fn on_superseded(&mut self, node: usize, present: Option<Incarnation>) {
+    fn on_superseded(&mut self, node: usize, present: Option<Incarnation>) {
         if !self.retire(node) {
             self.object(format!(
                 "node {node} was superseded by {present:?}, although no other process has its directory"
@@ -96,7 +81,7 @@ impl World {
         }
     }
 
-    pub(crate) fn grant_wishes(&mut self, node: usize) {
+    fn grant_wishes(&mut self, node: usize) {
         loop {
             if self.dies_here(node) {
                 return;
@@ -105,7 +90,7 @@ impl World {
                 return;
             };
             let life = process.life;
-            let Some(wish) = process.common.host.wires.wishes.pop_front() else {
+            let Some(wish) = process.control.common.host.wires.wishes.pop_front() else {
                 return;
             };
             match wish {
@@ -121,9 +106,9 @@ impl World {
                     outside.messages.push_back(ToLoop::Brick(message));
                 }),
                 Wish::Persist(persist) => {
-                    if let Some(control) = &mut process.control {
-                        control.queue.push_back(persist);
-                        if !std::mem::replace(&mut control.is_busy, true) {
+                    if let Some(log) = &mut process.control.common.host.log {
+                        log.queue.push_back(persist);
+                        if !std::mem::replace(&mut log.is_busy, true) {
                             let delay = self.disk_delay(node, self.shape.control_sync);
                             self.after(delay, What::Stored(node, life));
                         }
@@ -175,18 +160,18 @@ impl World {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        let Some(control) = &mut process.control else {
+        let Some(log) = &mut process.control.common.host.log else {
             return;
         };
         let mut stored = None;
         let mut must_sync = false;
         let mut report = None;
-        while let Some(persist) = control.queue.front() {
-            match control.writer.write(persist) {
+        while let Some(persist) = log.queue.front() {
+            match log.writer.write(persist) {
                 Ok(()) => {
                     stored = Some(persist.number);
                     must_sync |= persist.must_sync;
-                    control.queue.pop_front();
+                    log.queue.pop_front();
                 }
                 Err(error @ (ControlLogError::Full { .. } | ControlLogError::Io { .. })) => {
                     report = Some(Report::Refused(error.to_string()));
@@ -195,18 +180,19 @@ impl World {
                 Err(error) => return self.stop_process(node, &error.to_string()),
             }
         }
-        if must_sync && let Err(error) = control.writer.sync() {
+        if must_sync && let Err(error) = log.writer.sync() {
             return self.stop_process(node, &error.to_string());
         }
-        control.is_busy = !control.queue.is_empty();
-        if control.is_busy {
+        log.is_busy = !log.queue.is_empty();
+        if log.is_busy {
             self.after(200 * MILLISECOND, What::Stored(node, life));
         }
         if let Some(report) = report {
-            self.member(node, |member, _| member.on_report(&report));
+            self.control(node, |control| control.on_report(&report));
         }
         if let Some(number) = stored {
-            self.member(node, |member, _| member.on_report(&Report::Stored(number)));
+            let report = Report::Stored(number);
+            self.control(node, |control| control.on_report(&report));
         }
     }
 
@@ -222,95 +208,15 @@ impl World {
         let span = (lease / TICKS_A_LEASE).as_nanos() as u64;
         let length = self.machines[node].clocks.true_length(span);
         self.after(length, What::Tick(node, life));
-        self.member(node, |member, common| member.on_tick(common));
-        self.founding(node, |founding, common| founding.on_tick(common));
+        self.control(node, ControlLoop::on_tick);
         if self.dies_here(node) {
             return;
         }
         self.connect(node);
     }
 
-    /// Tells a node without a cluster something, and does what comes of it.
-    pub(crate) fn founding(
-        &mut self,
-        node: usize,
-        tell: impl FnOnce(&mut Founding, &mut Common<SimHost>),
-    ) {
-        let machine = &mut self.machines[node];
-        let now = machine.clocks.now(self.now);
-        let Some(process) = &mut machine.process else {
-            return;
-        };
-        let Phase::Founding(founding, _) = &mut process.phase else {
-            return;
-        };
-        process.common.host.now = now;
-        tell(founding, &mut process.common);
-        let ended = founding.take_ended();
-        self.grant_wishes(node);
-        if let Some(ended) = ended {
-            self.end_founding(node, ended);
-        }
-    }
-
-    fn end_founding(&mut self, node: usize, ended: Ended) {
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        let registration = process.registration.clone();
-        let phase = std::mem::replace(&mut process.phase, Phase::Between);
-        let Phase::Founding(mut founding, stored) = phase else {
-            return;
-        };
-        let made = match ended {
-            Ended::Found => self.found(node, &registration).map(|stored| {
-                kept::remove(&self.machines[node].disk);
-                let catalog = stored.catalog.as_ref();
-                let own = catalog.and_then(|it| it.node_by_key(&registration.key));
-                let me = own.map_or(NodeId(0), |it| it.id);
-                (me, None, catalog.map(Catalog::cluster), stored)
-            }),
-            Ended::Joined(taken_in) => {
-                let registered = taken_in.registered;
-                process.common.taken_in = Some(taken_in);
-                let kept = founding.joined(taken_in.cluster);
-                let machine = &mut self.machines[node];
-                let directory = machine.directory.clone();
-                let stored = kept::store(&machine.disk, &kept)
-                    .map_err(|error| error.to_string())
-                    .and_then(|()| match stored {
-                        Some(stored) => Ok(*stored),
-                        None => storage::joined(&directory).map_err(|error| error.to_string()),
-                    });
-                let me = (registered.node, registered.incarnation);
-                stored.map(|stored| (me.0, Some(me), Some(taken_in.cluster), stored))
-            }
-        };
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        let begun = made.and_then(|(me, life, cluster, stored)| {
-            let host = &mut process.common.host;
-            host.contacts.introduce(&mut host.wires, |introduction| {
-                introduction.cluster = cluster;
-                introduction.node = life.or(introduction.node);
-            });
-            become_member(process, me, stored)
-        });
-        match begun {
-            Ok(()) => {
-                self.tell(|| match ended {
-                    Ended::Found => format!("node {node} founds a cluster"),
-                    Ended::Joined(..) => format!("node {node} is taken into the cluster"),
-                });
-                self.member(node, |_, _| {});
-            }
-            Err(reason) => self.stop_process(node, &reason),
-        }
-    }
-
     /// A node has a message.
-    pub(crate) fn on_message(&mut self, node: usize, source: &Source, bytes: &[u8]) {
+    pub(crate) fn on_message(&mut self, node: usize, source: Source, bytes: &[u8]) {
         let mut frame = bytes.to_vec();
         let body = take_frame(&mut frame, MESSAGE_BYTES_MAX).ok().flatten();
         let Some(message) = body.and_then(|body| Message::read(&body)) else {
@@ -322,14 +228,7 @@ impl World {
         if let Some(coverage) = &mut self.notes.coverage {
             coverage.look_at_message(&message, process);
         }
-        if let Phase::Member(_) = process.phase {
-            return self.member(node, |member, common| {
-                member.on_message(source, message, common);
-            });
-        }
-        self.founding(node, |founding, common| {
-            founding.on_message(source.clone(), message, common);
-        });
+        self.control(node, |control| control.on_message(source, message));
     }
 
     /// A brick has come on: its member hears of it soon.

@@ -5,7 +5,7 @@ use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
 use crate::what::What;
 use crate::world::World;
-use brickyard_node::{Source, Target};
+use brickyard_node::Source;
 
 impl World {
     /// How long something takes from there to there.
@@ -139,7 +139,7 @@ impl World {
         };
         let process = self.machines[node].process.as_ref();
         process.is_some_and(|it| {
-            let mut dialed = it.common.host.wires.dialed.values();
+            let mut dialed = it.control.common.host.wires.dialed.values();
             dialed.any(|it| it.connection == Some(id))
         })
     }
@@ -157,19 +157,20 @@ impl World {
             let Some(process) = &self.machines[node].process else {
                 return;
             };
-            let mut dialed = process.common.host.wires.dialed.iter();
+            let mut dialed = process.control.common.host.wires.dialed.iter();
             let target = dialed.find(|(_, it)| it.connection == Some(id));
             let Some((target, _)) = target else { return };
             Source::Dialed(target.clone())
         };
         if end == 0 {
             let process = self.machines[node].process.as_ref();
-            let is_known = process.is_some_and(|it| it.common.host.contacts.has_arrived(id.0));
+            let is_known =
+                process.is_some_and(|it| it.control.common.host.contacts.has_arrived(id.0));
             if !is_known {
                 return;
             }
         }
-        self.on_message(node, &source, bytes);
+        self.on_message(node, source, bytes);
     }
 
     /// Whoever is at that end has something to read.
@@ -309,10 +310,10 @@ impl World {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        let host = &mut process.common.host;
+        let host = &mut process.control.common.host;
         if end == 1 {
             host.contacts.on_left(id.0);
-            return self.founding(node, |founding, _| founding.forget(&Source::Arrived(id.0)));
+            return self.control(node, |control| control.on_closed(&Source::Arrived(id.0)));
         }
         let mut dialed = host.wires.dialed.iter();
         let found = dialed.find(|(_, it)| it.connection == Some(id));
@@ -320,11 +321,8 @@ impl World {
             return;
         };
         host.contacts.on_lost(&target);
-        if let Target::Node(other) = target {
-            self.member(node, |member, _| member.on_lost(other));
-        }
         let source = Source::Dialed(target.clone());
-        self.founding(node, |founding, _| founding.forget(&source));
+        self.control(node, |control| control.on_closed(&source));
         self.redial(node, &target, false);
     }
 

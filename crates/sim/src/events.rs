@@ -41,7 +41,7 @@ impl World {
             }
             What::Look(node, life) => {
                 if self.is_present(node, life, || What::Look(node, life)) {
-                    self.member(node, |_, _| {});
+                    self.control(node, |_| {});
                 }
             }
             What::Recover(node, life) => {

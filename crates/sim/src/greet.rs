@@ -12,10 +12,10 @@ use crate::world::World;
 use brickyard_brick::Direction;
 use brickyard_node::io::{Stream, ToLoop};
 use brickyard_node::peer::{
-    ANSWER, Answer, CONNECT, ConnectionKind, Consequence, Greeted, HELLO_BYTES_MAX,
-    HandshakeRefused, Hello, Welcome, consequence, judge, on_answer, on_hello, take_frame,
+    ANSWER, Answer, CONNECT, ConnectionKind, Greeted, HELLO_BYTES_MAX, HandshakeRefused, Hello,
+    Welcome, on_answer, on_hello, take_frame,
 };
-use brickyard_node::{Host as _, HostPort, Source, Target};
+use brickyard_node::{HostPort, Target};
 use brickyard_routing::Seat;
 
 impl World {
@@ -34,7 +34,7 @@ impl World {
             return;
         };
         let life = process.life;
-        let wires = &mut process.common.host.wires;
+        let wires = &mut process.control.common.host.wires;
         let mut wanted = Vec::new();
         for (target, dialed) in &mut wires.dialed {
             if dialed.connection.is_none() && dialed.attempt.is_none() {
@@ -56,7 +56,7 @@ impl World {
         let Some(process) = &self.machines[node].process else {
             return;
         };
-        let host = &process.common.host;
+        let host = &process.control.common.host;
         let dialed = host.wires.dialed.get(&target);
         let Some(dialed) = dialed.filter(|it| it.attempt == Some(number)) else {
             return;
@@ -78,7 +78,7 @@ impl World {
         let Some(process) = &self.machines[node].process else {
             return;
         };
-        let introduction = process.common.host.contacts.introduction();
+        let introduction = process.control.common.host.contacts.introduction();
         let hello = introduction.hello(ConnectionKind::Stream {
             from: own,
             to: peer,
@@ -162,8 +162,7 @@ impl World {
         let Some(process) = &self.machines[to].process else {
             return Greeted::Refused(HandshakeRefused::Stopping);
         };
-        let introduction = process.common.host.contacts.introduction();
-        match judge(&hello, introduction, process.member(), &process.common) {
+        match process.control.judge(&hello) {
             Ok(()) => Greeted::Ok(hello),
             Err(refused) => Greeted::Refused(refused),
         }
@@ -203,7 +202,7 @@ impl World {
         let Some(process) = &mut self.machines[to].process else {
             return (None, Answer::Refused(HandshakeRefused::Stopping));
         };
-        let contacts = &mut process.common.host.contacts;
+        let contacts = &mut process.control.common.host.contacts;
         contacts.on_arrived(id.0, hello);
         let welcome = contacts.introduction().welcome();
         (Some(id), Answer::Welcome(welcome))
@@ -243,7 +242,7 @@ impl World {
                 self.on_not_connected(node, target, refused);
             }
             (Attempt::Stream { own, peer, number }, Some(Greeted::Ok(_)), Some(id)) => {
-                self.member(node, |member, _| member.on_stream(own, peer));
+                self.control(node, |control| control.on_stream(own, peer));
                 let stream = Stream {
                     own,
                     peer,
@@ -256,9 +255,9 @@ impl World {
                 };
                 self.give_stream(node, stream);
             }
-            (Attempt::Stream { own, peer, .. }, ..) => self.member(node, |member, common| {
-                member.on_no_stream(common.host.now(), own, peer);
-            }),
+            (Attempt::Stream { own, peer, .. }, ..) => {
+                self.control(node, |control| control.on_no_stream(own, peer));
+            }
         }
     }
 
@@ -267,7 +266,7 @@ impl World {
         let Some(process) = &mut self.machines[node].process else {
             return false;
         };
-        let wires = &mut process.common.host.wires;
+        let wires = &mut process.control.common.host.wires;
         match attempt {
             Attempt::Control { target, number } => {
                 let dialed = wires.dialed.get_mut(target);
@@ -279,7 +278,7 @@ impl World {
 
     fn read_answer(&self, node: usize, attempt: &Attempt, mut frame: Vec<u8>) -> Greeted<Welcome> {
         let process = self.machines[node].process.as_ref();
-        let dialed = process.map(|it| &it.common.host.wires.dialed);
+        let dialed = process.map(|it| &it.control.common.host.wires.dialed);
         let expected = match attempt {
             Attempt::Control { target, .. } => dialed
                 .and_then(|it| it.get(target))
@@ -296,38 +295,20 @@ impl World {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        let host = &mut process.common.host;
+        let host = &mut process.control.common.host;
         if let Some(dialed) = host.wires.dialed.get_mut(&target) {
             dialed.connection = Some(id);
         }
         host.contacts.on_welcomed(&target, welcome.key);
         // What the other end has said meanwhile was for this connection.
         self.deliver_again(id, 1);
-        self.founding(node, |founding, common| {
-            let source = Source::Dialed(target);
-            founding.on_welcome(source, welcome.key, welcome.cluster, common);
-        });
+        self.control(node, |control| control.on_welcome(target, welcome));
     }
 
     fn on_not_connected(&mut self, node: usize, target: Target, refused: Option<HandshakeRefused>) {
         self.redial(node, &target, refused.is_some());
-        let Some(refused) = refused else {
-            return;
-        };
-        let process = self.machines[node].process.as_ref();
-        let incarnation = process.and_then(|it| it.member()?.incarnation());
-        match consequence(&target, &refused, incarnation) {
-            Consequence::DropSeed(address) => {
-                if let Some(process) = &mut self.machines[node].process {
-                    let host = &mut process.common.host;
-                    host.contacts.drop_seed(&mut host.wires, &address);
-                }
-            }
-            Consequence::Superseded(present) => self.on_superseded(node, Some(present)),
-            Consequence::Complain(what) => {
-                self.tell(|| format!("node {node} is not wanted: {what}"));
-                self.founding(node, |founding, _| founding.complain(what));
-            }
+        if let Some(refused) = refused {
+            self.control(node, |control| control.on_refused(&target, &refused));
         }
     }
 
@@ -336,7 +317,7 @@ impl World {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        if let Some(dialed) = process.common.host.wires.dialed.get_mut(target) {
+        if let Some(dialed) = process.control.common.host.wires.dialed.get_mut(target) {
             let was_connected = dialed.connection.take().is_some();
             if was_connected {
                 dialed.redial.on_connected();

@@ -4,14 +4,18 @@
 
 use crate::disk::SimDisk;
 use crate::network::ConnectionId;
+use crate::random::Random;
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
-use brickyard_metadata::{Catalog, NodeKey};
+use brickyard_metadata::{Catalog, ClusterId, Genesis, NodeKey, Registration};
 use brickyard_node::forming::{Kept, kept};
 use brickyard_node::peer::{Contacts, Introduction, Redial, Wires};
-use brickyard_node::{Host, HostPort, Message, Source, Target, ToBrick, Urgency};
+use brickyard_node::storage::Directory;
+use brickyard_node::{
+    ControlIo, Host, HostPort, LogWriter, Message, Source, Target, ToBrick, Urgency,
+};
 use brickyard_routing::{NodeId, Seat};
-use brickyard_types::{Incarnation, Instant, UnixMillis};
+use brickyard_types::{Durability, Incarnation, Instant, TableAttributes, UnixMillis};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -62,6 +66,14 @@ pub(crate) struct SimWires {
     pub(crate) wishes: VecDeque<Wish>,
 }
 
+/// Writes the control log.
+#[derive(Debug)]
+pub(crate) struct ControlWork {
+    pub(crate) writer: LogWriter<SimDisk>,
+    pub(crate) queue: VecDeque<Persist>,
+    pub(crate) is_busy: bool,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct SimHost {
@@ -71,7 +83,11 @@ pub(crate) struct SimHost {
     pub(crate) wires: SimWires,
     pub(crate) states: Vec<LoopState>,
     pub(crate) adopted: Vec<u64>,
-    disk: SimDisk,
+    /// Once the node has a control log.
+    pub(crate) log: Option<ControlWork>,
+    directory: Directory<SimDisk>,
+    /// What a cluster that it founds is drawn from.
+    seed: u64,
 }
 
 impl SimHost {
@@ -79,7 +95,8 @@ impl SimHost {
         now: Instant,
         unix: UnixMillis,
         introduction: Introduction,
-        disk: SimDisk,
+        directory: Directory<SimDisk>,
+        seed: u64,
     ) -> Self {
         Self {
             now,
@@ -88,7 +105,9 @@ impl SimHost {
             wires: SimWires::default(),
             states: Vec::new(),
             adopted: Vec::new(),
-            disk,
+            log: None,
+            directory,
+            seed,
         }
     }
 
@@ -167,7 +186,7 @@ impl Host for SimHost {
     }
 
     fn keep(&mut self, kept: &Kept) -> io::Result<()> {
-        kept::store(&self.disk, kept)
+        kept::store(&self.directory.disk, kept)
     }
 
     fn follow(&mut self, catalog: &Catalog, me: NodeId) {
@@ -221,4 +240,63 @@ impl Host for SimHost {
     fn stop(&mut self, reason: &str) {
         self.wish(Wish::Stop(reason.to_owned()));
     }
+}
+
+impl ControlIo for SimHost {
+    type Disk = SimDisk;
+
+    fn directory(&self) -> &Directory<SimDisk> {
+        &self.directory
+    }
+
+    fn begin_log(&mut self, log: LogWriter<SimDisk>) -> Result<(), String> {
+        self.log = Some(ControlWork {
+            writer: log,
+            queue: VecDeque::new(),
+            is_busy: false,
+        });
+        Ok(())
+    }
+
+    fn genesis(&mut self, registration: &Registration) -> Result<Catalog, String> {
+        genesis(registration, self.seed)
+    }
+
+    fn introduction(&self) -> &Introduction {
+        self.contacts.introduction()
+    }
+
+    fn introduce_as(&mut self, introduction: Introduction) {
+        self.contacts
+            .introduce(&mut self.wires, |it| *it = introduction);
+    }
+
+    fn drop_seed(&mut self, address: &HostPort) {
+        self.contacts.drop_seed(&mut self.wires, address);
+    }
+
+    fn drop_seeds(&mut self) {
+        self.contacts.drop_seeds(&mut self.wires);
+    }
+}
+
+/// Of a process's seed: what a cluster that it founds is drawn from.
+const GENESIS: u64 = 1 << 32;
+
+/// The first state of a cluster that a node founds.
+pub(crate) fn genesis(registration: &Registration, seed: u64) -> Result<Catalog, String> {
+    let mut random = Random::of(seed, GENESIS);
+    let catalog = Catalog::found(Genesis {
+        cluster: ClusterId(u128::from(random.next()) + 1),
+        node: registration.clone(),
+        // Made for one node; the run's own tables are made by clients.
+        attributes: TableAttributes {
+            durability: Durability::Fsync,
+            ..TableAttributes::default()
+        },
+        partitions: Some(registration.bricks),
+        seed: random.next(),
+        created: UnixMillis(1_700_000_000_000),
+    });
+    catalog.map_err(|refusal| refusal.to_string())
 }

@@ -241,7 +241,7 @@ impl World {
                 continue;
             };
             if let Some(member) = process.member() {
-                out += &format!("node {node}: {:?}\n", member.show(&process.common));
+                out += &format!("node {node}: {:?}\n", member.show(&process.control.common));
             }
             for side in &process.bricks {
                 out += &side.inspect().describe_replicas();

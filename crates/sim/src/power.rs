@@ -1,12 +1,12 @@
 //! Processes that start and die, and machines that lose their power.
 
 use crate::clock::{MILLISECOND, Nanos, SECOND};
-use crate::host::SimHost;
+use crate::host::{SimHost, genesis};
 use crate::log_work::LogWork;
 use crate::loop_io::Outside;
 use crate::network::{End, Place};
 use crate::operator::orders::Order;
-use crate::process::{BrickSide, ControlWork, Ending, Phase, Process, STOP_TIMEOUT};
+use crate::process::{BrickSide, Ending, Process, STOP_TIMEOUT};
 use crate::random::Random;
 use crate::shape::Harm;
 use crate::what::What;
@@ -19,19 +19,17 @@ use brickyard_brick::stats::Stats;
 use brickyard_brick::users::Users;
 use brickyard_control::LoopState;
 use brickyard_metadata::{
-    Addresses, Catalog, ClusterId, Genesis, Machine as MachineId, Registration, Roles, brick_name,
+    Addresses, Catalog, Machine as MachineId, Registration, Roles, brick_name,
 };
 use brickyard_node::forming::kept;
 use brickyard_node::io::ToLoop;
-use brickyard_node::peer::Introduction;
 use brickyard_node::storage::{self, Stored};
 use brickyard_node::{
-    BrickLoop, ClusterMember, Common, Founding, Host as _, HostPort, LogWriter, recovery,
+    BrickLoop, ClusterMember, Common, ControlLoop, ControlStart, HostPort, recovery,
 };
 use brickyard_routing::Seat;
 use brickyard_store::{self as store, BootNote};
-use brickyard_types::{BrickId, Durability, Incarnation, TableAttributes, UnixMillis};
-use std::collections::VecDeque;
+use brickyard_types::{BrickId, UnixMillis};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,7 +75,7 @@ impl World {
         let run = self.chance.next();
         let seed = self.chance.next();
         let registration = self.registration(node, run);
-        let stored = match self.open(node, &boot, &registration, is_new) {
+        let stored = match self.open(node, &boot, &registration, seed) {
             Ok(stored) => stored,
             Err(reason) => {
                 self.tell(|| format!("node {node} cannot start: {reason}"));
@@ -90,17 +88,19 @@ impl World {
         };
         let machine = &self.machines[node];
         let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
-        let catalog = stored.as_ref().and_then(|it| it.catalog.as_ref());
-        let me = catalog.and_then(|it| it.node_by_key(&registration.key));
-        let me = me.map(|it| it.id);
-        let introduction = Introduction {
-            cluster: catalog.map(Catalog::cluster).or(kept.joined),
-            key: registration.key,
-            node: me.map(|me| (me, Incarnation(0))),
+        let others = (0..self.machines.len()).filter(|other| *other != node);
+        let start = ControlStart {
+            stored,
+            kept,
+            address: address(node),
+            seeds: others.map(address).collect(),
+            expect: self.shape.expect,
         };
+        let introduction = start.introduction(registration.key);
+        let host = SimHost::new(now, unix, introduction, machine.directory.clone(), seed);
         let common = Common {
-            host: SimHost::new(now, unix, introduction, machine.disk.clone()),
-            registration: registration.clone(),
+            host,
+            registration,
             control: self.shape.control.clone(),
             consensus_seed: seed,
             is_tail_sure: !boot.is_tail_unsure(),
@@ -108,42 +108,18 @@ impl World {
             taken_in: None,
             drained: None,
         };
-        let mut process = Process {
+        self.machines[node].process = Some(Process {
             life,
-            phase: Phase::Between,
-            common,
-            control: None,
+            control: ControlLoop::new(common, start),
             boot,
-            has_begun: false,
             bricks: Vec::new(),
             catalog: None,
-            registration,
             seed,
-            draining: None,
-        };
-        let others = (0..self.machines.len()).filter(|other| *other != node);
-        let seeds: Vec<HostPort> = others.map(address).collect();
-        for seed in &seeds {
-            process.common.host.add_seed(seed);
-        }
-        let begun = match (stored, me) {
-            (Some(stored), Some(me)) => become_member(&mut process, me, stored),
-            (stored, _) => {
-                let expect = self.shape.expect;
-                let common = &mut process.common;
-                let founding = Founding::new(address(node), seeds, expect, kept, common);
-                process.phase = Phase::Founding(Box::new(founding), stored.map(Box::new));
-                Ok(())
-            }
-        };
-        self.machines[node].process = Some(process);
+        });
         self.count("starts");
         self.tell(|| format!("node {node} starts"));
-        if let Err(reason) = begun {
-            return self.object(format!("node {node} cannot start: {reason}"));
-        }
         self.after(MILLISECOND, What::Tick(node, life));
-        self.member(node, |_, _| {});
+        self.control(node, |_| {});
         self.connect(node);
     }
 
@@ -152,40 +128,17 @@ impl World {
         node: usize,
         boot: &BootNote,
         registration: &Registration,
-        is_new: bool,
+        seed: u64,
     ) -> Result<Option<Stored<SimDisk>>, String> {
-        let directory = self.machines[node].directory.clone();
-        let stored = storage::open(&directory, boot.page_cache());
+        let machine = &self.machines[node];
+        let stored = storage::open(&machine.directory, boot.page_cache());
         let stored = stored.map_err(|error| error.to_string())?;
-        let founds_alone = node == 0 && is_new && self.shape.expect == 0;
+        let founds_alone = node == 0 && machine.life == 1 && self.shape.expect == 0;
         if stored.is_some() || !founds_alone {
             return Ok(stored);
         }
-        self.found(node, registration).map(Some)
-    }
-
-    /// A node founds a cluster, of which it is the only member.
-    pub(crate) fn found(
-        &mut self,
-        node: usize,
-        registration: &Registration,
-    ) -> Result<Stored<SimDisk>, String> {
-        let directory = self.machines[node].directory.clone();
-        let catalog = Catalog::found(Genesis {
-            cluster: ClusterId(u128::from(self.chance.next()) + 1),
-            node: registration.clone(),
-            // Made for one node; the run's own tables are made by clients.
-            attributes: TableAttributes {
-                durability: Durability::Fsync,
-                ..TableAttributes::default()
-            },
-            partitions: Some(self.shape.bricks),
-            seed: self.chance.next(),
-            created: UnixMillis(1_700_000_000_000),
-        });
-        let catalog = catalog.map_err(|refusal| refusal.to_string())?;
-        let found = storage::found(&directory, &catalog);
-        found.map_err(|error| error.to_string())
+        let found = storage::found(&machine.directory, &genesis(registration, seed)?);
+        found.map(Some).map_err(|error| error.to_string())
     }
 
     fn registration(&self, node: usize, run: u64) -> Registration {
@@ -212,34 +165,6 @@ impl World {
         }
     }
 
-    /// The bricks are made as soon as the member knows with what.
-    pub(crate) fn see_to_bricks(&mut self, node: usize) {
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        let Phase::Member(member) = &process.phase else {
-            return;
-        };
-        if !process.has_begun && member.first().is_some() {
-            process.has_begun = true;
-            let life = process.life;
-            let delay = self.chance.delay(20 * MILLISECOND);
-            self.after(delay, What::Recover(node, life));
-        }
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        if let Phase::Member(member) = &process.phase
-            && member.incarnation().is_some()
-            && process.has_begun
-        {
-            // From now on the catalog says where the others are.
-            let host = &mut process.common.host;
-            host.contacts.drop_seeds(&mut host.wires);
-            self.grant_wishes(node);
-        }
-    }
-
     /// The bricks read their logs.
     pub(crate) fn recover(&mut self, node: usize) {
         let machine = &mut self.machines[node];
@@ -247,15 +172,14 @@ impl World {
         let Some(process) = &mut machine.process else {
             return;
         };
-        let Phase::Member(member) = &process.phase else {
+        let Some(first) = process.member().and_then(ClusterMember::first) else {
             return;
         };
-        let Some(first) = member.first() else { return };
         let shared = Arc::new(shared(
             node,
             &first.catalog,
             first.node,
-            &process.registration,
+            &process.control.common.registration,
             &self.shape,
         ));
         let mut failed = None;
@@ -283,7 +207,7 @@ impl World {
                     cuts.extend(report.torn.iter().map(ToString::to_string));
                     cuts.extend(report.damages.iter().map(ToString::to_string));
                     if let Some(coverage) = &mut self.notes.coverage {
-                        coverage.look_at_log(report, process.common.is_tail_sure);
+                        coverage.look_at_log(report, process.control.common.is_tail_sure);
                     }
                     let mut outside = Outside::default();
                     outside.messages.push_back(ToLoop::Open);
@@ -309,7 +233,6 @@ impl World {
         if failed.is_none() {
             let confirmed = process.boot.confirm_boot(&machine.disk, &machine.bricks);
             failed = confirmed.err().map(|error| error.to_string());
-            process.common.is_end_cut = process.boot.is_end_cut();
         }
         for cut in cuts {
             self.tell(|| format!("node {node}: {cut}"));
@@ -326,13 +249,14 @@ impl World {
             return;
         };
         let count = process.bricks.len();
-        process.common.host.states = vec![LoopState::default(); count];
-        process.common.host.adopted = vec![0; count];
+        let is_end_cut = process.boot.is_end_cut();
+        process.control.common.host.states = vec![LoopState::default(); count];
+        process.control.common.host.adopted = vec![0; count];
         self.tell(|| format!("node {node} has read its logs"));
         for brick in 0..count {
             self.wake(node, brick);
         }
-        self.member(node, |member, common| member.on_loops(common));
+        self.control(node, |control| control.on_loops(is_end_cut));
     }
 
     /// The process dies, and in a power cut with it what was not synced.
@@ -511,23 +435,6 @@ pub(crate) fn address(node: usize) -> HostPort {
 /// Which node answers at an address.
 pub(crate) fn node_at(address: &HostPort) -> Option<usize> {
     address.host.strip_prefix("node")?.parse().ok()
-}
-
-/// The process goes on, or begins, as a member of the cluster.
-pub(crate) fn become_member(
-    process: &mut Process,
-    me: brickyard_routing::NodeId,
-    stored: Stored<SimDisk>,
-) -> Result<(), String> {
-    let state = stored.recovered.hard_state;
-    process.control = Some(ControlWork {
-        writer: LogWriter::new(stored.log, state),
-        queue: VecDeque::new(),
-        is_busy: false,
-    });
-    let member = ClusterMember::new(me, stored.recovered, &process.common)?;
-    process.phase = Phase::Member(Box::new(member));
-    Ok(())
 }
 
 fn shared(

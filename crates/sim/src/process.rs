@@ -7,13 +7,11 @@ use crate::judge::memory::Seen;
 use crate::log_work::LogWork;
 use crate::loop_io::Outside;
 use brickyard_brick::{Brick, Inspection};
-use brickyard_consensus::Persist;
-use brickyard_metadata::{Catalog, NodeKey, Registration};
-use brickyard_node::storage::{Directory, Stored};
-use brickyard_node::{BrickLoop, ClusterMember, Common, Draining, Founding, LogWriter};
+use brickyard_metadata::{Catalog, NodeKey};
+use brickyard_node::storage::Directory;
+use brickyard_node::{BrickLoop, ClusterMember, ControlLoop};
 use brickyard_store::BootNote;
 use brickyard_types::Instant;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,37 +44,14 @@ pub(crate) struct Machine {
     pub(crate) dies_after: Option<u32>,
 }
 
-/// Writes the control log.
-pub(crate) struct ControlWork {
-    pub(crate) writer: LogWriter<SimDisk>,
-    pub(crate) queue: VecDeque<Persist>,
-    pub(crate) is_busy: bool,
-}
-
-/// What the process is to its cluster.
-pub(crate) enum Phase {
-    /// It has no cluster: it finds one or founds one with others. With what its directory has of one.
-    Founding(Box<Founding>, Option<Box<Stored<SimDisk>>>),
-    /// Between that and the next.
-    Between,
-    Member(Box<ClusterMember>),
-}
-
 pub(crate) struct Process {
     pub(crate) life: u64,
-    pub(crate) phase: Phase,
-    pub(crate) common: Common<SimHost>,
-    pub(crate) control: Option<ControlWork>,
+    pub(crate) control: ControlLoop<SimHost>,
     pub(crate) boot: BootNote,
-    /// The bricks are being made, or are there.
-    pub(crate) has_begun: bool,
     pub(crate) bricks: Vec<BrickSide>,
     /// The catalog that the bricks were told last; for those who look.
     pub(crate) catalog: Option<Arc<Catalog>>,
-    pub(crate) registration: Registration,
     pub(crate) seed: u64,
-    /// It was told to stop, and hands over what others can take.
-    pub(crate) draining: Option<Draining>,
 }
 
 /// A brick's loop and what is around it.
@@ -128,9 +103,6 @@ impl Machine {
 
 impl Process {
     pub(crate) fn member(&self) -> Option<&ClusterMember> {
-        match &self.phase {
-            Phase::Member(member) => Some(member),
-            Phase::Founding(..) | Phase::Between => None,
-        }
+        self.control.member()
     }
 }

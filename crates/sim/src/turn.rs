@@ -12,7 +12,7 @@ use crate::world::World;
 use brickyard_brick::{ControlRequest, Role};
 use brickyard_metadata::CatalogVersion;
 use brickyard_node::io::{Ask, LoopProgress};
-use brickyard_node::{Asker, BrickLoop, Host as _};
+use brickyard_node::{Asker, BrickLoop};
 use brickyard_types::{BrickId, PartitionId};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -199,18 +199,14 @@ impl World {
 
     fn ask_member(&mut self, node: usize, brick: usize, ask: Ask) {
         match ask {
-            Ask::Dial(peer) => self.member(node, |member, common| {
-                member.on_dial(brick, peer, common);
-            }),
+            Ask::Dial(peer) => self.control(node, |control| control.on_dial(brick, peer)),
             Ask::Request(token, ControlRequest::Change(change)) => {
-                self.member(node, |member, common| {
-                    let now = common.host.now();
-                    member.on_change(now, Asker { brick, token }, change);
-                });
+                let asker = Asker { brick, token };
+                self.control(node, |control| control.on_change(asker, change));
             }
-            Ask::Request(_, request) => self.member(node, |member, common| {
-                member.on_brick(brick, request, common);
-            }),
+            Ask::Request(_, request) => {
+                self.control(node, |control| control.on_brick(brick, request));
+            }
         }
     }
 
@@ -242,7 +238,7 @@ impl World {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        let host = &mut process.common.host;
+        let host = &mut process.control.common.host;
         let (Some(state), Some(adopted)) =
             (host.states.get_mut(brick), host.adopted.get_mut(brick))
         else {

@@ -5,24 +5,16 @@
 use super::loops::Loops;
 use super::outside::Outside;
 use super::view::{ClusterView, Standing};
-use super::writer::Writer;
-use super::{Common, Setup, Stored, storage};
-use crate::clock;
+use super::{Common, Setup};
 use crate::config::HostPort;
-use crate::control::{CatalogFile, Notices, ToLoop};
+use crate::control::{Notices, ToLoop};
 use crate::peer::{Arrived, Event, Peers, incoming};
 use brickyard_brick::{ControlRequest, Direction};
 use brickyard_metadata::{Catalog, Change};
-use brickyard_node::forming::kept;
-use brickyard_node::peer::{
-    Answer, Consequence, HandshakeRefused, Hello, Introduction, consequence, judge,
-};
-use brickyard_node::{
-    Asker, ClusterMember, Draining, Ended, First, Founding, Host as _, Report, Source, Target,
-};
+use brickyard_node::peer::{Answer, HandshakeRefused};
+use brickyard_node::{Asker, ControlLoop, ControlStart, First, News, Report, Source};
 use brickyard_routing::{NodeId, Seat};
-use brickyard_types::{Incarnation, TableAttributes};
-use std::collections::BTreeSet;
+use brickyard_types::Incarnation;
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -58,32 +50,17 @@ pub(crate) enum Order {
     Drain(oneshot::Sender<()>),
 }
 
-#[expect(clippy::large_enum_variant, reason = "there is one of it")]
-#[derive(Debug)]
-enum Phase {
-    Founding(Founding, Option<Stored>),
-    Member(ClusterMember),
-    /// It cannot go on; told at the start, or in the log.
-    Failed,
-}
-
 /// See the module.
 pub(crate) struct Driver {
-    common: Common,
-    phase: Phase,
+    control: ControlLoop<Outside>,
     events: mpsc::Receiver<Event>,
     reports: mpsc::UnboundedReceiver<Report>,
-    to_reports: mpsc::UnboundedSender<Report>,
     notices: Arc<Notices>,
-    first: Option<std_mpsc::SyncSender<Result<First, String>>>,
+    first: std_mpsc::SyncSender<Result<First, String>>,
     view: watch::Sender<ClusterView>,
     /// The node is going to stop; whom to tell when it has handed over what it can.
-    draining: Option<(Draining, oneshot::Sender<()>)>,
-    attributes: TableAttributes,
+    draining: Option<oneshot::Sender<()>>,
     tick: Duration,
-    seeds: Vec<HostPort>,
-    /// What peers refused, told once each.
-    refusals: BTreeSet<String>,
 }
 
 impl Driver {
@@ -107,14 +84,6 @@ impl Driver {
         } = setup;
         let (to_driver, events) = mpsc::channel(EVENTS_MAX);
         let (to_reports, reports) = mpsc::unbounded_channel();
-        let catalog = stored.as_ref().and_then(|stored| stored.catalog.as_ref());
-        let introduction = Introduction {
-            cluster: catalog.map(Catalog::cluster).or(kept.joined),
-            key: registration.key,
-            node: catalog
-                .and_then(|catalog| catalog.node_by_key(&registration.key))
-                .map(|node| (node.id, Incarnation(0))),
-        };
         if let Some(listener) = listener {
             accept(listener, to_driver.clone());
         }
@@ -135,14 +104,23 @@ impl Driver {
             host: registration.addresses.host.clone(),
             port: registration.addresses.peer_port,
         };
-        let mut common = Common {
+        let start = ControlStart {
+            stored,
+            kept,
+            address,
+            seeds,
+            expect,
+        };
+        let common = Common {
             host: Outside {
-                peers: Peers::new(introduction, to_driver),
+                peers: Peers::new(start.introduction(registration.key), to_driver),
                 loops: Loops::default(),
                 directory,
                 boot,
                 writer: None,
                 catalog: None,
+                reports: to_reports,
+                attributes,
             },
             registration,
             control,
@@ -152,35 +130,15 @@ impl Driver {
             taken_in: None,
             drained: None,
         };
-        let me = catalog.and_then(|catalog| catalog.node_by_key(&common.registration.key));
-        let me = me.map(|node| node.id);
-        let phase = match (stored, me) {
-            (Some(stored), Some(me)) => member(me, stored, &mut common, &to_reports, &first),
-            (stored, _) => {
-                let seeds = seeds.clone();
-                let founding = Founding::new(address, seeds, expect, kept, &mut common);
-                Phase::Founding(founding, stored)
-            }
-        };
-        if matches!(phase, Phase::Member(_)) {
-            for seed in &seeds {
-                common.host.peers.add_seed(seed);
-            }
-        }
         Self {
-            common,
-            phase,
+            control: ControlLoop::new(common, start),
             events,
             reports,
-            to_reports,
             notices,
-            first: Some(first),
+            first,
             view,
             draining: None,
-            attributes,
             tick: (timing.lease / TICKS_A_LEASE).clamp(TICK_MIN, TICK_MAX),
-            seeds,
-            refusals: BTreeSet::new(),
         }
     }
 
@@ -192,191 +150,93 @@ impl Driver {
         self.settle();
         loop {
             tokio::select! {
-                Some(report) = self.reports.recv() => {
-                    if let Phase::Member(member) = &mut self.phase {
-                        member.on_report(&report);
-                    }
-                }
+                Some(report) = self.reports.recv() => self.control.on_report(&report),
                 Some(event) = self.events.recv() => self.on_event(event),
                 Some(order) = orders.recv() => self.on_order(order),
                 () = self.notices.adopted.notified() => {}
-                _ = ticks.tick() => self.on_tick(),
+                _ = ticks.tick() => {
+                    self.control.on_tick();
+                    self.show();
+                }
             }
             self.settle();
         }
     }
 
     fn settle(&mut self) {
-        if let Phase::Founding(founding, _) = &mut self.phase
-            && let Some(ended) = founding.take_ended()
-        {
-            self.end_founding(ended);
+        self.control.settle();
+        while let Some(news) = self.control.take_news() {
+            self.hear(news);
         }
-        let Phase::Member(member) = &mut self.phase else {
-            return;
-        };
-        member.settle(&mut self.common);
-        if let Some(first) = &self.first
-            && let Some(made) = member.first()
-        {
-            // The node waits for it, or has given up.
-            drop(first.send(Ok(made)));
-            self.first = None;
-        }
-        if member.incarnation().is_some() && !self.seeds.is_empty() && self.first.is_none() {
-            // From now on the catalog says where the others are.
-            self.common.host.peers.drop_seeds();
-            self.seeds.clear();
-        }
-        if let Some(present) = member.superseded() {
-            stop_superseded(present);
-        }
-        if let Some(other) = member.renumbered() {
-            stop_renumbered(member.me(), other);
-        }
-        self.go_on_draining();
         if !self.view.borrow().is_serving() {
             self.show();
         }
     }
 
-    fn end_founding(&mut self, ended: Ended) {
-        let Phase::Founding(mut founding, stored) =
-            std::mem::replace(&mut self.phase, Phase::Failed)
-        else {
-            return;
-        };
-        let made = match ended {
-            Ended::Found => self.found(),
-            Ended::Joined(taken_in) => {
-                self.common.taken_in = Some(taken_in);
-                let (cluster, registered) = (taken_in.cluster, taken_in.registered);
-                tracing::info!(%cluster, node = registered.node.0, "taken into the cluster");
-                let kept = founding.joined(cluster);
-                let kept = self.common.host.keep(&kept);
-                let stored = kept.map_err(|error| error.to_string()).and_then(|()| {
-                    let made = || storage::joined(&self.common.host.directory);
-                    stored
-                        .map_or_else(made, Ok)
-                        .map_err(|error| error.to_string())
-                });
-                self.common.host.peers.introduce(|introduction| {
-                    introduction.cluster = Some(cluster);
-                    introduction.node = Some((registered.node, registered.incarnation));
-                });
-                stored.map(|stored| (registered.node, stored))
+    fn hear(&mut self, news: News) {
+        match news {
+            // The node waits for it, or has given up.
+            News::First(first) => drop(self.first.send(Ok(first))),
+            News::Failed(reason) => drop(self.first.send(Err(reason))),
+            News::Superseded(present) => stop_superseded(present),
+            News::Renumbered(other) => {
+                stop_renumbered(self.control.member().map(|it| it.me()), other);
             }
-        };
-        let first = self.first.clone();
-        self.phase = match (made, first) {
-            (Ok((me, stored)), Some(first)) => {
-                member(me, stored, &mut self.common, &self.to_reports, &first)
-            }
-            (Err(reason), Some(first)) => {
-                drop(first.send(Err(reason)));
-                Phase::Failed
-            }
-            (_, None) => Phase::Failed,
-        };
-    }
-
-    fn found(&mut self) -> Result<(NodeId, Stored), String> {
-        let registration = self.common.registration.clone();
-        let key = registration.key;
-        let catalog = super::genesis(registration, self.attributes.clone())?;
-        let stored = storage::found(&self.common.host.directory, &catalog);
-        let stored = stored.map_err(|error| error.to_string())?;
-        let cluster = catalog.cluster();
-        tracing::info!(%cluster, "cluster founded");
-        self.common
-            .host
-            .peers
-            .introduce(|introduction| introduction.cluster = Some(cluster));
-        let me = catalog.node_by_key(&key).map(|node| node.id);
-        let me = me.ok_or_else(|| "the new catalog lacks its first node".to_owned())?;
-        kept::remove(&self.common.host.directory.disk);
-        Ok((me, stored))
+            // Whoever waits for it hears that it is gone.
+            News::Drained => self.draining = None,
+            News::Founded(_) | News::TakenIn(_) | News::Refused(_) => {}
+        }
     }
 
     fn on_order(&mut self, order: Order) {
-        if let Order::Drain(done) = order {
-            self.draining = Some((Draining::begin(&mut self.common), done));
-            return;
-        }
-        let Phase::Member(member) = &mut self.phase else {
-            return;
-        };
         match order {
             Order::Running {
                 loops,
                 catalog,
                 is_end_cut,
             } => {
-                self.common.is_end_cut = is_end_cut;
-                self.common.host.loops = loops;
-                if let Some(current) = member.catalog() {
+                if let Some(current) = self.control.member().and_then(|it| it.catalog()) {
                     catalog.send_replace(Arc::clone(current));
                 }
-                self.common.host.catalog = Some(catalog);
-                member.on_loops(&mut self.common);
+                let host = &mut self.control.common.host;
+                host.loops = loops;
+                host.catalog = Some(catalog);
+                self.control.on_loops(is_end_cut);
             }
-            Order::Change(asker, change) => member.on_change(clock::now(), asker, change),
-            Order::Brick(brick, request) => member.on_brick(brick, request, &mut self.common),
-            Order::Dial(brick, peer) => member.on_dial(brick, peer, &mut self.common),
-            Order::Drain(_) => {}
+            Order::Change(asker, change) => self.control.on_change(asker, change),
+            Order::Brick(brick, request) => self.control.on_brick(brick, request),
+            Order::Dial(brick, peer) => self.control.on_dial(brick, peer),
+            Order::Drain(done) => {
+                self.control.drain();
+                self.draining = Some(done);
+            }
         }
-    }
-
-    fn on_tick(&mut self) {
-        match &mut self.phase {
-            Phase::Founding(founding, _) => founding.on_tick(&mut self.common),
-            Phase::Member(member) => member.on_tick(&mut self.common),
-            Phase::Failed => {}
-        }
-        self.show();
     }
 
     fn on_event(&mut self, event: Event) {
-        self.common.host.peers.note(&event);
-        if let Event::Arrived(arrived) = event {
-            return self.on_arrived(arrived);
-        }
-        let member = match &mut self.phase {
-            Phase::Founding(founding, _) => return tell(founding, event, &mut self.common),
-            Phase::Member(member) => member,
-            Phase::Failed => return,
-        };
+        self.control.common.host.peers.note(&event);
         match event {
-            Event::Received(source, message) => {
-                member.on_message(&source, message, &mut self.common);
-            }
-            Event::Lost(Target::Node(node)) => member.on_lost(node),
-            Event::Refused(target, refused) => {
-                match consequence(&target, &refused, member.incarnation()) {
-                    Consequence::DropSeed(address) => self.common.host.peers.drop_seed(&address),
-                    Consequence::Superseded(present) => stop_superseded(Some(present)),
-                    Consequence::Complain(what) => {
-                        if self.refusals.insert(what.clone()) {
-                            tracing::error!("{what}");
-                        }
-                    }
-                }
-            }
+            Event::Arrived(arrived) => self.on_arrived(arrived),
+            Event::Welcomed(target, welcome) => self.control.on_welcome(target, welcome),
+            Event::Refused(target, refused) => self.control.on_refused(&target, &refused),
+            Event::Received(source, message) => self.control.on_message(source, message),
+            Event::Lost(target) => self.control.on_closed(&Source::Dialed(target)),
+            Event::Left(id) => self.control.on_closed(&Source::Arrived(id)),
             Event::Stream(stream) => {
                 if stream.direction == Direction::Outgoing {
-                    member.on_stream(stream.own, stream.peer);
+                    self.control.on_stream(stream.own, stream.peer);
                 }
                 let brick = stream.own.member.brick.0 as usize;
-                self.common.host.loops.send(brick, ToLoop::Peer(stream));
+                let loops = &self.control.common.host.loops;
+                loops.send(brick, ToLoop::Peer(stream));
             }
-            Event::NoStream(own, peer) => member.on_no_stream(clock::now(), own, peer),
-            Event::Welcomed(..) | Event::Lost(_) | Event::Left(_) | Event::Arrived(_) => {}
+            Event::NoStream(own, peer) => self.control.on_no_stream(own, peer),
         }
     }
 
     fn on_arrived(&mut self, arrived: Arrived) {
-        match self.judge(&arrived.hello) {
-            Ok(()) => self.common.host.peers.take(arrived),
+        match self.control.judge(&arrived.hello) {
+            Ok(()) => self.control.common.host.peers.take(arrived),
             // Its own address may well be in join.
             Err(refused @ HandshakeRefused::Myself) => {
                 drop(arrived.answer.send(Answer::Refused(refused)))
@@ -393,85 +253,15 @@ impl Driver {
         }
     }
 
-    fn judge(&self, hello: &Hello) -> Result<(), HandshakeRefused> {
-        let introduction = self.common.host.peers.introduction();
-        let member = match &self.phase {
-            Phase::Member(member) => Some(member),
-            Phase::Founding(..) | Phase::Failed => None,
-        };
-        judge(hello, introduction, member, &self.common)
-    }
-
-    /// Hands over what is here, until that is done.
-    fn go_on_draining(&mut self) {
-        if let (Some((draining, _)), Phase::Member(member)) = (&mut self.draining, &mut self.phase)
-            && draining.poll(member, &mut self.common)
-        {
-            // Whoever waits for it hears that it is gone.
-            self.draining = None;
-        }
-    }
-
     /// Shows how the node stands to whoever looks.
     fn show(&mut self) {
-        let standing = match &self.phase {
-            Phase::Founding(founding, _) => Standing::Founding(founding.waits_for()),
-            Phase::Member(member) => Standing::Member(member.show(&self.common)),
-            Phase::Failed => Standing::Founding("nothing any more: see the log".to_owned()),
+        let standing = match self.control.member() {
+            Some(member) => Standing::Member(member.show(&self.control.common)),
+            None => Standing::Founding(self.control.waits_for().unwrap_or_default()),
         };
-        let refusals = self.refusals.iter().cloned().collect();
+        let refusals = self.control.refusals().iter().cloned().collect();
         self.view.send_replace(ClusterView { standing, refusals });
     }
-}
-
-/// Tells a node without a cluster what its connections say.
-fn tell(founding: &mut Founding, event: Event, common: &mut Common) {
-    match event {
-        Event::Welcomed(target, welcome) => {
-            let source = Source::Dialed(target);
-            founding.on_welcome(source, welcome.key, welcome.cluster, common);
-        }
-        Event::Refused(target, refused) => match consequence(&target, &refused, None) {
-            Consequence::DropSeed(address) => common.host.peers.drop_seed(&address),
-            // It has no life yet that could be over.
-            Consequence::Superseded(_) => {}
-            Consequence::Complain(what) => founding.complain(what),
-        },
-        Event::Received(source, message) => founding.on_message(source, message, common),
-        Event::Lost(target) => founding.forget(&Source::Dialed(target)),
-        Event::Left(id) => founding.forget(&Source::Arrived(id)),
-        Event::Arrived(_) | Event::Stream(_) | Event::NoStream(..) => {}
-    }
-}
-
-fn member(
-    me: NodeId,
-    stored: Stored,
-    common: &mut Common,
-    reports: &mpsc::UnboundedSender<Report>,
-    first: &std_mpsc::SyncSender<Result<First, String>>,
-) -> Phase {
-    match begin(me, stored, common, reports) {
-        Ok(member) => Phase::Member(member),
-        Err(reason) => {
-            drop(first.send(Err(reason)));
-            Phase::Failed
-        }
-    }
-}
-
-fn begin(
-    me: NodeId,
-    stored: Stored,
-    common: &mut Common,
-    reports: &mpsc::UnboundedSender<Report>,
-) -> Result<ClusterMember, String> {
-    let copy = CatalogFile::new(common.host.directory.disk.clone());
-    let state = stored.recovered.hard_state;
-    let writer = Writer::start(stored.log, state, copy, reports.clone());
-    let writer = writer.map_err(|error| format!("cannot start a thread: {error}"))?;
-    common.host.writer = Some(writer);
-    ClusterMember::new(me, stored.recovered, common)
 }
 
 /// Ends the process: its life of the node is over.
@@ -484,7 +274,8 @@ fn stop_superseded(present: Option<Incarnation>) -> ! {
 }
 
 /// Ends the process: the next one is that node.
-fn stop_renumbered(me: NodeId, other: NodeId) -> ! {
+fn stop_renumbered(me: Option<NodeId>, other: NodeId) -> ! {
+    let me = me.map_or_else(|| "none".to_owned(), |it| it.to_string());
     crate::fatal::stop_control(&format!(
         "this node was removed from the cluster as node {me} before it heard that it had been taken in, and was \
          taken in again as node {other}: start it again to have it run as that, or remove node {other}"

@@ -3,19 +3,23 @@
 use super::loops::Loops;
 use super::storage::Directory;
 use super::writer::Writer;
-use crate::control::ToLoop;
+use crate::control::{CatalogFile, ToLoop};
 use crate::peer::{Peers, dial};
 use crate::{clock, fatal};
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
-use brickyard_metadata::Catalog;
+use brickyard_metadata::{Catalog, Registration};
 use brickyard_node::forming::{Kept, kept};
-use brickyard_node::{Host, HostPort, Message, Source, Target, ToBrick, Urgency};
+use brickyard_node::peer::Introduction;
+use brickyard_node::{
+    ControlIo, Host, HostPort, LogWriter, Message, Report, Source, Target, ToBrick, Urgency,
+};
 use brickyard_routing::{NodeId, Seat};
-use brickyard_store::BootNote;
-use brickyard_types::{Incarnation, Instant, UnixMillis};
+use brickyard_store::{BootNote, OsDisk};
+use brickyard_types::{Incarnation, Instant, TableAttributes, UnixMillis};
 use std::io;
 use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
 /// See the module.
@@ -29,6 +33,10 @@ pub(crate) struct Outside {
     pub(crate) writer: Option<Writer>,
     /// The last catalog, for whoever looks.
     pub(crate) catalog: Option<watch::Sender<Arc<Catalog>>>,
+    /// For the writer, which says there what is stored.
+    pub(crate) reports: UnboundedSender<Report>,
+    /// What a cluster is founded with.
+    pub(crate) attributes: TableAttributes,
 }
 
 impl Host for Outside {
@@ -124,5 +132,41 @@ impl Host for Outside {
 
     fn stop(&mut self, reason: &str) {
         fatal::stop_control(reason);
+    }
+}
+
+impl ControlIo for Outside {
+    type Disk = OsDisk;
+
+    fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    fn begin_log(&mut self, log: LogWriter<OsDisk>) -> Result<(), String> {
+        let copy = CatalogFile::new(self.directory.disk.clone());
+        let writer = Writer::start(log, copy, self.reports.clone());
+        let writer = writer.map_err(|error| format!("cannot start a thread: {error}"))?;
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    fn genesis(&mut self, registration: &Registration) -> Result<Catalog, String> {
+        super::genesis(registration.clone(), self.attributes.clone())
+    }
+
+    fn introduction(&self) -> &Introduction {
+        self.peers.introduction()
+    }
+
+    fn introduce_as(&mut self, introduction: Introduction) {
+        self.peers.introduce(|it| *it = introduction);
+    }
+
+    fn drop_seed(&mut self, address: &HostPort) {
+        self.peers.drop_seed(address);
+    }
+
+    fn drop_seeds(&mut self) {
+        self.peers.drop_seeds();
     }
 }

@@ -46,8 +46,3 @@ pub(crate) fn load_kept(disk: &OsDisk) -> Result<Kept, ClusterError> {
 pub(crate) fn found(directory: &Directory, catalog: &Catalog) -> Result<Stored, ClusterError> {
     Ok(storage::found(directory, catalog)?)
 }
-
-/// Makes the log of a node that was taken into a cluster, and has nothing of it yet.
-pub(crate) fn joined(directory: &Directory) -> Result<Stored, ClusterError> {
-    Ok(storage::joined(directory)?)
-}

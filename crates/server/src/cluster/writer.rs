@@ -11,10 +11,10 @@
 
 use crate::control::CatalogFile;
 use crate::fatal;
-use brickyard_consensus::{HardState, Persist};
+use brickyard_consensus::Persist;
 use brickyard_metadata::Catalog;
 use brickyard_node::{LogWriter, Report};
-use brickyard_store::{BootNote, ControlLog, ControlLogError, OsDisk};
+use brickyard_store::{BootNote, ControlLogError, OsDisk};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -56,14 +56,13 @@ impl Drop for Writer {
 
 impl Writer {
     pub(crate) fn start(
-        log: ControlLog<OsDisk>,
-        state: HardState,
+        log: LogWriter<OsDisk>,
         copy: CatalogFile,
         reports: UnboundedSender<Report>,
     ) -> std::io::Result<Self> {
         let (orders, given) = channel();
         let writing = Writing {
-            log: LogWriter::new(log, state),
+            log,
             copy,
             copied_at: None,
             reports,

@@ -1,7 +1,7 @@
 //! Messages of the control plane, by how the node that takes them stands.
 
 use super::{Coverage, Table};
-use crate::process::{Phase, Process};
+use crate::process::Process;
 use brickyard_control::message::{ToLeader, ToNode};
 use brickyard_node::Message;
 
@@ -45,12 +45,12 @@ pub(super) const TABLE: Table = Table {
 impl Coverage {
     /// A node is about to take a message.
     pub(crate) fn look_at_message(&mut self, message: &Message, process: &Process) {
-        let state = match &process.phase {
-            Phase::Member(member) if member.is_leading() => "leader",
-            Phase::Member(_) if process.draining.is_some() => "told to stop",
-            Phase::Member(_) if process.bricks.is_empty() => "logs unread",
-            Phase::Member(_) => "member",
-            _ => "no cluster",
+        let state = match process.control.member() {
+            Some(member) if member.is_leading() => "leader",
+            Some(_) if process.control.is_draining() => "told to stop",
+            Some(_) if process.bricks.is_empty() => "logs unread",
+            Some(_) => "member",
+            None => "no cluster",
         };
         self.hit(&TABLE, event_of(message), state);
     }

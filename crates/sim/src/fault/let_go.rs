@@ -35,9 +35,7 @@ fn let_go(world: &mut World, random: &mut Random, is_primary: bool) {
         view,
         backup: leaves,
     };
-    world.member(node, |member, common| {
-        member.on_brick(brick, request, common)
-    });
+    world.control(node, |control| control.on_brick(brick, request));
 }
 
 /// Some partition of the run's tables in which somebody stays.

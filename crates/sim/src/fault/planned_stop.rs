@@ -4,7 +4,6 @@ use super::kind::{Kind, again};
 use crate::process::STOP_TIMEOUT;
 use crate::random::Random;
 use crate::world::World;
-use brickyard_node::Draining;
 
 pub(super) const KIND: Kind = Kind {
     name: "planned stop",
@@ -18,14 +17,14 @@ fn act(world: &mut World, random: &mut Random, stage: u32) {
         return world.stop_in_order(node);
     }
     let process = world.machines[node].process.as_ref();
-    if process.is_none_or(|it| it.bricks.is_empty() || it.draining.is_some()) {
+    if process.is_none_or(|it| it.bricks.is_empty() || it.control.is_draining()) {
         return;
     }
     world.note_stop(node);
     let Some(process) = &mut world.machines[node].process else {
         return;
     };
-    process.draining = Some(Draining::begin(&mut process.common));
+    process.control.drain();
     world.tell(|| format!("node {node} is told to stop"));
     again(world, STOP_TIMEOUT, 1);
 }

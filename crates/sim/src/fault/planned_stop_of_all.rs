@@ -5,7 +5,6 @@ use crate::process::STOP_TIMEOUT;
 use crate::random::Random;
 use crate::shape::Harm;
 use crate::world::World;
-use brickyard_node::Draining;
 
 pub(super) const KIND: Kind = Kind {
     name: "planned stop of all",
@@ -26,7 +25,7 @@ fn act(world: &mut World, _random: &mut Random, stage: u32) {
     world.tell(|| "all nodes are told to stop".to_owned());
     for machine in &mut world.machines {
         if let Some(process) = machine.process.as_mut().filter(|it| !it.bricks.is_empty()) {
-            process.draining = Some(Draining::begin(&mut process.common));
+            process.control.drain();
         }
     }
     again(world, STOP_TIMEOUT, 1);

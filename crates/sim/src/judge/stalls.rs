@@ -35,9 +35,9 @@ impl World {
         let Some((member, process)) = process.and_then(|it| Some((it.member()?, it))) else {
             return;
         };
-        let voters = member.show(&process.common).voters;
+        let voters = member.show(&process.control.common).voters;
         let others = self.machines.iter().filter_map(|it| it.process.as_ref());
-        let others = others.filter(|it| it.draining.is_none());
+        let others = others.filter(|it| !it.control.is_draining());
         let others = others.filter_map(|it| Some(it.member()?.me()));
         let stay = others.filter(|it| *it != member.me() && voters.contains(it));
         self.judges.was_outvoted |= stay.count() <= voters.len() / 2;
