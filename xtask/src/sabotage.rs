@@ -4,7 +4,7 @@
 //! cargo xtask sabotage              what is found within a few seeds
 //! cargo xtask sabotage --every      all of them
 //! cargo xtask sabotage --release    the same, from an optimized build
-//! cargo xtask sabotage --tests      what other tests than hunts find, one run of a crate's tests for each bug
+//! cargo xtask sabotage --tests      what other tests than hunts find, one run of them for each bug
 //! cargo xtask sabotage --page       what was found goes into docs/sabotage.md
 //! cargo xtask sabotage --page-only  no hunt: the table goes into docs/sabotage.md
 //! ```
@@ -58,6 +58,13 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
         if is_found != bug.unfound.is_empty() {
             let what = "needs judges (`quick`, `slow`) or `tests`, or else `unfound`";
             findings.push(bug.finding(what));
+        }
+        for (name, test) in bug.tests.iter().filter_map(|it| it.split_once('/')) {
+            let (folder, function) = (format!("crates/{name}/"), format!("fn {test}("));
+            let mut files = tree.ending(".rs").filter(|it| it.0.starts_with(&folder));
+            if !files.any(|(_, text)| text.contains(&function)) {
+                findings.push(bug.finding(format!("{name} has no test `{test}`")));
+            }
         }
         for judge in bug.judges() {
             let quoted = format!("\"{judge}\"");

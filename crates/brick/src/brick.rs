@@ -460,7 +460,3 @@ mod brick_test;
 #[cfg(test)]
 #[path = "review_test.rs"]
 mod review_test;
-
-#[cfg(test)]
-#[path = "schedule_test.rs"]
-mod schedule_test;

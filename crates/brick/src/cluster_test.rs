@@ -1,7 +1,3 @@
-mod halves;
-mod reuse;
-mod sabotage_test;
-
 use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};
 use brickyard_types::{Durability, TableAttributes};
@@ -198,16 +194,6 @@ fn transactions_and_expiry_work_through_any_node() {
         assert_eq!(cluster.call(client, "GET e"), "$-1");
         assert_eq!(cluster.call(client, "EXISTS e"), ":0");
     }
-}
-
-#[test]
-fn halves_that_are_put_together_one_thing_after_the_other_lose_nothing() {
-    (1..=20).for_each(halves::schedule);
-}
-
-#[test]
-fn numbers_that_are_used_again_take_nothing_with_them() {
-    (1..=20).for_each(reuse::schedule);
 }
 
 #[test]

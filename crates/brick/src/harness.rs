@@ -194,26 +194,6 @@ impl Node {
             .collect();
     }
 
-    /// Cuts the power, if the last sync was not before the active segment: what came after it is gone.
-    pub(crate) fn cut_power(&mut self) -> bool {
-        let is_possible = self.logs.iter().all(|log| log.synced_bytes >= log.base);
-        if is_possible {
-            for log in &mut self.logs {
-                log.bytes.truncate(log.synced_bytes);
-            }
-            self.restart();
-        }
-        is_possible
-    }
-
-    /// Takes the bytes that a client has been sent.
-    pub(crate) fn receive_bytes(&mut self, client: Client) -> Vec<u8> {
-        let brick = &mut self.bricks[client.brick];
-        let bytes = brick.output(client.id).to_vec();
-        brick.on_sent(client.id, bytes.len());
-        bytes
-    }
-
     /// Stops the bricks as a kill does and starts them from their logs.
     pub(crate) fn restart(&mut self) {
         for log in &mut self.logs {

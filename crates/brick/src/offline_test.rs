@@ -1,6 +1,3 @@
-#[path = "offline_test/schedule.rs"]
-mod schedule;
-
 use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};
 use brickyard_types::record::Kind;
@@ -369,21 +366,4 @@ fn keys_whose_time_came_meanwhile_are_gone() {
     cluster.bring_online();
     assert_eq!(cluster.call(client, "GET short"), "$-1");
     assert_eq!(cluster.call(client, "GET long"), "$1 1");
-}
-
-#[test]
-fn random_schedules_lose_nothing_and_bring_nothing_back() {
-    for seed in 1..=12 {
-        schedule::schedule(seed);
-    }
-}
-
-#[test]
-#[ignore = "run by cargo xtask sabotage"]
-fn sabotage_of_tables_offline_is_found() {
-    let judge = brickyard_sabotage::Judge {
-        name: "brick-offline",
-        seeds_max: 100,
-    };
-    judge.must_find(schedule::schedule);
 }

@@ -475,3 +475,54 @@ fn suspicion_of_one_node_deposes_nobody() {
     two.consensus.suspect(3);
     assert_eq!(three.consensus.term(), term);
 }
+
+/// From a seed: SplitMix64.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ (mixed >> 31)
+}
+
+/// What three nodes put out while they elect, propose, compact and change who takes part, and some messages are lost or
+/// have a bit turned over.
+fn spoilt(seed: u64) -> Vec<ConsensusOutput> {
+    let mut state = seed;
+    let mut all = trio();
+    for step in 0..120 {
+        let mut packets = Vec::new();
+        for bench in &mut all {
+            bench.consensus.tick();
+            let drawn = random(&mut state);
+            if bench.consensus.is_leader() && drawn.is_multiple_of(3) {
+                let _ = bench.consensus.propose(vec![7; 1 + step % 90]);
+                bench.consensus.confirm_quorum(step as u64);
+            }
+            if drawn.is_multiple_of(40) {
+                bench.consensus.campaign();
+            }
+            let from = bench.consensus.config.id;
+            let sent = Bench::sent(&bench.drain());
+            packets.extend(sent.into_iter().map(|(to, message)| (to, from, message)));
+        }
+        for (to, from, mut message) in packets {
+            let drawn = random(&mut state) as usize;
+            if drawn.is_multiple_of(8) {
+                let bit = (drawn >> 8) % (message.len() * 8);
+                message[bit / 8] ^= 1 << (bit % 8);
+            }
+            if drawn % 8 != 1
+                && let Some(bench) = all.iter_mut().find(|it| it.consensus.config.id == to)
+            {
+                let _ = bench.consensus.step(from, &message);
+            }
+        }
+    }
+    all.into_iter().flat_map(|it| it.outputs).collect()
+}
+
+#[test]
+fn spoilt_messages_make_no_node_panic_and_a_seed_is_a_run() {
+    for seed in 0..200 {
+        assert_eq!(spoilt(seed), spoilt(seed), "seed {seed}");
+    }
+}

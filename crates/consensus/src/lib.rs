@@ -38,8 +38,6 @@ mod plausible;
 mod refused;
 mod rounds;
 mod state;
-#[cfg(test)]
-mod testing;
 mod view;
 mod wire;
 
@@ -50,7 +48,3 @@ pub use output::{ConsensusOutput, Persist};
 pub use refused::{Refused, Rejected};
 pub use state::{EntryKind, HardState, LogEntry, RecoverError, RecoveredState, Snapshot};
 pub use view::Progress;
-
-#[cfg(test)]
-#[path = "agreement_test.rs"]
-mod agreement_test;

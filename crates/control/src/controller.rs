@@ -326,10 +326,6 @@ impl Controller {
 pub(crate) mod testing;
 
 #[cfg(test)]
-#[path = "controller/schedule_test.rs"]
-mod schedule_test;
-
-#[cfg(test)]
 #[path = "controller/layout_test.rs"]
 mod layout_test;
 

@@ -110,6 +110,12 @@ fn clock_that_jumps_ahead_ends_the_lease() {
         "back: nothing was missed"
     );
     assert_eq!(until(&lease, 0, 7), at(1_600));
+    // Hardly more than clocks that run apart differ by.
+    let margin = ControlConfig::default().margin().as_millis() as u64;
+    assert!(!lease.on_clocks(at(410), unix(110 + margin)));
+    assert!(lease.on_clocks(at(420), unix(122 + 2 * margin)));
+    lease.on_grant(&grant(at(430), 7, [true, true]), at(440));
+    assert_eq!(until(&lease, 0, 7), at(1_930));
     // Ten seconds that the clock of leases did not see.
     assert!(lease.on_clocks(at(500), unix(10_200)));
     assert_eq!(until(&lease, 0, 7), Instant(0));

@@ -190,6 +190,7 @@ impl<H: ControlIo> ControlLoop<H> {
         if !self.has_begun
             && let Some(first) = member.first()
         {
+            assert_eq!(first.node, member.me(), "bricks of another node");
             self.has_begun = true;
             self.news.push_back(News::First(first));
             // From now on the catalog says where the others are.
@@ -232,6 +233,11 @@ impl<H: ControlIo> ControlLoop<H> {
     fn found(&mut self) -> Result<(NodeId, Stored<H::Disk>, News), String> {
         let host = &mut self.common.host;
         let catalog = host.genesis(&self.common.registration)?;
+        assert_eq!(
+            catalog.nodes().len(),
+            1,
+            "a cluster begins with who founds it"
+        );
         let me = catalog.node_by_key(&self.common.registration.key);
         let me = me.ok_or("the new catalog lacks its first node")?.id;
         let stored = storage::found(host.directory(), &catalog);
@@ -294,6 +300,8 @@ impl<H: ControlIo> ControlLoop<H> {
 
     /// The bricks have read their logs and run; `is_end_cut`: the end of a log was cut off.
     pub fn on_loops(&mut self, is_end_cut: bool) {
+        assert!(self.has_begun, "bricks that nobody could make");
+        assert_ne!(self.common.host.bricks(), 0, "no brick runs");
         self.common.is_end_cut = is_end_cut;
         if let Phase::Member(member) = &mut self.phase {
             member.on_loops(&mut self.common);

@@ -2,12 +2,10 @@
 
 mod cluster;
 mod host;
-mod plane;
 pub(crate) mod trace;
 
 pub(crate) use cluster::Cluster;
 pub(crate) use host::FakeHost;
-pub(crate) use plane::Plane;
 
 use crate::frame::FrameError;
 use crate::{Demand, Direction, LinkId, LogMark, Outbox, Ready, Replicator, Restored, Want};

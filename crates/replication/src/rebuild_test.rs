@@ -64,6 +64,19 @@ fn only_a_cut_cuts() {
 }
 
 #[test]
+fn nothing_above_a_cut_stays_where_nothing_follows() {
+    let lines = [
+        (PUT, 1, 1, 0, 0),
+        (PUT, 1, 2, 0, 0),
+        (PUT, 1, 3, 0, 0),
+        (Kind::Cut, 2, 1, 0, 0),
+    ];
+    let (_, restored) = rebuilt(&lines);
+    assert_eq!(restored.last, (View(1), Op(1)));
+    assert_eq!(restored.tail.len(), 1);
+}
+
+#[test]
 fn copies_are_committed_and_no_part_of_the_run() {
     let lines = [
         (PUT, 1, 1, 1, 0),

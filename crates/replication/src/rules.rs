@@ -6,8 +6,6 @@ mod golden_test;
 mod hostile_test;
 mod merge_test;
 mod restart_test;
-mod schedule_test;
 mod split_test;
 mod stream_test;
 mod view_test;
-mod world;

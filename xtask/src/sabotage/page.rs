@@ -109,7 +109,10 @@ fn revise(bug: &Bug, old: &str, news: Option<&Found<'_>>) -> String {
     let found = found
         .filter(|it| bug.judges().any(|judge| judge == *it.0))
         .map(|(judge, median)| format!("{judge} {median}"));
-    let tests = bug.tests.iter().map(|it| format!("tests of {it}"));
+    let tests = bug.tests.iter().map(|it| match it.split_once('/') {
+        Some((name, test)) => format!("`{test}` ({name})"),
+        None => format!("tests of {it}"),
+    });
     found.chain(tests).collect::<Vec<_>>().join(", ")
 }
 

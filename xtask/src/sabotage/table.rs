@@ -10,7 +10,7 @@
 //!     least = least.min(vote);
 //!     [--]{+break;+}
 //! ```
-//! `quick` and `slow` name the judges that find it, `tests` the crates whose other tests do; a bug that nobody finds says
+//! `quick` and `slow` name the judges that find it, `tests` the other tests that do (`crate/test`, or a crate); a bug that nobody finds says
 //! why with `unfound`. `in` may come
 //! several times; the code is there once, or `2 times` after the path. The code below it is marked as word differences are: `[-` what stands there `-]{+` what would be
 //! wrong `+}`; the rest says where that is. White space does not count. What is between the marks is an expression, or
@@ -35,7 +35,7 @@ pub(super) struct Bug {
     pub(super) quick: Vec<String>,
     /// The judges that find it with patience.
     pub(super) slow: Vec<String>,
-    /// The crates whose unit tests fail with it.
+    /// The unit tests that fail with it: `crate/test`, or a crate of whose tests some do.
     pub(super) tests: Vec<String>,
     /// Why nobody finds it.
     pub(super) unfound: String,

@@ -22,12 +22,20 @@ pub(super) fn run(cargo: impl Fn() -> Command, bugs: &[Bug]) -> io::Result<Vec<F
         .flat_map(|bug| {
             let changed = bug.places.iter().filter_map(|it| it.file.split('/').nth(1));
             let changed = changed.filter(|_| is_asked).map(str::to_owned);
-            let crates: BTreeSet<String> = changed.chain(bug.tests.iter().cloned()).collect();
-            crates.into_iter().map(move |name| (bug, name))
+            let tests: BTreeSet<String> = changed.chain(bug.tests.iter().cloned()).collect();
+            tests.into_iter().map(move |name| (bug, name))
         })
         .collect();
     let package = |name: &str| ["--package".to_owned(), format!("brickyard-{name}")];
-    let crates: BTreeSet<&str> = pairs.iter().map(|it| it.1.as_str()).collect();
+    let arguments = |tests: &str| {
+        let (name, test) = tests.split_once('/').unwrap_or((tests, ""));
+        let test = Some(test.to_owned()).filter(|it| !it.is_empty());
+        package(name).into_iter().chain(test).collect::<Vec<_>>()
+    };
+    let crates: BTreeSet<&str> = pairs
+        .iter()
+        .filter_map(|it| it.1.split('/').next())
+        .collect();
     let packages = crates.iter().flat_map(|it| package(it));
     let built = cargo().arg("--no-run").args(packages).status()?;
     if !built.success() {
@@ -43,7 +51,7 @@ pub(super) fn run(cargo: impl Fn() -> Command, bugs: &[Bug]) -> io::Result<Vec<F
     }
     let mut findings = Vec::new();
     for (bug, name) in pairs {
-        let is_found = with(&cargo, &bug.name, &package(&name))?.is_none_or(|it| !it.success());
+        let is_found = with(&cargo, &bug.name, &arguments(&name))?.is_none_or(|it| !it.success());
         let told = if is_found { "fail" } else { "pass" };
         println!("{}: the tests of {name} {told}", bug.name);
         if !is_found && bug.tests.contains(&name) {

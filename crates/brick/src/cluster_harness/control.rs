@@ -285,27 +285,6 @@ impl Cluster {
         self.settle();
     }
 
-    /// Whether nothing of the table changes, so that it may go.
-    pub(crate) fn may_go_offline(&self) -> bool {
-        self.groups().iter().all(|it| it.2.change.is_none()) && self.partitions().1 == 0
-    }
-
-    /// Whether all that there should be is there, and nothing of it changes.
-    pub(crate) fn is_whole_now(&self) -> bool {
-        let table = self.catalog.table("t").unwrap();
-        self.is_whole(usize::from(table.attributes.replicas)) && self.may_go_offline()
-    }
-
-    /// Whether the partition of a key came from a split.
-    pub(crate) fn may_merge(&self, key: &str) -> bool {
-        let (_, partition, _) = self.group_of(key);
-        let change = Change::MergePartitions {
-            table: "t".to_owned(),
-            partition,
-        };
-        self.catalog.clone().apply(change).is_ok()
-    }
-
     /// Whether the table is served everywhere.
     pub(crate) fn is_online(&self) -> bool {
         self.catalog.table("t").unwrap().is_online()

@@ -297,35 +297,3 @@ fn recovery_of_a_table_that_comes_back_goes_on_from_what_was_read() {
     assert!(!is_parked(&world));
     assert_eq!(first(0), seat(0, 1));
 }
-
-/// Several returns; what was said for the ones before comes again, late.
-fn schedule(seed: u64) {
-    let mut world = offline(Durability::Log);
-    let [a, b] = members(&world);
-    let mut said: Vec<(Seat, CatalogVersion, LogSummary)> = Vec::new();
-    for round in 1..=3 {
-        let since = online(&mut world);
-        for (seat, since, claim) in said.clone() {
-            read(&mut world, seat, since, claim);
-        }
-        world.run(Duration::from_secs(10));
-        assert!(is_parked(&world), "nobody has read its log for this return");
-        let claim = world.claim((1, round * 10 + seed % 10));
-        read(&mut world, a, since, claim);
-        said.extend([(a, since, claim), (b, since, claim)]);
-        world.change(Change::TakeOffline {
-            name: "t".to_owned(),
-            force: false,
-        });
-    }
-}
-
-#[test]
-#[ignore = "run by cargo xtask sabotage"]
-fn sabotage_of_returns_is_found() {
-    let judge = brickyard_sabotage::Judge {
-        name: "control-returns",
-        seeds_max: 10,
-    };
-    judge.must_find(schedule);
-}

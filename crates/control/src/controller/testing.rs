@@ -292,7 +292,7 @@ impl World {
                 ControlOutput::Round(token) if self.has_quorum => {
                     self.controller.on_quorum(self.now, token);
                 }
-                ControlOutput::Round(_) => {}
+                ControlOutput::Round(token) => self.controller.on_quorum_lost(token),
                 ControlOutput::Propose(token, change) => {
                     self.proposed.push(change.clone());
                     if self.holds_proposals {

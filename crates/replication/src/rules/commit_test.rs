@@ -49,6 +49,15 @@ fn a_table_with_fsync_waits_for_every_disk() {
     cluster.brick(1).sync();
     cluster.run();
     assert_eq!(cluster.brick(0).committed(P), 2);
+    // The primary's own disk is one of them.
+    cluster.is_log_held = vec![true, false];
+    cluster.brick(0).put(P, "k", "w").unwrap();
+    cluster.run();
+    cluster.brick(0).append();
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 2, "appended is not synced");
+    cluster.brick(0).sync();
+    assert_eq!(cluster.brick(0).committed(P), 3);
 }
 
 #[test]

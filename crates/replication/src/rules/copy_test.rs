@@ -272,6 +272,11 @@ fn rule_14_a_learner_above_the_horizon_gets_the_difference() {
 }
 
 #[test]
+fn rule_14_one_op_below_the_horizon_is_below_it() {
+    assert_eq!(behind(4).brick(1).host.cleared, [P]);
+}
+
+#[test]
 fn rule_14_a_horizon_that_rises_during_a_catch_up_begins_it_anew() {
     let mut cluster = joining();
     cluster

@@ -1,10 +1,28 @@
-use super::world::Random;
 use crate::fixture::{Cluster, P, Q, TABLE, changing, group, header};
 use crate::frame::{Begin, CopyStart, Frame, Reason, Refuse};
 use crate::{Base, Claim, Run, Turn, ViewStart};
 use brickyard_types::record::{Kind, encode, flag};
 use brickyard_types::{Op, PartitionId, TableId, View};
 use std::time::Duration;
+
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16) % bound
+    }
+
+    fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+}
 
 /// Makes frames up, of numbers near to what there is (the op in the second field).
 struct Liar(Random, u64);
