@@ -64,16 +64,17 @@ fn only_a_cut_cuts() {
 }
 
 #[test]
-fn nothing_above_a_cut_stays_where_nothing_follows() {
+fn nothing_above_a_cut_comes_back_when_a_copy_takes_its_place() {
     let lines = [
         (PUT, 1, 1, 0, 0),
         (PUT, 1, 2, 0, 0),
-        (PUT, 1, 3, 0, 0),
         (Kind::Cut, 2, 1, 0, 0),
+        // The stream goes on behind what was copied.
+        (Kind::Cut, 2, 5, 5, 0),
     ];
-    let (_, restored) = rebuilt(&lines);
-    assert_eq!(restored.last, (View(1), Op(1)));
-    assert_eq!(restored.tail.len(), 1);
+    let (applied, restored) = rebuilt(&lines);
+    assert_eq!(applied, [1]);
+    assert_eq!(restored.tail.len(), 0);
 }
 
 #[test]

@@ -53,8 +53,7 @@ fn a_table_with_fsync_waits_for_every_disk() {
     cluster.is_log_held = vec![true, false];
     cluster.brick(0).put(P, "k", "w").unwrap();
     cluster.run();
-    cluster.brick(0).append();
-    cluster.run();
+    cluster.brick(0).look_again();
     assert_eq!(cluster.brick(0).committed(P), 2, "appended is not synced");
     cluster.brick(0).sync();
     assert_eq!(cluster.brick(0).committed(P), 3);

@@ -1,4 +1,4 @@
-use crate::fixture::{Cluster, FakeHost, P, TABLE, changing, group, header, seat_in};
+use crate::fixture::{Cluster, FakeHost, P, Q, TABLE, changing, group, header, seat_in};
 use crate::frame::{Begin, Frame, Reason, put_turn};
 use crate::{Direction, LinkId, Role, Turn, Want};
 use brickyard_types::record::{Kind, encode};
@@ -85,24 +85,23 @@ fn rule_2_votes_of_another_stream_do_not_count() {
 
 #[test]
 fn rule_2_commit_positions_of_another_stream_do_not_count() {
-    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    // Brick 1 follows brick 0 in P, and another one in Q.
+    let mut cluster = Cluster::new(3);
+    cluster.adopt(P, &group(1, 0, &[1], &[]));
+    cluster.adopt(Q, &group(1, 2, &[1], &[]));
+    cluster.run();
     cluster.is_log_held[0] = true;
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.run();
     assert_eq!(cluster.brick(1).last(P), (1, 2));
-    // The stream begins anew; of the old one a position arrives late.
-    let old = cluster.wire(0, 1).link;
-    cluster.connect(0, 1);
-    cluster.run();
     let mut bytes = Vec::new();
     put_turn(&mut bytes, Turn(0), &[(P, Op(2))]);
-    let brick = cluster.brick(1);
-    assert_eq!(brick.on_frame(old, &bytes), Ok(()));
-    assert_eq!(cluster.brick(1).committed(P), 1);
-    let new = cluster.wire(0, 1).link;
-    let brick = cluster.brick(1);
-    assert_eq!(brick.on_frame(new, &bytes), Ok(()));
-    assert_eq!(cluster.brick(1).committed(P), 2);
+    for (from, committed) in [(2, 1), (0, 2)] {
+        let link = cluster.wire(from, 1).link;
+        let brick = cluster.brick(1);
+        assert_eq!(brick.on_frame(link, &bytes), Ok(()));
+        assert_eq!(brick.committed(P), committed, "as brick {from} says");
+    }
 }
 
 #[test]
