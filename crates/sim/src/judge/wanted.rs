@@ -78,7 +78,7 @@ pub(super) fn missing(world: &World) -> Option<String> {
 fn kept_from_stopping(world: &World) -> BTreeSet<NodeId> {
     let is_told = |node: &usize| {
         let process = world.machines[*node].process.as_ref();
-        process.is_some_and(|it| it.draining.is_some())
+        process.is_some_and(|it| it.control.is_draining())
     };
     let rotten = world.risks.rotten.iter().copied().filter(is_told);
     rotten
