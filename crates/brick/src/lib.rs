@@ -62,7 +62,6 @@ mod output;
 mod outside;
 mod pace;
 mod parting;
-mod partition_hasher;
 mod partly;
 mod peer;
 mod random;

@@ -38,12 +38,6 @@ pub fn matches(pattern: &[u8], text: &[u8], ignores_case: bool) -> bool {
     }
 }
 
-/// Whether matching a pattern needs more than a comparison.
-#[must_use]
-pub fn is_pattern(text: &[u8]) -> bool {
-    text.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
-}
-
 /// Matches one byte and returns the pattern after the part that matched it.
 fn match_one(pattern: &[u8], byte: u8, ignores_case: bool) -> Option<&[u8]> {
     let (is_match, rest) = match pattern {

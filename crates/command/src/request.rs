@@ -25,7 +25,7 @@ pub use identified::RequestArgs;
 pub use node::{NodeCommand, NodeOptions, RebalanceCommand};
 pub use scan::ScanArgs;
 pub use server::{
-    FlushMode, LatencyCommand, ShutdownArgs, SlowlogCommand, WaitArgs, parse_bgsave, parse_flush,
+    LatencyCommand, ShutdownArgs, SlowlogCommand, WaitArgs, parse_bgsave, parse_flush,
 };
 pub use table::{DigestCursor, ExportPiece, Sizing, TableCommand, TableOptions};
 

@@ -56,6 +56,7 @@ mod version;
 mod view_change;
 
 pub use applied::{Applied, Registered, StaleAt};
+pub use brickyard_types::NodeKey;
 pub use catalog::{Catalog, Genesis};
 pub use change::{Change, Decisions, Recovery};
 pub use colocate::{Pairs, SMALL_SHARE, Small};
@@ -66,9 +67,7 @@ pub use last_outcome::{LastOutcome, Outcome};
 pub use layout::{Layout, LayoutAlteration};
 pub use merge::Rest;
 pub use name::{DATABASES, DEFAULT_TABLE, database_table};
-pub use node::{
-    Address, Addresses, Machine, Node, NodeAlteration, NodeKey, Orders, Registration, Roles,
-};
+pub use node::{Address, Addresses, Machine, Node, NodeAlteration, Orders, Registration, Roles};
 pub use plan::{Move, Plan};
 pub use proposal::{Ground, NewLearners, Proposal, Settled, Stale};
 pub use refusal::Refusal;

@@ -5,7 +5,7 @@ use crate::{
     formers::{Former, Merged},
     layout::Layout,
     merge::Siblings,
-    node::{Address, Node, NodeKey, Orders, Registration},
+    node::{Address, Node, Orders, Registration},
     orders::check_removal,
     refusal::Refusal,
     sizing::depth_wanted,
@@ -14,7 +14,7 @@ use crate::{
     version::CatalogVersion,
 };
 use brickyard_routing::{Candidate, Member, NodeId, Seat};
-use brickyard_types::{PartitionId, TableId, View};
+use brickyard_types::{NodeKey, PartitionId, TableId, View};
 
 /// Nodes.
 impl Catalog {

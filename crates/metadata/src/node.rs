@@ -10,9 +10,8 @@
 
 use crate::{refusal::Refusal, version::CatalogVersion};
 use brickyard_routing::{Candidate, Member, NodeId, Seat};
-use brickyard_types::{BrickId, Incarnation};
+use brickyard_types::{BrickId, Incarnation, NodeKey};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The port for peers that clients are shown of a node that has none; Redis's own convention.
 const PEER_PORT_OFFSET: u16 = 10_000;
@@ -22,19 +21,6 @@ const HOST_BYTES_MAX: usize = 255;
 
 /// Most bricks of a node: far more than there are cores.
 const BRICKS_MAX: u32 = 1024;
-
-/// What a node's data directory is known by, drawn when it was made: 40 hexadecimal digits.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(transparent)]
-pub struct NodeKey(pub [u8; 20]);
-
-impl fmt::Display for NodeKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
 
 /// Where a node answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

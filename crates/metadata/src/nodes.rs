@@ -12,12 +12,12 @@
 use crate::{
     ids::Ids,
     layout::Layout,
-    node::{Address, Node, NodeKey, Orders, Registration},
+    node::{Address, Node, Orders, Registration},
     refusal::Refusal,
     removed::Removed,
 };
 use brickyard_routing::{Candidate, Group, Member, NodeId, Seat, Site};
-use brickyard_types::{BrickId, Incarnation, TableAttributes};
+use brickyard_types::{BrickId, Incarnation, NodeKey, TableAttributes};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

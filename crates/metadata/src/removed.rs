@@ -7,7 +7,8 @@
 //!
 //! Not here: the removal itself (`orders`).
 
-use crate::node::{NodeKey, Registration};
+use crate::node::Registration;
+use brickyard_types::NodeKey;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 

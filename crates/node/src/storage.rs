@@ -37,7 +37,7 @@ pub struct Directory<D> {
     /// Its id, which its files carry.
     pub id: DirectoryId,
     /// Whose it is.
-    pub node: brickyard_store::HexNodeId,
+    pub node: NodeKey,
 }
 
 /// The log, and what was in it.
@@ -93,7 +93,7 @@ pub fn found<D: Disk>(
     directory: &Directory<D>,
     catalog: &Catalog,
 ) -> Result<Stored<D>, StorageError> {
-    let key = NodeKey(directory.node.0);
+    let key = directory.node;
     let Some(node) = catalog.node_by_key(&key) else {
         let what = format!("its catalog does not have node {key}, which this directory is of");
         return Err(StorageError::Contradiction(what));

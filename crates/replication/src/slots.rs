@@ -1,19 +1,19 @@
 //! Partitions by a dense index, so that the work of a turn walks arrays.
 
 use crate::partition::Partition;
-use brickyard_types::{PartitionId, TableId, View};
+use brickyard_types::{PartitionHasher, PartitionId, TableId, View};
 use hashbrown::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 /// All partitions that this brick knows.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     slots: Vec<Option<Partition>>,
     free: Vec<u32>,
-    index: HashMap<PartitionId, u32, BuildHasherDefault<IdHasher>>,
+    index: HashMap<PartitionId, u32, BuildHasherDefault<PartitionHasher>>,
     /// What was acknowledged of partitions that are gone: it binds as long as the incarnation lives
     /// (PROTOCOL rule 11). The first is `stopped`, the second `accepted`.
-    gone: HashMap<PartitionId, (View, View), BuildHasherDefault<IdHasher>>,
+    gone: HashMap<PartitionId, (View, View), BuildHasherDefault<PartitionHasher>>,
 }
 
 impl Slots {
@@ -87,26 +87,5 @@ impl Slots {
     /// All partitions, for what happens rarely.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Partition> {
         self.slots.iter().flatten()
-    }
-}
-
-/// Spreads ids that are mostly consecutive.
-#[derive(Debug, Default)]
-pub(crate) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u32(u32::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        let mixed = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ (mixed >> 32);
     }
 }

@@ -195,7 +195,7 @@ fn machine(at: usize, shape: &Shape, chance: &mut Random) -> Machine {
         directory: Directory {
             disk: disk.clone(),
             id: DirectoryId(directory),
-            node: brickyard_store::HexNodeId(id),
+            node: NodeKey(id),
         },
         disk,
         boot: 1,

@@ -55,7 +55,7 @@ pub use control_log::{
     scan_control_log,
 };
 pub use damage::{Damage, Part, Tainted};
-pub use data_dir::{BootNote, Create, DataDir, DataDirError, HexNodeId};
+pub use data_dir::{BootNote, Create, DataDir, DataDirError};
 pub use disk::{Access, Disk, DiskFile, Space, read_file, replace_file};
 pub use error::{AppendError, Poisoned, ReadError, StoreError};
 pub use hint::{HintEntry, HintJob, HintRecord, read_hints};

@@ -57,6 +57,19 @@ id!(
     Slot(u16), ""
 );
 
+/// What a node's data directory is known by, drawn when it was made: 40 hexadecimal digits, as in Redis Cluster.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct NodeKey(pub [u8; 20]);
+
+impl fmt::Display for NodeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 impl Op {
     /// The operation after this one.
     #[must_use]

@@ -7,10 +7,14 @@ mod attributes;
 mod id;
 mod layout;
 pub mod limits;
+mod partition_hasher;
 pub mod record;
 mod time;
 
 pub use attributes::{Durability, Eviction, Medium, ParseAttributeError, TableAttributes};
-pub use id::{BrickId, Incarnation, Op, PartitionId, Position, SegmentId, Slot, TableId, View};
+pub use id::{
+    BrickId, Incarnation, NodeKey, Op, PartitionId, Position, SegmentId, Slot, TableId, View,
+};
 pub use layout::Placement;
+pub use partition_hasher::PartitionHasher;
 pub use time::{Instant, UnixMillis};

@@ -2,8 +2,7 @@
 
 use super::{Class, HeldId, Prepared};
 use crate::append::BatchId;
-use crate::partition_hasher::PartitionHasher;
-use brickyard_types::{Instant, PartitionId, Position};
+use brickyard_types::{Instant, PartitionHasher, PartitionId, Position};
 use hashbrown::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;

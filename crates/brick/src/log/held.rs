@@ -6,9 +6,8 @@
 
 use super::{Batch, Building, Class, Commits, KeyRef, KeyRefHasher, Log, Newest, Prepared, Writer};
 use crate::append::BatchId;
-use crate::partition_hasher::PartitionHasher;
 use brickyard_types::record::{self, Header, Kind, Record};
-use brickyard_types::{Instant, Op, PartitionId, Position};
+use brickyard_types::{Instant, Op, PartitionHasher, PartitionId, Position};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::hash::BuildHasherDefault;

@@ -5,24 +5,15 @@ use crate::error::ErrorReply;
 use crate::number::{integer, parse_integer};
 use crate::table::CommandId;
 
-/// Whether FLUSHDB and FLUSHALL wait until memory has been given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlushMode {
-    /// They do (`SYNC`, and the default).
-    Sync,
-    /// They do not (`ASYNC`).
-    Async,
-}
-
-/// Reads the arguments of FLUSHDB and FLUSHALL.
+/// Checks the arguments of FLUSHDB and FLUSHALL, which give memory back bit by bit either way.
 ///
 /// # Errors
 /// A syntax error for anything but `SYNC` or `ASYNC`.
-pub fn parse_flush(args: Args<'_>) -> Result<FlushMode, ErrorReply> {
+pub fn parse_flush(args: Args<'_>) -> Result<(), ErrorReply> {
+    let is = |mode: &[u8], word: &[u8]| mode.eq_ignore_ascii_case(word);
     match (args.len(), args.get(1)) {
-        (1, _) => Ok(FlushMode::Sync),
-        (2, Some(mode)) if mode.eq_ignore_ascii_case(b"sync") => Ok(FlushMode::Sync),
-        (2, Some(mode)) if mode.eq_ignore_ascii_case(b"async") => Ok(FlushMode::Async),
+        (1, _) => Ok(()),
+        (2, Some(mode)) if is(mode, b"sync") || is(mode, b"async") => Ok(()),
         _ => Err(ErrorReply::SYNTAX),
     }
 }

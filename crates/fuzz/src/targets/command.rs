@@ -63,7 +63,7 @@ fn ask(request: &OwnedArgs) {
         "select" => drop(parse_select(args)),
         "ping" => drop(parse_ping(args).map(drop)),
         "scan" => drop(ScanArgs::parse(args).map(drop)),
-        "flushall" | "flushdb" => drop(parse_flush(args).map(drop)),
+        "flushall" | "flushdb" => drop(parse_flush(args)),
         "shutdown" => drop(ShutdownArgs::parse(args).map(drop)),
         "bgsave" => drop(parse_bgsave(args)),
         "wait" => drop(WaitArgs::parse(args).map(drop)),

@@ -8,7 +8,7 @@ use super::registration::registration;
 use crate::addresses::ListenAddresses;
 use crate::cluster::{self, Stored};
 use crate::config::Config;
-use brickyard_metadata::{Catalog, DEFAULT_TABLE, Node, NodeKey, Registration};
+use brickyard_metadata::{Catalog, DEFAULT_TABLE, Node, Registration};
 use brickyard_node::First;
 use brickyard_node::forming::Kept;
 use brickyard_store::{self as store, Create, DataDir, Disk as _, OsDisk};
@@ -149,7 +149,7 @@ impl Data {
 
 /// The node of a catalog whose directory this is.
 fn own_node<'a>(catalog: &'a Catalog, directory: &DataDir) -> Result<&'a Node, StartError> {
-    let key = NodeKey(directory.node().0);
+    let key = directory.node();
     catalog
         .node_by_key(&key)
         .ok_or_else(|| StartError::ForeignCatalog {

@@ -4,7 +4,7 @@ use super::error::StartError;
 use crate::addresses::ListenAddresses;
 use crate::config::Config;
 use crate::random;
-use brickyard_metadata::{self as metadata, Machine, NodeKey, Registration};
+use brickyard_metadata::{self as metadata, Machine, Registration};
 use brickyard_store::DataDir;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
@@ -17,7 +17,7 @@ pub(super) fn registration(
 ) -> Result<Registration, StartError> {
     let bricks: Vec<u16> = addresses.bricks.iter().map(SocketAddr::port).collect();
     Ok(Registration {
-        key: NodeKey(directory.node().0),
+        key: directory.node(),
         run: u64::from_le_bytes(random::bytes().map_err(StartError::Random)?),
         bricks: bricks.len() as u32,
         addresses: metadata::Addresses {

@@ -26,9 +26,8 @@ use crate::disk::{Disk, replace_file};
 use crate::os_disk::OsDisk;
 use crate::segment::header::DirectoryId;
 pub use boot::BootNote;
-use brickyard_types::BrickId;
+use brickyard_types::{BrickId, NodeKey};
 use rustix::fs::{FlockOperation, flock};
-pub use stamp::HexNodeId;
 use stamp::Stamp;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -120,7 +119,7 @@ impl DataDir {
 
     /// The node's id.
     #[must_use]
-    pub fn node(&self) -> HexNodeId {
+    pub fn node(&self) -> NodeKey {
         self.stamp.node
     }
 

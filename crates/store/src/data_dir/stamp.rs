@@ -12,27 +12,17 @@
 use super::error::DataDirError;
 use crate::FORMAT_VERSION;
 use crate::segment::header::DirectoryId;
-use std::fmt;
+use brickyard_types::NodeKey;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
 const TITLE: &str = "brickyard data directory";
 
-/// A node's own number, drawn when its directory was made: 40 hexadecimal digits, as in Redis Cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HexNodeId(pub [u8; 20]);
-
-impl fmt::Display for HexNodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
 /// What the file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    pub(super) node: HexNodeId,
+    pub(super) node: NodeKey,
     pub(super) directory: DirectoryId,
 }
 
@@ -58,7 +48,7 @@ impl Stamp {
         let mut random = [0; 36];
         File::open("/dev/urandom")?.read_exact(&mut random)?;
         let mut stamp = Self {
-            node: HexNodeId([0; 20]),
+            node: NodeKey([0; 20]),
             directory: DirectoryId([0; 16]),
         };
         stamp.node.0.copy_from_slice(&random[..20]);
@@ -93,7 +83,7 @@ impl Stamp {
             return Err(StampError::Damaged("an id is missing"));
         };
         let stamp = Self {
-            node: HexNodeId(node),
+            node: NodeKey(node),
             directory: DirectoryId(directory),
         };
         // The encoding is canonical, so comparing checks the checksum and everything else.

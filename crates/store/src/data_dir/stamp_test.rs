@@ -2,7 +2,7 @@ use super::*;
 
 fn stamp() -> Stamp {
     Stamp {
-        node: HexNodeId(*b"0123456789abcdefghij"),
+        node: NodeKey(*b"0123456789abcdefghij"),
         directory: DirectoryId(*b"ABCDEFGHIJKLMNOP"),
     }
 }

@@ -3,9 +3,9 @@
 //! Kept for the active segment while it is written, stored in the footer when it is sealed.
 
 use brickyard_types::record::{HEADER_BYTES, Header, Kind};
-use brickyard_types::{Op, PartitionId, TableId, View};
+use brickyard_types::{Op, PartitionHasher, PartitionId, TableId, View};
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 /// The records of one partition in one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,25 +109,5 @@ impl RangeTable {
             "records were counted: {ranges:?}"
         );
         ranges
-    }
-}
-
-/// Spreads partition ids, which are small and dense, over the table: one multiplication.
-#[derive(Default)]
-struct PartitionHasher(u64);
-
-impl Hasher for PartitionHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u32(u32::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.0 = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }

@@ -1,10 +1,10 @@
-//! Hashes ids of partitions, for maps by them.
+//! Hashes ids of partitions, for maps by them: one multiplication, the same in each run.
 
 use std::hash::Hasher;
 
 /// Partition ids are small and dense.
 #[derive(Default, Debug, Clone)]
-pub(crate) struct PartitionHasher(u64);
+pub struct PartitionHasher(u64);
 
 impl Hasher for PartitionHasher {
     fn finish(&self) -> u64 {
