@@ -258,6 +258,18 @@ impl Log {
         pending.map(|(_, id)| *id)
     }
 
+    /// The keys of the partition's pending records up to this op.
+    pub(crate) fn keys_upto(
+        &self,
+        partition: PartitionId,
+        upto: Op,
+    ) -> impl Iterator<Item = KeyRef> {
+        let pending = self.pending.get(&partition).into_iter().flatten();
+        let until = pending.take_while(move |(op, _)| *op <= upto);
+        let operations = until.flat_map(|(_, id)| self.operations_of(&self.held[id.0 as usize]));
+        operations.filter(|it| it.has_key()).map(|it| it.key)
+    }
+
     /// The record of this op.
     pub(crate) fn pending_at(&self, partition: PartitionId, op: Op) -> HeldId {
         let mut found = self.pending_from(partition, op, 1);

@@ -15,7 +15,7 @@ use crate::output::Lost;
 use crate::tables::Gaps;
 use crate::tables::PendingClear;
 use brickyard_replication::{Action, LinkId, LogMark, Ready, Role, Status, Want};
-use brickyard_table::{KeyHash, LocalPartition};
+use brickyard_table::{KeyHash, LocalPartition, TableData};
 use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
 use brickyard_types::{Op, PartitionId, Position};
 
@@ -46,6 +46,7 @@ impl Replication<'_> {
     fn carry_out_once(&mut self, ready: &mut Ready, frame: &[u8]) -> Vec<Rejected> {
         let mut rejected: Vec<Rejected> = Vec::new();
         let Ready { actions, bytes } = ready;
+        self.look_ahead_at_commits(actions);
         for action in actions.drain(..) {
             match action {
                 Action::Append { record, mark } => {
@@ -202,6 +203,29 @@ impl Replication<'_> {
         let outbox = &mut self.replicas.engine.outbox;
         for held in self.log.pending_from(partition, first, count) {
             outbox.record(link, self.log.held_bytes(held));
+        }
+    }
+
+    /// Has the memory fetched that commits will touch: a record's place is anywhere, and most commits are of one record of
+    /// some partition, so it is done for all of them together, first their buckets, then their records.
+    fn look_ahead_at_commits(&self, actions: &[Action]) {
+        let commits = || {
+            actions.iter().filter_map(|action| match action {
+                Action::Commit { partition, upto } => Some((*partition, *upto)),
+                _ => None,
+            })
+        };
+        if commits().nth(1).is_none() {
+            return;
+        }
+        for prefetch in [TableData::prefetch_bucket, TableData::prefetch_record] {
+            for (partition, upto) in commits() {
+                for key in self.log.keys_upto(partition, upto) {
+                    if let Some(state) = self.tables.get(key.table as usize) {
+                        prefetch(&state.table, key.partition, key.hash);
+                    }
+                }
+            }
         }
     }
 
