@@ -50,3 +50,15 @@ fn voter_answers_in_the_term_of_the_query_alone() {
     );
     assert_eq!(ago(&heard, 4, 5, at(200)), None, "leader 4 leads no more");
 }
+
+/// PROTOCOL rule 22: what the leader that asks said itself is no sign of an earlier one.
+#[test]
+fn leader_that_asks_does_not_wait_for_its_own_signs_of_life() {
+    let mut heard = Heard::new(at(0));
+    heard.on_leader(3, at(200));
+    for millis in [260, 270, 280] {
+        heard.on_leader(4, at(millis));
+    }
+    assert_eq!(ago(&heard, 4, 4, at(300)), Some(100));
+    assert_eq!(ago(&heard, 5, 5, at(300)), Some(20));
+}

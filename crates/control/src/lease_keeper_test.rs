@@ -97,6 +97,7 @@ fn round_that_is_not_answered_is_followed_by_others_but_not_at_once() {
     let lost = keeper.poll_round(at(2_000)).unwrap();
     keeper.on_request(at(2_001), request(1, at(2_001), 1));
     assert_eq!(keeper.poll_round(at(2_001)), None);
+    assert_eq!(keeper.poll_round(at(2_149)), None);
     let token = keeper.poll_round(at(2_150)).unwrap();
     // The later one answers for both, with the newest request.
     let grants = keeper.on_quorum(token, &catalog(), &BTreeMap::new());
@@ -239,9 +240,96 @@ fn lives_that_are_over_are_forgotten_once_their_leases_have_run_out() {
     next.run += 1;
     next.machine.boot = "another".to_owned();
     catalog.apply(Change::Register(next)).unwrap();
+    keeper.on_request(at(2_000), request(2, at(2_000), 1));
     keeper.forget(at(3_000), &catalog);
     assert!(!keeper.has_run_out(first(1), at(3_000)));
-    keeper.forget(at(4_000), &catalog);
-    assert!(keeper.has_run_out(first(1), at(4_000)));
+    assert_eq!(keeper.asked_at(NodeId(1), Incarnation(2)), None);
+    let present = keeper.asked_at(NodeId(2), Incarnation(3));
+    assert_eq!(present, Some(at(2_000)), "a life that goes on");
+    keeper.forget(at(3_524), &catalog);
+    assert_ne!(keeper.state(first(1)), BrickState::default());
+    keeper.forget(at(3_525), &catalog);
+    assert!(keeper.has_run_out(first(1), at(3_525)));
     assert_eq!(keeper.state(first(1)), BrickState::default());
+}
+
+/// PROTOCOL rule 22: a leader that was deposed between two rounds has had the first one answered, not the second.
+#[test]
+fn round_that_is_answered_grants_nothing_to_who_asked_for_the_next_one() {
+    let mut keeper = keeper(&ControlConfig::default(), at(0));
+    let grants = |keeper: &mut LeaseKeeper, token| {
+        let grants = keeper.on_quorum(token, &catalog(), &BTreeMap::new());
+        grants.iter().map(|(node, _)| node.0).collect::<Vec<_>>()
+    };
+    keeper.on_request(at(2_000), request(1, at(2_000), 1));
+    let one = keeper.poll_round(at(2_000)).unwrap();
+    keeper.on_request(at(2_150), request(2, at(2_150), 1));
+    let next = keeper.poll_round(at(2_150)).unwrap();
+    assert_eq!(grants(&mut keeper, one), [1]);
+    assert!(!keeper.is_granted(first(2), at(2_151)));
+    assert_eq!(grants(&mut keeper, next), [2]);
+}
+
+#[test]
+fn round_is_given_up_when_what_it_grants_would_be_over() {
+    let config = ControlConfig::default();
+    let mut keeper = keeper(&config, at(0));
+    keeper.on_request(at(2_000), request(1, at(2_000), 1));
+    let late = keeper.poll_round(at(2_000)).unwrap();
+    let later = at(2_000) + config.lease;
+    keeper.on_request(later, request(2, later, 1));
+    keeper.poll_round(later).unwrap();
+    assert_eq!(keeper.on_quorum(late, &catalog(), &BTreeMap::new()), []);
+}
+
+#[test]
+fn grant_counts_up_to_its_end_and_not_at_it() {
+    let mut keeper = keeper(&ControlConfig::default(), at(0));
+    renew(&mut keeper, at(2_000), request(1, at(2_000), 1), &[]);
+    assert!(keeper.is_granted(first(1), at(3_524)));
+    assert!(!keeper.is_granted(first(1), at(3_525)));
+}
+
+/// PROTOCOL rule 22.
+#[test]
+fn half_of_an_even_number_of_voters_is_no_majority() {
+    let mut keeper = keeper(&ControlConfig::default(), at(0));
+    keeper.set_voters((0..4).map(NodeId).collect());
+    for node in 0..2 {
+        keeper.on_heard(at(10), NodeId(node), heard(5_000));
+    }
+    assert!(!keeper.has_run_out(first(1), at(1_000)), "two of four");
+    let silent: Vec<NodeId> = keeper.voters_to_query(at(10)).collect();
+    assert_eq!(silent, [NodeId(2), NodeId(3)]);
+    keeper.on_heard(at(10), NodeId(2), heard(5_000));
+    assert!(keeper.has_run_out(first(1), at(1_000)));
+}
+
+/// PROTOCOL rule 22.
+#[test]
+fn what_a_voter_heard_last_counts_by_the_slower_of_two_clocks() {
+    let config = ControlConfig::default();
+    let mut late = keeper(&config, at(0));
+    for node in 0..2 {
+        late.on_heard(at(1_000), NodeId(node), heard(1_100));
+    }
+    let until = at(1_000 + 1_525 - 1_100 + 11);
+    assert!(!late.has_run_out(first(1), Instant(until.0 - 1)));
+    assert!(late.has_run_out(first(1), until));
+    // Of two answers the one that says less counts, whichever came last.
+    for answers in [[1_000, 5], [5, 1_000]] {
+        let mut keeper = keeper(&config, at(0));
+        for ago in answers {
+            keeper.on_heard(at(20), NodeId(0), heard(ago));
+        }
+        keeper.on_heard(at(30), NodeId(1), heard(1_000));
+        assert!(!keeper.has_run_out(first(1), at(1_000)), "{answers:?}");
+    }
+}
+
+#[test]
+fn nobody_is_asked_once_earlier_leases_are_over_anyway() {
+    let keeper = keeper(&ControlConfig::default(), at(0));
+    assert_eq!(keeper.voters_to_query(at(1_524)).count(), 3);
+    assert_eq!(keeper.voters_to_query(at(1_525)).count(), 0);
 }

@@ -164,3 +164,25 @@ fn only_node_there_is_needs_no_lease() {
     assert!(needs_none(&World::new(1, 1, 1).catalog));
     assert!(!needs_none(&World::new(2, 1, 1).catalog));
 }
+
+/// PROTOCOL rule 23.
+#[test]
+fn loop_hangs_when_it_has_not_turned_for_the_whole_timeout() {
+    let mut lease = lease();
+    let timeout = ControlConfig::default().eviction_timeout;
+    let loops = [LoopState::default(); 2];
+    let mut is_turning = |now| lease.request(now, &loops).bricks[0].is_turning;
+    assert!(is_turning(at(0) + (timeout - Duration::from_nanos(1))));
+    assert!(!is_turning(at(0) + timeout));
+}
+
+#[test]
+fn grants_that_are_over_are_not_kept_and_one_asked_for_at_the_start_counts() {
+    let mut lease = lease();
+    lease.on_grant(&grant(at(0), 7, [true, true]), at(10));
+    assert_eq!(until(&lease, 0, 7), at(1_500));
+    lease.on_grant(&grant(at(100), 7, [true, true]), at(1_499));
+    assert_eq!(lease.grants.len(), 2);
+    lease.on_grant(&grant(at(200), 7, [true, true]), at(1_500));
+    assert_eq!(lease.grants.len(), 2, "the first is over");
+}
