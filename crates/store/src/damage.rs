@@ -121,3 +121,7 @@ pub(crate) fn push_damage(damages: &mut Vec<Damage>, damage: Damage) {
     );
     damages.push(damage);
 }
+
+#[cfg(test)]
+#[path = "damage_test.rs"]
+mod damage_test;

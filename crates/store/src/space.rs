@@ -123,3 +123,7 @@ impl SpaceGuard {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "space_test.rs"]
+mod space_test;

@@ -190,3 +190,15 @@ fn what_was_there_when_it_was_opened_is_never_a_torn_tail() {
         state.hard_state
     );
 }
+
+#[test]
+fn entries_follow_one_another_and_what_is_there() {
+    let takes = |indexes: &[u64]| {
+        let mut state = begun();
+        state.take(indexes.iter().map(|it| entry(*it, 4)).collect())
+    };
+    assert!(takes(&[12, 13]) && takes(&[11, 12]) && takes(&[]));
+    assert!(!takes(&[13, 14]), "behind the end");
+    assert!(!takes(&[12, 14]), "with a gap");
+    assert!(!takes(&[10]), "within the snapshot");
+}

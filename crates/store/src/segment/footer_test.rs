@@ -100,3 +100,10 @@ fn ranges_that_no_writer_counts_are_damage_under_right_checksums() {
         assert_eq!(read_back(&file(&bytes)), damaged, "field {field}");
     }
 }
+
+#[test]
+fn partition_has_one_range() {
+    assert!(is_sound(END, &[range(1), range(2)]));
+    assert!(!is_sound(END, &[range(1), range(1)]));
+    assert!(!is_sound(END, &[range(2), range(1)]));
+}

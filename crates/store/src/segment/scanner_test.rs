@@ -129,3 +129,18 @@ fn every_byte_is_in_exactly_one_stretch() {
         }
     }
 }
+
+#[test]
+fn record_with_a_long_key_is_found_past_a_damaged_header() {
+    // The lengths of keys stand beside the flags that a search looks at first.
+    for len in [64, 255, 1_000] {
+        let mut bytes = [put(1, 1, b"a", &[1; 100]), put(1, 2, &vec![7; len], b"")].concat();
+        bytes[20] ^= 1;
+        let found = scan(&bytes, None);
+        assert_eq!(
+            found,
+            ["damage 0+149 None", "op 2 at 149"],
+            "a key of {len}"
+        );
+    }
+}
