@@ -186,3 +186,27 @@ fn grants_that_are_over_are_not_kept_and_one_asked_for_at_the_start_counts() {
     lease.on_grant(&grant(at(200), 7, [true, true]), at(1_500));
     assert_eq!(lease.grants.len(), 2, "the first is over");
 }
+
+/// PROTOCOL rule 22.
+#[test]
+fn clock_has_jumped_by_more_than_the_margin_and_a_hundredth() {
+    let unix = |millis: u64| UnixMillis(1_700_000_000_000 + millis);
+    for (passed, has_jumped) in [(101_025, false), (101_026, true)] {
+        let mut lease = lease();
+        assert!(!lease.on_clocks(at(0), unix(0)));
+        let clocks = lease.on_clocks(at(100_000), unix(passed));
+        assert_eq!(clocks, has_jumped, "{passed} ms in 100 s");
+    }
+}
+
+#[test]
+fn of_too_many_grants_the_one_closest_to_an_earlier_one_goes() {
+    let mut lease = lease();
+    let asked = [0, 1, 100, 200, 300, 400, 500, 600, 700];
+    for (millis, version) in asked.into_iter().zip(1..) {
+        lease.on_grant(&grant(at(millis), version, [true, true]), at(700));
+    }
+    assert_eq!(lease.grants.len(), GRANTS_MAX);
+    assert_eq!(until(&lease, 0, 2), at(1_500), "the second went");
+    assert_eq!(until(&lease, 0, 3), at(1_600));
+}
