@@ -445,8 +445,9 @@ fn name_of_function(function: &Expr) -> Option<&syn::Ident> {
     }
 }
 
+/// A function that asserts, by its name.
 fn is_assertion(name: &syn::Ident) -> bool {
-    name.to_string().starts_with("assert")
+    name == "check" || name.to_string().starts_with("assert")
 }
 
 fn is_hint(name: &syn::Ident) -> bool {
