@@ -41,7 +41,7 @@ use crate::shared::Shared;
 use crate::staging::Staging;
 use crate::tables::Tables;
 use crate::upkeep::Upkeep;
-use crate::watch::Absences;
+use crate::watch::NegativeVersions;
 use brickyard_metadata::Catalog;
 use brickyard_replication::{Direction, LinkId};
 use brickyard_routing::{Member, Seat};
@@ -118,7 +118,7 @@ impl Brick {
             now: Instant(0),
             unix: UnixMillis(0),
             tables: Tables::new(Arc::clone(&catalog)),
-            absences: Absences::new(Random::new(!seed).next()),
+            negative_versions: NegativeVersions::new(Random::new(!seed).next()),
             log: Log::new(),
             segments: Segments::new(segment_bytes),
             requests: Requests::default(),
@@ -184,7 +184,7 @@ impl Brick {
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
         let tick = self.core.now + Duration::from_millis(100);
-        let silence = self.remotes.hearing.check_at();
+        let silence = self.remotes.failure_detector.check_at();
         let rests_until = self.core.moves.catch_ups.rests_until();
         // A walk that waits for anything else is woken by that.
         let rest = rests_until.filter(|it| *it > self.core.now);
@@ -204,7 +204,7 @@ impl Brick {
     /// Tells the brick how much of a core's time its loop has taken since it began; a few times a second, for what it tells
     /// of its load.
     pub fn note_taken(&mut self, taken: Duration) {
-        self.upkeep.burden.note_taken(taken);
+        self.upkeep.cpu_load.note_taken(taken);
     }
 
     /// Tells the brick what time it is now that all bytes of the next [`Self::run`] have been read: a lease
@@ -272,7 +272,7 @@ impl Brick {
     pub fn peer_opened(&mut self, link: LinkId, peer: Seat, direction: Direction, connection: u64) {
         self.peers.open(link, peer, direction);
         if direction == Direction::Outgoing {
-            self.remotes.hearing.hear(peer, self.core.now);
+            self.remotes.failure_detector.hear(peer, self.core.now);
         }
         self.core.replicas.engine.outbox.open(link, direction);
         self.core
@@ -318,7 +318,7 @@ impl Brick {
             return;
         };
         if direction == Direction::Outgoing {
-            self.remotes.hearing.hear(peer, self.core.now);
+            self.remotes.failure_detector.hear(peer, self.core.now);
         }
         let mut core = self.core.parts();
         let effects = core.outside.effects;

@@ -20,7 +20,7 @@ mod damaged;
 use crate::log_chunk::{LogChunk, Records};
 use crate::log_reader::LogReader;
 use crate::outside::Outside;
-use crate::pace::Pace;
+use crate::rate_limiter::RateLimiter;
 use crate::replica::{Replicas, Replication};
 use crate::segments::Segments;
 use crate::tables::Tables;
@@ -85,7 +85,7 @@ pub(crate) struct CatchUps {
     /// All records were handed over; what is left is the window of requests.
     windows: Vec<Wanted>,
     walk: Option<Walk>,
-    pace: Pace,
+    rate_limiter: RateLimiter,
     /// Asked for since the last turn; sorted by table then.
     asked: Vec<Wanted>,
 }
@@ -104,7 +104,7 @@ impl CatchUps {
     /// At most so many bytes a second; 0: as fast as it goes.
     pub(crate) fn at(bandwidth: u64) -> Self {
         Self {
-            pace: Pace::new(bandwidth),
+            rate_limiter: RateLimiter::new(bandwidth),
             ..Self::default()
         }
     }
@@ -139,6 +139,12 @@ impl CatchUps {
             {
                 walk.learners -= 1;
             }
+            let served = self.walk.as_ref().map_or(0, |walk| walk.learners);
+            assert!(
+                served <= self.logged.len(),
+                "a walk serves {served} of {}",
+                self.logged.len()
+            );
             // A walk for nobody would keep the cleaner from the log for ever: nobody goes on with it.
             self.walk.take_if(|walk| walk.learners == 0);
         }
@@ -172,7 +178,7 @@ impl CatchUps {
         if self.is_idle() {
             return;
         }
-        self.pace.refill(outside.now);
+        self.rate_limiter.refill(outside.now);
         self.sort_asked(replication.tables);
         self.scan_unlogged(replication.tables, replication.replicas, outside);
         if may_walk || self.walk.is_some() {
@@ -239,7 +245,7 @@ impl CatchUps {
                 scan,
                 ..
             } = self.unlogged[at];
-            let may_copy = self.pace.has_room();
+            let may_copy = self.rate_limiter.has_room();
             if !may_copy || !replicas.has_room(link) {
                 at += 1;
                 continue;
@@ -247,7 +253,7 @@ impl CatchUps {
             let mut records = Vec::new();
             let next = scan_partition(tables, partition, scan, &mut records);
             for raw in &records {
-                self.pace.spend(raw.len());
+                self.rate_limiter.spend(raw.len());
                 replicas.catch_up_record(link, partition, raw);
             }
             match next {
@@ -343,7 +349,7 @@ impl CatchUps {
                 // A difference is not enough: the learner begins anew.
                 let replicator = replication.replicas.replicator();
                 let committed = replicator.committed(wanted.partition);
-                replication.raise_horizon(wanted.partition, committed);
+                replication.raise_watermark(wanted.partition, committed);
             } else {
                 self.unlogged
                     .push(wanted.after_damage(walk.reader.damaged().clone()));
@@ -405,7 +411,7 @@ impl CatchUps {
     /// Whether every link that the walk serves has room.
     fn may_copy(&self, replicas: &Replicas, learners: usize) -> bool {
         let mut links = self.logged[..learners].iter().map(|it| it.link);
-        self.pace.has_room() && links.all(|link| replicas.has_room(link))
+        self.rate_limiter.has_room() && links.all(|link| replicas.has_room(link))
     }
 
     /// Whether a record of that partition may be for somebody whom the walk serves.
@@ -423,7 +429,7 @@ impl CatchUps {
         record: &Record<'_>,
         learners: usize,
     ) -> bool {
-        let Some(partition) = heir_of_record(tables, record) else {
+        let Some(partition) = child_of_record(tables, record) else {
             return false;
         };
         let header = &Header {
@@ -446,7 +452,7 @@ impl CatchUps {
         }
         for raw in &out {
             for link in &links {
-                self.pace.spend(raw.len());
+                self.rate_limiter.spend(raw.len());
                 replicas.catch_up_record(*link, header.partition, raw);
             }
         }
@@ -486,7 +492,7 @@ fn scan_partition(
 }
 
 /// The partition that has a record's keys now. All keys of a batch are in one slot, and so in one partition.
-fn heir_of_record(tables: &Tables, record: &Record<'_>) -> Option<PartitionId> {
+fn child_of_record(tables: &Tables, record: &Record<'_>) -> Option<PartitionId> {
     let Header {
         table, partition, ..
     } = record.header;
@@ -495,7 +501,7 @@ fn heir_of_record(tables: &Tables, record: &Record<'_>) -> Option<PartitionId> {
         Kind::Batch => record::entries(record.value).next()?.ok()?.key,
         _ => return Some(partition),
     };
-    tables.heir(table, partition, key)
+    tables.child(table, partition, key)
 }
 
 /// The parts of a committed record of the log that are in force, each as a record of its own.
@@ -517,7 +523,7 @@ fn encode_in_force(
                 found.is_some_and(|it| is_from(&it, header.op, value, expires_at, position))
             }
             Kind::Delete => state.table.peek(partition.local, hash, key).is_none(),
-            // Whoever lacks a clear gets a full copy: it is in the horizon.
+            // Whoever lacks a clear gets a full copy: it is in the watermark.
             _ => false,
         };
         if is_in_force {

@@ -8,7 +8,7 @@
 //!   synced*, and nothing in it was pending or damaged (PROTOCOL rule 27).
 //! - A moved record keeps its (view, op), so it never wins over a newer one.
 //! - A tombstone is dropped only when no segment is left that was there when it was written, or
-//!   when a newer record of its key stands in the log; the horizon is raised before (rule 14).
+//!   when a newer record of its key stands in the log; the watermark is raised before (rule 14).
 //! - A pass frees more than it writes: what it would only move is counted as such (`retained`), and what is said of a whole
 //!   partition it says once, or not at all where a later segment says it. So an idle log comes to rest.
 //! - Work a turn is bounded by a chunk, and work a tick by [`TICK_BYTES_MAX`]; but a segment with nothing
@@ -59,7 +59,7 @@ struct Moved {
     kept: retained::Moved,
 }
 
-/// A horizon as it was before a pass raised it.
+/// A watermark as it was before a pass raised it.
 #[derive(Debug)]
 struct Raised {
     partition: PartitionId,
@@ -502,8 +502,8 @@ impl Cleaner {
         );
         for raised in raised {
             // It may have been split since.
-            for heir in replication.tables.heirs(raised.partition) {
-                tell_horizon(replication, heir);
+            for child in replication.tables.children(raised.partition) {
+                tell_watermark(replication, child);
             }
         }
         let live = live_bytes(replication.tables);
@@ -520,12 +520,12 @@ impl Cleaner {
     }
 }
 
-/// Tombstones up to the partition's horizon may be gone from the log.
-fn tell_horizon(replication: &mut Replication<'_>, partition: PartitionId) {
+/// Tombstones up to the partition's watermark may be gone from the log.
+fn tell_watermark(replication: &mut Replication<'_>, partition: PartitionId) {
     let held = replication.tables.partition(partition);
     if let Some((_, held)) = held.filter(|(_, it)| it.is_replicated) {
-        let horizon = held.gaps.horizon();
-        replication.raise_horizon(partition, horizon);
+        let watermark = held.gaps.watermark();
+        replication.raise_watermark(partition, watermark);
     }
 }
 
@@ -564,8 +564,8 @@ pub(crate) fn segment_usage(
 /// Horizons are as they were: the tombstones below them still stand where they stood.
 fn lower_horizons(tables: &mut Tables, raised: &[Raised]) {
     for raised in raised.iter().rev() {
-        tables.for_heirs(raised.partition, |partition| {
-            partition.gaps.lower_horizon(raised.before);
+        tables.for_children(raised.partition, |partition| {
+            partition.gaps.lower_watermark(raised.before);
         });
     }
 }
@@ -577,8 +577,8 @@ impl crate::brick::Brick {
         let states = self.core.tables.iter();
         let partitions = states.flat_map(|state| state.partitions.iter().flatten());
         partitions
-            .map(|partition| partition.gaps.horizon())
-            .filter(|horizon| horizon.0 > 0)
+            .map(|partition| partition.gaps.watermark())
+            .filter(|watermark| watermark.0 > 0)
             .collect()
     }
 }

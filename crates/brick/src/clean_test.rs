@@ -97,7 +97,7 @@ fn segment_goes_only_when_what_replaced_its_records_is_synced() {
 }
 
 #[test]
-fn horizon_falls_back_when_its_record_was_refused() {
+fn watermark_falls_back_when_its_record_was_refused() {
     let (mut node, client) = node(Durability::Log);
     node.call(client, "SET k v\nDEL k");
     node.roll(0);

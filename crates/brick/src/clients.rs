@@ -10,7 +10,7 @@
 //! - A connection is executed while it may, and is read while it can be executed or its input is short.
 //! - A connection is in a list exactly if its mark says so; one that was removed is in none.
 //!
-//! The files: this one the lists, `reply` (replies and their holes), `user` (who acts, and where). Not here: what a request does
+//! The files: this one the lists, `reply` (replies and their placeholders), `user` (who acts, and where). Not here: what a request does
 //! (`batch`, `execute`).
 
 mod reply;
@@ -372,7 +372,7 @@ impl Clients {
         }
     }
 
-    /// Lets out every reply whose gate has opened, and lets those go on that waited for it.
+    /// Lets out every reply whose commit dependency has opened, and lets those go on that waited for it.
     pub(crate) fn let_out(&mut self, log: &Log) {
         let mut at = 0;
         while let Some(&id) = self.waiting.get(at) {
@@ -411,11 +411,11 @@ impl Clients {
             .filter_map(|connection| match connection.blocked {
                 Some(Blocked::Wait {
                     until: Some(until),
-                    hole,
+                    placeholder,
                 }) if until <= now => Some(Token {
                     connection: connection.id,
                     client: connection.client,
-                    hole,
+                    placeholder,
                     part: 0,
                 }),
                 _ => None,

@@ -3,7 +3,7 @@
 use crate::accepted::{Accepted, ConnectionId};
 use crate::gather::Gather;
 use crate::input::Input;
-use crate::output::{HoleId, Lost, Output};
+use crate::output::{Lost, Output, PlaceholderId};
 use crate::shared::Shared;
 use crate::transaction::Multi;
 use crate::users::{Rights, User};
@@ -33,7 +33,7 @@ pub(crate) enum Blocked {
     /// `WAIT`: until then, or enough replicas have its writes.
     Wait {
         until: Option<Instant>,
-        hole: HoleId,
+        placeholder: PlaceholderId,
     },
 }
 
@@ -84,10 +84,10 @@ pub(crate) struct Marks {
     pub(crate) is_paused: bool,
 }
 
-/// Replies in parts, by the holes that are left for them, in the order of the requests.
+/// Replies in parts, by the placeholders that are left for them, in the order of the requests.
 #[derive(Debug, Default)]
 pub(crate) struct Gathers {
-    open: VecDeque<(HoleId, Gather)>,
+    open: VecDeque<(PlaceholderId, Gather)>,
     /// Bytes of their requests, which other bricks or requests that wait hold.
     cost: usize,
 }
@@ -120,7 +120,7 @@ pub(crate) struct Connection {
 }
 
 /// Replies of one client that other bricks may be making at a time.
-pub(crate) const HOLES_MAX: usize = 4096;
+pub(crate) const PLACEHOLDERS_MAX: usize = 4096;
 
 /// Bytes of requests in other hands past which no further command of the client is executed.
 pub(crate) const OUTSTANDING_SOFT: usize = 4 << 20;
@@ -193,31 +193,31 @@ impl Connection {
             && !self.end.is_closing
             && !self.end.is_broken
             && self.output.len() <= OUTPUT_SOFT
-            && self.output.holes() <= HOLES_MAX
+            && self.output.placeholders() <= PLACEHOLDERS_MAX
             && self.gathers.cost() <= OUTSTANDING_SOFT
     }
 }
 
 impl Gathers {
-    /// A reply in parts takes the place of that hole.
-    pub(crate) fn begin(&mut self, hole: HoleId, gather: Gather) {
-        let is_last = self.open.back().is_none_or(|(last, _)| *last < hole);
-        assert!(is_last, "{hole:?} comes before one that is open");
+    /// A reply in parts takes the place of that placeholder.
+    pub(crate) fn begin(&mut self, placeholder: PlaceholderId, gather: Gather) {
+        let is_last = self.open.back().is_none_or(|(last, _)| *last < placeholder);
+        assert!(is_last, "{placeholder:?} comes before one that is open");
         self.cost += gather.cost;
-        self.open.push_back((hole, gather));
+        self.open.push_back((placeholder, gather));
     }
 
-    pub(crate) fn get(&mut self, hole: HoleId) -> Option<&mut Gather> {
+    pub(crate) fn get(&mut self, placeholder: PlaceholderId) -> Option<&mut Gather> {
         self.open
             .iter_mut()
-            .find(|(id, _)| *id == hole)
+            .find(|(id, _)| *id == placeholder)
             .map(|(_, gather)| gather)
     }
 
     /// The reply is whole.
-    pub(crate) fn end(&mut self, hole: HoleId) {
+    pub(crate) fn end(&mut self, placeholder: PlaceholderId) {
         // Nearly always the first: replies come back about in order.
-        let at = self.open.iter().position(|(id, _)| *id == hole);
+        let at = self.open.iter().position(|(id, _)| *id == placeholder);
         if let Some((_, gather)) = at.and_then(|at| self.open.remove(at)) {
             assert!(
                 self.cost >= gather.cost,

@@ -12,7 +12,7 @@ use crate::membership::Adoption;
 use crate::moves::Moves;
 use crate::offline::Offline;
 use crate::outside::Outside;
-use crate::parting::Partings;
+use crate::pending_split::PendingSplits;
 use crate::random::Random;
 use crate::replica::{Replicas, Replication};
 use crate::request::{Origin, Token};
@@ -23,7 +23,7 @@ use crate::shared::Shared;
 use crate::staging::Staging;
 use crate::stats::Stats;
 use crate::tables::{TableState, Tables};
-use crate::watch::Absences;
+use crate::watch::NegativeVersions;
 use brickyard_routing::{Location, Member};
 use brickyard_table::{LocalPartition, TableData};
 use brickyard_types::record::{Header, Kind};
@@ -44,7 +44,7 @@ pub(crate) struct Core {
     pub(crate) tables: Tables,
     pub(crate) log: Log,
     pub(crate) segments: Segments,
-    pub(crate) absences: Absences,
+    pub(crate) negative_versions: NegativeVersions,
     pub(crate) requests: Requests,
     pub(crate) outbox: Outbox,
     pub(crate) effects: VecDeque<Effect>,
@@ -60,7 +60,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) outside: Outside<'a>,
     pub(crate) catch_ups: &'a mut CatchUps,
     pub(crate) offline: &'a mut Offline,
-    pub(crate) partings: &'a mut Partings,
+    pub(crate) pending_splits: &'a mut PendingSplits,
     pub(crate) shrunk: &'a mut Shrunk,
 }
 
@@ -107,7 +107,7 @@ impl Core {
                 tables: &mut self.tables,
                 log: &mut self.log,
                 segments: &mut self.segments,
-                drops: &mut self.moves.drops,
+                removals: &mut self.moves.removals,
                 unix: self.unix,
             },
             outside: Outside {
@@ -117,7 +117,7 @@ impl Core {
             },
             catch_ups: &mut self.moves.catch_ups,
             offline: &mut self.moves.offline,
-            partings: &mut self.moves.partings,
+            pending_splits: &mut self.moves.pending_splits,
             shrunk: &mut self.moves.shrunk,
         }
     }
@@ -129,7 +129,7 @@ impl Core {
         Adoption {
             replication: parts.replication,
             offline: parts.offline,
-            partings: parts.partings,
+            pending_splits: parts.pending_splits,
             outside: parts.outside,
             bricks,
         }
@@ -238,8 +238,8 @@ impl Core {
     /// Whether the catalog that waits takes a partition apart of which something is still on its way to the log.
     pub(crate) fn is_about_to_part(&self) -> bool {
         let (values, replicator) = (&self.requests.values, self.replicas.replicator());
-        let partings = &self.moves.partings;
-        partings.is_about_to_part(&self.tables, &self.log, values, replicator)
+        let pending_splits = &self.moves.pending_splits;
+        pending_splits.is_about_to_part(&self.tables, &self.log, values, replicator)
     }
 
     /// Whether no write waits for anything.

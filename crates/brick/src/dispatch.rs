@@ -25,7 +25,7 @@ use crate::keyed::{
     Admission, Caller, Missing, admission_of, execute_work, honest_line, may_run,
     must_await_values, name_work,
 };
-use crate::output::{Gate, Opens};
+use crate::output::{CommitDependency, Opens};
 use crate::peer::Peers;
 use crate::refusal::{CHANGING_HANDS, error_line, no_table};
 use crate::remote::{Exchange, Message, decode, unknown};
@@ -35,7 +35,7 @@ use crate::session::export::is_of_export;
 use crate::session::next::Shares;
 use crate::session::save::checkpoint_for;
 use crate::session::share::{ShareAdmission, share_admission};
-use crate::view::{ColdWanted, Detour};
+use crate::view::{ColdWanted, Redirect};
 use brickyard_command::{CommandId, ErrorReply, table::flag};
 use brickyard_routing::{Member, Seat};
 use brickyard_types::Instant;
@@ -107,14 +107,14 @@ impl Brick {
     fn dispatch(&mut self, request: Request) {
         if self.core.tables.index_of(request.table).is_none() {
             let error = no_table(request.work.named());
-            return self.respond(&request, error_line(&error), Gate::OPEN);
+            return self.respond(&request, error_line(&error), CommitDependency::OPEN);
         }
         let is_own = request.origin.member == self.core.member();
         match admission_of(&self.core, &request) {
             Admission::Serves => self.serve(request),
             Admission::Refused(error) => {
                 let line = honest_line(&request.work, &error);
-                self.respond(&request, line, Gate::OPEN);
+                self.respond(&request, line, CommitDependency::OPEN);
             }
             Admission::Elsewhere(owner) if is_own => self.forward(owner, request),
             Admission::Elsewhere(_) => self.send_back(request),
@@ -126,9 +126,9 @@ impl Brick {
     pub(crate) fn serve(&mut self, request: Request) {
         if request.work.is_about_all() {
             // It is about what the table holds, so what was prepared before must have committed.
-            let gate = self.core.log.barrier();
-            if !self.core.log.opens(gate) {
-                return self.core.requests.await_barrier(gate, request);
+            let dependency = self.core.log.barrier();
+            if !self.core.log.opens(dependency) {
+                return self.core.requests.await_barrier(dependency, request);
             }
         }
         self.serve_now(request);
@@ -139,7 +139,7 @@ impl Brick {
     pub(crate) fn serve_now(&mut self, request: Request) {
         let Some(table) = self.core.tables.index_of(request.table) else {
             let error = no_table(request.work.named());
-            return self.respond(&request, error_line(&error), Gate::OPEN);
+            return self.respond(&request, error_line(&error), CommitDependency::OPEN);
         };
         if let Work::Share(spec, args, share) = &request.work {
             if matches!(spec.id, CommandId::Save | CommandId::Bgsave) {
@@ -160,9 +160,9 @@ impl Brick {
             Caller::of(&request, table),
             &[],
         ) {
-            Ok((bytes, gate)) => self.respond(&request, bytes, gate),
+            Ok((bytes, dependency)) => self.respond(&request, bytes, dependency),
             Err(Missing::Values(wanted)) => self.await_values(request, wanted),
-            Err(Missing::Detour(detour)) => self.detour(detour, request),
+            Err(Missing::Redirect(redirect)) => self.redirect(redirect, request),
         }
     }
 
@@ -172,11 +172,11 @@ impl Brick {
         let is_own = request.origin.member == self.core.member();
         match admission {
             ShareAdmission::TooFew(error) => {
-                self.respond(&request, error_line(&error), Gate::OPEN);
+                self.respond(&request, error_line(&error), CommitDependency::OPEN);
             }
             ShareAdmission::Differs if !is_own => self.send_back(request),
             ShareAdmission::Differs if !request.work.only_reads() => {
-                self.respond(&request, error_line(&SHARES_DIFFER), Gate::OPEN);
+                self.respond(&request, error_line(&SHARES_DIFFER), CommitDependency::OPEN);
             }
             ShareAdmission::Serves | ShareAdmission::Waits | ShareAdmission::Differs => {
                 self.await_view(request);
@@ -185,12 +185,12 @@ impl Brick {
     }
 
     /// A request that was not executed here waits, or goes to the primary.
-    pub(crate) fn detour(&mut self, detour: Detour, request: Request) {
+    pub(crate) fn redirect(&mut self, redirect: Redirect, request: Request) {
         let is_own = request.origin.member == self.core.member();
-        match (detour, self.orderer(&request)) {
+        match (redirect, self.orderer(&request)) {
             // Whoever asks will have heard of the primary, or will.
-            (Detour::AskPrimary, _) if !is_own => self.send_back(request),
-            (Detour::AskPrimary, Some(owner)) if owner != self.core.member() => {
+            (Redirect::AskPrimary, _) if !is_own => self.send_back(request),
+            (Redirect::AskPrimary, Some(owner)) if owner != self.core.member() => {
                 self.forward(owner, request);
             }
             _ => self.await_view(request),
@@ -237,7 +237,7 @@ impl Brick {
         assert_ne!(member, self.core.member(), "it goes back to this brick");
         if request.work.was_lost() {
             let line = honest_line(&request.work, &CHANGING_HANDS);
-            return self.respond(&request, line, Gate::OPEN);
+            return self.respond(&request, line, CommitDependency::OPEN);
         }
         if member.node == self.core.shared.identity.node && request.work.only_reads() {
             let message = Forward::Returned(Box::new(request));
@@ -252,9 +252,14 @@ impl Brick {
     }
 
     /// The outcome of a request goes to whoever waits for it.
-    pub(crate) fn respond(&mut self, request: &Request, bytes: Vec<u8>, gate: Gate) {
+    pub(crate) fn respond(
+        &mut self,
+        request: &Request,
+        bytes: Vec<u8>,
+        dependency: CommitDependency,
+    ) {
         let deadline = request.has_waited.then_some(request.deadline);
-        self.complete(request.origin, bytes, gate, deadline);
+        self.complete(request.origin, bytes, dependency, deadline);
     }
 
     /// The same for what is no request any more: `deadline` is when its reply is given up, if it has one of its own.
@@ -262,30 +267,30 @@ impl Brick {
         &mut self,
         origin: Origin,
         bytes: Vec<u8>,
-        gate: Gate,
+        dependency: CommitDependency,
         deadline: Option<Instant>,
     ) {
         let Origin { member, token } = origin;
-        let is_open = self.core.log.opens(gate);
+        let is_open = self.core.log.opens(dependency);
         // Bricks of other nodes look at the time themselves.
         let is_near = member.node == self.core.shared.identity.node;
         let deadline = deadline.filter(|_| is_near && !is_open);
         if member == self.core.member() && (is_open || !self.has_later(token)) {
             if deadline.is_some() {
                 self.core.requests.replies.hold(Held {
-                    gate,
+                    dependency,
                     origin,
                     deadline,
                     bytes: None,
                 });
             }
-            self.on_part(token, bytes, gate);
+            self.on_part(token, bytes, dependency);
         } else if member != self.core.member() && is_open {
             let reply = ForwardReply::new(token, bytes);
             self.core.outbox.reply(member, reply);
         } else {
             self.core.requests.replies.hold(Held {
-                gate,
+                dependency,
                 origin,
                 deadline,
                 bytes: Some(bytes),
@@ -298,7 +303,7 @@ impl Brick {
         for (origin, bytes) in self.core.requests.replies.take_open(&self.core.log) {
             let Origin { member, token } = origin;
             if member == self.core.member() {
-                self.on_part(token, bytes, Gate::OPEN);
+                self.on_part(token, bytes, CommitDependency::OPEN);
             } else {
                 let reply = ForwardReply::new(token, bytes);
                 self.core.outbox.reply(member, reply);
@@ -317,7 +322,7 @@ impl Brick {
 
     fn tell_refused(&mut self, refused: Option<(Request, Vec<u8>)>) {
         if let Some((request, line)) = refused {
-            self.respond(&request, line, Gate::OPEN);
+            self.respond(&request, line, CommitDependency::OPEN);
         }
     }
 
@@ -336,7 +341,7 @@ impl Brick {
         }
         let (bytes, _) = self.core.requests.bytes();
         let line = busy(&self.core, bytes, "requests of other bricks waiting");
-        self.respond(&request, line, Gate::OPEN);
+        self.respond(&request, line, CommitDependency::OPEN);
     }
 
     /// Executes what other bricks have asked, a run's worth of it.
@@ -398,7 +403,7 @@ impl Brick {
             Work::Share(spec, args, share) if is_own && share != 0 && spec.has(flag::READONLY) => {
                 let Some(table) = self.core.tables.index_of(request.table) else {
                     let error = error_line(&no_table(None));
-                    return self.complete(request.origin, error, Gate::OPEN, None);
+                    return self.complete(request.origin, error, CommitDependency::OPEN, None);
                 };
                 let asked = Shares {
                     spec,
@@ -420,7 +425,7 @@ impl Brick {
         let mut exchange = Exchange::new(&mut self.core, &mut self.remotes);
         happens(&mut exchange, &self.peers);
         for (token, bytes) in exchange.answers() {
-            self.on_part(token, bytes, Gate::OPEN);
+            self.on_part(token, bytes, CommitDependency::OPEN);
         }
     }
 
@@ -467,7 +472,7 @@ impl Brick {
             return self.on_export_read(token, value);
         }
         for (request, line) in values::on_read(&mut self.core, token, value) {
-            self.respond(&request, line, Gate::OPEN);
+            self.respond(&request, line, CommitDependency::OPEN);
         }
         self.run_with_values();
         if self.core.is_adopting() {
@@ -479,26 +484,26 @@ impl Brick {
     fn run_with_values(&mut self) {
         while let Some(ran) = values::run_next(&mut self.core, &mut self.clients) {
             match ran {
-                RanWithValues::Done(id, bytes, gate) => {
+                RanWithValues::Done(id, bytes, dependency) => {
                     if let Some(request) = values::take(&mut self.core, id) {
-                        self.respond(&request, bytes, gate);
+                        self.respond(&request, bytes, dependency);
                     }
                 }
-                RanWithValues::Detour(id, detour) => self.detour_from_values(id, detour),
+                RanWithValues::Redirect(id, redirect) => self.redirect_from_values(id, redirect),
             }
         }
     }
 
     /// A request waits for something else, or goes elsewhere; and with it what its connection sent
     /// after it on its keys, which would overtake it (PROTOCOL rule 26).
-    fn detour_from_values(&mut self, id: usize, detour: Detour) {
+    fn redirect_from_values(&mut self, id: usize, redirect: Redirect) {
         let behind = self.core.requests.values.behind(id);
         if let Some(request) = self.core.requests.take(id) {
-            self.detour(detour, request);
+            self.redirect(redirect, request);
         }
         for id in behind {
             if let Some(request) = self.core.requests.take(id) {
-                self.detour(Detour::Wait, request);
+                self.redirect(Redirect::Wait, request);
             }
         }
     }
@@ -513,9 +518,9 @@ impl Brick {
                 End::Answered => {}
                 End::Unknown(reason) => {
                     let line = unknown(&reason);
-                    self.on_part(request.origin.token, line, Gate::OPEN);
+                    self.on_part(request.origin.token, line, CommitDependency::OPEN);
                 }
-                End::Error(line) => self.respond(&request, line, Gate::OPEN),
+                End::Error(line) => self.respond(&request, line, CommitDependency::OPEN),
             }
         }
     }
@@ -550,7 +555,7 @@ impl Brick {
 
     /// Another brick has adopted another map than this one: the views are changing.
     pub(crate) fn on_misplaced(&mut self, token: Token) {
-        self.on_part(token, error_line(&CHANGING_HANDS), Gate::OPEN);
+        self.on_part(token, error_line(&CHANGING_HANDS), CommitDependency::OPEN);
     }
 
     /// A read that was with a backup on this node is answered, or given back; whether it was one.

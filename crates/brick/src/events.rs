@@ -12,7 +12,7 @@ use crate::forward::Forward;
 use crate::log_chunk::LogChunk;
 use crate::membership::is_about_to_share;
 use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
-use crate::output::{Gate, Lost};
+use crate::output::{CommitDependency, Lost};
 use crate::peer::tell_claims;
 use crate::refusal::error_line;
 use crate::replica::Replication;
@@ -122,7 +122,7 @@ impl Brick {
     }
 
     fn on_appended(&mut self, id: BatchId, position: Position) {
-        self.core.moves.drops.on_appended(id);
+        self.core.moves.removals.on_appended(id);
         self.core
             .segments
             .retained
@@ -148,7 +148,7 @@ impl Brick {
     /// A newer catalog: adopted at once, or when the records of the views before it are in the log.
     fn on_catalog(&mut self, catalog: Arc<Catalog>) {
         self.core.tables.wait_for(catalog);
-        self.core.moves.partings.look_ahead(&self.core.tables);
+        self.core.moves.pending_splits.look_ahead(&self.core.tables);
         self.adopt_waiting();
     }
 
@@ -178,7 +178,7 @@ impl Brick {
         self.cleaner.abandon(&mut core.tables, &mut core.segments);
         for table in shelved {
             for (token, bytes) in self.exports.end_of(&self.core, table) {
-                self.on_part(token, bytes, Gate::OPEN);
+                self.on_part(token, bytes, CommitDependency::OPEN);
             }
         }
     }
@@ -207,7 +207,7 @@ impl Brick {
         self.core.segments.health.on_refused(self.core.now, text);
         let error = error_line(&error);
         let refused = self.core.log.on_refused(id);
-        self.core.moves.drops.on_refused(id);
+        self.core.moves.removals.on_refused(id);
         self.core.segments.retained.on_refused(id);
         lose(
             &mut self.core,
@@ -261,7 +261,7 @@ impl Brick {
         )));
     }
 
-    /// Lets out every reply whose gate has opened.
+    /// Lets out every reply whose commit dependency has opened.
     pub(crate) fn let_out(&mut self) {
         // Before anything is let out that waited for what is lost.
         self.tell_lost();
@@ -291,7 +291,7 @@ impl Brick {
                     if reply.is_misplaced {
                         self.on_misplaced(reply.token);
                     } else {
-                        self.on_part(reply.token, reply.bytes, Gate::OPEN);
+                        self.on_part(reply.token, reply.bytes, CommitDependency::OPEN);
                     }
                 }
                 Forward::Returned(request) => self.on_returned(*request),
@@ -308,12 +308,12 @@ impl Brick {
         self.upkeep.on_tick(&mut self.core);
         self.clean();
         self.end_waits();
-        self.append_drops();
+        self.append_removals();
         self.tick_replicas();
         self.tell_moves();
         self.core.tables.settle_clears();
         self.core.tables.find_removed();
-        self.core.absences.forget_old(self.core.now);
+        self.core.negative_versions.forget_old(self.core.now);
         let synced = self.core.log.frontier().synced;
         self.core.tables.settle_durability(synced);
         let all = &self.core.shared.stats;
@@ -324,7 +324,7 @@ impl Brick {
             self.tell_cleaner();
             self.core.tables.expire_requests(self.core.unix);
             self.resize_partitions();
-            self.upkeep.burden.look(&mut self.core);
+            self.upkeep.cpu_load.look(&mut self.core);
             publish(&self.core, &self.clients);
         }
     }
@@ -338,16 +338,16 @@ impl Brick {
     }
 
     /// Removal records that the log has refused are appended again, once it takes writes.
-    fn append_drops(&mut self) {
+    fn append_removals(&mut self) {
         if self.core.segments.health.refusal(self.core.now).is_none() {
             let Replication {
                 tables,
                 log,
                 segments,
-                drops,
+                removals,
                 ..
             } = self.core.replication();
-            drops.append_again(tables, log, &mut segments.retained);
+            removals.append_again(tables, log, &mut segments.retained);
         }
     }
 
@@ -357,7 +357,8 @@ impl Brick {
         let (tables, replicas) = (core.replication.tables, core.replication.replicas);
         core.offline
             .tell_returns(tables, replicas.replicator(), &mut core.outside);
-        core.partings.ask_lone_splits(tables, &mut core.outside);
+        core.pending_splits
+            .ask_lone_splits(tables, &mut core.outside);
     }
 
     /// Partitions that have outgrown their size, or shrunk, are split and merged.
@@ -395,7 +396,11 @@ impl Brick {
             let connection = &mut self.clients[token.connection];
             connection.blocked = None;
             let backups = backups(&self.core, connection.session.table);
-            self.on_part(token, format!(":{backups}\r\n").into_bytes(), Gate::OPEN);
+            self.on_part(
+                token,
+                format!(":{backups}\r\n").into_bytes(),
+                CommitDependency::OPEN,
+            );
         }
     }
 }

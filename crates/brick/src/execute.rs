@@ -1,6 +1,6 @@
 //! From a parsed request to its reply: checks, then the command itself.
 //!
-//! In:  a request of one client. Out: a reply in the client's output, with the gate it waits for.
+//! In:  a request of one client. Out: a reply in the client's output, with the commit dependency it waits for.
 //!
 //! The order of the checks is Redis's, so that a request with several faults gets the same error.
 
@@ -10,7 +10,7 @@ use crate::brick::Brick;
 use crate::check::check;
 use crate::connection::ReplyMode;
 use crate::keyed::{self, Asked, Left, asked};
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::request::Attempt;
 use crate::session::transact::{enqueue, is_queueable};
 use crate::slowlog::SlowCommand;
@@ -76,7 +76,7 @@ impl Brick {
                 let reply = connection.output.begin();
                 let start = reply.len();
                 Reply::new(reply, connection.session.protocol).protocol_error(error);
-                connection.output.end(start, Gate::OPEN);
+                connection.output.end(start, CommitDependency::OPEN);
                 connection.input.skip_to(parsed.end);
                 self.core.stats().clients.protocol_errors.add(1);
                 self.clients.close(id);
@@ -166,7 +166,7 @@ impl Brick {
             Left::AwaitView(request) => self.await_view(request),
             Left::Forward(owner, request) => self.forward(owner, request),
             Left::AwaitValues(request, wanted) => self.await_values(request, wanted),
-            Left::Detour(detour, request) => self.detour(detour, request),
+            Left::Redirect(redirect, request) => self.redirect(redirect, request),
             Left::Begin(parts) => parts.into_iter().for_each(|part| self.begin(part)),
         }
     }

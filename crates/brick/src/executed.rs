@@ -9,7 +9,7 @@
 //! - What was forgotten is never executed again: an id that is not in the window and not above the *floor*, the
 //!   highest sequence that was ever forgotten, is refused. The floor is part of the window.
 //! - Sequences are about the time, so the floor is far behind what is asked now. Safety depends on clocks only where
-//!   something was lost (damage, a new lineage): then the floor is the present, and [`CLOCKS_APART_MAX`] more.
+//!   something was lost (damage, a new generation): then the floor is the present, and [`CLOCKS_APART_MAX`] more.
 //! - It is bounded: [`PARTITION_MAX`], [`BRICK_MAX`] and [`KEPT_FOR`].
 //!
 //! In the log and between bricks the window is records like any other: one that has an id, or, where its record
@@ -21,7 +21,7 @@
 
 use crate::append::BatchId;
 use crate::log::Log;
-use crate::output::{Gate, Opens};
+use crate::output::{CommitDependency, Opens};
 use crate::random::Random;
 use crate::request::Attempt;
 use crate::tables::Partition;
@@ -112,7 +112,7 @@ pub(crate) enum Recall<'a> {
     /// It was not executed.
     New,
     /// It was: the reply, which waits for this. `None`: it was too long to be kept.
-    Done(Gate, Option<&'a [u8]>),
+    Done(CommitDependency, Option<&'a [u8]>),
     /// It was, and nobody knows yet whether that stays.
     Undecided,
     /// It may have been executed: ids up to this sequence are not all remembered.
@@ -412,24 +412,28 @@ impl Partition {
                 Recall::New
             };
         };
-        let gate = if self.is_replicated {
+        let dependency = if self.is_replicated {
             if known.op <= self.committed {
-                Gate::OPEN
+                CommitDependency::OPEN
             } else if log.is_given_up(self.id) {
                 return Recall::Undecided;
             } else {
-                log.gate_of(self.id)
+                log.dependency_of(self.id)
             }
         } else {
-            Gate {
+            CommitDependency {
                 appended: known.batch,
                 synced: if is_fsync { known.batch } else { BatchId(0) },
-                ..Gate::OPEN
+                ..CommitDependency::OPEN
             }
         };
         // Nobody looks again at what is open already.
-        let gate = if log.opens(gate) { Gate::OPEN } else { gate };
-        Recall::Done(gate, known.outcome.bytes())
+        let dependency = if log.opens(dependency) {
+            CommitDependency::OPEN
+        } else {
+            dependency
+        };
+        Recall::Done(dependency, known.outcome.bytes())
     }
 }
 

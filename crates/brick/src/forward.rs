@@ -1,7 +1,7 @@
 //! What one brick tells another, of its node or of another node: requests, and their replies.
 //!
-//! The gateway side leaves a hole in its client's output, sends a [`Request`] and fills the
-//! hole when the [`ForwardReply`] comes. Messages of one brick to another stay in order, so two
+//! The gateway side leaves a placeholder in its client's output, sends a [`Request`] and fills the
+//! placeholder when the [`ForwardReply`] comes. Messages of one brick to another stay in order, so two
 //! commands of one client on one key do too.
 //!
 //! Not here: requests for other nodes, which wait for a stream and for their answer (`remote`).

@@ -1,6 +1,6 @@
 //! One reply made of parts that several bricks render.
 
-use crate::output::{Gate, Lost};
+use crate::output::{CommitDependency, Lost};
 use crate::partly::{is_unknown, not_read, partly_done};
 use brickyard_command::ErrorReply;
 use brickyard_wire::{Protocol, Reply};
@@ -41,7 +41,7 @@ pub(crate) enum Join {
 #[derive(Debug)]
 struct Part {
     bytes: Vec<u8>,
-    gate: Gate,
+    dependency: CommitDependency,
 }
 
 impl Part {
@@ -133,8 +133,8 @@ impl Gather {
         &mut self,
         part: u32,
         bytes: Vec<u8>,
-        gate: Gate,
-    ) -> Option<(Vec<u8>, Gate)> {
+        dependency: CommitDependency,
+    ) -> Option<(Vec<u8>, CommitDependency)> {
         let at = part.checked_sub(self.first_part)? as usize;
         self.bytes += bytes.len();
         self.is_too_long |= self.bytes > self.bytes_max && self.join != Join::Only;
@@ -144,7 +144,7 @@ impl Gather {
         }
         let bytes = if self.is_too_long { Vec::new() } else { bytes };
         let place = self.parts.get_mut(at)?;
-        if place.replace(Part { bytes, gate }).is_none() {
+        if place.replace(Part { bytes, dependency }).is_none() {
             assert!(self.missing > 0, "no part is missing");
             self.missing -= 1;
         }
@@ -154,8 +154,8 @@ impl Gather {
     /// Operations were lost: each part that waits for one of them becomes an error.
     pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
         for part in self.parts.iter_mut().flatten() {
-            if let Some(error) = part.gate.error(lost, error) {
-                part.gate = Gate::OPEN;
+            if let Some(error) = part.dependency.error(lost, error) {
+                part.dependency = CommitDependency::OPEN;
                 part.bytes = error;
             }
         }
@@ -165,7 +165,7 @@ impl Gather {
     pub(crate) fn give_up(&mut self, part: u32, error: &[u8]) {
         let at = part.checked_sub(self.first_part).map(|at| at as usize);
         if let Some(Some(part)) = at.and_then(|at| self.parts.get_mut(at)) {
-            part.gate = Gate::OPEN;
+            part.dependency = CommitDependency::OPEN;
             part.bytes = error.to_vec();
         }
     }
@@ -203,19 +203,27 @@ impl Gather {
         })
     }
 
-    fn join(&mut self) -> (Vec<u8>, Gate) {
+    fn join(&mut self) -> (Vec<u8>, CommitDependency) {
         let parts: Vec<Part> = self.parts.drain(..).flatten().collect();
-        let gates = parts.iter().map(|part| part.gate);
-        let gate = gates.fold(Gate::OPEN, Gate::and);
+        let dependencies = parts.iter().map(|part| part.dependency);
+        let dependency = dependencies.fold(CommitDependency::OPEN, CommitDependency::and);
         if let Some(error) = self.error(&parts) {
             // What nobody knows stays so, whatever the log does with the rest.
             let is_final = self.writes_in_parts() && is_unknown(&error);
-            return (error, if is_final { Gate::OPEN } else { gate });
+            return (
+                error,
+                if is_final {
+                    CommitDependency::OPEN
+                } else {
+                    dependency
+                },
+            );
         }
-        let mut gates = parts.iter().map(|part| part.gate);
-        self.is_divided = self.writes_in_parts() && gates.any(|it| !it.has_same_batches(gate));
+        let mut dependencies = parts.iter().map(|part| part.dependency);
+        self.is_divided =
+            self.writes_in_parts() && dependencies.any(|it| !it.has_same_batches(dependency));
         let parts = parts.into_iter().map(|part| part.bytes).collect();
-        (self.joined(parts), gate)
+        (self.joined(parts), dependency)
     }
 
     fn joined(&self, parts: Vec<Vec<u8>>) -> Vec<u8> {
@@ -302,7 +310,7 @@ mod gather_test {
         for (at, part) in parts.iter().enumerate().rev() {
             assert!(whole.is_none());
             whole = gather
-                .on_part(at as u32, part.to_vec(), Gate::OPEN)
+                .on_part(at as u32, part.to_vec(), CommitDependency::OPEN)
                 .map(|(whole, _)| whole);
         }
         whole.unwrap()
@@ -337,13 +345,25 @@ mod gather_test {
     #[test]
     fn parts_of_an_attempt_that_was_given_up_do_not_count() {
         let mut gather = Gather::new(Join::Sum, Protocol::Resp2, 3);
-        assert!(gather.on_part(0, b":1\r\n".to_vec(), Gate::OPEN).is_none());
+        assert!(
+            gather
+                .on_part(0, b":1\r\n".to_vec(), CommitDependency::OPEN)
+                .is_none()
+        );
         assert_eq!(gather.begin_again(1, 2), Some(3));
         // Another part of that attempt fails, and one comes after all.
         assert_eq!(gather.begin_again(2, 2), None);
-        assert!(gather.on_part(2, b":4\r\n".to_vec(), Gate::OPEN).is_none());
-        assert!(gather.on_part(3, b":8\r\n".to_vec(), Gate::OPEN).is_none());
-        let whole = gather.on_part(4, b":16\r\n".to_vec(), Gate::OPEN);
+        assert!(
+            gather
+                .on_part(2, b":4\r\n".to_vec(), CommitDependency::OPEN)
+                .is_none()
+        );
+        assert!(
+            gather
+                .on_part(3, b":8\r\n".to_vec(), CommitDependency::OPEN)
+                .is_none()
+        );
+        let whole = gather.on_part(4, b":16\r\n".to_vec(), CommitDependency::OPEN);
         assert_eq!(whole.unwrap().0, b":24\r\n");
     }
 
@@ -361,30 +381,36 @@ mod gather_test {
 
     #[test]
     fn refused_log_does_not_deny_what_another_brick_has_done() {
-        let waits = Gate {
+        let waits = CommitDependency {
             appended: BatchId(7),
-            ..Gate::OPEN
+            ..CommitDependency::OPEN
         };
         for (elsewhere, is_partly_done) in [(&b"+OK\r\n"[..], true), (b"-BUSY x\r\n", false)] {
             let mut gather = Gather::new(Join::Ok, Protocol::Resp2, 2);
             assert!(gather.on_part(0, b"+OK\r\n".to_vec(), waits).is_none());
             gather.refuse(Lost::From(BatchId(7)), b"-MISCONF x\r\n");
-            let (reply, _) = gather.on_part(1, elsewhere.to_vec(), Gate::OPEN).unwrap();
+            let (reply, _) = gather
+                .on_part(1, elsewhere.to_vec(), CommitDependency::OPEN)
+                .unwrap();
             assert_eq!(reply.starts_with(b"-UNKNOWNRESULT"), is_partly_done);
         }
     }
 
     #[test]
     fn part_that_had_committed_is_not_denied_when_the_log_refuses_another() {
-        let waits = |batch| Gate {
+        let waits = |batch| CommitDependency {
             appended: BatchId(batch),
-            ..Gate::OPEN
+            ..CommitDependency::OPEN
         };
         let write = || {
             let mut gather = Gather::new(Join::Ok, Protocol::Resp2, 3);
             let parts = [(0, waits(5)), (1, waits(9))];
-            for (part, gate) in parts {
-                assert!(gather.on_part(part, b"+OK\r\n".to_vec(), gate).is_none());
+            for (part, dependency) in parts {
+                assert!(
+                    gather
+                        .on_part(part, b"+OK\r\n".to_vec(), dependency)
+                        .is_none()
+                );
             }
             gather
         };
@@ -392,7 +418,7 @@ mod gather_test {
         let mut gather = write();
         gather.refuse(Lost::Unwritten(BatchId(9)), b"-MISCONF x\r\n");
         let (reply, _) = gather
-            .on_part(2, b"-BUSY x\r\n".to_vec(), Gate::OPEN)
+            .on_part(2, b"-BUSY x\r\n".to_vec(), CommitDependency::OPEN)
             .unwrap();
         assert!(reply.starts_with(b"-UNKNOWNRESULT"));
         // And when all are there.
@@ -416,14 +442,14 @@ mod gather_test {
             assert_eq!(joined(Join::Sum, &[other, lost]), lost);
         }
         // A refusal of what others wait for does not make it known.
-        let waits = Gate {
+        let waits = CommitDependency {
             appended: BatchId(7),
-            ..Gate::OPEN
+            ..CommitDependency::OPEN
         };
         let mut gather = Gather::new(Join::Ok, Protocol::Resp2, 2);
         assert!(gather.on_part(0, b"+OK\r\n".to_vec(), waits).is_none());
-        let whole = gather.on_part(1, lost.to_vec(), Gate::OPEN);
-        assert_eq!(whole, Some((lost.to_vec(), Gate::OPEN)));
+        let whole = gather.on_part(1, lost.to_vec(), CommitDependency::OPEN);
+        assert_eq!(whole, Some((lost.to_vec(), CommitDependency::OPEN)));
     }
 
     #[test]
@@ -438,8 +464,14 @@ mod gather_test {
     fn read_that_failed_has_changed_nothing() {
         let failed = |error: &[u8]| {
             let mut gather = Gather::new(Join::Sum, Protocol::Resp2, 2).reading(true);
-            assert!(gather.on_part(0, b":1\r\n".to_vec(), Gate::OPEN).is_none());
-            let (reply, _) = gather.on_part(1, error.to_vec(), Gate::OPEN).unwrap();
+            assert!(
+                gather
+                    .on_part(0, b":1\r\n".to_vec(), CommitDependency::OPEN)
+                    .is_none()
+            );
+            let (reply, _) = gather
+                .on_part(1, error.to_vec(), CommitDependency::OPEN)
+                .unwrap();
             assert!(!gather.is_divided());
             reply
         };

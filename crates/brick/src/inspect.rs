@@ -19,7 +19,7 @@ pub struct Standing {
     /// Which partition.
     pub partition: PartitionId,
     /// The history that it goes by.
-    pub lineage: u32,
+    pub generation: u32,
     /// The last effective view that was adopted.
     pub view: View,
     /// What the brick is in it.
@@ -74,7 +74,7 @@ impl<'a> Inspection<'a> {
             replicated.map(move |it| Standing {
                 table: state.id,
                 partition: it.id,
-                lineage: it.lineage,
+                generation: it.generation,
                 view: it.status.view,
                 role: it.status.role,
                 serves_reads: it.status.serves_reads,

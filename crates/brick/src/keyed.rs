@@ -1,6 +1,6 @@
 //! Commands on keys: where each runs, and what happens when it cannot run at once.
 //!
-//! In:  a checked request with keys. Out: its reply in place; or a hole in the output that another
+//! In:  a checked request with keys. Out: its reply in place; or a placeholder in the output that another
 //!      brick, or a value read back from the log, will fill.
 //!
 //! Invariants:
@@ -34,10 +34,10 @@ use crate::batch::Target;
 use crate::clients::{Clients, wants_reply};
 use crate::core::Core;
 use crate::gather::{Gather, Join};
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::refusal::{CROSSSLOT, no_table, redirect};
 use crate::request::{Attempt, Request, Work};
-use crate::view::{ColdWanted, Detour};
+use crate::view::{ColdWanted, Redirect};
 use admission::{admission, behind_earlier};
 use attempt::run_attempt;
 use brickyard_command::{Args, ErrorReply, Spec, check_key_lengths, keys, table::flag};
@@ -58,7 +58,7 @@ pub(crate) enum Left {
     /// It waits for these values, or behind what waits for them.
     AwaitValues(Request, Vec<ColdWanted>),
     /// It cannot be answered here and now.
-    Detour(Detour, Request),
+    Redirect(Redirect, Request),
     /// Its parts begin, each by itself.
     Begin(Vec<Request>),
 }
@@ -163,25 +163,25 @@ pub(crate) fn execute(
         Some(attempt) => run_attempt(core, &call, attempt, out),
     };
     let missing = match ran {
-        Ok(gate) if is_wanted => {
-            connection.output.end(start, gate);
+        Ok(dependency) if is_wanted => {
+            connection.output.end(start, dependency);
             return Ok(Left::Nothing);
         }
         Ok(_) => {
             // Nor an error, should the log refuse it.
             out.truncate(start);
-            connection.output.end(start, Gate::OPEN);
+            connection.output.end(start, CommitDependency::OPEN);
             return Ok(Left::Nothing);
         }
         Err(missing) => missing,
     };
     out.truncate(start);
-    connection.output.end(start, Gate::OPEN);
+    connection.output.end(start, CommitDependency::OPEN);
     let work = Work::of(spec, args, attempt);
     let request = defer(core, clients, id, table_id, work);
     Ok(match missing {
         Missing::Values(wanted) => Left::AwaitValues(request, wanted),
-        Missing::Detour(detour) => Left::Detour(detour, request),
+        Missing::Redirect(redirect) => Left::Redirect(redirect, request),
     })
 }
 

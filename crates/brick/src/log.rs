@@ -26,7 +26,7 @@ pub(crate) use held::HeldId;
 pub(crate) use progress::Committed;
 
 use crate::append::{Append, BatchId};
-use crate::output::{Frontier, Gate, Opens};
+use crate::output::{CommitDependency, Frontier, Opens};
 use batch::{Batch, Building, Lists};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::Kind;
@@ -250,18 +250,18 @@ impl Log {
 
     /// What a reply waits for that was decided by an operation in the batch being built.
     #[inline]
-    pub(crate) fn gate(&self, commits: Commits) -> Gate {
+    pub(crate) fn dependency(&self, commits: Commits) -> CommitDependency {
         let batch = self.building.id;
         match commits {
-            Commits::Appended => gate(batch, Class::Log, Gate::MANY),
-            Commits::Synced => gate(batch, Class::Fsync, Gate::MANY),
-            Commits::Voted { partition, .. } => gate(batch, Class::Replicated, partition),
+            Commits::Appended => dependency(batch, Class::Log, CommitDependency::MANY),
+            Commits::Synced => dependency(batch, Class::Fsync, CommitDependency::MANY),
+            Commits::Voted { partition, .. } => dependency(batch, Class::Replicated, partition),
         }
     }
 
     /// What a reply waits for that rests on anything of a replicated partition that is pending. Its operations
     /// commit in order, so it is enough to wait for the last.
-    pub(crate) fn gate_of(&self, partition: PartitionId) -> Gate {
+    pub(crate) fn dependency_of(&self, partition: PartitionId) -> CommitDependency {
         let in_flight = self.in_flight.iter().rev();
         let newest = if self.building.held.has(partition) {
             Some(self.building.id)
@@ -269,23 +269,23 @@ impl Log {
             let mut waiting = in_flight.filter(|batch| batch.held.has(partition));
             waiting.next().map(|batch| batch.id)
         };
-        newest.map_or(Gate::OPEN, |batch| {
-            gate(batch, Class::Replicated, partition)
+        newest.map_or(CommitDependency::OPEN, |batch| {
+            dependency(batch, Class::Replicated, partition)
         })
     }
 
     /// What a reply waits for that needs everything prepared so far to have committed.
-    pub(crate) fn barrier(&self) -> Gate {
-        let mut sum = Gate::OPEN;
+    pub(crate) fn barrier(&self) -> CommitDependency {
+        let mut sum = CommitDependency::OPEN;
         let mut add = |id: BatchId, lists: &Lists, has_log: bool, is_held: bool| {
             if has_log {
-                sum = sum.and(gate(id, Class::Log, Gate::MANY));
+                sum = sum.and(dependency(id, Class::Log, CommitDependency::MANY));
             }
             if !lists.fsync.is_empty() {
-                sum = sum.and(gate(id, Class::Fsync, Gate::MANY));
+                sum = sum.and(dependency(id, Class::Fsync, CommitDependency::MANY));
             }
             if is_held {
-                sum = sum.and(gate(id, Class::Replicated, Gate::MANY));
+                sum = sum.and(dependency(id, Class::Replicated, CommitDependency::MANY));
             }
         };
         for batch in &self.in_flight {
@@ -376,13 +376,15 @@ impl Opens for Log {
     /// As the frontier says; and of one partition exactly: one that waits for a replica does not hold up the
     /// others.
     #[inline]
-    fn opens(&self, gate: Gate) -> bool {
-        if self.frontier.opens(gate) {
+    fn opens(&self, dependency: CommitDependency) -> bool {
+        if self.frontier.opens(dependency) {
             return true;
         }
-        let is_written =
-            gate.appended <= self.frontier.appended && gate.synced <= self.frontier.synced;
-        is_written && gate.partition != Gate::MANY && !self.waits(gate.replicated, gate.partition)
+        let is_written = dependency.appended <= self.frontier.appended
+            && dependency.synced <= self.frontier.synced;
+        is_written
+            && dependency.partition != CommitDependency::MANY
+            && !self.waits(dependency.replicated, dependency.partition)
     }
 }
 
@@ -399,21 +401,21 @@ impl Log {
 }
 
 #[inline]
-fn gate(batch: BatchId, class: Class, partition: PartitionId) -> Gate {
+fn dependency(batch: BatchId, class: Class, partition: PartitionId) -> CommitDependency {
     match class {
-        Class::Log => Gate {
+        Class::Log => CommitDependency {
             appended: batch,
-            ..Gate::OPEN
+            ..CommitDependency::OPEN
         },
-        Class::Fsync => Gate {
+        Class::Fsync => CommitDependency {
             appended: batch,
             synced: batch,
-            ..Gate::OPEN
+            ..CommitDependency::OPEN
         },
-        Class::Replicated | Class::Unlogged => Gate {
+        Class::Replicated | Class::Unlogged => CommitDependency {
             replicated: batch,
             partition,
-            ..Gate::OPEN
+            ..CommitDependency::OPEN
         },
     }
 }

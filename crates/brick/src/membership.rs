@@ -13,10 +13,10 @@ use crate::claims::claim_first;
 use crate::groups::{alone, is_shared, names, of_nobody, take_in};
 use crate::offline::Offline;
 use crate::outside::Outside;
-use crate::parting::{Partings, has_other_leaves, take_apart};
+use crate::pending_split::{PendingSplits, has_other_leaves, take_apart};
 use crate::replica::Replication;
 use crate::stats::TableStats;
-use crate::tables::{Availability, Room, Shelf, TableState, Tables, evicts, storage};
+use crate::tables::{Availability, Room, TableState, Tables, Unloaded, evicts, storage};
 use brickyard_metadata::{Catalog, TableEntry};
 use brickyard_replication::{Base, Restored, Status};
 use brickyard_routing::{Group, TableMap};
@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub(crate) struct Adoption<'a> {
     pub(crate) replication: Replication<'a>,
     pub(crate) offline: &'a mut Offline,
-    pub(crate) partings: &'a mut Partings,
+    pub(crate) pending_splits: &'a mut PendingSplits,
     pub(crate) outside: Outside<'a>,
     /// How many bricks the node has.
     pub(crate) bricks: u32,
@@ -59,7 +59,7 @@ impl Adoption<'_> {
         assert_eq!(here.count(), wanted.count(), "tables of {version}");
         let Self {
             replication,
-            partings,
+            pending_splits,
             outside,
             ..
         } = self;
@@ -69,7 +69,7 @@ impl Adoption<'_> {
             "version {version} of the catalog is adopted after {}",
             before.version()
         );
-        partings.note_rests(&before, replication, outside);
+        pending_splits.note_rests(&before, replication, outside);
         // What the log says of partitions that were dropped, split, merged or moved away is dead.
         let tables = &*replication.tables;
         let retained = &mut replication.segments.retained;
@@ -127,9 +127,9 @@ impl Adoption<'_> {
             return false;
         };
         let is_new_return = since.is_some_and(|since| since != state.availability.returned);
-        let is_read_in_vain = is_taken_apart && state.availability.shelf == Shelf::Reading;
+        let is_read_in_vain = is_taken_apart && state.availability.unloaded == Unloaded::Reading;
         let must_go = table.is_offline() || is_new_return || is_read_in_vain;
-        if must_go && state.availability.shelf != Shelf::Away {
+        if must_go && state.availability.unloaded != Unloaded::Away {
             self.offline
                 .shelve(&mut self.replication, &mut self.outside, index);
         }
@@ -137,14 +137,14 @@ impl Adoption<'_> {
             return false;
         };
         state.availability.returned = since.unwrap_or(state.availability.returned);
-        if state.availability.shelf == Shelf::Held {
+        if state.availability.unloaded == Unloaded::Held {
             return true;
         }
-        if state.availability.shelf == Shelf::Away {
+        if state.availability.unloaded == Unloaded::Away {
             state.partitions = map.groups().iter().map(|_| None).collect();
         }
         state.map = Arc::clone(map);
-        let is_away = state.availability.shelf == Shelf::Away;
+        let is_away = state.availability.unloaded == Unloaded::Away;
         if table.is_offline() {
             self.offline.end_return_of(table.id);
         } else if is_away {
@@ -157,9 +157,9 @@ impl Adoption<'_> {
         // At a start the log is read anyway; later it has nothing of a table that this brick has not heard of, which is
         // found out like anything else.
         let is_start = self.replication.replicas.seat().incarnation == Incarnation(0);
-        let shelf = match table.is_offline() || (!table.is_online() && !is_start) {
-            true => Shelf::Away,
-            false => Shelf::Held,
+        let unloaded = match table.is_offline() || (!table.is_online() && !is_start) {
+            true => Unloaded::Away,
+            false => Unloaded::Held,
         };
         let map = Arc::new(table.map.clone());
         let memory = TableData::new(storage(&map, &table.attributes));
@@ -179,7 +179,7 @@ impl Adoption<'_> {
             layout: table.layout.clone(),
             availability: Availability {
                 status: table.status.clone(),
-                shelf,
+                unloaded,
                 returned: table.return_since().unwrap_or_default(),
             },
             partitions: map.groups().iter().map(|_| None).collect(),
@@ -187,7 +187,7 @@ impl Adoption<'_> {
             table: memory,
             stats,
         });
-        if shelf == Shelf::Away && !table.is_offline() {
+        if unloaded == Unloaded::Away && !table.is_offline() {
             self.offline.begin_return(table.id);
         }
         adopt_groups(&mut self.replication, index);
@@ -248,7 +248,7 @@ impl Adoption<'_> {
 /// Looks at every group of a table that is in memory.
 fn adopt_groups(replication: &mut Replication<'_>, table: usize) {
     let state = replication.tables.get(table);
-    let Some(state) = state.filter(|it| it.availability.shelf == Shelf::Held) else {
+    let Some(state) = state.filter(|it| it.availability.unloaded == Unloaded::Held) else {
         return;
     };
     let me = replication.replicas.seat().member;

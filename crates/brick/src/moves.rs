@@ -4,9 +4,9 @@
 //! Each part has its own rules; together they are what a handler borrows that moves something.
 
 use crate::catch_up::CatchUps;
-use crate::drops::Drops;
 use crate::offline::Offline;
-use crate::parting::Partings;
+use crate::pending_split::PendingSplits;
+use crate::removals::Removals;
 use crate::resize::Shrunk;
 
 /// See the module.
@@ -14,9 +14,9 @@ use crate::resize::Shrunk;
 pub(crate) struct Moves {
     pub(crate) catch_ups: CatchUps,
     /// What says that partitions are here no more, and is not in the log yet.
-    pub(crate) drops: Drops,
+    pub(crate) removals: Removals,
     pub(crate) offline: Offline,
-    pub(crate) partings: Partings,
+    pub(crate) pending_splits: PendingSplits,
     pub(crate) shrunk: Shrunk,
 }
 
@@ -25,9 +25,9 @@ impl Moves {
     pub(crate) fn new(recovery_bandwidth: u64) -> Self {
         Self {
             catch_ups: CatchUps::at(recovery_bandwidth),
-            drops: Drops::default(),
+            removals: Removals::default(),
             offline: Offline::default(),
-            partings: Partings::default(),
+            pending_splits: PendingSplits::default(),
             shrunk: Shrunk::default(),
         }
     }

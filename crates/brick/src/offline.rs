@@ -24,11 +24,11 @@ mod read;
 pub(crate) use read::READ_TOKEN;
 
 use crate::effect::{ControlRequest, Effect};
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::outside::Outside;
 use crate::replica::Replication;
 use crate::segments::Segments;
-use crate::tables::{Shelf, TableState, Tables};
+use crate::tables::{TableState, Tables, Unloaded};
 use brickyard_command::ErrorReply;
 use brickyard_metadata::CatalogVersion;
 use brickyard_replication::Replicator;
@@ -91,16 +91,16 @@ impl Offline {
         };
         let id = state.id;
         assert!(
-            state.availability.shelf != Shelf::Away,
+            state.availability.unloaded != Unloaded::Away,
             "table {id} is taken out of memory twice"
         );
-        state.availability.shelf = Shelf::Away;
+        state.availability.unloaded = Unloaded::Away;
         let count = state.map.groups().len();
         let held = std::mem::replace(&mut state.partitions, (0..count).map(|_| None).collect());
         let config = state.config();
         let former = std::mem::replace(&mut state.table, TableData::new(config));
         state.learning.clear();
-        state.room.evicting = Gate::OPEN;
+        state.room.evicting = CommitDependency::OPEN;
         for mut partition in held.into_iter().flatten() {
             replication.log.disown(index as u32, partition.local);
             replication.tables.drop_requests(&mut partition);
@@ -175,7 +175,7 @@ impl Offline {
         for state in tables.iter() {
             let since = state.return_since();
             if since == CatalogVersion(0)
-                || state.availability.shelf != Shelf::Held
+                || state.availability.unloaded != Unloaded::Held
                 || state.availability.returned != since
             {
                 continue;

@@ -1,12 +1,12 @@
 //! A connection's replies, in order, some of them not yet allowed out.
 //!
-//! In:  replies rendered in request order, each with the [`Gate`] that it waits for; values for
-//!      the holes that requests left which are answered later; the progress of the log.
+//! In:  replies rendered in request order, each with the [`CommitDependency`] that it waits for; values for
+//!      the placeholders that requests left which are answered later; the progress of the log.
 //! Out: bytes that may be sent.
 //!
 //! Invariants:
 //! - Replies leave in the order of their requests.
-//! - A reply leaves only after its gate opened: the ops that it was decided against are committed
+//! - A reply leaves only after its commit dependency opened: the ops that it was decided against are committed
 //!   (PROTOCOL rules 16 and 26).
 //! - When operations are lost, every reply that waited for one of them becomes an error, and no other.
 
@@ -18,17 +18,17 @@ use std::collections::VecDeque;
 /// What a reply waits for: batches that must have been appended, batches that must be synced, and a batch
 /// whose replicated operations must have committed.
 ///
-/// Batch 0 means "nothing". A gate has several parts because all tables share one log.
+/// Batch 0 means "nothing". A commit dependency has several parts because all tables share one log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Gate {
+pub(crate) struct CommitDependency {
     pub(crate) appended: BatchId,
     pub(crate) synced: BatchId,
     pub(crate) replicated: BatchId,
-    /// The partition that `replicated` is about; [`Gate::MANY`] for several.
+    /// The partition that `replicated` is about; [`CommitDependency::MANY`] for several.
     pub(crate) partition: PartitionId,
 }
 
-impl Gate {
+impl CommitDependency {
     /// Waits for nothing.
     pub(crate) const OPEN: Self = Self {
         appended: BatchId(0),
@@ -69,7 +69,7 @@ impl Gate {
             && self.replicated == other.replicated
     }
 
-    /// Whether the failure of `lost` makes a reply behind this gate untrue.
+    /// Whether the failure of `lost` makes a reply behind this commit dependency untrue.
     pub(crate) fn is_hit_by(self, lost: Lost) -> bool {
         match lost {
             Lost::From(batch) => {
@@ -88,7 +88,7 @@ impl Gate {
         }
     }
 
-    /// What becomes of a reply behind this gate when `lost` is; `None`: it stays. Behind a gate of several partitions nobody
+    /// What becomes of a reply behind this commit dependency when `lost` is; `None`: it stays. Behind a commit dependency of several partitions nobody
     /// knows whether what was lost is of one of them: that it was not executed would be a promise.
     pub(crate) fn error(self, lost: Lost, error: &[u8]) -> Option<Vec<u8>> {
         let is_blurred =
@@ -113,7 +113,7 @@ pub(crate) enum Lost {
     Unwritten(BatchId),
 }
 
-/// How far the log has come: the gates at or below are open.
+/// How far the log has come: the commit dependencies at or below are open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frontier {
     pub(crate) appended: BatchId,
@@ -126,15 +126,15 @@ pub(crate) struct Frontier {
 
 /// Knows what has committed.
 pub(crate) trait Opens {
-    fn opens(&self, gate: Gate) -> bool;
+    fn opens(&self, dependency: CommitDependency) -> bool;
 }
 
 impl Opens for Frontier {
     #[inline]
-    fn opens(&self, gate: Gate) -> bool {
-        gate.appended <= self.appended
-            && gate.synced <= self.synced
-            && gate.replicated <= self.replicated
+    fn opens(&self, dependency: CommitDependency) -> bool {
+        dependency.appended <= self.appended
+            && dependency.synced <= self.synced
+            && dependency.replicated <= self.replicated
     }
 }
 
@@ -142,23 +142,23 @@ impl Opens for Frontier {
 /// cost more than the room.
 const SENT_KEPT: usize = 64 * 1024;
 
-/// Names a hole of one connection.
+/// Names a placeholder of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct HoleId(pub(crate) u64);
+pub(crate) struct PlaceholderId(pub(crate) u64);
 
 #[derive(Debug)]
 enum Chunk {
-    /// Rendered replies. `gated` are the ranges of those that wait, with what for; `gate` is the
+    /// Rendered replies. `dependent` are the ranges of those that wait, with what for; `dependency` is the
     /// sum of them.
     Replies {
         bytes: Vec<u8>,
-        gate: Gate,
-        gated: Vec<(u32, u32, Gate)>,
+        dependency: CommitDependency,
+        dependent: Vec<(u32, u32, CommitDependency)>,
     },
     /// The place of a reply that is made elsewhere.
-    Hole {
-        id: HoleId,
-        filled: Option<(Vec<u8>, Gate)>,
+    Placeholder {
+        id: PlaceholderId,
+        filled: Option<(Vec<u8>, CommitDependency)>,
         /// Its parts do not commit together: that one is refused must not deny the others.
         is_divided: bool,
     },
@@ -171,8 +171,8 @@ pub(crate) struct Output {
     sent: usize,
     held: VecDeque<Chunk>,
     held_bytes: usize,
-    holes: usize,
-    hole_next: u64,
+    placeholders: usize,
+    placeholder_next: u64,
 }
 
 impl Output {
@@ -216,7 +216,7 @@ impl Output {
         self.ready.len() - self.sent + self.held_bytes
     }
 
-    /// Whether anything waits for a gate or a hole.
+    /// Whether anything waits for a commit dependency or a placeholder.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
         !self.held.is_empty()
@@ -224,8 +224,8 @@ impl Output {
 
     /// How many replies are being made elsewhere.
     #[inline]
-    pub(crate) fn holes(&self) -> usize {
-        self.holes
+    pub(crate) fn placeholders(&self) -> usize {
+        self.placeholders
     }
 
     /// The buffer that the next reply belongs in; give it back by [`Output::end`] with the length
@@ -242,8 +242,8 @@ impl Output {
         if !matches!(self.held.back(), Some(Chunk::Replies { .. })) {
             self.held.push_back(Chunk::Replies {
                 bytes: Vec::new(),
-                gate: Gate::OPEN,
-                gated: Vec::new(),
+                dependency: CommitDependency::OPEN,
+                dependent: Vec::new(),
             });
         }
         match self.held.back_mut() {
@@ -253,29 +253,29 @@ impl Output {
     }
 
     /// Ends the reply that was written behind `start` of the buffer from [`Output::begin`]: it
-    /// leaves when `gate` opens.
+    /// leaves when `dependency` opens.
     #[inline]
-    pub(crate) fn end(&mut self, start: usize, gate: Gate) {
+    pub(crate) fn end(&mut self, start: usize, dependency: CommitDependency) {
         if self.held.is_empty() {
             assert!(
                 start <= self.ready.len(),
                 "a reply begins at {start}, behind the end at {}",
                 self.ready.len()
             );
-            if !gate.is_open() {
+            if !dependency.is_open() {
                 let reply = self.ready.split_off(start);
-                self.push_gated(reply, gate);
+                self.push_dependent(reply, dependency);
             }
             return;
         }
-        self.end_held(start, gate);
+        self.end_held(start, dependency);
     }
 
-    fn end_held(&mut self, start: usize, gate: Gate) {
+    fn end_held(&mut self, start: usize, dependency: CommitDependency) {
         let Some(Chunk::Replies {
             bytes,
-            gate: sum,
-            gated,
+            dependency: sum,
+            dependent,
         }) = self.held.back_mut()
         else {
             unreachable!("begin() made the tail");
@@ -286,33 +286,37 @@ impl Output {
             bytes.len()
         );
         self.held_bytes += bytes.len() - start;
-        if gate.is_open() {
+        if dependency.is_open() {
             return;
         }
-        if gated.is_empty() || sum.has_same_batches(gate) {
+        if dependent.is_empty() || sum.has_same_batches(dependency) {
             // The batch that is being built, again: by far the most common case.
-            gated.push((start as u32, bytes.len() as u32, gate));
-            *sum = sum.and(gate);
+            dependent.push((start as u32, bytes.len() as u32, dependency));
+            *sum = sum.and(dependency);
         } else {
             // A later batch gets a chunk of its own, or a steady stream would never be let out.
             let reply = bytes.split_off(start);
             self.held_bytes -= reply.len();
-            self.push_gated(reply, gate);
+            self.push_dependent(reply, dependency);
         }
     }
 
-    fn push_gated(&mut self, bytes: Vec<u8>, gate: Gate) {
+    fn push_dependent(&mut self, bytes: Vec<u8>, dependency: CommitDependency) {
         self.held_bytes += bytes.len();
-        let gated = vec![(0, bytes.len() as u32, gate)];
-        self.held.push_back(Chunk::Replies { bytes, gate, gated });
+        let dependent = vec![(0, bytes.len() as u32, dependency)];
+        self.held.push_back(Chunk::Replies {
+            bytes,
+            dependency,
+            dependent,
+        });
     }
 
     /// Leaves the place of a reply that is made elsewhere.
-    pub(crate) fn open_hole(&mut self) -> HoleId {
-        let id = HoleId(self.hole_next);
-        self.hole_next += 1;
-        self.holes += 1;
-        self.held.push_back(Chunk::Hole {
+    pub(crate) fn open_placeholder(&mut self) -> PlaceholderId {
+        let id = PlaceholderId(self.placeholder_next);
+        self.placeholder_next += 1;
+        self.placeholders += 1;
+        self.held.push_back(Chunk::Placeholder {
             id,
             filled: None,
             is_divided: false,
@@ -320,27 +324,35 @@ impl Output {
         id
     }
 
-    /// Puts the reply into its place; a hole that is not there any more is left alone.
-    pub(crate) fn fill_hole(&mut self, hole: HoleId, reply: Vec<u8>, gate: Gate) {
+    /// Puts the reply into its place; a placeholder that is not there any more is left alone.
+    pub(crate) fn fill_placeholder(
+        &mut self,
+        placeholder: PlaceholderId,
+        reply: Vec<u8>,
+        dependency: CommitDependency,
+    ) {
         for chunk in &mut self.held {
-            if let Chunk::Hole { id, filled, .. } = chunk
-                && *id == hole
+            if let Chunk::Placeholder { id, filled, .. } = chunk
+                && *id == placeholder
                 && filled.is_none()
             {
-                assert!(self.holes > 0, "{hole:?} is filled, and there is none");
-                self.holes -= 1;
+                assert!(
+                    self.placeholders > 0,
+                    "{placeholder:?} is filled, and there is none"
+                );
+                self.placeholders -= 1;
                 self.held_bytes += reply.len();
-                *filled = Some((reply, gate));
+                *filled = Some((reply, dependency));
                 return;
             }
         }
     }
 
-    /// What fills the hole is a write whose parts do not commit together.
-    pub(crate) fn mark_divided(&mut self, hole: HoleId) {
+    /// What fills the placeholder is a write whose parts do not commit together.
+    pub(crate) fn mark_divided(&mut self, placeholder: PlaceholderId) {
         for chunk in &mut self.held {
-            if let Chunk::Hole { id, is_divided, .. } = chunk
-                && *id == hole
+            if let Chunk::Placeholder { id, is_divided, .. } = chunk
+                && *id == placeholder
             {
                 *is_divided = true;
             }
@@ -351,15 +363,19 @@ impl Output {
     pub(crate) fn advance(&mut self, progress: &impl Opens) -> bool {
         while let Some(chunk) = self.held.front() {
             let is_open = match chunk {
-                Chunk::Replies { gate, gated, .. } => {
-                    progress.opens(*gate)
-                        || gated.len() > 1 && gated.iter().all(|it| progress.opens(it.2))
-                }
-                Chunk::Hole {
-                    filled: Some((_, gate)),
+                Chunk::Replies {
+                    dependency,
+                    dependent,
                     ..
-                } => progress.opens(*gate),
-                Chunk::Hole { filled: None, .. } => false,
+                } => {
+                    progress.opens(*dependency)
+                        || dependent.len() > 1 && dependent.iter().all(|it| progress.opens(it.2))
+                }
+                Chunk::Placeholder {
+                    filled: Some((_, dependency)),
+                    ..
+                } => progress.opens(*dependency),
+                Chunk::Placeholder { filled: None, .. } => false,
             };
             if !is_open {
                 break;
@@ -367,7 +383,7 @@ impl Output {
             let bytes = match self.held.pop_front() {
                 Some(
                     Chunk::Replies { bytes, .. }
-                    | Chunk::Hole {
+                    | Chunk::Placeholder {
                         filled: Some((bytes, _)),
                         ..
                     },
@@ -388,28 +404,33 @@ impl Output {
             }
         }
         assert!(
-            !self.held.is_empty() || (self.held_bytes, self.holes) == (0, 0),
+            !self.held.is_empty() || (self.held_bytes, self.placeholders) == (0, 0),
             "nothing waits, but {} bytes and {} holes",
             self.held_bytes,
-            self.holes
+            self.placeholders
         );
         !self.ready().is_empty()
     }
 
     /// A reply that waits has waited for too long: it becomes `error`, a whole line.
-    pub(crate) fn give_up(&mut self, hole: HoleId, error: &[u8], progress: &impl Opens) {
+    pub(crate) fn give_up(
+        &mut self,
+        placeholder: PlaceholderId,
+        error: &[u8],
+        progress: &impl Opens,
+    ) {
         for chunk in &mut self.held {
-            if let Chunk::Hole {
+            if let Chunk::Placeholder {
                 id,
-                filled: Some((bytes, gate)),
+                filled: Some((bytes, dependency)),
                 ..
             } = chunk
-                && *id == hole
-                && !progress.opens(*gate)
+                && *id == placeholder
+                && !progress.opens(*dependency)
             {
                 self.held_bytes = self.held_bytes - bytes.len() + error.len();
                 *bytes = error.to_vec();
-                *gate = Gate::OPEN;
+                *dependency = CommitDependency::OPEN;
             }
         }
     }
@@ -418,11 +439,11 @@ impl Output {
     pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
         for chunk in &mut self.held {
             match chunk {
-                Chunk::Hole {
-                    filled: Some((bytes, gate)),
+                Chunk::Placeholder {
+                    filled: Some((bytes, dependency)),
                     is_divided,
                     ..
-                } if let Some(told) = gate.error(lost, error) => {
+                } if let Some(told) = dependency.error(lost, error) => {
                     let error = if *is_divided {
                         partly_done(error)
                     } else {
@@ -430,14 +451,18 @@ impl Output {
                     };
                     self.held_bytes = self.held_bytes - bytes.len() + error.len();
                     *bytes = error;
-                    *gate = Gate::OPEN;
+                    *dependency = CommitDependency::OPEN;
                 }
-                Chunk::Replies { bytes, gate, gated } if gate.is_hit_by(lost) => {
+                Chunk::Replies {
+                    bytes,
+                    dependency,
+                    dependent,
+                } if dependency.is_hit_by(lost) => {
                     let before = bytes.len();
-                    refuse_replies(bytes, gate, gated, lost, error);
+                    refuse_replies(bytes, dependency, dependent, lost, error);
                     self.held_bytes = self.held_bytes - before + bytes.len();
                 }
-                Chunk::Hole { .. } | Chunk::Replies { .. } => {}
+                Chunk::Placeholder { .. } | Chunk::Replies { .. } => {}
             }
         }
     }
@@ -445,31 +470,31 @@ impl Output {
 
 fn refuse_replies(
     bytes: &mut Vec<u8>,
-    gate: &mut Gate,
-    gated: &mut Vec<(u32, u32, Gate)>,
+    dependency: &mut CommitDependency,
+    dependent: &mut Vec<(u32, u32, CommitDependency)>,
     lost: Lost,
     error: &[u8],
 ) {
     let mut rewritten = Vec::with_capacity(bytes.len());
     let mut kept = Vec::new();
     let mut copied = 0;
-    *gate = Gate::OPEN;
-    for &(start, end, reply_gate) in gated.iter() {
+    *dependency = CommitDependency::OPEN;
+    for &(start, end, reply_dependency) in dependent.iter() {
         let (start, end) = (start as usize, end as usize);
         rewritten.extend_from_slice(bytes.get(copied..start).unwrap_or_default());
-        if let Some(error) = reply_gate.error(lost, error) {
+        if let Some(error) = reply_dependency.error(lost, error) {
             rewritten.extend_from_slice(&error);
         } else {
             let at = rewritten.len() as u32;
             rewritten.extend_from_slice(bytes.get(start..end).unwrap_or_default());
-            kept.push((at, rewritten.len() as u32, reply_gate));
-            *gate = gate.and(reply_gate);
+            kept.push((at, rewritten.len() as u32, reply_dependency));
+            *dependency = dependency.and(reply_dependency);
         }
         copied = end;
     }
     rewritten.extend_from_slice(bytes.get(copied..).unwrap_or_default());
     *bytes = rewritten;
-    *gated = kept;
+    *dependent = kept;
 }
 
 #[cfg(test)]

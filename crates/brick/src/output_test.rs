@@ -1,21 +1,21 @@
 use super::*;
 
-const FIRST: Gate = Gate {
+const FIRST: CommitDependency = CommitDependency {
     appended: BatchId(1),
     synced: BatchId(0),
-    ..Gate::OPEN
+    ..CommitDependency::OPEN
 };
-const SECOND: Gate = Gate {
+const SECOND: CommitDependency = CommitDependency {
     appended: BatchId(2),
     synced: BatchId(0),
-    ..Gate::OPEN
+    ..CommitDependency::OPEN
 };
 
-fn write(output: &mut Output, reply: &[u8], gate: Gate) {
+fn write(output: &mut Output, reply: &[u8], dependency: CommitDependency) {
     let buffer = output.begin();
     let start = buffer.len();
     buffer.extend_from_slice(reply);
-    output.end(start, gate);
+    output.end(start, dependency);
 }
 
 fn appended(batch: u64) -> Frontier {
@@ -34,18 +34,18 @@ fn drain(output: &mut Output) -> Vec<u8> {
 #[test]
 fn open_replies_are_ready_at_once() {
     let mut output = Output::default();
-    write(&mut output, b"a", Gate::OPEN);
-    write(&mut output, b"b", Gate::OPEN);
+    write(&mut output, b"a", CommitDependency::OPEN);
+    write(&mut output, b"b", CommitDependency::OPEN);
     assert_eq!(drain(&mut output), b"ab");
     assert_eq!(output.len(), 0);
 }
 
 #[test]
-fn gated_reply_holds_all_behind_it_and_none_before() {
+fn dependent_reply_holds_all_behind_it_and_none_before() {
     let mut output = Output::default();
-    write(&mut output, b"a", Gate::OPEN);
+    write(&mut output, b"a", CommitDependency::OPEN);
     write(&mut output, b"b", FIRST);
-    write(&mut output, b"c", Gate::OPEN);
+    write(&mut output, b"c", CommitDependency::OPEN);
     assert_eq!(drain(&mut output), b"a");
     assert!(!output.advance(&appended(0)));
     assert!(output.advance(&appended(1)));
@@ -65,15 +65,15 @@ fn later_batch_does_not_hold_back_an_earlier_one() {
 }
 
 #[test]
-fn synced_gate_needs_the_sync() {
+fn synced_dependency_needs_the_sync() {
     let mut output = Output::default();
     write(
         &mut output,
         b"a",
-        Gate {
+        CommitDependency {
             appended: BatchId(1),
             synced: BatchId(1),
-            ..Gate::OPEN
+            ..CommitDependency::OPEN
         },
     );
     assert!(!output.advance(&appended(1)));
@@ -88,9 +88,9 @@ fn synced_gate_needs_the_sync() {
 fn refused_batch_turns_just_its_own_replies_into_errors() {
     let mut output = Output::default();
     write(&mut output, b"a", FIRST);
-    write(&mut output, b"x", Gate::OPEN);
+    write(&mut output, b"x", CommitDependency::OPEN);
     write(&mut output, b"b", SECOND);
-    write(&mut output, b"y", Gate::OPEN);
+    write(&mut output, b"y", CommitDependency::OPEN);
     write(&mut output, b"c", SECOND);
     output.refuse(Lost::From(BatchId(2)), b"-E");
     assert!(output.advance(&appended(1)));
@@ -99,29 +99,29 @@ fn refused_batch_turns_just_its_own_replies_into_errors() {
 }
 
 #[test]
-fn hole_keeps_its_place_until_it_is_filled() {
+fn placeholder_keeps_its_place_until_it_is_filled() {
     let mut output = Output::default();
-    write(&mut output, b"a", Gate::OPEN);
-    let first = output.open_hole();
-    let second = output.open_hole();
-    write(&mut output, b"d", Gate::OPEN);
-    assert_eq!(output.holes(), 2);
-    output.fill_hole(second, b"c".to_vec(), Gate::OPEN);
+    write(&mut output, b"a", CommitDependency::OPEN);
+    let first = output.open_placeholder();
+    let second = output.open_placeholder();
+    write(&mut output, b"d", CommitDependency::OPEN);
+    assert_eq!(output.placeholders(), 2);
+    output.fill_placeholder(second, b"c".to_vec(), CommitDependency::OPEN);
     output.advance(&appended(0));
     assert_eq!(drain(&mut output), b"a");
-    output.fill_hole(first, b"b".to_vec(), FIRST);
+    output.fill_placeholder(first, b"b".to_vec(), FIRST);
     output.advance(&appended(0));
     assert_eq!(drain(&mut output), b"");
     output.advance(&appended(1));
     assert_eq!(drain(&mut output), b"bcd");
-    assert_eq!((output.holes(), output.len()), (0, 0));
+    assert_eq!((output.placeholders(), output.len()), (0, 0));
 }
 
 #[test]
-fn refused_hole_becomes_the_error() {
+fn refused_placeholder_becomes_the_error() {
     let mut output = Output::default();
-    let hole = output.open_hole();
-    output.fill_hole(hole, b"v".to_vec(), SECOND);
+    let placeholder = output.open_placeholder();
+    output.fill_placeholder(placeholder, b"v".to_vec(), SECOND);
     output.refuse(Lost::From(BatchId(2)), b"-E");
     output.advance(&appended(0));
     assert_eq!(drain(&mut output), b"-E");
@@ -131,7 +131,7 @@ fn refused_hole_becomes_the_error() {
 fn client_that_never_reads_to_the_end_does_not_make_the_buffer_grow() {
     let mut output = Output::default();
     for _ in 0..100 {
-        write(&mut output, &[b'x'; 100_000], Gate::OPEN);
+        write(&mut output, &[b'x'; 100_000], CommitDependency::OPEN);
         output.on_sent(output.ready().len() - 1);
         assert_eq!(output.ready(), b"x");
     }
@@ -141,14 +141,14 @@ fn client_that_never_reads_to_the_end_does_not_make_the_buffer_grow() {
 /// An `MSET` waits for writes of two partitions, and the log refuses what a third one has in that batch.
 #[test]
 fn reply_about_several_partitions_is_not_denied_for_another_ones_loss() {
-    let gate = |partition| Gate {
+    let dependency = |partition| CommitDependency {
         replicated: BatchId(4),
         partition: PartitionId(partition),
-        ..Gate::OPEN
+        ..CommitDependency::OPEN
     };
     let mut output = Output::default();
-    write(&mut output, b"+OK\r\n", gate(3).and(gate(5)));
-    write(&mut output, b"+OK\r\n", gate(8));
+    write(&mut output, b"+OK\r\n", dependency(3).and(dependency(5)));
+    write(&mut output, b"+OK\r\n", dependency(8));
     output.refuse(Lost::Of(PartitionId(8), BatchId(4)), b"-MISCONF x\r\n");
     output.advance(&Frontier::default());
     let told = drain(&mut output);

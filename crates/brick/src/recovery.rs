@@ -29,7 +29,7 @@ pub(crate) use fold::Fold;
 
 use crate::brick::Brick;
 use crate::log_record::{LogDamage, LogRecord};
-use crate::tables::Shelf;
+use crate::tables::Unloaded;
 use crate::upkeep;
 use brickyard_types::record::{HEADER_BYTES, Record};
 use brickyard_types::{Medium, PartitionId, Position, SegmentId};
@@ -61,7 +61,7 @@ impl LogReplay {
                 || former.is_some_and(|former| former.table == state.id)
         });
         holder.is_some_and(|state| {
-            state.attributes.medium == Medium::Ram && state.availability.shelf != Shelf::Away
+            state.attributes.medium == Medium::Ram && state.availability.unloaded != Unloaded::Away
         })
     }
 
@@ -74,7 +74,7 @@ impl LogReplay {
         }
         // A record of a table that is not to be in memory: its segment stays.
         let state = core.tables.of(table);
-        let is_away = state.is_some_and(|state| state.availability.shelf == Shelf::Away);
+        let is_away = state.is_some_and(|state| state.availability.unloaded == Unloaded::Away);
         if is_away {
             return core.moves.offline.note_away(table, position.segment);
         }

@@ -34,7 +34,7 @@ use brickyard_command::ErrorReply;
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::{Member, Seat};
 use brickyard_types::{Incarnation, Instant};
-use hedge::{Hearing, may_stray};
+use hedge::{FailureDetector, may_stray};
 use message::{encode_reply, encode_request};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -67,7 +67,7 @@ pub(crate) struct Remotes {
     /// Replies that wait for a stream, and their bytes.
     replies: VecDeque<(Member, Vec<u8>)>,
     reply_bytes: usize,
-    pub(crate) hearing: Hearing,
+    pub(crate) failure_detector: FailureDetector,
     pub(crate) ids: OwnIds,
 }
 
@@ -195,7 +195,7 @@ impl<'a> Exchange<'a> {
         let (order, only_reads) = (request.order, request.work.only_reads());
         let may_move = order.is_some() && may_stray(&request.work);
         if may_move {
-            self.remotes.hearing.watch(self.core.now);
+            self.remotes.failure_detector.watch(self.core.now);
         }
         let id = self.core.requests.await_answer(request, number);
         let mut remote = Remote {
@@ -343,7 +343,9 @@ impl<'a> Exchange<'a> {
             return;
         };
         let now = self.core.now;
-        self.remotes.hearing.answered(peer, remote.since, now);
+        self.remotes
+            .failure_detector
+            .answered(peer, remote.since, now);
         self.core.replicas.wake();
         // What the connection sent after it may be done: then it would come too late.
         let is_overtaken = self.remotes.has_later(number, remote.order);

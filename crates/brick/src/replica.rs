@@ -15,9 +15,9 @@ mod carry;
 pub(crate) mod wants;
 
 use crate::append::BatchId;
-use crate::drops::Drops;
 use crate::log::{HeldId, Log};
 use crate::output::Lost;
+use crate::removals::Removals;
 use crate::segments::Segments;
 use crate::tables::{Partition, Tables};
 use brickyard_metadata::Catalog;
@@ -220,7 +220,7 @@ pub(crate) struct Replication<'a> {
     pub(crate) tables: &'a mut Tables,
     pub(crate) log: &'a mut Log,
     pub(crate) segments: &'a mut Segments,
-    pub(crate) drops: &'a mut Drops,
+    pub(crate) removals: &'a mut Removals,
     pub(crate) unix: UnixMillis,
 }
 
@@ -278,7 +278,7 @@ impl Replication<'_> {
         };
         let (id, durability) = (state.id, state.attributes.durability);
         let min_in_sync = state.attributes.min_in_sync;
-        self.doubt_former(partition, group.lineage);
+        self.doubt_former(partition, group.generation);
         let demand = Demand {
             table: id,
             durability,
@@ -313,12 +313,12 @@ impl Replication<'_> {
 
     /// A partition that goes on in another history has lost something: requests of the former one may have been
     /// executed, and seen, and are not known here (PROTOCOL rules 19, 21 and 36).
-    fn doubt_former(&mut self, partition: PartitionId, lineage: u32) {
+    fn doubt_former(&mut self, partition: PartitionId, generation: u32) {
         let now = self.unix;
         if let Some(it) = self.tables.partition_mut(partition)
-            && lineage > it.lineage
+            && generation > it.generation
         {
-            it.lineage = lineage;
+            it.generation = generation;
             it.doubt_requests(now);
         }
     }
@@ -359,14 +359,14 @@ impl Replication<'_> {
     /// Ends a turn: frames are made. What the replicator wants besides is next ([`wants`]).
     pub(crate) fn flush(&mut self) {
         for (partition, op) in std::mem::take(&mut self.replicas.cleared) {
-            self.raise_horizon(partition, op);
+            self.raise_watermark(partition, op);
         }
         self.replicate(Replicator::flush);
     }
 
     /// Tombstones of the partition up to `op` are not here.
-    pub(crate) fn raise_horizon(&mut self, partition: PartitionId, op: Op) {
-        self.replicate(|replicator| replicator.raise_horizon(partition, op));
+    pub(crate) fn raise_watermark(&mut self, partition: PartitionId, op: Op) {
+        self.replicate(|replicator| replicator.raise_watermark(partition, op));
     }
 
     /// This brick is no member of the leaf's group: what it has of it goes.
@@ -395,7 +395,7 @@ impl Replication<'_> {
         if let Some(state) = self.tables.get(table).filter(|state| state.is_logged()) {
             let last = (partition.view, partition.op);
             let retained = &mut self.segments.retained;
-            self.drops
+            self.removals
                 .append(self.log, retained, state.id, partition.id, last);
         }
     }

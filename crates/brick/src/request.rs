@@ -11,7 +11,7 @@
 //! Not here: where it waits (`requests`), what happens to it next (`dispatch`).
 
 use crate::accepted::ConnectionId;
-use crate::output::HoleId;
+use crate::output::PlaceholderId;
 use crate::transaction::{Step, Transaction};
 use brickyard_command::{Args, CommandId, OwnedArgs, Spec, is_data_command, table::flag};
 use brickyard_routing::Member;
@@ -25,7 +25,7 @@ pub(crate) struct Token {
     pub(crate) connection: ConnectionId,
     /// The client's id: connection numbers are reused, these are not.
     pub(crate) client: u64,
-    pub(crate) hole: HoleId,
+    pub(crate) placeholder: PlaceholderId,
     pub(crate) part: u32,
 }
 

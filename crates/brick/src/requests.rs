@@ -28,7 +28,7 @@ pub(crate) use replies::{Held, Replies};
 pub(crate) use values::{ColdValue, Values};
 
 use crate::log::KeyRef;
-use crate::output::{Gate, HoleId, Lost, Opens};
+use crate::output::{CommitDependency, Lost, Opens, PlaceholderId};
 use crate::request::{Request, SessionOrder, Token, Work};
 use crate::version::Version;
 use brickyard_metadata::CatalogVersion;
@@ -73,11 +73,14 @@ struct Waiting {
 
 impl Waiting {
     /// Rises with what one connection asks.
-    const fn sequence(&self) -> (u64, HoleId, u32) {
+    const fn sequence(&self) -> (u64, PlaceholderId, u32) {
         let Token {
-            client, hole, part, ..
+            client,
+            placeholder,
+            part,
+            ..
         } = self.request.origin.token;
-        (client, hole, part)
+        (client, placeholder, part)
     }
 }
 
@@ -90,10 +93,10 @@ pub(crate) struct Requests {
     ready_bytes: usize,
     view: VecDeque<usize>,
     view_bytes: usize,
-    barrier: VecDeque<(Gate, usize)>,
+    barrier: VecDeque<(CommitDependency, usize)>,
     pub(crate) values: Values,
     /// Reads that are with a backup on another brick of this node.
-    near: BTreeMap<(u64, HoleId, u32), Option<SessionOrder>>,
+    near: BTreeMap<(u64, PlaceholderId, u32), Option<SessionOrder>>,
     pub(crate) replies: Replies,
 }
 
@@ -226,15 +229,15 @@ impl Requests {
     }
 
     /// A request waits for what was prepared before it.
-    pub(crate) fn await_barrier(&mut self, gate: Gate, request: Request) {
+    pub(crate) fn await_barrier(&mut self, dependency: CommitDependency, request: Request) {
         let id = self.enter(request, State::Barrier);
-        self.barrier.push_back((gate, id));
+        self.barrier.push_back((dependency, id));
     }
 
     /// The first of those that wait for what was prepared before them, if that has committed.
     pub(crate) fn take_behind_barrier(&mut self, log: &impl Opens) -> Option<Request> {
-        let (gate, id) = *self.barrier.front()?;
-        if !log.opens(gate) {
+        let (dependency, id) = *self.barrier.front()?;
+        if !log.opens(dependency) {
             return None;
         }
         self.barrier.pop_front();
@@ -280,7 +283,7 @@ impl Requests {
         self.orders.enter(order, Place::Near);
         let before = self
             .near
-            .insert((token.client, token.hole, token.part), order);
+            .insert((token.client, token.placeholder, token.part), order);
         assert!(before.is_none(), "{token:?} is with a backup already");
     }
 
@@ -289,7 +292,9 @@ impl Requests {
         if self.near.is_empty() {
             return false;
         }
-        let order = self.near.remove(&(token.client, token.hole, token.part));
+        let order = self
+            .near
+            .remove(&(token.client, token.placeholder, token.part));
         self.orders.leave(order.flatten(), Place::Near);
         order.is_some()
     }
@@ -332,10 +337,15 @@ impl Requests {
     }
 
     /// Operations were lost: what waits for some of them to commit waits for what was prepared since.
-    pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8], barrier: impl Fn() -> Gate) {
-        for (gate, _) in &mut self.barrier {
-            if gate.is_hit_by(lost) {
-                *gate = barrier();
+    pub(crate) fn refuse(
+        &mut self,
+        lost: Lost,
+        error: &[u8],
+        barrier: impl Fn() -> CommitDependency,
+    ) {
+        for (dependency, _) in &mut self.barrier {
+            if dependency.is_hit_by(lost) {
+                *dependency = barrier();
             }
         }
         self.replies.refuse(lost, error);

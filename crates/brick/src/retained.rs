@@ -1,7 +1,7 @@
 //! Records that the log must keep although no table counts them as live: where they stand, and how many bytes of each
 //! segment they are.
 //!
-//! In:  records that this brick appends about a partition (its base, its horizon, the floor of its request window);
+//! In:  records that this brick appends about a partition (its base, its watermark, the floor of its request window);
 //!      tombstones and request ids that the cleaner has moved. Out: whether the log says something already; the bytes of a
 //!      segment that cleaning it would only move.
 //!
@@ -23,12 +23,12 @@ pub(crate) enum Mark {
     /// The replica holds everything up to a (view, op) (PROTOCOL rule 15).
     Base,
     /// Tombstones up to an op may be missing (rule 14).
-    Horizon,
+    Watermark,
     /// Ids of requests up to a sequence were forgotten (rule 19).
     Floor,
 }
 
-/// How much a mark says: (view, op) of a base, (0, op) of a horizon, (0, sequence) of a floor.
+/// How much a mark says: (view, op) of a base, (0, op) of a watermark, (0, sequence) of a floor.
 pub(crate) type Level = (u64, u64);
 
 /// A mark in the log.

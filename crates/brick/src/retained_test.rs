@@ -27,7 +27,7 @@ fn mark_stands_where_its_batch_was_appended() {
     assert!(is_said(&retained, 2, 4));
     assert!(!is_said(&retained, 2, 6), "it says less");
     assert!(!is_said(&retained, 3, 5), "it goes with that segment");
-    assert!(!retained.is_said_behind(SegmentId(2), (P, Mark::Horizon), base(5)));
+    assert!(!retained.is_said_behind(SegmentId(2), (P, Mark::Watermark), base(5)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Commands of the connection, of the table as a whole, and of the node.
 //!
 //! In:  a checked request without keys. Out: its reply; for what other bricks or the control thread
-//!      must do, a hole in the output until they have answered.
+//!      must do, a placeholder in the output until they have answered.
 //!
 //! A command is a function of the components that it may change. It writes its reply, or refuses with an error, and says what is
 //! left to do ([`Next`]); this file does that, since it takes more of the brick than any command needs.
@@ -37,7 +37,7 @@ use crate::connection::{Blocked, Connection};
 use crate::core::Core;
 use crate::effect::{ControlReply, ControlRequest, Effect};
 use crate::gather::{Gather, Join};
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::refusal::error_line;
 use crate::request::{Request, Token, Work};
 use crate::upkeep::publish;
@@ -166,7 +166,7 @@ impl Brick {
             }
             Next::Shares(asked, bricks, token) => self.ask_shares(&asked, bricks, token),
             Next::Begin(request) => self.begin(request),
-            Next::Part(token, bytes) => self.on_part(token, bytes, Gate::OPEN),
+            Next::Part(token, bytes) => self.on_part(token, bytes, CommitDependency::OPEN),
             Next::Export {
                 name,
                 partition,
@@ -202,7 +202,7 @@ impl Brick {
                 error_line(&error)
             }
         };
-        self.on_part(token, bytes, Gate::OPEN);
+        self.on_part(token, bytes, CommitDependency::OPEN);
     }
 
     /// Asks each brick for its share, as the parts of a reply from `token`'s part on.
@@ -246,15 +246,15 @@ impl Brick {
     pub(crate) fn ask_shares_again(&mut self, asked: &Shares, token: Token) {
         let bricks = whole::sharers(&self.core, asked.spec, asked.args.as_args(), asked.table);
         let connection = self.clients.named_mut(token);
-        let gather = connection.and_then(|it| it.gathers.get(token.hole));
+        let gather = connection.and_then(|it| it.gathers.get(token.placeholder));
         if let Some(part) = gather.and_then(|it| it.begin_again(token.part, bricks.len())) {
             self.ask_shares(asked, bricks, Token { part, ..token });
         }
     }
 
     /// A part of a reply is there.
-    pub(crate) fn on_part(&mut self, token: Token, bytes: Vec<u8>, gate: Gate) {
-        let Some(mut whole) = self.clients.take_part(token, bytes, gate) else {
+    pub(crate) fn on_part(&mut self, token: Token, bytes: Vec<u8>, dependency: CommitDependency) {
+        let Some(mut whole) = self.clients.take_part(token, bytes, dependency) else {
             return;
         };
         whole.bytes = self.on_gathered(token, whole.join, whole.bytes);
@@ -348,7 +348,7 @@ impl Brick {
         let piece = exports.next_piece(core, clients, id, name, partition);
         self.tell_cleaner();
         if let Some((token, bytes)) = piece? {
-            self.on_part(token, bytes, Gate::OPEN);
+            self.on_part(token, bytes, CommitDependency::OPEN);
         }
         Ok(())
     }
@@ -364,7 +364,7 @@ impl Brick {
         let piece = exports.on_read(core, clients, token, value);
         self.tell_cleaner();
         if let Some((token, bytes)) = piece {
-            self.on_part(token, bytes, Gate::OPEN);
+            self.on_part(token, bytes, CommitDependency::OPEN);
         }
     }
 
@@ -382,12 +382,12 @@ impl Brick {
                 Ok(()) => b"+OK\r\n".to_vec(),
                 Err(text) => error_line(&ErrorReply::new(format!("ERR {text}"))),
             };
-            self.complete(origin, bytes, Gate::OPEN, None);
+            self.complete(origin, bytes, CommitDependency::OPEN, None);
         }
     }
 }
 
-/// Asks the control thread; a hole is left for its answer, and the connection executes nothing until then.
+/// Asks the control thread; a placeholder is left for its answer, and the connection executes nothing until then.
 fn ask_control(
     core: &mut Core,
     clients: &mut Clients,

@@ -1,27 +1,27 @@
 //! The tables of this brick, and where each partition is.
 //!
 //! In:  catalogs; tables made and dropped; partitions gained, moved and lost. Out: a table by its place, name or id; a
-//!      partition by its id; whose the records are of one that was split or merged (`tables/heirs`).
+//!      partition by its id; whose the records are of one that was split or merged (`tables/children`).
 //!
 //! Invariants:
 //! - A table's place is never used again: a connection's table index stays good after a drop.
 //! - Each table that is here has one name and one id, and both lead to its place.
 //! - A place of a partition names a leaf of a table that is here.
 //!
-//! Not here: what a catalog changes (`membership`), taking partitions apart and putting them together (`parting`,
-//! `joining`).
+//! Not here: what a catalog changes (`membership`), taking partitions apart and putting them together (`pending_split`,
+//! `pending_merge`).
 
+mod children;
 mod gaps;
-mod heirs;
 mod partition;
 mod removed;
 mod state;
 mod windows;
 
+pub(crate) use children::{halves_of, is_split_from};
 pub(crate) use gaps::Gaps;
-pub(crate) use heirs::{halves_of, is_split_from};
 pub(crate) use partition::{Partition, PendingClear};
-pub(crate) use state::{Availability, Room, Shelf, TableState, evicts, storage};
+pub(crate) use state::{Availability, Room, TableState, Unloaded, evicts, storage};
 
 use crate::append::BatchId;
 use crate::log::{Log, Prepared};
@@ -275,7 +275,7 @@ impl Tables {
     pub(crate) fn find_clears(&mut self, log: &Log, lost: Lost) {
         for (table, state) in self.indexed_mut() {
             for partition in state.partitions.iter_mut().flatten() {
-                let is_hit = |clear: PendingClear| clear.gate.is_hit_by(lost);
+                let is_hit = |clear: PendingClear| clear.dependency.is_hit_by(lost);
                 if partition.clear.is_some_and(is_hit) {
                     partition.clear = pending_clear(log, table, partition);
                 }
@@ -313,5 +313,5 @@ impl Tables {
 /// The last clear of a partition that is pending in the log.
 fn pending_clear(log: &Log, table: usize, partition: &Partition) -> Option<PendingClear> {
     let pending = log.pending_clear(table as u32, partition.local, partition.id);
-    pending.map(|(op, gate)| PendingClear { op, gate })
+    pending.map(|(op, dependency)| PendingClear { op, dependency })
 }

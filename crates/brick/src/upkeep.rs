@@ -2,10 +2,10 @@
 //!
 //! In:  turns and ticks. Out: whether there is more to remove; once a second, how many commands the node executes.
 
-use crate::burden::Burden;
 use crate::clean::segment_usage;
 use crate::clients::Clients;
 use crate::core::Core;
+use crate::cpu_load::CpuLoad;
 use crate::expire::{evict_all, expire_due};
 use crate::stats::Stats;
 use brickyard_types::Instant;
@@ -22,7 +22,7 @@ pub(crate) struct Upkeep {
     /// A table is past its memory bound and can make room.
     is_crowded: bool,
     /// How busy the brick is.
-    pub(crate) burden: Burden,
+    pub(crate) cpu_load: CpuLoad,
     last_sweep: Instant,
     /// Commands a second of the whole node over the last second or so, and the count that it was taken from.
     ops_per_second: u64,

@@ -1,7 +1,7 @@
 //! How one command sees and changes one partition: newest state in, prepared operations out.
 //!
 //! In:  a command's reads and writes ([`Keyspace`]). Out: records in the log's batch, and the
-//!      [`Gate`] that the command's reply waits for.
+//!      [`CommitDependency`] that the command's reply waits for.
 //!
 //! Invariants:
 //! - A command that may write decides against the newest prepared value, and its answer waits for
@@ -21,7 +21,7 @@ mod write;
 use crate::core::Core;
 use crate::executed::kept;
 use crate::log::{KeyRef, Writer};
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::request::Attempt;
 use crate::requests::ColdValue;
 use crate::settings::Settings;
@@ -95,11 +95,11 @@ struct Reads {
 #[derive(Debug)]
 pub(crate) struct Finished {
     /// What its reply waits for.
-    pub(crate) gate: Gate,
+    pub(crate) dependency: CommitDependency,
     /// Values that it needs first; then nothing was written.
     pub(crate) wanted: Vec<ColdWanted>,
     /// It must wait, or be asked of the primary; then nothing was written.
-    pub(crate) detour: Option<Detour>,
+    pub(crate) redirect: Option<Redirect>,
     /// Of several keys it has seen one as it is prepared, and another as it was before that: it is to run again and
     /// see all that is prepared.
     pub(crate) is_torn: bool,
@@ -108,15 +108,15 @@ pub(crate) struct Finished {
 impl Finished {
     /// It needs nothing, and rests on nothing.
     const EMPTY: Self = Self {
-        gate: Gate::OPEN,
+        dependency: CommitDependency::OPEN,
         wanted: Vec::new(),
-        detour: None,
+        redirect: None,
         is_torn: false,
     };
 
-    fn with_detour(detour: Detour) -> Self {
+    fn with_redirect(redirect: Redirect) -> Self {
         Self {
-            detour: Some(detour),
+            redirect: Some(redirect),
             ..Self::EMPTY
         }
     }
@@ -124,7 +124,7 @@ impl Finished {
 
 /// Why a command cannot be answered here and now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detour {
+pub(crate) enum Redirect {
     /// A prepared operation on one of its keys may commit or be cut (PROTOCOL rules 5 and 33).
     Wait,
     /// A key has expired, which the primary alone decides (PROTOCOL rule 34).
@@ -145,7 +145,7 @@ impl<'a> View<'a> {
         if let Some(state) = core.table_mut(table)
             && let Some(Some(partition)) = state.partitions.get_mut(leaf)
         {
-            partition.heat.note(known.1.slot.0);
+            partition.load_meter.note(known.1.slot.0);
         }
         Self {
             core,
@@ -216,7 +216,7 @@ impl<'a> View<'a> {
                     hash: KeyHash(location.key_hash),
                 };
                 let view = partition.view;
-                !is_expired && !self.core.absences.has_changed(&key, since, view)
+                !is_expired && !self.core.negative_versions.has_changed(&key, since, view)
             }
         })
     }
@@ -247,8 +247,8 @@ impl<'a> View<'a> {
     /// Ends the command: what it staged becomes one record, and what it found expired is removed.
     #[inline]
     pub(crate) fn finish(mut self) -> Finished {
-        if let Some(detour) = self.detour() {
-            return Finished::with_detour(detour);
+        if let Some(redirect) = self.redirect() {
+            return Finished::with_redirect(redirect);
         }
         if !self.wanted.is_empty() {
             return Finished {
@@ -268,13 +268,13 @@ impl<'a> View<'a> {
             stats.misses.add(self.reads.misses);
         }
         if !self.expired.is_empty() && !self.remove_expired() {
-            return Finished::with_detour(Detour::Wait);
+            return Finished::with_redirect(Redirect::Wait);
         }
         if self.asker.writes_many {
             self.write_staged(None);
         }
         Finished {
-            gate: self.basis.gate,
+            dependency: self.basis.dependency,
             ..Finished::EMPTY
         }
     }
@@ -291,11 +291,11 @@ impl<'a> View<'a> {
         if has_failed {
             self.core.staging.clear();
         }
-        let detour = self.detour();
-        if detour.is_some() || !self.wanted.is_empty() {
+        let redirect = self.redirect();
+        if redirect.is_some() || !self.wanted.is_empty() {
             return Finished {
                 wanted: self.wanted,
-                detour,
+                redirect,
                 ..Finished::EMPTY
             };
         }
@@ -307,41 +307,41 @@ impl<'a> View<'a> {
             outcome: kept(reply),
         }));
         Finished {
-            gate: self.basis.gate,
+            dependency: self.basis.dependency,
             ..Finished::EMPTY
         }
     }
 
     #[inline]
-    fn detour(&self) -> Option<Detour> {
+    fn redirect(&self) -> Option<Redirect> {
         if self.is_unsettled {
-            return Some(Detour::Wait);
+            return Some(Redirect::Wait);
         }
         if self.expired.is_empty() {
             return None;
         }
         let partition = self.partition();
         if !partition.is_primary() {
-            return Some(Detour::AskPrimary);
+            return Some(Redirect::AskPrimary);
         }
         // PROTOCOL rule 34: a removal that cannot be prepared now is not pretended; the command waits, and is
         // refused in time.
         let may_write = partition.status.accepts_writes && !self.core.is_adopting();
-        (!may_write).then_some(Detour::Wait)
+        (!may_write).then_some(Redirect::Wait)
     }
 
     /// Ends a command that failed: nothing that it staged happens. What it was decided against
     /// must still commit before the error is told.
     pub(crate) fn abandon(mut self) -> Finished {
         self.core.staging.clear();
-        let mut detour = self.detour();
-        if detour.is_none() && !self.expired.is_empty() && self.wanted.is_empty() {
-            detour = (!self.remove_expired()).then_some(Detour::Wait);
+        let mut redirect = self.redirect();
+        if redirect.is_none() && !self.expired.is_empty() && self.wanted.is_empty() {
+            redirect = (!self.remove_expired()).then_some(Redirect::Wait);
         }
         Finished {
-            gate: self.basis.gate,
+            dependency: self.basis.dependency,
             wanted: self.wanted,
-            detour,
+            redirect,
             is_torn: false,
         }
     }

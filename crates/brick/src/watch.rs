@@ -40,7 +40,7 @@ struct Watched {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Absences {
+pub(crate) struct NegativeVersions {
     /// Drawn for this life of the brick.
     life: u64,
     /// Removals of any key, counted.
@@ -51,7 +51,7 @@ pub(crate) struct Absences {
     bytes: usize,
 }
 
-impl Absences {
+impl NegativeVersions {
     pub(crate) fn new(life: u64) -> Self {
         Self {
             life,

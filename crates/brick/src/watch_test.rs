@@ -133,52 +133,52 @@ fn key(hash: u64) -> KeyRef {
 
 #[test]
 fn key_that_was_forgotten_has_changed_once_any_was_removed() {
-    let mut absences = Absences::new(7);
-    let first = absences.watch(key(0), b"first", View(1), NOW);
-    absences.forget_old(NOW + KEPT * 2);
-    assert!(absences.keys.is_empty() && absences.bytes == 0);
-    assert!(!absences.has_changed(&key(0), first, View(1)));
-    absences.note_removal(&key(99));
-    assert!(absences.has_changed(&key(0), first, View(1)));
+    let mut negative_versions = NegativeVersions::new(7);
+    let first = negative_versions.watch(key(0), b"first", View(1), NOW);
+    negative_versions.forget_old(NOW + KEPT * 2);
+    assert!(negative_versions.keys.is_empty() && negative_versions.bytes == 0);
+    assert!(!negative_versions.has_changed(&key(0), first, View(1)));
+    negative_versions.note_removal(&key(99));
+    assert!(negative_versions.has_changed(&key(0), first, View(1)));
 }
 
 #[test]
 fn many_watched_keys_take_bounded_memory() {
-    let mut absences = Absences::new(7);
+    let mut negative_versions = NegativeVersions::new(7);
     let name = [b'n'; 1000];
     for hash in 0..10_000 {
-        absences.watch(key(hash), &name, View(1), NOW);
+        negative_versions.watch(key(hash), &name, View(1), NOW);
         // Watching the same one again and again adds nothing.
-        absences.watch(key(hash), &name, View(1), NOW);
+        negative_versions.watch(key(hash), &name, View(1), NOW);
     }
-    assert!(absences.bytes <= NAME_BYTES_MAX);
-    assert!(absences.keys.len() < 5_000);
-    assert!(absences.ages.len() < 5_000);
-    absences.forget_old(NOW + KEPT * 2);
-    assert!(absences.ages.is_empty() && absences.bytes == 0);
+    assert!(negative_versions.bytes <= NAME_BYTES_MAX);
+    assert!(negative_versions.keys.len() < 5_000);
+    assert!(negative_versions.ages.len() < 5_000);
+    negative_versions.forget_old(NOW + KEPT * 2);
+    assert!(negative_versions.ages.is_empty() && negative_versions.bytes == 0);
 }
 
 #[test]
 fn what_another_brick_or_view_or_life_said_has_changed() {
-    let mut absences = Absences::new(7);
-    let said = absences.watch(key(0), b"k", View(1), NOW);
-    assert!(!absences.has_changed(&key(0), said, View(1)));
-    assert!(absences.has_changed(&key(0), said, View(2)));
-    assert!(Absences::new(8).has_changed(&key(0), said, View(1)));
+    let mut negative_versions = NegativeVersions::new(7);
+    let said = negative_versions.watch(key(0), b"k", View(1), NOW);
+    assert!(!negative_versions.has_changed(&key(0), said, View(1)));
+    assert!(negative_versions.has_changed(&key(0), said, View(2)));
+    assert!(NegativeVersions::new(8).has_changed(&key(0), said, View(1)));
 }
 
 #[test]
 fn keys_with_one_hash_count_for_each_other() {
-    let mut absences = Absences::new(7);
-    let first = absences.watch(key(0), b"first", View(1), NOW);
-    let second = absences.watch(key(0), b"second", View(1), NOW);
-    assert!(absences.has_changed(&key(0), first, View(1)));
-    assert!(!absences.has_changed(&key(0), second, View(1)));
+    let mut negative_versions = NegativeVersions::new(7);
+    let first = negative_versions.watch(key(0), b"first", View(1), NOW);
+    let second = negative_versions.watch(key(0), b"second", View(1), NOW);
+    assert!(negative_versions.has_changed(&key(0), first, View(1)));
+    assert!(!negative_versions.has_changed(&key(0), second, View(1)));
 }
 
 #[test]
 fn version_survives_its_encoding() {
-    let absence = Absences::new(u64::MAX).watch(key(0), b"k", View(u32::MAX), NOW);
+    let absence = NegativeVersions::new(u64::MAX).watch(key(0), b"k", View(u32::MAX), NOW);
     let versions = [
         Version::Unknown,
         Version::Written(Op(u64::MAX)),

@@ -156,7 +156,7 @@ pub struct LogSummary {
     /// The partition.
     pub partition: PartitionId,
     /// The history that its records belong to.
-    pub lineage: u32,
+    pub generation: u32,
     /// The highest op that it knows to be committed.
     pub committed: Op,
     /// Its last record.

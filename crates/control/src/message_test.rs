@@ -16,7 +16,7 @@ where
 fn messages_come_back_as_they_were_sent() {
     let claim = LogSummary {
         partition: PartitionId(3),
-        lineage: 1,
+        generation: 1,
         committed: Op(u64::MAX),
         last: (View(2), Op(9)),
         is_complete: true,

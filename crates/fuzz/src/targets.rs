@@ -107,11 +107,11 @@ fn records() -> Vec<Vec<u8>> {
     }
     let start = brickyard_replication::ViewStart {
         predecessor: (View(1), Op(3)),
-        lineage: 1,
+        generation: 1,
     };
     let mut base = Vec::new();
     brickyard_replication::Base {
-        lineage: 1,
+        generation: 1,
         view: View(1),
         op: Op(4),
         runs: vec![brickyard_replication::Run {

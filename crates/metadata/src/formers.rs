@@ -44,7 +44,7 @@ pub struct Merged {
     /// Where that partition's operations begin: behind this op, which stands for all that both had.
     pub base: (View, Op),
     /// The history that the base belongs to.
-    pub lineage: u32,
+    pub generation: u32,
 }
 
 impl Former {

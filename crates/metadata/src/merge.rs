@@ -192,7 +192,7 @@ fn finish_merge(
     }
     let table = tables.by_id(merge.table).ok_or(Stale::Unknown)?;
     let mut prefixes = Vec::new();
-    let mut lineage = 0;
+    let mut generation = 0;
     for (rest, view) in rests.iter().zip(resting.views) {
         let group = table.map.group(rest.partition).ok_or(Stale::Unknown)?;
         let is_of_now = rest.view == view && group.view == view;
@@ -202,7 +202,7 @@ fn finish_merge(
                 is: group.view,
             });
         }
-        lineage = lineage.max(group.lineage);
+        generation = generation.max(group.generation);
         let leaf = table.leaf_of(rest.partition).ok_or(Stale::Unknown)?;
         prefixes.push(leaf.prefix);
     }
@@ -220,7 +220,7 @@ fn finish_merge(
             into: merge.into,
             last: rest.last,
             base,
-            lineage,
+            generation,
         };
         let former = Former::merged(merge.table, prefix, view, merged);
         formers.insert(rest.partition, former);

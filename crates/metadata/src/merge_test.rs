@@ -118,7 +118,7 @@ fn whole_has_the_members_of_the_halves_in_a_view_after_both_and_ops_behind_both(
             into: whole.partition,
             last: (before.view, Op(op)),
             base: (before.view, Op(70)),
-            lineage: 1,
+            generation: 1,
         };
         assert_eq!(catalog.merged(*half), Some(&merged));
     }

@@ -133,7 +133,7 @@ fn follow_alone(tables: &mut Tables, node: NodeId, incarnation: Incarnation) {
             let next = |group: &Group| Group {
                 view: next_view(group),
                 // PROTOCOL rule 36: what was in memory alone is gone, and what begins is another history.
-                lineage: group.lineage + u32::from(is_memory),
+                generation: group.generation + u32::from(is_memory),
                 primary: Seat {
                     incarnation,
                     ..group.primary

@@ -99,13 +99,13 @@ fn groups_of_a_node_that_is_alone_follow_it() {
     table(&mut catalog, "memory", memory);
     let before = catalog.clone();
     register(&mut catalog, again(&registration(0, 2)));
-    for (name, lineage) in [("default", 1), ("memory", 2)] {
+    for (name, generation) in [("default", 1), ("memory", 2)] {
         let table = catalog.table(name).unwrap();
         let former = before.table(name).unwrap();
         assert_eq!(table.map.version(), former.map.version().next());
         for (group, former) in table.map.groups().iter().zip(former.map.groups()) {
             assert_eq!(group.view, View(2));
-            assert_eq!(group.lineage, lineage);
+            assert_eq!(group.generation, generation);
             assert_eq!(group.primary.member, former.primary.member);
             assert_eq!(group.primary.incarnation, Incarnation(2));
         }

@@ -68,7 +68,7 @@ pub(crate) fn settle(tables: &mut Tables, nodes: &Nodes, settled: &[Settled]) ->
         check_apart(change.in_sync().chain(change.learners.iter().copied()))?;
         Ok(Group {
             view: change.view,
-            lineage: change.lineage,
+            generation: change.generation,
             primary: change.primary,
             backups: change.backups.clone(),
             learners: change.learners.clone(),
@@ -283,7 +283,7 @@ fn view_change(group: &Group, proposal: &Proposal, version: CatalogVersion) -> V
     ViewChange {
         // PROTOCOL rule 21: also above what only a disk remembers.
         view: next_view(group).max(View(proposal.floor.0.saturating_add(1))),
-        lineage: group.lineage + u32::from(begins_anew),
+        generation: group.generation + u32::from(begins_anew),
         primary: proposal.primary,
         backups: proposal.backups.clone(),
         learners: proposal.learners.clone(),

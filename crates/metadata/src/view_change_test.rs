@@ -339,7 +339,7 @@ fn full_restart_goes_on_with_one_former_member() {
     assert_eq!(change.fenced, [first(0), first(1), first(2)]);
     let after = settle(&mut catalog, p, 2).unwrap();
     assert_eq!(
-        (after.primary, after.backups.len(), after.lineage),
+        (after.primary, after.backups.len(), after.generation),
         (seat(2, 8), 0, 1)
     );
 }
@@ -366,9 +366,9 @@ fn what_was_in_memory_alone_begins_anew_in_another_history() {
     assert_eq!(propose(&mut catalog, next), Err(Stale::Durability));
     let next = alone(&catalog, Ground::Lost, first(3));
     let after = propose(&mut catalog, next).unwrap();
-    assert_eq!((after.lineage, after.change.unwrap().lineage), (1, 2));
+    assert_eq!((after.generation, after.change.unwrap().generation), (1, 2));
     let after = settle(&mut catalog, p, 2).unwrap();
-    assert_eq!((after.primary, after.lineage), (first(3), 2));
+    assert_eq!((after.primary, after.generation), (first(3), 2));
     // A log is never declared lost but by an operator.
     let (mut catalog, p) = world(Durability::Log);
     for node in 0..3 {
@@ -393,11 +393,11 @@ fn forced_recovery_begins_another_history_above_all_views_that_were_seen() {
         ..proposal(&catalog, p, &[first(3)])
     };
     let change = propose(&mut catalog, next).unwrap().change.unwrap();
-    assert_eq!((change.view, change.lineage), (View(81), 2));
+    assert_eq!((change.view, change.generation), (View(81), 2));
     // Given up, its number is not used again either.
     let next = proposal(&catalog, p, &[first(0), first(1)]);
     let change = propose(&mut catalog, next).unwrap().change.unwrap();
-    assert_eq!((change.view, change.lineage), (View(82), 1));
+    assert_eq!((change.view, change.generation), (View(82), 1));
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn told(
 ) -> message::LogSummary {
     message::LogSummary {
         partition,
-        lineage: claim.lineage,
+        generation: claim.generation,
         committed: claim.committed,
         last: claim.last,
         is_complete: claim.is_complete,

@@ -5,15 +5,15 @@
 use crate::history::Run;
 use brickyard_types::{Op, View};
 
-/// The replica holds everything up to (view, op) of a lineage (PROTOCOL rule 15). The default is the
+/// The replica holds everything up to (view, op) of a generation (PROTOCOL rule 15). The default is the
 /// partition's beginning, which every replica holds.
 ///
 /// Its record's header has the view and op; its value is
-/// `lineage u32, count u16, count x (view u32, first op u64)`: the views that the ops up to it belong to.
+/// `generation u32, count u16, count x (view u32, first op u64)`: the views that the ops up to it belong to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Base {
-    /// The lineage; 0 for the beginning.
-    pub lineage: u32,
+    /// The generation; 0 for the beginning.
+    pub generation: u32,
     /// The view of the op.
     pub view: View,
     /// The last op that the base covers.
@@ -24,21 +24,21 @@ pub struct Base {
 
 /// The value of a `ViewStart` record: what the view follows (PROTOCOL rule 28).
 ///
-/// `view u32, op u64, lineage u32`.
+/// `view u32, op u64, generation u32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewStart {
     /// View and op of the record before it.
     pub predecessor: (View, Op),
-    /// The lineage of this view.
-    pub lineage: u32,
+    /// The generation of this view.
+    pub generation: u32,
 }
 
 /// What a replica may claim to hold, for the control plane's report and for a primary that has to bring it
 /// up to date.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
-    /// The lineage of its records; 0: it has none.
-    pub lineage: u32,
+    /// The generation of its records; 0: it has none.
+    pub generation: u32,
     /// The highest op that it knows to be committed and claims.
     pub committed: Op,
     /// The last record of what it claims.
@@ -46,7 +46,7 @@ pub struct Claim {
     /// Nothing is missing up to `last`. Else `last` is only where a catch-up may begin.
     pub is_complete: bool,
     /// Every tombstone above this op is there.
-    pub horizon: Op,
+    pub watermark: Op,
     /// Which views the ops up to `last` belong to, as far as is remembered; oldest first.
     pub runs: Vec<Run>,
 }
@@ -66,14 +66,14 @@ pub(crate) fn put_runs(out: &mut Vec<u8>, runs: &[Run]) {
 impl Base {
     /// Appends the value of the base's record.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.lineage.to_le_bytes());
+        out.extend_from_slice(&self.generation.to_le_bytes());
         put_runs(out, &self.runs);
     }
 
     /// Reads the value of a base record whose header says (view, op); `None` if it is not one.
     #[must_use]
     pub fn decode(view: View, op: Op, value: &[u8]) -> Option<Self> {
-        let (lineage, rest) = value.split_first_chunk::<4>()?;
+        let (generation, rest) = value.split_first_chunk::<4>()?;
         let (count, rest) = rest.split_first_chunk::<2>()?;
         let count = usize::from(u16::from_le_bytes(*count));
         if rest.len() != count * RUN_BYTES {
@@ -81,7 +81,7 @@ impl Base {
         }
         let runs = rest.chunks_exact(RUN_BYTES).filter_map(read_run).collect();
         Some(Self {
-            lineage: u32::from_le_bytes(*lineage),
+            generation: u32::from_le_bytes(*generation),
             view,
             op,
             runs,
@@ -105,18 +105,18 @@ impl ViewStart {
         let mut out = [0; 16];
         out[..4].copy_from_slice(&self.predecessor.0.0.to_le_bytes());
         out[4..12].copy_from_slice(&self.predecessor.1.0.to_le_bytes());
-        out[12..].copy_from_slice(&self.lineage.to_le_bytes());
+        out[12..].copy_from_slice(&self.generation.to_le_bytes());
         out
     }
 
     /// Reads the value of a record; `None` if it is not one.
     #[must_use]
     pub fn decode(value: &[u8]) -> Option<Self> {
-        let (run, lineage) = value.split_first_chunk::<12>()?;
+        let (run, generation) = value.split_first_chunk::<12>()?;
         let Run { view, first } = read_run(run)?;
         Some(Self {
             predecessor: (view, first),
-            lineage: u32::from_le_bytes(lineage.try_into().ok()?),
+            generation: u32::from_le_bytes(generation.try_into().ok()?),
         })
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn seat(number: usize) -> Seat {
 pub(crate) fn group(view: u32, primary: usize, backups: &[usize], learners: &[usize]) -> Group {
     Group {
         view: View(view),
-        lineage: 1,
+        generation: 1,
         primary: seat(primary),
         backups: backups.iter().map(|it| seat(*it)).collect(),
         learners: learners.iter().map(|it| seat(*it)).collect(),
@@ -65,7 +65,7 @@ pub(crate) fn changing(now: &Group, next: &Group, fenced: &[usize]) -> Group {
             backups: next.backups.clone(),
             learners: next.learners.clone(),
             fenced: fenced.iter().map(|it| seat(*it)).collect(),
-            lineage: next.lineage,
+            generation: next.generation,
             proposed_at: 1,
         })),
         ..now.clone()

@@ -278,7 +278,7 @@ fn begin_of(it: &Partition, is_learner: bool) -> Begin {
         table: it.table,
         partition: it.id,
         view: it.place.view,
-        lineage: it.place.lineage,
+        generation: it.place.generation,
         is_learner,
         // A view that is not remembered matches nobody's.
         first: (it.log.view_at(committed).unwrap_or(View(0)), committed),

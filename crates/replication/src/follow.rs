@@ -174,8 +174,8 @@ impl Follower<'_> {
     /// The logs agree up to `op`: what is above it here goes, and the stream is followed.
     fn follow(&mut self, link: LinkId, begin: &Begin, op: Op) {
         let Self { it, own, ready, .. } = self;
-        if it.log.lineage == 0 {
-            it.log.lineage = begin.lineage;
+        if it.log.generation == 0 {
+            it.log.generation = begin.generation;
         }
         if op < it.log.last.1 || it.log.owes_cut {
             own.put_cut(it, op, ready);
@@ -338,7 +338,8 @@ fn may_begin(it: &Partition, peer: Seat, begin: &Begin) -> Result<(), Reason> {
     } else {
         Role::Backup
     };
-    if it.place.role != role || it.place.primary != peer || it.place.lineage != begin.lineage {
+    if it.place.role != role || it.place.primary != peer || it.place.generation != begin.generation
+    {
         return Err(Reason::NotMember);
     }
     Ok(())
@@ -348,7 +349,7 @@ fn may_begin(it: &Partition, peer: Seat, begin: &Begin) -> Result<(), Reason> {
 /// something is wrong that no cut puts right.
 fn agreement(it: &Partition, begin: &Begin) -> Result<Op, (Reason, &'static str)> {
     let log = &it.log;
-    if log.partial.is_some() || (log.lineage != 0 && log.lineage != begin.lineage) {
+    if log.partial.is_some() || (log.generation != 0 && log.generation != begin.generation) {
         return Err((Reason::Behind, "an in-sync member has not caught up"));
     }
     // PROTOCOL rule 28: nothing at or below the own commit position is cut.

@@ -15,7 +15,7 @@ use crate::link::{Link, Voted};
 use crate::log::Log;
 use crate::merge::{Half, Whole};
 use crate::own_log::OwnLog;
-use crate::partition::Parting;
+use crate::partition::PendingSplit;
 use crate::ready::{Action, Want};
 use crate::restored::Restored;
 use crate::split::{ask_splits, end_at_rest};
@@ -120,7 +120,7 @@ impl Replicator {
                 &mut self.ready,
             );
         }
-        if !self.work.partings.is_empty() {
+        if !self.work.pending_splits.is_empty() {
             ask_splits(
                 &mut self.partitions,
                 &mut self.work,
@@ -334,9 +334,9 @@ impl Replicator {
 
     /// The owner dropped tombstones up to `op`: every one above is here (PROTOCOL rule 14). A catch-up that
     /// might miss one of them begins anew.
-    pub fn raise_horizon(&mut self, partition: PartitionId, op: Op) {
+    pub fn raise_watermark(&mut self, partition: PartitionId, op: Op) {
         if let Some(mut leader) = self.leader(partition) {
-            leader.raise_horizon(op);
+            leader.raise_watermark(op);
         }
     }
 
@@ -358,13 +358,13 @@ impl Replicator {
         let Some(it) = self.partitions.by_id_mut(partition) else {
             return;
         };
-        let parting = split.map(|(view, begun_at)| Parting { view, begun_at });
-        if std::mem::replace(&mut it.place.parting, parting) == parting {
+        let pending_split = split.map(|(view, begun_at)| PendingSplit { view, begun_at });
+        if std::mem::replace(&mut it.place.pending_split, pending_split) == pending_split {
             return;
         }
         it.lead.split_asked = None;
-        if parting.is_some() && !self.work.partings.contains(&it.slot) {
-            self.work.partings.push(it.slot);
+        if pending_split.is_some() && !self.work.pending_splits.contains(&it.slot) {
+            self.work.pending_splits.push(it.slot);
         }
         it.tell(&mut self.ready);
         ask_splits(

@@ -90,10 +90,10 @@ impl Follower<'_> {
         }
         if start.is_full {
             it.cut(it.log.committed, self.ready);
-            // PROTOCOL rule 14: a full copy replaces what there is, and its op is the horizon.
+            // PROTOCOL rule 14: a full copy replaces what there is, and its op is the watermark.
             let (partition, at) = (it.id, start.first.1);
             self.ready.push(Action::Clear { partition, at });
-            it.log.horizon = start.first.1;
+            it.log.watermark = start.first.1;
             it.log.owes_base = false;
             it.log.claim_nothing();
             it.log.jump(start.first, runs);
@@ -106,7 +106,7 @@ impl Follower<'_> {
             return Ok(());
         }
         let it = &mut *self.it;
-        it.log.lineage = it.place.lineage;
+        it.log.generation = it.place.generation;
         it.follow.claimed = None;
         it.follow.stream = Some(link);
         it.follow.known_commit = start.first.1.max(it.log.committed);
@@ -196,7 +196,7 @@ impl Follower<'_> {
             // PROTOCOL rule 15: what was copied counts from the base record on.
             let runs = it.log.history.runs().iter().copied();
             let base = Base {
-                lineage: it.place.lineage,
+                generation: it.place.generation,
                 view: at.0,
                 op: at.1,
                 runs: runs.filter(|run| run.first <= at.1).collect(),

@@ -16,9 +16,9 @@ pub(crate) struct Log {
     pub(crate) last: (View, Op),
     pub(crate) history: History,
     /// Whose history the records are; 0: nobody's yet.
-    pub(crate) lineage: u32,
+    pub(crate) generation: u32,
     /// Every tombstone above this op is here (PROTOCOL rule 14).
-    pub(crate) horizon: Op,
+    pub(crate) watermark: Op,
     /// A catch-up has not finished: what may be claimed until it has (PROTOCOL rule 15).
     pub(crate) partial: Option<Box<Claim>>,
     /// The newest batch of the own log that has anything of this partition.
@@ -45,8 +45,8 @@ impl Log {
             committed: Op(0),
             last: (View(0), Op(0)),
             history: History::default(),
-            lineage: 0,
-            horizon: Op(0),
+            generation: 0,
+            watermark: Op(0),
             partial: None,
             mark: LogMark::NONE,
             settled_mark: LogMark::NONE,
@@ -152,8 +152,8 @@ impl Log {
                 self.committed,
             ),
             history,
-            lineage: self.lineage,
-            horizon: self.horizon,
+            generation: self.generation,
+            watermark: self.watermark,
             partial: self.partial.clone(),
             mark: self.mark,
             settled_mark: self.settled_mark,
@@ -170,11 +170,11 @@ impl Log {
         match &self.partial {
             Some(claim) => Claim::clone(claim),
             _ => Claim {
-                lineage: self.lineage,
+                generation: self.generation,
                 committed: self.committed,
                 last: self.last,
                 is_complete: true,
-                horizon: self.horizon,
+                watermark: self.watermark,
                 runs: self.history.runs().to_vec(),
             },
         }
@@ -223,7 +223,7 @@ impl Log {
     /// Nothing may be claimed any more.
     pub(crate) fn claim_nothing(&mut self) {
         let claim = Claim {
-            lineage: self.lineage,
+            generation: self.generation,
             ..Claim::default()
         };
         self.partial = Some(Box::new(claim));

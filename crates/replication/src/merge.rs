@@ -73,8 +73,8 @@ impl Whole {
             accepted,
             holds_both,
         } = self;
-        log.lineage = base.lineage;
-        log.horizon = base.op;
+        log.generation = base.generation;
+        log.watermark = base.op;
         log.jump((base.view, base.op), History::new(&base.runs));
         if !holds_both {
             log.claim_nothing();

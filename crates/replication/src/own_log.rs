@@ -259,7 +259,7 @@ pub(crate) fn base(it: &Partition) -> Option<(Header, Vec<u8>)> {
     let mut value = Vec::new();
     let runs = log.history.runs().iter().copied();
     let base = Base {
-        lineage: log.lineage,
+        generation: log.generation,
         view,
         op,
         runs: runs.filter(|run| run.first <= op).collect(),

@@ -33,7 +33,7 @@ pub(crate) struct Place {
     /// The role in it; never `Stopped`.
     pub(crate) role: Role,
     pub(crate) primary: Seat,
-    pub(crate) lineage: u32,
+    pub(crate) generation: u32,
     /// Members in sync, and how many writes ask for.
     pub(crate) in_sync: usize,
     pub(crate) min_in_sync: usize,
@@ -44,12 +44,12 @@ pub(crate) struct Place {
     /// A change is under way that names another primary: what is prepared now would be cut.
     pub(crate) is_handing_over: bool,
     /// It is to be split: its primary comes to rest.
-    pub(crate) parting: Option<Parting>,
+    pub(crate) pending_split: Option<PendingSplit>,
 }
 
 /// A split that a primary was told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Parting {
+pub(crate) struct PendingSplit {
     /// The view that it is bound to.
     pub(crate) view: View,
     /// Names it among the splits of the partition.
@@ -143,7 +143,7 @@ impl Partition {
             Role::Primary => {
                 let is_writable = place.accepted <= place.view
                     && !place.is_handing_over
-                    && place.parting.is_none_or(|it| it.view != place.view)
+                    && place.pending_split.is_none_or(|it| it.view != place.view)
                     && place.in_sync >= place.min_in_sync
                     && self.retrying.is_none();
                 (Role::Primary, true, is_writable)

@@ -70,7 +70,7 @@ pub enum Action {
         /// The batch that it goes into.
         mark: LogMark,
     },
-    /// A full copy begins: what this brick holds of the partition is dropped, durably, and the horizon becomes `at`
+    /// A full copy begins: what this brick holds of the partition is dropped, durably, and the watermark becomes `at`
     /// (PROTOCOL rule 14). Records above `at` follow on the stream.
     Clear {
         /// The partition.

@@ -35,8 +35,8 @@ pub struct Rebuild<P> {
     moved: Op,
     tail: VecDeque<TailEntry<P>>,
     history: History,
-    lineage: u32,
-    horizon: Op,
+    generation: u32,
+    watermark: Op,
     /// There are records of the partition itself, not just such as the cleaner has moved.
     has_begun: bool,
 }
@@ -53,8 +53,8 @@ impl<P> Default for Rebuild<P> {
             moved: Op(0),
             tail: VecDeque::new(),
             history: History::default(),
-            lineage: 0,
-            horizon: Op(0),
+            generation: 0,
+            watermark: Op(0),
             has_begun: false,
         }
     }
@@ -83,7 +83,7 @@ impl<P> Rebuild<P> {
             apply(entry);
             return;
         }
-        self.has_begun |= header.kind != Kind::Horizon;
+        self.has_begun |= header.kind != Kind::Watermark;
         match header.kind {
             Kind::Drop => {
                 *self = Self {
@@ -93,13 +93,13 @@ impl<P> Rebuild<P> {
             }
             Kind::Cut => self.on_cut(header, apply),
             Kind::Base => self.on_base(header, value, apply),
-            Kind::Horizon => self.horizon = self.horizon.max(header.op),
+            Kind::Watermark => self.watermark = self.watermark.max(header.op),
             Kind::Put | Kind::Delete | Kind::Batch | Kind::Clear | Kind::ViewStart => {
                 self.on_entry(entry, apply);
                 if let Some(start) = ViewStart::decode(value)
                     && header.kind == Kind::ViewStart
                 {
-                    self.lineage = start.lineage;
+                    self.generation = start.generation;
                 }
                 // Records of a partition that was never replicated are committed when they are there.
                 let committed = header.committed.unwrap_or(header.op);
@@ -202,10 +202,10 @@ impl<P> Rebuild<P> {
             return;
         };
         self.commit(base.op, apply);
-        if base.lineage == self.base.lineage && base.op <= self.base.op {
+        if base.generation == self.base.generation && base.op <= self.base.op {
             return;
         }
-        self.lineage = base.lineage;
+        self.generation = base.generation;
         let own = self.history.runs().iter().copied();
         let above = own.filter(|run| run.first > base.op && run.view > base.view);
         let runs: Vec<Run> = base.runs.iter().copied().chain(above).collect();
@@ -276,13 +276,13 @@ impl<P> Rebuild<P> {
             }
         }
         Restored {
-            lineage: self.lineage,
+            generation: self.generation,
             base: self.base,
             committed: self.committed,
             last,
             tail,
             is_complete: self.sure.is_none(),
-            horizon: self.horizon,
+            watermark: self.watermark,
             history: self.history.runs().to_vec(),
         }
     }

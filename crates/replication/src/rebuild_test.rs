@@ -8,7 +8,7 @@ fn value_of(kind: Kind, view: u32, op: u64) -> Vec<u8> {
     let mut value = Vec::new();
     if kind == Kind::Base {
         let base = Base {
-            lineage: 1,
+            generation: 1,
             view: View(view),
             op: Op(op),
             runs: vec![Run {
@@ -217,11 +217,11 @@ fn a_log_that_says_nothing_is_the_default() {
     let (_, restored) = rebuilt(&[]);
     let default: Restored<()> = Restored::default();
     assert_eq!(
-        (restored.lineage, restored.last, restored.is_complete),
-        (default.lineage, default.last, default.is_complete)
+        (restored.generation, restored.last, restored.is_complete),
+        (default.generation, default.last, default.is_complete)
     );
     assert_eq!((default.last, default.committed), ((View(0), Op(0)), Op(0)));
-    assert_eq!((default.lineage, default.horizon), (0, Op(0)));
+    assert_eq!((default.generation, default.watermark), (0, Op(0)));
 }
 
 #[test]

@@ -118,9 +118,9 @@ impl Replicator {
 
     /// The history that the records here belong to; 0: nobody's yet.
     #[must_use]
-    pub fn lineage(&self, partition: PartitionId) -> u32 {
+    pub fn generation(&self, partition: PartitionId) -> u32 {
         let partition = self.partitions.by_id(partition);
-        partition.map_or(0, |it| it.log.lineage)
+        partition.map_or(0, |it| it.log.generation)
     }
 
     /// The last record held here.

@@ -24,7 +24,7 @@ pub struct TailEntry<P> {
 #[derive(Clone, Debug)]
 pub struct Restored<P = ()> {
     /// The history that the records belong to; 0: unknown, taken from the map.
-    pub lineage: u32,
+    pub generation: u32,
     /// The base record: everything up to it is here. Default: the partition's beginning.
     pub base: Base,
     /// The highest op that the log shows to be committed (flag `COMMITTED`, `Cut`, `Base`). Above
@@ -38,7 +38,7 @@ pub struct Restored<P = ()> {
     /// Nothing is missing between `base` and `last`: no damage, no unsure tail, no unfinished catch-up.
     pub is_complete: bool,
     /// Every tombstone above this op is here (PROTOCOL rule 14).
-    pub horizon: Op,
+    pub watermark: Op,
     /// Which view's ops begin where; at least from `committed` on.
     pub history: Vec<Run>,
 }
@@ -46,13 +46,13 @@ pub struct Restored<P = ()> {
 impl<P> Default for Restored<P> {
     fn default() -> Self {
         Self {
-            lineage: 0,
+            generation: 0,
             base: Base::default(),
             committed: Op(0),
             last: (View(0), Op(0)),
             tail: VecDeque::new(),
             is_complete: true,
-            horizon: Op(0),
+            watermark: Op(0),
             history: Vec::new(),
         }
     }
@@ -65,8 +65,8 @@ impl Log {
         let claims_less = restored.committed > restored.last.1;
         let end = restored.last.1.max(restored.committed);
         log.history = History::new(&restored.history);
-        log.lineage = restored.lineage;
-        log.horizon = restored.horizon;
+        log.generation = restored.generation;
+        log.watermark = restored.watermark;
         log.committed = restored.committed;
         let view = if claims_less {
             log.history.view_at(end).unwrap_or(restored.last.0)

@@ -30,15 +30,16 @@ pub(crate) fn ask_splits(
     ready: &mut Ready,
 ) {
     let mut at = 0;
-    while let Some(&slot) = work.partings.get(at) {
+    while let Some(&slot) = work.pending_splits.get(at) {
         let it = partitions.get_mut(slot);
-        let Some((it, parting)) = it.and_then(|it| it.place.parting.map(|of| (it, of))) else {
-            work.partings.swap_remove(at);
+        let Some((it, pending_split)) = it.and_then(|it| it.place.pending_split.map(|of| (it, of)))
+        else {
+            work.pending_splits.swap_remove(at);
             continue;
         };
         at += 1;
         // Its first record says that all members have begun the view.
-        let has_begun = it.log.last.0 == it.place.view && parting.view == it.place.view;
+        let has_begun = it.log.last.0 == it.place.view && pending_split.view == it.place.view;
         let is_at_rest = it.leads() && has_begun && it.log.pending.is_empty();
         let asked = it.lead.split_asked;
         let is_early = asked.is_some_and(|asked| now - asked < repeat);
@@ -50,8 +51,8 @@ pub(crate) fn ask_splits(
             it.lead.split_asked = Some(now);
             ready.request(Want::Split {
                 partition: it.id,
-                view: parting.view,
-                begun_at: parting.begun_at,
+                view: pending_split.view,
+                begun_at: pending_split.begun_at,
                 last: it.log.last,
             });
         }

@@ -61,8 +61,8 @@ impl Leader<'_> {
     }
 
     /// Tombstones up to `op` were dropped: a catch-up that might miss one of them begins anew.
-    pub(crate) fn raise_horizon(&mut self, op: Op) {
-        self.it.log.horizon = self.it.log.horizon.max(op);
+    pub(crate) fn raise_watermark(&mut self, op: Op) {
+        self.it.log.watermark = self.it.log.watermark.max(op);
         let members = self.it.lead.members.iter();
         let missing: Vec<_> = members
             .filter(|it| matches!(it.copy, Copy::Running(Some(after)) if after < op))
@@ -213,22 +213,22 @@ pub(crate) fn plan(it: &Partition, claim: &Claim) -> Plan {
     let agreed = if claim.last.1 == Op(0) {
         // It never had anything; one that claims nothing although it has something is filled anew.
         claim.is_complete.then_some(Op(0))
-    } else if claim.lineage == log.lineage {
+    } else if claim.generation == log.generation {
         log.history.agreement(log.last.1, &claim.runs, claim.last.1)
     } else {
         // PROTOCOL rule 21: another history is no beginning for this one.
         None
     };
     // PROTOCOL rule 14: a table without a log keeps no tombstones.
-    let horizon = match it.durability {
+    let watermark = match it.durability {
         Durability::Memory => log.committed,
-        Durability::Log | Durability::Fsync => log.horizon,
+        Durability::Log | Durability::Fsync => log.watermark,
     };
     match agreed {
         // What it knows to be committed is never cut, only replaced as a whole.
         Some(op) if op < claim.committed => Plan::Full,
         // Without tombstones that it may need, the difference is not enough.
-        Some(op) if op < horizon && op < log.committed => Plan::Full,
+        Some(op) if op < watermark && op < log.committed => Plan::Full,
         Some(op) => Plan::Above(op),
         None => Plan::Full,
     }

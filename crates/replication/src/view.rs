@@ -100,7 +100,7 @@ impl Adoption<'_> {
         it.place.view = group.view;
         it.place.role = role_of(group, me);
         it.place.primary = group.primary;
-        it.place.lineage = group.lineage;
+        it.place.generation = group.generation;
         it.place.in_sync = group.in_sync().count();
         it.follow.begun = View(0);
         it.lead.unsent = 0;
@@ -171,12 +171,12 @@ impl Adoption<'_> {
         if it.log.owes_cut {
             own.put_cut(it, it.log.last.1, ready);
         }
-        it.log.lineage = it.place.lineage;
+        it.log.generation = it.place.generation;
         if it.log.last.0 < it.place.view {
             // PROTOCOL rule 28: a view starts with a record that names its predecessor.
             let start = ViewStart {
                 predecessor: it.log.last,
-                lineage: it.place.lineage,
+                generation: it.place.generation,
             };
             let op = it.log.last.1.next();
             let header = it.header(Kind::ViewStart, op, it.log.committed);

@@ -27,7 +27,7 @@ pub(crate) struct Work {
     /// Partitions with something that the own log refused.
     pub(crate) retrying: Vec<u32>,
     /// Partitions that are to be split.
-    pub(crate) partings: Vec<u32>,
+    pub(crate) pending_splits: Vec<u32>,
 }
 
 impl Work {

@@ -63,7 +63,7 @@ pub struct Group {
     pub view: View,
     /// The history that the partition's operations belong to; forced recovery begins a new one (PROTOCOL
     /// rule 21).
-    pub lineage: u32,
+    pub generation: u32,
     /// The member that orders the partition's operations.
     pub primary: Seat,
     /// The other in-sync members: their votes are needed and they may serve reads.
@@ -81,7 +81,7 @@ pub struct ViewChange {
     /// Its number: above every one that was effective or proposed before.
     pub view: View,
     /// The history that it goes on with; another than the group's begins anew (PROTOCOL rules 21 and 36).
-    pub lineage: u32,
+    pub generation: u32,
     /// Its primary.
     pub primary: Seat,
     /// Its other in-sync members.
@@ -107,7 +107,7 @@ impl Group {
     pub const fn first(primary: Seat, backups: Vec<Seat>) -> Self {
         Self {
             view: View(1),
-            lineage: 1,
+            generation: 1,
             primary,
             backups,
             learners: Vec::new(),

@@ -287,9 +287,9 @@ impl TableMap {
         // The whole goes on with both logs, in a view and a history that follow both (PROTOCOL rule 31).
         let last = group.view.max(other.view);
         let view = View(last.0 + 1);
-        let lineage = group.lineage.max(other.lineage);
+        let generation = group.generation.max(other.generation);
         self.groups[index].view = view;
-        self.groups[index].lineage = lineage;
+        self.groups[index].generation = generation;
         self.groups.remove(index + 1);
         self.partitions = partitions;
         self.version = self.version.next();

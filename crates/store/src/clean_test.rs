@@ -19,7 +19,7 @@ struct Brick {
     /// The newest op of each key, and its value; `None`: a tombstone.
     keys: BTreeMap<Vec<u8>, (u64, Option<Vec<u8>>)>,
     cleared: u64,
-    horizon: u64,
+    watermark: u64,
     op: u64,
     /// Segments that take no more records.
     sealed: BTreeSet<SegmentId>,
@@ -42,7 +42,7 @@ impl Brick {
                 self.cleared = self.cleared.max(op);
                 self.keys.retain(|_, newest| newest.0 > op);
             }
-            Kind::Horizon => self.horizon = self.horizon.max(op),
+            Kind::Watermark => self.watermark = self.watermark.max(op),
             _ => unreachable!("none are written here"),
         }
     }
@@ -126,7 +126,7 @@ impl Brick {
             let op = found.header.op.0;
             let is_newest = match found.header.kind {
                 Kind::Clear => self.cleared == op,
-                Kind::Horizon => self.horizon == op,
+                Kind::Watermark => self.watermark == op,
                 _ => self.keys.get(found.key).is_some_and(|it| it.0 == op),
             };
             if !is_newest {
@@ -146,8 +146,8 @@ impl Brick {
             moved.push((header, found.key.to_vec(), found.value.to_vec()));
         }
         let highest = dropped.iter().map(|(op, _)| *op).max().unwrap_or_default();
-        if highest > self.horizon {
-            self.write(log, fixture_header(Kind::Horizon, highest), b"", b"")?;
+        if highest > self.watermark {
+            self.write(log, fixture_header(Kind::Watermark, highest), b"", b"")?;
         }
         for (_, key) in dropped {
             if self.keys.get(&key).is_some_and(|it| it.1.is_none()) {

@@ -62,7 +62,7 @@ fn records() -> Vec<Vec<u8>> {
         encode(header(Kind::Delete, 1, 2), b"key", b""),
         encode(header(Kind::Batch, 1, 3), b"", &batch),
         encode(header(Kind::Clear, 2, 2), b"", b""),
-        encode(header(Kind::Horizon, 1, 2), b"", b""),
+        encode(header(Kind::Watermark, 1, 2), b"", b""),
         encode(
             Header {
                 flags: flag::MOVED,
@@ -87,7 +87,7 @@ fn replicated() -> Vec<Vec<u8>> {
         record::encode(&mut bytes, &header, b"", &[value]);
         bytes
     };
-    // View 0 op 0 came before, lineage 5; then a run: view 1 from op 1 on.
+    // View 0 op 0 came before, generation 5; then a run: view 1 from op 1 on.
     let start = [&[0; 12][..], &[5, 0, 0, 0]].concat();
     let base = [
         &[5, 0, 0, 0, 1, 0, 1, 0, 0, 0][..],

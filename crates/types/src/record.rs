@@ -14,7 +14,7 @@
 //!  0  u32 header_crc   CRC-32 (IEEE) of bytes 4..48
 //!  4  u32 body_crc     CRC-32 of the body
 //!  8  u32 body_len     bytes after the header
-//! 12  u8  kind         1 put, 2 delete, 3 batch, 4 clear, 5 horizon, 6 view start, 7 cut, 8 base, 9 drop
+//! 12  u8  kind         1 put, 2 delete, 3 batch, 4 clear, 5 watermark, 6 view start, 7 cut, 8 base, 9 drop
 //! 13  u8  flags        1 moved, 2 raw, 4 request id, 8 origin, 16 committed, 32 outcome
 //! 14  u16 key_len
 //! 16  u32 value_len
@@ -51,7 +51,7 @@ pub enum Kind {
     /// Every key of the partition is gone from this op on.
     Clear = 4,
     /// Tombstones at or below this op may be missing from here on (PROTOCOL rule 14).
-    Horizon = 5,
+    Watermark = 5,
     /// A view of the partition begins; the value names its predecessor (PROTOCOL rule 28).
     ViewStart = 6,
     /// Ops above this record's were cut from the partition's log before this point (rule 28).
@@ -69,7 +69,7 @@ impl Kind {
             2 => Some(Self::Delete),
             3 => Some(Self::Batch),
             4 => Some(Self::Clear),
-            5 => Some(Self::Horizon),
+            5 => Some(Self::Watermark),
             6 => Some(Self::ViewStart),
             7 => Some(Self::Cut),
             8 => Some(Self::Base),
@@ -143,7 +143,7 @@ pub struct Header {
 pub struct Record<'a> {
     /// Everything but key and value.
     pub header: Header,
-    /// The key; empty for a batch, a clear and a horizon.
+    /// The key; empty for a batch, a clear and a watermark.
     pub key: &'a [u8],
     /// The value; a batch's entries.
     pub value: &'a [u8],

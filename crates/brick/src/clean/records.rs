@@ -30,25 +30,25 @@ impl Mover<'_> {
         let segment = position.segment;
         let header = record.header;
         self.sorted.has_drop |= header.kind == Kind::Drop;
-        let heirs = self.tables.heirs(header.partition);
+        let children = self.tables.children(header.partition);
         let level = (u64::from(header.view.0), header.op.0);
-        for heir in heirs.iter().filter(|it| self.tables.is_replicated(**it)) {
-            match self.pass.claims.entry(*heir) {
+        for child in children.iter().filter(|it| self.tables.is_replicated(**it)) {
+            match self.pass.claims.entry(*child) {
                 Entry::Occupied(mut said) => {
                     let said = said.get_mut();
                     *said = level.max(*said);
                 }
                 Entry::Vacant(first) => {
                     first.insert(level);
-                    self.sorted.is_unclaimed |= self.replicator.base(*heir).is_none();
+                    self.sorted.is_unclaimed |= self.replicator.base(*child).is_none();
                 }
             }
         }
         let Some(table) = self.tables.index_of(header.table) else {
             return;
         };
-        for heir in &heirs {
-            self.move_id(table, *heir, record);
+        for child in &children {
+            self.move_id(table, *child, record);
         }
         match header.kind {
             Kind::Put => {
@@ -75,9 +75,9 @@ impl Mover<'_> {
                 self.move_tombstone(table, segment, &header, record.key);
             }
             Kind::Clear => {
-                let (wider, own): (Vec<_>, Vec<_>) = heirs
+                let (wider, own): (Vec<_>, Vec<_>) = children
                     .into_iter()
-                    .partition(|heir| self.tables.is_wider(*heir, header.partition));
+                    .partition(|child| self.tables.is_wider(*child, header.partition));
                 for partition in own {
                     let header = Header {
                         partition,
@@ -91,34 +91,40 @@ impl Mover<'_> {
             }
             // A base says as much (`say_of_partitions`).
             Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop => {}
-            Kind::Horizon => {
-                for heir in heirs {
-                    self.move_horizon(table, heir, &header, segment);
+            Kind::Watermark => {
+                for child in children {
+                    self.move_watermark(table, child, &header, segment);
                 }
             }
         }
     }
 
-    fn move_horizon(&mut self, table: usize, id: PartitionId, header: &Header, segment: SegmentId) {
+    fn move_watermark(
+        &mut self,
+        table: usize,
+        id: PartitionId,
+        header: &Header,
+        segment: SegmentId,
+    ) {
         let state = self.tables.get_mut(table);
-        let horizon = state.and_then(|it| Some(it.partition_mut(id)?.gaps.horizon()));
-        let key = (id, Mark::Horizon);
+        let watermark = state.and_then(|it| Some(it.partition_mut(id)?.gaps.watermark()));
+        let key = (id, Mark::Watermark);
         let is_said = self
             .segments
             .retained
             .is_said_behind(segment, key, (0, header.op.0));
-        if horizon == Some(header.op) && !is_said {
+        if watermark == Some(header.op) && !is_said {
             let header = Header {
                 flags: flag::MOVED,
                 partition: id,
                 ..*header
             };
-            self.append_horizon(&header);
+            self.append_watermark(&header);
         }
     }
 
-    fn append_horizon(&mut self, header: &Header) {
-        let key = (header.partition, Mark::Horizon);
+    fn append_watermark(&mut self, header: &Header) {
+        let key = (header.partition, Mark::Watermark);
         let (level, retained) = ((0, header.op.0), &mut self.segments.retained);
         append_mark(self.log, retained, key, level, |log| {
             log.append_bare(header, b"", &[]);
@@ -171,12 +177,12 @@ impl Mover<'_> {
     fn say_of_pass(&mut self, segment: SegmentId, pass: &Pass) -> bool {
         for (&partition, &level) in &pass.claims {
             // It may have been split since its records were looked at.
-            for heir in self.tables.heirs(partition) {
+            for child in self.tables.children(partition) {
                 let retained = &mut self.segments.retained;
-                let is_said = retained.is_said_behind(segment, (heir, Mark::Base), level);
+                let is_said = retained.is_said_behind(segment, (child, Mark::Base), level);
                 if !is_said
-                    && self.tables.is_replicated(heir)
-                    && !append_own_base(self.replicator, self.log, retained, heir)
+                    && self.tables.is_replicated(child)
+                    && !append_own_base(self.replicator, self.log, retained, child)
                 {
                     return false;
                 }
@@ -186,7 +192,7 @@ impl Mover<'_> {
             self.put_floor(segment, (table, id), op, highest);
         }
         for (_, header) in pass.horizons.values() {
-            self.append_horizon(header);
+            self.append_watermark(header);
         }
         true
     }
@@ -287,7 +293,7 @@ impl Mover<'_> {
         let is_needed = self.segments.has_older(origin, segment) && !is_superseded;
         let owner = match header.kind {
             Kind::Clear => Some(header.partition),
-            _ => self.tables.heir(header.table, header.partition, key),
+            _ => self.tables.child(header.table, header.partition, key),
         };
         let Some(state) = self.tables.get_mut(table) else {
             return;
@@ -305,10 +311,10 @@ impl Mover<'_> {
         }
         if is_needed {
             self.move_bare(header, key, origin);
-        } else if header.op > partition.gaps.horizon() {
-            let before = partition.gaps.raise_horizon(header.op);
-            let horizon = Header {
-                kind: Kind::Horizon,
+        } else if header.op > partition.gaps.watermark() {
+            let before = partition.gaps.raise_watermark(header.op);
+            let watermark = Header {
+                kind: Kind::Watermark,
                 flags: 0,
                 expires_at: None,
                 request: None,
@@ -320,12 +326,12 @@ impl Mover<'_> {
             self.pass
                 .horizons
                 .entry(header.partition)
-                .or_insert((before, horizon))
-                .1 = horizon;
+                .or_insert((before, watermark))
+                .1 = watermark;
         }
     }
 
-    /// Appends a clear of a partition that was merged again: it stays that one's, since its heir has keys of others.
+    /// Appends a clear of a partition that was merged again: it stays that one's, since its child has keys of others.
     fn move_former_clear(&mut self, segment: SegmentId, header: &Header) {
         let origin = header.origin.unwrap_or(segment);
         let Some(prefix) = self.tables.prefix_of(header.partition) else {

@@ -1,11 +1,11 @@
-//! Replies to one client: at once, with the gate that they wait for, or in parts that come later.
+//! Replies to one client: at once, with the commit dependency that they wait for, or in parts that come later.
 
 use super::Clients;
 use crate::accepted::ConnectionId;
 use crate::connection::{Blocked, Connection, ReplyMode};
 use crate::gather::{Gather, Join};
 use crate::log::Log;
-use crate::output::{Gate, Lost};
+use crate::output::{CommitDependency, Lost};
 use crate::request::Token;
 use crate::settings::Settings;
 use crate::stats::Stats;
@@ -17,7 +17,7 @@ use brickyard_wire::Reply;
 pub(crate) struct Whole {
     pub(crate) join: Join,
     pub(crate) bytes: Vec<u8>,
-    gate: Gate,
+    dependency: CommitDependency,
     is_silent: bool,
     is_divided: bool,
 }
@@ -32,7 +32,7 @@ impl Clients {
     /// Writes a reply that waits for nothing.
     #[inline]
     pub(crate) fn reply(&mut self, id: ConnectionId, write: impl FnOnce(&mut Reply<'_>)) {
-        self.reply_gated(id, Gate::OPEN, write);
+        self.reply_dependent(id, CommitDependency::OPEN, write);
     }
 
     /// Writes the reply that `write` makes, or nothing if that refuses.
@@ -52,11 +52,11 @@ impl Clients {
         outcome
     }
 
-    /// Writes a reply that waits for `gate`.
-    pub(crate) fn reply_gated(
+    /// Writes a reply that waits for `dependency`.
+    pub(crate) fn reply_dependent(
         &mut self,
         id: ConnectionId,
-        gate: Gate,
+        dependency: CommitDependency,
         write: impl FnOnce(&mut Reply<'_>),
     ) {
         let Some(connection) = self.get_mut(id) else {
@@ -68,10 +68,10 @@ impl Clients {
         let start = out.len();
         write(&mut Reply::new(out, protocol));
         if is_wanted {
-            connection.output.end(start, gate);
+            connection.output.end(start, dependency);
         } else {
             out.truncate(start);
-            connection.output.end(start, Gate::OPEN);
+            connection.output.end(start, CommitDependency::OPEN);
         }
     }
 
@@ -105,38 +105,43 @@ impl Clients {
         self.reply(id, |reply| reply.error_bytes(error.as_bytes()));
     }
 
-    /// Leaves a hole in the client's output for a reply in parts.
+    /// Leaves a placeholder in the client's output for a reply in parts.
     pub(crate) fn open_gather(&mut self, id: ConnectionId, mut gather: Gather) -> Token {
         let connection = &mut self[id];
-        let hole = connection.output.open_hole();
+        let placeholder = connection.output.open_placeholder();
         gather.is_silent = !wants_reply(connection);
-        connection.gathers.begin(hole, gather);
+        connection.gathers.begin(placeholder, gather);
         let client = connection.client;
         self.list(id);
         Token {
             connection: id,
             client,
-            hole,
+            placeholder,
             part: 0,
         }
     }
 
     /// A part of a reply is there: the whole, if it was the last one. The whole is for [`Self::fill`].
-    pub(crate) fn take_part(&mut self, token: Token, bytes: Vec<u8>, gate: Gate) -> Option<Whole> {
+    pub(crate) fn take_part(
+        &mut self,
+        token: Token,
+        bytes: Vec<u8>,
+        dependency: CommitDependency,
+    ) -> Option<Whole> {
         let connection = self.named_mut(token)?;
-        let gather = connection.gathers.get(token.hole)?;
+        let gather = connection.gathers.get(token.placeholder)?;
         let (join, is_silent) = (gather.kind(), gather.is_silent);
-        let (bytes, gate) = gather.on_part(token.part, bytes, gate)?;
+        let (bytes, dependency) = gather.on_part(token.part, bytes, dependency)?;
         let is_divided = gather.is_divided();
         assert!(
             !(is_divided && join == Join::Only),
             "one part cannot be divided"
         );
-        connection.gathers.end(token.hole);
+        connection.gathers.end(token.placeholder);
         Some(Whole {
             join,
             bytes,
-            gate,
+            dependency,
             is_silent,
             is_divided,
         })
@@ -149,18 +154,20 @@ impl Clients {
             return;
         };
         // Who wants no reply wants no error either, should the log refuse what it waits for.
-        let (bytes, gate) = if whole.is_silent {
-            (Vec::new(), Gate::OPEN)
+        let (bytes, dependency) = if whole.is_silent {
+            (Vec::new(), CommitDependency::OPEN)
         } else {
-            (whole.bytes, whole.gate)
+            (whole.bytes, whole.dependency)
         };
         let is_unread = connection.output.len() > settings.output_max();
-        connection.output.fill_hole(token.hole, bytes, gate);
+        connection
+            .output
+            .fill_placeholder(token.placeholder, bytes, dependency);
         if whole.is_divided {
-            connection.output.mark_divided(token.hole);
+            connection.output.mark_divided(token.placeholder);
         }
         connection.output.advance(log);
-        if connection.blocked == Some(Blocked::Drain) && connection.output.holes() == 0 {
+        if connection.blocked == Some(Blocked::Drain) && connection.output.placeholders() == 0 {
             connection.blocked = None;
         }
         if is_unread {
@@ -182,10 +189,10 @@ impl Clients {
     /// What is made for `token` has waited for too long: it becomes `error`.
     pub(crate) fn give_up(&mut self, token: Token, error: &[u8], log: &Log) {
         if let Some(connection) = self.named_mut(token) {
-            if let Some(gather) = connection.gathers.get(token.hole) {
+            if let Some(gather) = connection.gathers.get(token.placeholder) {
                 gather.give_up(token.part, error);
             }
-            connection.output.give_up(token.hole, error, log);
+            connection.output.give_up(token.placeholder, error, log);
         }
     }
 

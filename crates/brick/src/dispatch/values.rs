@@ -9,18 +9,18 @@ use crate::core::Core;
 use crate::effect::{ColdRead, Effect};
 use crate::keyed::{Caller, Missing, execute_work, keys_of, may_run};
 use crate::log::KeyRef;
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::refusal::{error_line, no_table};
 use crate::request::Request;
-use crate::view::{ColdWanted, Detour};
+use crate::view::{ColdWanted, Redirect};
 use brickyard_command::ErrorReply;
 
 /// How a request went whose values have come; it is still kept under its number.
 pub(super) enum RanWithValues {
-    /// It was executed: its reply waits for the gate.
-    Done(usize, Vec<u8>, Gate),
+    /// It was executed: its reply waits for the commit dependency.
+    Done(usize, Vec<u8>, CommitDependency),
     /// It cannot be answered here and now.
-    Detour(usize, Detour),
+    Redirect(usize, Redirect),
 }
 
 /// A request waits until the values that it wants are there, and those on its keys that came before it are done.
@@ -113,11 +113,14 @@ pub(super) fn run_next(core: &mut Core, clients: &mut Clients) -> Option<RanWith
             continue;
         };
         let ran = match core.tables.index_of(request.table) {
-            None => Ok((error_line(&no_table(request.work.named())), Gate::OPEN)),
+            None => Ok((
+                error_line(&no_table(request.work.named())),
+                CommitDependency::OPEN,
+            )),
             // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
             // and 24).
             Some(_) if !may_run(core, request) => {
-                return Some(RanWithValues::Detour(id, Detour::Wait));
+                return Some(RanWithValues::Redirect(id, Redirect::Wait));
             }
             Some(table) => {
                 let caller = Caller::of(request, table);
@@ -131,12 +134,12 @@ pub(super) fn run_next(core: &mut Core, clients: &mut Clients) -> Option<RanWith
             }
         };
         match ran {
-            Ok((bytes, gate)) => return Some(RanWithValues::Done(id, bytes, gate)),
+            Ok((bytes, dependency)) => return Some(RanWithValues::Done(id, bytes, dependency)),
             Err(Missing::Values(wanted)) => {
                 core.requests.values.give_back(id, values);
                 fetch(core, id, wanted);
             }
-            Err(Missing::Detour(detour)) => return Some(RanWithValues::Detour(id, detour)),
+            Err(Missing::Redirect(redirect)) => return Some(RanWithValues::Redirect(id, redirect)),
         }
     }
     None

@@ -95,7 +95,7 @@ pub(super) fn admission(
     {
         let status = partition.status;
         let may = if reads_only {
-            status.serves_reads && !core.moves.partings.hold(state)
+            status.serves_reads && !core.moves.pending_splits.hold(state)
         } else {
             status.accepts_writes && !core.is_adopting()
         };
@@ -109,7 +109,7 @@ pub(super) fn admission(
         && from_backup
         && partition.status.role == Role::Backup
         && partition.status.serves_reads
-        && !core.moves.partings.hold(state)
+        && !core.moves.pending_splits.hold(state)
         && core.replicas.is_leased
     {
         return Admission::Serves;
@@ -125,7 +125,7 @@ pub(super) fn admission(
                 .link_to(core.tables.catalog(), owner)
                 .is_none()
     };
-    let is_held = || partition.is_some() && core.moves.partings.hold(state);
+    let is_held = || partition.is_some() && core.moves.pending_splits.hold(state);
     if owner == core.member() || may_come() || is_held() {
         Admission::Waits
     } else {

@@ -10,10 +10,10 @@ use crate::check::check;
 use crate::connection::Connection;
 use crate::core::Core;
 use crate::executed::{Recall, micros, put_kept};
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::refusal::error_line;
 use crate::request::{Attempt, Work};
-use crate::view::{Asker, Detour, View};
+use crate::view::{Asker, Redirect, View};
 use brickyard_command::request::RequestArgs;
 use brickyard_command::{
     Args, ErrorReply, Failure, Spec, execute as execute_command, is_data_command, table::flag,
@@ -88,23 +88,23 @@ pub(super) fn run_attempt(
     });
     match recall.unwrap_or(Recall::New) {
         Recall::New => {}
-        Recall::Undecided => return Err(Missing::Detour(Detour::Wait)),
-        Recall::Done(gate, Some(reply)) => {
+        Recall::Undecided => return Err(Missing::Redirect(Redirect::Wait)),
+        Recall::Done(dependency, Some(reply)) => {
             put_kept(out, reply, protocol);
-            return Ok(gate);
+            return Ok(dependency);
         }
-        Recall::Done(gate, None) => {
+        Recall::Done(dependency, None) => {
             let text = format!(
                 "{UNKNOWN_EXECUTED} the request was executed when it came first, and its reply was too long to be \
                  kept: read the key to know"
             );
             Reply::new(out, protocol).error(&text);
-            return Ok(gate);
+            return Ok(dependency);
         }
         Recall::Forgotten(floor) => {
             let text = forgotten(floor, attempt);
             Reply::new(out, protocol).error(&text);
-            return Ok(Gate::OPEN);
+            return Ok(CommitDependency::OPEN);
         }
         Recall::Ahead => {
             let now = micros(core.unix);
@@ -113,13 +113,13 @@ pub(super) fn run_attempt(
                  NOW); the command was not executed",
                 attempt.id.sequence
             ));
-            return Ok(Gate::OPEN);
+            return Ok(CommitDependency::OPEN);
         }
     }
     let mut reply = Reply::new(out, protocol);
     if let Err(error) = admit(core, spec, table) {
         reply.error_bytes(&honest(attempt, error.as_bytes()));
-        return Ok(Gate::OPEN);
+        return Ok(CommitDependency::OPEN);
     }
     let start = reply.position();
     let asker = Asker {
@@ -137,8 +137,8 @@ pub(super) fn run_attempt(
         Err(Failure::Suspend) => {
             reply.truncate(start);
             let finished = view.abandon();
-            return match finished.detour {
-                Some(detour) => Err(Missing::Detour(detour)),
+            return match finished.redirect {
+                Some(redirect) => Err(Missing::Redirect(redirect)),
                 None => Err(Missing::Values(finished.wanted)),
             };
         }

@@ -3,7 +3,7 @@
 use super::run::{Caller, Missing, Ran, admit};
 use crate::core::Core;
 use crate::gather::REPLY_TOO_LONG;
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::refusal::dropped_table;
 use crate::requests::ColdValue;
 use crate::settings::Settings;
@@ -37,7 +37,7 @@ pub(super) fn run_transaction(
     let mut reply = Reply::new(out, protocol);
     let Some(location) = first.as_ref().and_then(|key| core.locate(table, key)) else {
         reply.error_bytes(dropped_table().as_bytes());
-        return Ok(Gate::OPEN);
+        return Ok(CommitDependency::OPEN);
     };
     let key = first.unwrap_or_default();
     for step in &transaction.steps {
@@ -46,7 +46,7 @@ pub(super) fn run_transaction(
             && let Err(error) = admit(core, spec, table)
         {
             reply.error_bytes(error.as_bytes());
-            return Ok(Gate::OPEN);
+            return Ok(CommitDependency::OPEN);
         }
     }
     let asker = Asker {
@@ -61,11 +61,11 @@ pub(super) fn run_transaction(
             Ok(true) => {}
             Ok(false) => {
                 reply.null_array();
-                return Ok(view.abandon().gate);
+                return Ok(view.abandon().dependency);
             }
             Err(error) => {
                 reply.error_bytes(error.as_bytes());
-                return Ok(view.abandon().gate);
+                return Ok(view.abandon().dependency);
             }
         }
     }
@@ -75,10 +75,10 @@ pub(super) fn run_transaction(
     reply.array(transaction.steps.len());
     for step in &transaction.steps {
         if (reply.position() - start) as u64 > bytes_max {
-            let gate = view.abandon().gate;
+            let dependency = view.abandon().dependency;
             reply.truncate(start);
             reply.error_bytes(REPLY_TOO_LONG.as_bytes());
-            return Ok(gate);
+            return Ok(dependency);
         }
         match step {
             Step::Later => {}
@@ -99,24 +99,24 @@ pub(super) fn run_transaction(
     }
     if is_suspended {
         let finished = view.abandon();
-        if let Some(detour) = finished.detour {
+        if let Some(redirect) = finished.redirect {
             reply.truncate(start);
-            return Err(Missing::Detour(detour));
+            return Err(Missing::Redirect(redirect));
         }
         let wanted = finished.wanted.iter().map(|want| want.value_len as usize);
         let read: usize = values.iter().map(|value| value.value.len()).sum();
         if (read + wanted.sum::<usize>()) as u64 > bytes_max {
             reply.truncate(start);
             reply.error_bytes(REPLY_TOO_LONG.as_bytes());
-            return Ok(finished.gate);
+            return Ok(finished.dependency);
         }
         return Err(Missing::Values(finished.wanted));
     }
     let finished = view.finish();
-    if let Some(detour) = finished.detour {
+    if let Some(redirect) = finished.redirect {
         // PROTOCOL rule 34: what it found expired is gone when the primary says so.
         reply.truncate(start);
-        return Err(Missing::Detour(detour));
+        return Err(Missing::Redirect(redirect));
     }
-    Ok(finished.gate)
+    Ok(finished.dependency)
 }

@@ -3,12 +3,12 @@
 use crate::accepted::ConnectionId;
 use crate::core::Core;
 use crate::log::Writer;
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::refusal::dropped_table;
 use crate::request::{Origin, Request};
 use crate::requests::ColdValue;
 use crate::settings::Settings;
-use crate::view::{Asker, ColdWanted, Detour, Finished, View, is_out_of_memory};
+use crate::view::{Asker, ColdWanted, Finished, Redirect, View, is_out_of_memory};
 use brickyard_command::{
     Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, table::flag,
 };
@@ -16,14 +16,14 @@ use brickyard_routing::{Location, Member};
 use brickyard_wire::{Protocol, Reply};
 
 /// How a command on this brick's keys went: its reply is written and waits for this; or nothing was written.
-pub(crate) type Ran = Result<Gate, Missing>;
+pub(crate) type Ran = Result<CommitDependency, Missing>;
 
 /// What work lacks to be executed here.
 pub(crate) enum Missing {
     /// These values.
     Values(Vec<ColdWanted>),
     /// It cannot be answered here and now.
-    Detour(Detour),
+    Redirect(Redirect),
 }
 
 /// On which table work is run, and for whom.
@@ -127,7 +127,7 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
     let mut reply = Reply::new(out, protocol);
     if !reads_only && let Err(error) = admit(core, spec, table) {
         reply.error_bytes(error.as_bytes());
-        return Ok(Gate::OPEN);
+        return Ok(CommitDependency::OPEN);
     }
     let start = reply.position();
     let asker = Asker {
@@ -155,9 +155,9 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
 /// What became of work. If it lacks something, what it wrote into the reply has to go.
 #[inline]
 pub(super) fn ran(finished: Finished) -> Ran {
-    match finished.detour {
-        Some(detour) => Err(Missing::Detour(detour)),
-        None if finished.wanted.is_empty() => Ok(finished.gate),
+    match finished.redirect {
+        Some(redirect) => Err(Missing::Redirect(redirect)),
+        None if finished.wanted.is_empty() => Ok(finished.dependency),
         None => Err(Missing::Values(finished.wanted)),
     }
 }

@@ -5,7 +5,7 @@ use super::exec::run_transaction;
 use super::run::{Call, Caller, Missing, run};
 use crate::clients::Clients;
 use crate::core::Core;
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::refusal::{dropped_table, error_line};
 use crate::request::Work;
 use crate::requests::ColdValue;
@@ -19,7 +19,7 @@ pub(crate) fn execute_work(
     work: &Work,
     caller: Caller,
     values: &[ColdValue],
-) -> Result<(Vec<u8>, Gate), Missing> {
+) -> Result<(Vec<u8>, CommitDependency), Missing> {
     let mut out = Vec::new();
     let Caller {
         table, protocol, ..
@@ -27,18 +27,18 @@ pub(crate) fn execute_work(
     let ran = match work {
         Work::Command(spec, args) if is_data_command(spec.id) => {
             let Some(call) = call(core, spec, args, caller, values) else {
-                return Ok((error_line(&dropped_table()), Gate::OPEN));
+                return Ok((error_line(&dropped_table()), CommitDependency::OPEN));
             };
             run(core, &call, &mut out)
         }
         Work::Attempt(attempt, spec, args) => {
             let Some(call) = call(core, spec, args, caller, values) else {
-                return Ok((error_line(&dropped_table()), Gate::OPEN));
+                return Ok((error_line(&dropped_table()), CommitDependency::OPEN));
             };
             run_attempt(core, &call, *attempt, &mut out)
         }
         Work::Command(spec, args) | Work::Share(spec, args, _) => {
-            let gate = execute_share(
+            let dependency = execute_share(
                 core,
                 clients,
                 spec,
@@ -47,13 +47,13 @@ pub(crate) fn execute_work(
                 protocol,
                 &mut out,
             );
-            return Ok((out, gate));
+            return Ok((out, dependency));
         }
         Work::Transaction(transaction) => {
             run_transaction(core, transaction, caller, values, &mut out)
         }
     };
-    ran.map(|gate| (out, gate))
+    ran.map(|dependency| (out, dependency))
 }
 
 fn call<'a>(

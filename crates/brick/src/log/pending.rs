@@ -1,8 +1,8 @@
 //! Looking up what a key will hold: the newest prepared operation on it.
 
-use super::{Class, KeyRef, Log, Newest, Prepared, Writer, gate};
+use super::{Class, KeyRef, Log, Newest, Prepared, Writer, dependency};
 use crate::append::BatchId;
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use brickyard_table::LocalPartition;
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionId};
@@ -13,16 +13,16 @@ pub(crate) struct Pending<'a> {
     pub(crate) prepared: &'a Prepared,
     pub(crate) value: &'a [u8],
     /// What a reply that was decided against it waits for.
-    pub(crate) gate: Gate,
+    pub(crate) dependency: CommitDependency,
     pub(crate) writer: Writer,
-    /// Its client was told that nobody knows: the gate is open, and says nothing.
+    /// Its client was told that nobody knows: the commit dependency is open, and says nothing.
     pub(crate) is_given_up: bool,
 }
 
 const CLASSES: [Class; 4] = [Class::Log, Class::Fsync, Class::Replicated, Class::Unlogged];
 
 impl Log {
-    /// The newest prepared operation on the key, if there is one. `partition` is the key's, for the gate.
+    /// The newest prepared operation on the key, if there is one. `partition` is the key's, for the commit dependency.
     #[inline]
     pub(crate) fn pending(
         &self,
@@ -51,8 +51,8 @@ impl Log {
     fn find(&self, newest: &Newest, partition: PartitionId, name: &[u8]) -> Option<Pending<'_>> {
         let (bytes, list) = self.batch(newest.batch, newest.class)?;
         let prepared = list.get(newest.index as usize)?;
-        let gate = gate(newest.batch, newest.class, partition);
-        let found = pending_in(bytes, prepared, name, gate, newest.writer)?;
+        let dependency = dependency(newest.batch, newest.class, partition);
+        let found = pending_in(bytes, prepared, name, dependency, newest.writer)?;
         Some(Pending {
             is_given_up: self.has_given_up(newest.batch),
             ..found
@@ -106,8 +106,8 @@ impl Log {
                 of_key
                     .filter(|prepared| self.is_unsettled(id, class, prepared))
                     .find_map(|prepared| {
-                        let gate = gate(id, class, partition);
-                        let found = pending_in(bytes, prepared, name, gate, Writer::MANY)?;
+                        let dependency = dependency(id, class, partition);
+                        let found = pending_in(bytes, prepared, name, dependency, Writer::MANY)?;
                         Some(Pending {
                             is_given_up: self.has_given_up(id),
                             ..found
@@ -139,7 +139,7 @@ impl Log {
         table: u32,
         partition: LocalPartition,
         id: PartitionId,
-    ) -> Option<(Op, Gate)> {
+    ) -> Option<(Op, CommitDependency)> {
         let is_it = |it: &&Prepared| {
             it.kind == Kind::Clear && it.key.table == table && it.key.partition == partition
         };
@@ -149,7 +149,7 @@ impl Log {
             CLASSES.into_iter().flat_map(move |class| {
                 let list = lists.of(class).iter().filter(is_it);
                 list.filter(move |it| !it.is_void && self.is_unsettled(batch, class, it))
-                    .map(move |clear| (clear.op, gate(batch, class, id)))
+                    .map(move |clear| (clear.op, dependency(batch, class, id)))
             })
         });
         clears.max_by_key(|(op, _)| *op)
@@ -160,7 +160,7 @@ fn pending_in<'a>(
     bytes: &'a [u8],
     prepared: &'a Prepared,
     name: &[u8],
-    gate: Gate,
+    dependency: CommitDependency,
     writer: Writer,
 ) -> Option<Pending<'a>> {
     let key_at = prepared.key_at as usize;
@@ -173,7 +173,7 @@ fn pending_in<'a>(
     Some(Pending {
         prepared,
         value,
-        gate,
+        dependency,
         writer,
         is_given_up: false,
     })

@@ -5,7 +5,7 @@ use brickyard_types::Op;
 use brickyard_types::record::{self, Header, Kind};
 
 impl Log {
-    /// Appends a record that changes no key (a clear, a horizon, one that the cleaner moves);
+    /// Appends a record that changes no key (a clear, a watermark, one that the cleaner moves);
     /// returns its offset in the batch.
     pub(crate) fn append_bare(&mut self, header: &Header, key: &[u8], value: &[&[u8]]) -> u32 {
         let at = self.building.bytes.len() as u32;

@@ -18,7 +18,7 @@ use crate::outside::Outside;
 use crate::recovery::{Fold, Ground, build_all};
 use crate::replica::Replication;
 use crate::segments::Segments;
-use crate::tables::{Shelf, Tables};
+use crate::tables::{Tables, Unloaded};
 use brickyard_routing::Member;
 use brickyard_table::LocalPartition;
 use brickyard_types::{Position, TableId};
@@ -86,10 +86,10 @@ impl Offline {
         let Some(state) = index.and_then(|index| tables.get_mut(index)) else {
             return;
         };
-        if state.availability.shelf != Shelf::Away {
+        if state.availability.unloaded != Unloaded::Away {
             return;
         }
-        state.availability.shelf = Shelf::Reading;
+        state.availability.unloaded = Unloaded::Reading;
         let segments = self.segments.get(&table);
         self.walk = Some(Walk {
             table,
@@ -193,8 +193,8 @@ impl Offline {
         let index = tables.index_of(table)?;
         let state = tables.get_mut(index)?;
         assert_eq!(
-            state.availability.shelf,
-            Shelf::Reading,
+            state.availability.unloaded,
+            Unloaded::Reading,
             "table {table} is read"
         );
         let (mut at, mut keys) = (from, 0);
@@ -207,7 +207,7 @@ impl Offline {
             walk.stage = Stage::Purging(at);
             return None;
         }
-        state.availability.shelf = Shelf::Held;
+        state.availability.unloaded = Unloaded::Held;
         self.walk = None;
         self.segments.remove(&table);
         self.keep_segments(segments);

@@ -29,7 +29,7 @@ pub(crate) fn build_all(replication: &mut Replication<'_>, outside: &mut Outside
             Rebuilt::Gone { table, id, last } => {
                 let retained = &mut replication.segments.retained;
                 replication
-                    .drops
+                    .removals
                     .append(replication.log, retained, table, id, last);
             }
         }
@@ -79,21 +79,21 @@ fn build(
         Some(entry) => (entry.view, entry.op),
         None => (restored.last.0, restored.committed),
     };
-    let mut horizon = restored.horizon;
+    let mut watermark = restored.watermark;
     if let Some(held) = replication.tables.partition_mut(id) {
         held.committed = restored.committed;
         held.op = held.op.max(last.1);
-        held.gaps.raise_horizon(horizon);
-        horizon = held.gaps.horizon().max(held.cleared);
+        held.gaps.raise_watermark(watermark);
+        watermark = held.gaps.watermark().max(held.cleared);
     }
     let built = Restored {
-        lineage: restored.lineage,
+        generation: restored.generation,
         base: restored.base,
         committed: restored.committed,
         last,
         tail,
         is_complete: restored.is_complete && is_whole,
-        horizon,
+        watermark,
         history: restored.history,
     };
     replication.restore(id, &built);
@@ -137,7 +137,7 @@ fn append_part_base(
         return false;
     };
     let base = Base {
-        lineage: whole.lineage,
+        generation: whole.generation,
         view,
         op,
         runs,

@@ -55,13 +55,13 @@ impl Ground<'_> {
         let position = found.position();
         found.for_items(|header, key, value| match header.kind {
             Kind::Put | Kind::Delete => {
-                let owner = self.tables.heir(header.table, header.partition, key);
+                let owner = self.tables.child(header.table, header.partition, key);
                 if let Some(owner) = owner {
                     self.put_back_at(owner, header, key, value, position);
                 }
             }
             kind => {
-                for owner in self.tables.heirs(header.partition) {
+                for owner in self.tables.children(header.partition) {
                     if kind == Kind::Clear && self.tables.is_wider(owner, header.partition) {
                         // Keys of others are none of its business: what it removes is seen to at the end.
                         self.tables.note_former_clear(header.partition, header.op);
@@ -76,7 +76,7 @@ impl Ground<'_> {
 
     /// An op that changed nothing, or nothing that is put back now.
     fn note_op(&mut self, header: &Header) {
-        self.tables.for_heirs(header.partition, |held| {
+        self.tables.for_children(header.partition, |held| {
             held.op = held.op.max(header.op);
         });
     }
@@ -131,8 +131,8 @@ impl Ground<'_> {
                 held.gaps.clear(header.op);
                 Ok(())
             }
-            Kind::Horizon => {
-                held.gaps.raise_horizon(header.op);
+            Kind::Watermark => {
+                held.gaps.raise_watermark(header.op);
                 Ok(())
             }
             // What these say is for the replicator.

@@ -58,7 +58,7 @@ pub(crate) struct Fold {
     pub(super) table: Option<TableId>,
     /// Partitions of which not all need be committed.
     pub(super) rebuilds: BTreeMap<PartitionId, Rebuild<Kept>>,
-    /// Those of them that were split or merged, and of whose heirs no record was read yet; with the hashes of heirs that
+    /// Those of them that were split or merged, and of whose children no record was read yet; with the hashes of children that
     /// were dropped.
     pub(super) open_formers: BTreeMap<PartitionId, Vec<Prefix>>,
     /// Replicated partitions of which something is unreadable.
@@ -91,7 +91,7 @@ impl Fold {
         self.end_formers(ground, &header);
         let Some(held) = ground.tables.partition_mut(header.partition) else {
             let is_former = ground.tables.is_former(header.partition);
-            if is_former && !ground.tables.heirs(header.partition).is_empty() {
+            if is_former && !ground.tables.children(header.partition).is_empty() {
                 self.rebuild(ground, found);
             } else {
                 self.pass_over(&header);
@@ -127,12 +127,12 @@ impl Fold {
             &mut apply,
         );
         if header.kind == Kind::Drop {
-            for heir in ground.tables.heirs(partition) {
-                if ground.tables.is_wider(heir, partition) {
-                    ground.tables.sweep_former(heir, partition);
+            for child in ground.tables.children(partition) {
+                if ground.tables.is_wider(child, partition) {
+                    ground.tables.sweep_former(child, partition);
                 } else {
-                    ground.tables.drop_contents(heir);
-                    self.torn.remove(&heir);
+                    ground.tables.drop_contents(child);
+                    self.torn.remove(&child);
                 }
             }
         }
@@ -147,9 +147,9 @@ impl Fold {
     /// The log begins anew with the partition's first op, as when a replica that claimed nothing caught up by difference:
     /// what was unreadable before has been replaced.
     fn mend_torn(&mut self, tables: &Tables, partition: PartitionId) {
-        for heir in tables.heirs(partition) {
-            if !tables.is_wider(heir, partition) {
-                self.torn.remove(&heir);
+        for child in tables.children(partition) {
+            if !tables.is_wider(child, partition) {
+                self.torn.remove(&child);
             }
         }
     }
@@ -172,13 +172,13 @@ impl Fold {
         partitions: &[(PartitionId, Option<Op>)],
     ) {
         for (partition, op) in partitions {
-            // What a partition had that was split or merged is missing in its heirs.
-            for heir in ground.tables.heirs(*partition) {
-                let Some(held) = ground.tables.partition_mut(heir) else {
+            // What a partition had that was split or merged is missing in its children.
+            for child in ground.tables.children(*partition) {
+                let Some(held) = ground.tables.partition_mut(child) else {
                     continue;
                 };
                 if held.is_replicated {
-                    self.torn.insert(heir);
+                    self.torn.insert(child);
                     continue;
                 }
                 held.doubt_requests(ground.now);
@@ -214,7 +214,7 @@ impl Fold {
         let held = self.take_halves(ground);
         let wholes = self.take_wholes(ground.tables);
         let mut taken: BTreeSet<PartitionId> =
-            wholes.iter().flat_map(|it| it.heirs.clone()).collect();
+            wholes.iter().flat_map(|it| it.children.clone()).collect();
         let joined = self.joined(ground.tables, &held, &taken);
         taken.extend(joined.iter().map(|it| it.0));
         self.raise_merged_horizons(ground.tables);
@@ -234,12 +234,12 @@ impl Fold {
             all.push(self.rebuilt(id, restored, Source::Own));
         }
         for whole in wholes {
-            for heir in whole.heirs {
+            for child in whole.children {
                 let mut restored = whole.restored.clone();
                 for entry in &mut restored.tail {
-                    entry.payload = entry.payload.part(heir, ground.tables);
+                    entry.payload = entry.payload.part(child, ground.tables);
                 }
-                all.push(self.rebuilt(heir, restored, Source::Split));
+                all.push(self.rebuilt(child, restored, Source::Split));
             }
             if whole.is_open {
                 let others = ground.tables.other_parts(whole.id);
@@ -313,7 +313,7 @@ pub(super) fn nothing(op: Op) -> Restored<Kept> {
     Restored {
         committed: op,
         is_complete: false,
-        horizon: op,
+        watermark: op,
         ..Restored::default()
     }
 }

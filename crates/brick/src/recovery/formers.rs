@@ -14,7 +14,7 @@
 use super::contents::Ground;
 use super::fold::{Fold, nothing, put_back, read};
 use super::kept::Kept;
-use crate::joining::base_of;
+use crate::pending_merge::base_of;
 use crate::tables::{Tables, halves_of, is_split_from};
 use brickyard_replication::{Base, Rebuild, Restored};
 use brickyard_routing::Prefix;
@@ -27,7 +27,7 @@ pub(super) struct Whole {
     pub(super) id: PartitionId,
     pub(super) restored: Restored<Kept>,
     /// The parts of which the log has nothing of their own.
-    pub(super) heirs: Vec<PartitionId>,
+    pub(super) children: Vec<PartitionId>,
     /// No record of any part came after it.
     pub(super) is_open: bool,
 }
@@ -120,19 +120,19 @@ impl Fold {
         // Of two that had a part's keys, the one with the higher number came later.
         for (id, rebuild) in formers.into_iter().rev() {
             let restored = rebuild.finish();
-            tables.for_heirs(id, |part| {
-                part.gaps.raise_horizon(restored.horizon);
+            tables.for_children(id, |part| {
+                part.gaps.raise_watermark(restored.watermark);
             });
-            let is_taken = |heir: &PartitionId| {
-                self.has_begun(*heir) || wholes.iter().any(|whole| whole.heirs.contains(heir))
+            let is_taken = |child: &PartitionId| {
+                self.has_begun(*child) || wholes.iter().any(|whole| whole.children.contains(child))
             };
-            let heirs = tables.heirs(id).into_iter();
-            let heirs = heirs.filter(|heir| {
-                tables.is_replicated(*heir) && is_part(tables, *heir, id) && !is_taken(heir)
+            let children = tables.children(id).into_iter();
+            let children = children.filter(|child| {
+                tables.is_replicated(*child) && is_part(tables, *child, id) && !is_taken(child)
             });
             wholes.push(Whole {
                 id,
-                heirs: heirs.collect(),
+                children: children.collect(),
                 is_open: self.open_formers.contains_key(&id),
                 restored,
             });
@@ -175,7 +175,7 @@ impl Fold {
         base: Option<Base>,
     ) -> Restored<Kept> {
         let mut op = tables.merged_upto(id).unwrap_or_default();
-        tables.for_heirs(id, |it| {
+        tables.for_children(id, |it| {
             op = op.max(it.op);
             it.op = op;
             it.committed = op;
@@ -185,10 +185,10 @@ impl Fold {
                 // A half that was alone here went on until both were put together.
                 base.op = base.op.max(op);
                 Restored {
-                    lineage: base.lineage,
+                    generation: base.generation,
                     committed: base.op,
                     last: (base.view, base.op),
-                    horizon: base.op,
+                    watermark: base.op,
                     history: base.runs.clone(),
                     base,
                     ..Restored::default()
@@ -209,7 +209,7 @@ impl Fold {
             .collect();
         for (id, upto) in merged {
             if let Some(it) = tables.partition_mut(id) {
-                it.gaps.raise_horizon(upto);
+                it.gaps.raise_watermark(upto);
                 it.op = it.op.max(upto);
             }
         }
@@ -244,11 +244,11 @@ fn put_back_left(ground: &mut Ground<'_>, former: PartitionId, kept: &Kept, drop
     if dropped.is_empty() {
         return put_back(ground, kept);
     }
-    for heir in ground.tables.heirs(former) {
-        let prefix = ground.tables.prefix_of(heir);
+    for child in ground.tables.children(former) {
+        let prefix = ground.tables.prefix_of(child);
         let is_left = |prefix| !dropped.iter().any(|it| it.covers(prefix));
         if prefix.is_some_and(is_left) {
-            let part = kept.part(heir, ground.tables);
+            let part = kept.part(child, ground.tables);
             put_back(ground, &part);
         }
     }

@@ -84,10 +84,10 @@ impl Kept {
     }
 
     /// The record as it is one of a part of its partition: what it does to others' keys is left out.
-    pub(super) fn part(&self, heir: PartitionId, tables: &Tables) -> Self {
+    pub(super) fn part(&self, child: PartitionId, tables: &Tables) -> Self {
         let body = match &self.body {
             Body::Record(raw) => {
-                let part = record::decode(raw).map(|record| part_of(&record, heir, tables));
+                let part = record::decode(raw).map(|record| part_of(&record, child, tables));
                 Body::Record(part.unwrap_or_default())
             }
             Body::Hint {
@@ -96,12 +96,12 @@ impl Kept {
                 items,
             } => {
                 let is_its = |key: &[u8]| {
-                    let owner = tables.heir(header.table, header.partition, key);
-                    owner == Some(heir)
+                    let owner = tables.child(header.table, header.partition, key);
+                    owner == Some(child)
                 };
                 Body::Hint {
                     header: Header {
-                        partition: heir,
+                        partition: child,
                         ..*header
                     },
                     outcome: outcome.clone(),
@@ -126,7 +126,7 @@ fn owned(item: &HintItem<'_>) -> HintItem<'static> {
     }
 }
 
-fn part_of(record: &Record<'_>, heir: PartitionId, tables: &Tables) -> Vec<u8> {
+fn part_of(record: &Record<'_>, child: PartitionId, tables: &Tables) -> Vec<u8> {
     let header = record.header;
     let key = match header.kind {
         Kind::Put | Kind::Delete => Some(record.key),
@@ -137,15 +137,15 @@ fn part_of(record: &Record<'_>, heir: PartitionId, tables: &Tables) -> Vec<u8> {
             .map(|entry| entry.key),
         _ => None,
     };
-    let owner = key.and_then(|key| tables.heir(header.table, header.partition, key));
+    let owner = key.and_then(|key| tables.child(header.table, header.partition, key));
     let mut part = Record {
         header: Header {
-            partition: heir,
+            partition: child,
             ..header
         },
         ..*record
     };
-    if owner.is_some_and(|owner| owner != heir) {
+    if owner.is_some_and(|owner| owner != child) {
         part.header.kind = Kind::Batch;
         part.header.flags = 0;
         part.header.expires_at = None;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 impl Exchange<'_> {
     /// The stream to a brick is gone, and what it had been asked with it.
     pub(crate) fn on_lost(&mut self, peer: Seat) {
-        self.remotes.hearing.lose(peer);
+        self.remotes.failure_detector.lose(peer);
         let pending = self.remotes.pending.iter();
         let lost = pending.filter(|(_, remote)| remote.sent == Some(peer));
         let lost = lost.map(|(number, _)| *number).collect();
@@ -28,7 +28,7 @@ impl Exchange<'_> {
     pub(crate) fn leave_removed(&mut self) {
         let catalog = self.core.tables.catalog();
         let is_current = |seat| catalog.is_current(seat);
-        self.remotes.hearing.forget(is_current);
+        self.remotes.failure_detector.forget(is_current);
         let mut left: BTreeMap<Seat, Vec<u64>> = BTreeMap::new();
         for (number, remote) in &self.remotes.pending {
             let request = self.core.requests.get(remote.id);

@@ -45,13 +45,13 @@ struct Peer {
 
 /// Whom this brick asks, and how they answer.
 #[derive(Debug, Default)]
-pub(crate) struct Hearing {
+pub(crate) struct FailureDetector {
     peers: BTreeMap<Seat, Peer>,
     /// When silence is looked for next.
     check_at: Option<Instant>,
 }
 
-impl Hearing {
+impl FailureDetector {
     fn peer(&mut self, seat: Seat) -> &mut Peer {
         self.peers.entry(seat).or_insert(Peer {
             heard: Instant(0),
@@ -137,7 +137,7 @@ impl Exchange<'_> {
         };
         let catalog = self.core.tables.catalog();
         let is_linked = |member: Member| self.core.replicas.link_to(catalog, member).is_some();
-        let hears = |seat: &Seat| !self.remotes.hearing.is_silent(*seat);
+        let hears = |seat: &Seat| !self.remotes.failure_detector.is_silent(*seat);
         if hears(&group.primary) && is_linked(owner) {
             return owner;
         }
@@ -165,7 +165,12 @@ impl Exchange<'_> {
     /// Reads that a silent brick does not answer are asked of another.
     pub(crate) fn leave_silent(&mut self) {
         let now = self.core.now;
-        if self.remotes.hearing.check_at.is_none_or(|at| now < at) {
+        if self
+            .remotes
+            .failure_detector
+            .check_at
+            .is_none_or(|at| now < at)
+        {
             return;
         }
         let mut next: Option<Instant> = None;
@@ -176,7 +181,10 @@ impl Exchange<'_> {
                 continue;
             }
             let attempts = self.core.requests.get(remote.id).map(|it| it.attempts);
-            let limit = self.remotes.hearing.limit(remote, attempts.unwrap_or(0));
+            let limit = self
+                .remotes
+                .failure_detector
+                .limit(remote, attempts.unwrap_or(0));
             if limit <= now {
                 overdue.push(*number);
                 silent.extend(remote.sent);
@@ -185,9 +193,9 @@ impl Exchange<'_> {
             }
         }
         for seat in &silent {
-            self.remotes.hearing.peer(*seat).is_silent = true;
+            self.remotes.failure_detector.peer(*seat).is_silent = true;
         }
-        self.remotes.hearing.check_at = next;
+        self.remotes.failure_detector.check_at = next;
         self.move_reads(&silent, overdue);
     }
 
@@ -214,7 +222,7 @@ impl Exchange<'_> {
             let has_another = self.has_another(number);
             if order.is_some_and(|order| writing.contains(&order)) || !has_another {
                 // It waits on, and is looked at again.
-                self.remotes.hearing.watch(self.core.now);
+                self.remotes.failure_detector.watch(self.core.now);
                 continue;
             }
             if let Some((remote, request)) = self.take_remote(number) {
@@ -236,7 +244,7 @@ impl Exchange<'_> {
         let group = remote.group(self.core);
         group.is_some_and(|group| {
             let mut others = group.in_sync().filter(|seat| seat.member != remote.to);
-            others.any(|seat| !self.remotes.hearing.is_silent(seat))
+            others.any(|seat| !self.remotes.failure_detector.is_silent(seat))
         })
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::accepted::ConnectionId;
 use crate::forward::ForwardReply;
-use crate::output::HoleId;
+use crate::output::PlaceholderId;
 use crate::request::{Attempt, Origin, Request, Token, Work};
 use crate::transaction::{Step, Transaction, Watch};
 use crate::version::Version;
@@ -248,7 +248,7 @@ pub(crate) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
             let token = Token {
                 client: number,
                 connection: ConnectionId(connection),
-                hole: HoleId(0),
+                placeholder: PlaceholderId(0),
                 part: 0,
             };
             let protocol = match is_resp3 {

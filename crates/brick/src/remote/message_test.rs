@@ -17,7 +17,7 @@ fn sent(work: Work) -> Option<Request> {
     let token = Token {
         connection: ConnectionId(7),
         client: 99,
-        hole: HoleId(5),
+        placeholder: PlaceholderId(5),
         part: 2,
     };
     let origin = Origin {
@@ -120,7 +120,7 @@ fn no_part_of_a_message_is_a_message_nor_is_one_with_something_behind() {
         token: Token {
             connection: ConnectionId(0),
             client: 300,
-            hole: HoleId(0),
+            placeholder: PlaceholderId(0),
             part: 0,
         },
         bytes: b"$5\r\nvalue\r\n".to_vec(),

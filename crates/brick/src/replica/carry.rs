@@ -162,12 +162,12 @@ impl Replication<'_> {
         self.log.add_pending(partition, op, held);
         let batch = self.log.building_id();
         self.tables.note_record(record, batch, self.unix);
-        let gate = self.log.gate(commits);
+        let dependency = self.log.dependency(commits);
         if let Some(it) = self.tables.partition_mut(partition) {
             it.op = it.op.max(op);
             if kind == Kind::Clear {
                 // Reads of all its keys wait for the outcome.
-                it.clear = Some(PendingClear { op, gate });
+                it.clear = Some(PendingClear { op, dependency });
             }
         }
         Ok(())

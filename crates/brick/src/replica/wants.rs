@@ -11,7 +11,7 @@ use crate::catch_up::CatchUps;
 use crate::effect::{ControlRequest, Effect};
 use crate::log::Log;
 use crate::outside::Outside;
-use crate::parting::tell_ready;
+use crate::pending_split::tell_ready;
 use brickyard_replication::Want;
 
 /// The token of a checkpoint that the replicator waits for.

@@ -7,14 +7,14 @@
 //! request. One that waited for a view, or for a value, may rest on what was prepared when it had waited for long, also by
 //! others; and may itself have been prepared with what has time left (PROTOCOL rule 34).
 
-use crate::output::{Gate, Lost, Opens};
+use crate::output::{CommitDependency, Lost, Opens};
 use crate::request::Origin;
 use brickyard_types::Instant;
 
 /// A reply that waits.
 #[derive(Debug)]
 pub(crate) struct Held {
-    pub(crate) gate: Gate,
+    pub(crate) dependency: CommitDependency,
     pub(crate) origin: Origin,
     /// When it is given up; `None`: with its batch.
     pub(crate) deadline: Option<Instant>,
@@ -43,7 +43,7 @@ impl Replies {
 
     /// Those that may leave now, in the order in which they were made.
     pub(crate) fn take_open(&mut self, log: &impl Opens) -> Vec<(Origin, Vec<u8>)> {
-        let open = self.0.extract_if(.., |held| log.opens(held.gate));
+        let open = self.0.extract_if(.., |held| log.opens(held.dependency));
         open.filter_map(|held| Some((held.origin, held.bytes?)))
             .collect()
     }
@@ -52,9 +52,9 @@ impl Replies {
     pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
         for held in &mut self.0 {
             let bytes = held.bytes.as_mut();
-            if let Some((bytes, error)) = bytes.zip(held.gate.error(lost, error)) {
+            if let Some((bytes, error)) = bytes.zip(held.dependency.error(lost, error)) {
                 *bytes = error;
-                held.gate = Gate::OPEN;
+                held.dependency = CommitDependency::OPEN;
             }
         }
     }
@@ -68,7 +68,7 @@ impl Replies {
         error: impl FnOnce() -> Vec<u8>,
     ) -> Option<(Vec<u8>, Vec<Origin>)> {
         let is_late =
-            |held: &Held| held.deadline.is_some_and(|it| it <= now) && !log.opens(held.gate);
+            |held: &Held| held.deadline.is_some_and(|it| it <= now) && !log.opens(held.dependency);
         if !self.0.iter().any(is_late) {
             return None;
         }
@@ -76,7 +76,7 @@ impl Replies {
         for held in self.0.iter_mut().filter(|held| is_late(held)) {
             if let Some(bytes) = &mut held.bytes {
                 bytes.clone_from(&error);
-                (held.gate, held.deadline) = (Gate::OPEN, None);
+                (held.dependency, held.deadline) = (CommitDependency::OPEN, None);
             }
         }
         let in_output = self

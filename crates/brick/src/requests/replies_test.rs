@@ -1,23 +1,23 @@
 use super::*;
 use crate::accepted::ConnectionId;
 use crate::append::BatchId;
-use crate::output::{Frontier, HoleId};
+use crate::output::{Frontier, PlaceholderId};
 use crate::request::Token;
 use brickyard_routing::Member;
 
 /// A reply to another brick, or one in a client's output (`bytes`: `None`), that rests on a batch.
 fn held(part: u32, batch: u64, deadline: Option<Instant>, bytes: Option<&str>) -> Held {
     Held {
-        gate: Gate {
+        dependency: CommitDependency {
             appended: BatchId(batch),
-            ..Gate::OPEN
+            ..CommitDependency::OPEN
         },
         origin: Origin {
             member: Member::default(),
             token: Token {
                 connection: ConnectionId(1),
                 client: 1,
-                hole: HoleId(0),
+                placeholder: PlaceholderId(0),
                 part,
             },
         },

@@ -455,11 +455,11 @@ fn rule_21_what_was_given_to_others_while_it_was_down_does_not_come_back() {
     cluster.settle();
     cluster.is_deciding = false;
     cluster.restart(away);
-    let drops = |cluster: &Cluster| {
+    let removals = |cluster: &Cluster| {
         let records = cluster.records(away);
         records.iter().filter(|it| it.0.kind == Kind::Drop).count()
     };
-    let ended = drops(&cluster);
+    let ended = removals(&cluster);
     assert!(ended > 0);
     // It is to have the partition again, and is killed before it has learned anything.
     cluster.hold_reads(primary, true);
@@ -467,7 +467,7 @@ fn rule_21_what_was_given_to_others_while_it_was_down_does_not_come_back() {
     cluster.kill(away);
     cluster.restart(away);
     assert_eq!(cluster.keys_at(away, "k"), Vec::<String>::new());
-    assert_eq!(drops(&cluster), ended, "what is ended is ended once");
+    assert_eq!(removals(&cluster), ended, "what is ended is ended once");
 }
 
 #[test]

@@ -78,7 +78,7 @@ struct Export {
 struct At {
     view: View,
     op: Op,
-    lineage: u32,
+    generation: u32,
 }
 
 #[derive(Debug)]
@@ -379,7 +379,7 @@ fn exportable(
         } else {
             applied
         },
-        lineage: partition.lineage,
+        generation: partition.generation,
     };
     Ok((partition.local, at))
 }
@@ -433,7 +433,7 @@ impl Piece {
         reply.integer(i64::from(self.has_more));
         reply.integer(i64::from(at.view.0));
         reply.integer(at.op.0.cast_signed());
-        reply.integer(i64::from(at.lineage));
+        reply.integer(i64::from(at.generation));
         reply.array(self.rows.len());
         for row in &self.rows {
             reply.array(4);

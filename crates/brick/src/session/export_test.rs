@@ -33,7 +33,7 @@ fn piece(reply: &str, rows: &mut Rows) -> (bool, u64) {
         digits.expect(reply).parse::<i64>().unwrap()
     };
     assert_eq!(number("*"), 5, "{reply}");
-    let (more, _view, op, _lineage) = (number(":"), number(":"), number(":"), number(":"));
+    let (more, _view, op, _generation) = (number(":"), number(":"), number(":"), number(":"));
     let count = number("*");
     for _ in 0..count {
         let mut next = || words.next().expect(reply);

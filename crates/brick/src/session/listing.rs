@@ -4,7 +4,7 @@
 
 use crate::core::Core;
 use crate::gather::REPLY_TOO_LONG;
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::settings::Settings;
 use brickyard_command::request::ScanArgs;
 use brickyard_command::{Args, glob};
@@ -80,7 +80,7 @@ pub(super) fn keys(core: &Core, table: usize, pattern: &[u8], reply: &mut Reply<
     }
 }
 
-pub(super) fn random_key(core: &mut Core, table: usize, reply: &mut Reply<'_>) -> Gate {
+pub(super) fn random_key(core: &mut Core, table: usize, reply: &mut Reply<'_>) -> CommitDependency {
     const TRIES: usize = 100;
     for _ in 0..TRIES {
         let draw = core.random.next();
@@ -96,11 +96,11 @@ pub(super) fn random_key(core: &mut Core, table: usize, reply: &mut Reply<'_>) -
         let is_own = own.is_some_and(|it| it.is_primary() && it.clear.is_none());
         if is_own && is_there(&found, core.unix) {
             reply.bulk(key);
-            return Gate::OPEN;
+            return CommitDependency::OPEN;
         }
     }
     reply.null();
-    Gate::OPEN
+    CommitDependency::OPEN
 }
 
 pub(super) fn scan(core: &Core, table: usize, args: Args<'_>, reply: &mut Reply<'_>) {

@@ -12,7 +12,7 @@ use super::{client, listing};
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::log::KeyRef;
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::random::Random;
 use crate::refusal::{error_line, too_few};
 use crate::tables::{Partition, PendingClear, TableState};
@@ -46,7 +46,7 @@ pub(crate) fn execute_share(
     table: usize,
     protocol: Protocol,
     out: &mut Vec<u8>,
-) -> Gate {
+) -> CommitDependency {
     let mut reply = Reply::new(out, protocol);
     match spec.id {
         CommandId::Dbsize => reply.integer(core.table(table).map_or(0, TableState::keys) as i64),
@@ -67,7 +67,7 @@ pub(crate) fn execute_share(
         }
         _ => reply.error("ERR this command has no share of a brick"),
     }
-    Gate::OPEN
+    CommitDependency::OPEN
 }
 
 /// The tables that a command is about.
@@ -193,34 +193,34 @@ fn is_shared(core: &Core, partition: &Partition, writes: bool) -> bool {
 }
 
 /// Clears every partition of tables that this brick has.
-pub(crate) fn flush(core: &mut Core, tables: &[usize], reply: &mut Reply<'_>) -> Gate {
-    let mut gate = Gate::OPEN;
+pub(crate) fn flush(core: &mut Core, tables: &[usize], reply: &mut Reply<'_>) -> CommitDependency {
+    let mut dependency = CommitDependency::OPEN;
     for &table in tables {
         let leaves: Vec<usize> = core
             .table(table)
             .map_or(Vec::new(), |it| it.leaves().collect());
         for leaf in leaves {
-            gate = gate.and(clear_partition(core, table, leaf));
+            dependency = dependency.and(clear_partition(core, table, leaf));
         }
     }
     reply.ok();
-    gate
+    dependency
 }
 
-fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> Gate {
+fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> CommitDependency {
     let Some(state) = core.tables.get_mut(table) else {
-        return Gate::OPEN;
+        return CommitDependency::OPEN;
     };
     let Some(Some(partition)) = state.partitions.get(leaf) else {
-        return Gate::OPEN;
+        return CommitDependency::OPEN;
     };
     let commits = state.commits(partition);
     let Some(Some(partition)) = state.partitions.get_mut(leaf) else {
-        return Gate::OPEN;
+        return CommitDependency::OPEN;
     };
     let is_untouched = partition.op.0 == 0;
     if is_untouched {
-        return Gate::OPEN;
+        return CommitDependency::OPEN;
     }
     partition.op = partition.op.next();
     let (op, local) = (partition.op, partition.local);
@@ -230,10 +230,10 @@ fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> Gate {
             state.table.clear(local, op);
         }
         core.tables.note_removed();
-        return Gate::OPEN;
+        return CommitDependency::OPEN;
     };
     let Some(header) = core.header(table, leaf, Kind::Clear, op) else {
-        return Gate::OPEN;
+        return CommitDependency::OPEN;
     };
     let key = KeyRef {
         table: table as u32,
@@ -243,24 +243,24 @@ fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> Gate {
     let held = core.log.prepare_clear(key, &header, commits);
     core.replicas
         .hand_over(&mut core.log, header.partition, held);
-    let gate = core.log.gate(commits);
+    let dependency = core.log.dependency(commits);
     if let Some(state) = core.tables.get_mut(table)
         && let Some(Some(partition)) = state.partitions.get_mut(leaf)
     {
-        partition.clear = Some(PendingClear { op, gate });
+        partition.clear = Some(PendingClear { op, dependency });
     }
-    gate
+    dependency
 }
 
 /// What watched keys are, one a line.
-fn versions(core: &mut Core, table: usize, args: Args<'_>, out: &mut Vec<u8>) -> Gate {
+fn versions(core: &mut Core, table: usize, args: Args<'_>, out: &mut Vec<u8>) -> CommitDependency {
     use crate::log::Writer;
     use crate::view::{Asker, View};
     let Some(first) = args.get(1) else {
-        return Gate::OPEN;
+        return CommitDependency::OPEN;
     };
     let Some(location) = core.locate(table, first) else {
-        return Gate::OPEN;
+        return CommitDependency::OPEN;
     };
     let asker = Asker {
         writer: Writer::MANY,
@@ -272,7 +272,7 @@ fn versions(core: &mut Core, table: usize, args: Args<'_>, out: &mut Vec<u8>) ->
     let versions: Result<Vec<Option<Op>>, ErrorReply> =
         args.from(1).map(|key| view.version(key)).collect();
     // What is found expired is removed by this: only then are those that do not exist noted.
-    let gate = view.abandon().gate;
+    let dependency = view.abandon().dependency;
     match versions {
         Ok(versions) => {
             for (key, op) in args.from(1).zip(versions) {
@@ -285,7 +285,7 @@ fn versions(core: &mut Core, table: usize, args: Args<'_>, out: &mut Vec<u8>) ->
         }
         Err(error) => *out = error_line(&error),
     }
-    gate
+    dependency
 }
 
 fn watch_absent(core: &mut Core, table: usize, name: &[u8]) -> Version {
@@ -303,7 +303,7 @@ fn watch_absent(core: &mut Core, table: usize, name: &[u8]) -> Version {
         partition: local,
         hash: KeyHash(location.key_hash),
     };
-    Version::Absent(core.absences.watch(key, name, view, core.now))
+    Version::Absent(core.negative_versions.watch(key, name, view, core.now))
 }
 
 /// `CLUSTER COUNTKEYSINSLOT` and `CLUSTER GETKEYSINSLOT`.
@@ -328,7 +328,7 @@ fn note_clear(core: &mut Core, table: usize, leaf: usize) {
     let Core {
         tables,
         log,
-        absences,
+        negative_versions,
         ..
     } = core;
     let Some(state) = tables.get(table) else {
@@ -337,7 +337,7 @@ fn note_clear(core: &mut Core, table: usize, leaf: usize) {
     let Some(Some(partition)) = state.partitions.get(leaf) else {
         return;
     };
-    absences.note_clear(table as u32, partition.local, |key, name| {
+    negative_versions.note_clear(table as u32, partition.local, |key, name| {
         log.pending(*key, partition.id, name).is_some()
             || state.table.contains(key.partition, key.hash, name)
     });

@@ -159,8 +159,8 @@ pub(super) fn wait(core: &Core, clients: &mut Clients, id: ConnectionId, args: A
     let token = clients.open_gather(id, Gather::new(Join::Only, protocol, 1));
     let until =
         (wait.timeout_ms > 0).then(|| core.now + std::time::Duration::from_millis(wait.timeout_ms));
-    let hole = token.hole;
-    clients[id].blocked = Some(Blocked::Wait { until, hole });
+    let placeholder = token.placeholder;
+    clients[id].blocked = Some(Blocked::Wait { until, placeholder });
 }
 
 fn check(spec: &Spec, args: Args<'_>) -> Result<(), ErrorReply> {

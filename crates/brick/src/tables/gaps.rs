@@ -2,7 +2,7 @@
 //!
 //! In:  damage as recovery meets it, the first op behind it, horizons. Out: whether a key's record can be missing.
 //!
-//! Invariant: the horizon is lowered only to undo a pass of the cleaner that was given up.
+//! Invariant: the watermark is lowered only to undo a pass of the cleaner that was given up.
 
 use brickyard_types::{Op, Position};
 
@@ -16,14 +16,14 @@ pub(crate) struct Gaps {
     /// records it can have held at most.
     unreadable: Option<(Position, u64)>,
     /// Tombstones up to here may be missing from the log (PROTOCOL rule 14).
-    horizon: Op,
+    watermark: Op,
 }
 
 impl Gaps {
     /// Nothing is missing but tombstones up to `op`.
     pub(crate) fn below(op: Op) -> Self {
         Self {
-            horizon: op,
+            watermark: op,
             ..Self::default()
         }
     }
@@ -46,20 +46,20 @@ impl Gaps {
     }
 
     /// Tombstones up to this op may be missing.
-    pub(crate) fn horizon(&self) -> Op {
-        self.horizon
+    pub(crate) fn watermark(&self) -> Op {
+        self.watermark
     }
 
-    /// Raises the horizon; what it was before.
-    pub(crate) fn raise_horizon(&mut self, op: Op) -> Op {
-        let before = self.horizon;
-        self.horizon = before.max(op);
+    /// Raises the watermark; what it was before.
+    pub(crate) fn raise_watermark(&mut self, op: Op) -> Op {
+        let before = self.watermark;
+        self.watermark = before.max(op);
         before
     }
 
     /// The tombstones above `op` still stand where they stood.
-    pub(crate) fn lower_horizon(&mut self, op: Op) {
-        self.horizon = self.horizon.min(op);
+    pub(crate) fn lower_watermark(&mut self, op: Op) {
+        self.watermark = self.watermark.min(op);
     }
 
     /// The record of this op is lost.
@@ -106,7 +106,7 @@ impl Gaps {
     }
 
     /// Those of a partition that takes the place of two.
-    pub(crate) fn joined(self, other: Self, horizon: Op) -> Self {
+    pub(crate) fn joined(self, other: Self, watermark: Op) -> Self {
         assert!(
             self.unreadable.is_none() && other.unreadable.is_none(),
             "partitions are merged while the log is read"
@@ -114,7 +114,7 @@ impl Gaps {
         Self {
             damaged: self.damaged.max(other.damaged),
             unreadable: None,
-            horizon,
+            watermark,
         }
     }
 }
@@ -155,10 +155,10 @@ mod gaps_test {
     }
 
     #[test]
-    fn horizon_comes_back_when_a_pass_is_given_up() {
+    fn watermark_comes_back_when_a_pass_is_given_up() {
         let mut gaps = Gaps::below(Op(5));
-        let before = gaps.raise_horizon(Op(9));
-        gaps.lower_horizon(before);
-        assert_eq!(gaps.horizon(), Op(5));
+        let before = gaps.raise_watermark(Op(9));
+        gaps.lower_watermark(before);
+        assert_eq!(gaps.watermark(), Op(5));
     }
 }

@@ -6,8 +6,8 @@
 
 use super::gaps::Gaps;
 use crate::executed::Window;
-use crate::heat::Heat;
-use crate::output::Gate;
+use crate::load_meter::LoadMeter;
+use crate::output::CommitDependency;
 use brickyard_replication::{Claim, Role, Status};
 use brickyard_routing::Group;
 use brickyard_table::LocalPartition;
@@ -17,7 +17,7 @@ use brickyard_types::{Op, PartitionId, View};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingClear {
     pub(crate) op: Op,
-    pub(crate) gate: Gate,
+    pub(crate) dependency: CommitDependency,
 }
 
 /// See the module.
@@ -45,10 +45,10 @@ pub(crate) struct Partition {
     /// The highest committed clear.
     pub(crate) cleared: Op,
     /// The history that its requests belong to; the first has number 1.
-    pub(crate) lineage: u32,
+    pub(crate) generation: u32,
     /// Requests with ids that it has executed; `None`: there were none.
     pub(crate) requests: Option<Box<Window>>,
-    pub(crate) heat: Heat,
+    pub(crate) load_meter: LoadMeter,
 }
 
 impl Partition {
@@ -72,9 +72,9 @@ impl Partition {
             inherited: Op(0),
             claimed: Op(0),
             cleared: Op(0),
-            lineage: 1,
+            generation: 1,
             requests: None,
-            heat: Heat::default(),
+            load_meter: LoadMeter::default(),
         }
     }
 
@@ -109,7 +109,7 @@ impl Partition {
     pub(crate) fn claim_alone(&self, group: &Group) -> Claim {
         assert!(!self.is_replicated, "{} has other replicas", self.id);
         Claim {
-            lineage: group.lineage,
+            generation: group.generation,
             committed: self.op,
             last: (self.view, self.op),
             is_complete: true,

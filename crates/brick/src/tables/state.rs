@@ -5,7 +5,7 @@
 use super::partition::Partition;
 use crate::append::BatchId;
 use crate::log::{Commits, KeyRef, Prepared};
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::stats::TableStats;
 use brickyard_metadata::{CatalogVersion, Layout, TableStatus, TopologyReplies};
 use brickyard_routing::{Member, TableMap};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Where a table's records are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shelf {
+pub(crate) enum Unloaded {
     /// In memory.
     Held,
     /// In the log alone.
@@ -32,7 +32,7 @@ pub(crate) enum Shelf {
 pub(crate) struct Availability {
     /// What the catalog says.
     pub(crate) status: TableStatus,
-    pub(crate) shelf: Shelf,
+    pub(crate) unloaded: Unloaded,
     /// The last return to service that it was read for.
     pub(crate) returned: CatalogVersion,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Room {
     /// This brick's part of `MAXMEMORY`, in bytes.
     pub(crate) bytes_max: u64,
     /// Open once the removals that made room last have committed.
-    pub(crate) evicting: Gate,
+    pub(crate) evicting: CommitDependency,
 }
 
 impl Room {
@@ -51,7 +51,7 @@ impl Room {
     pub(crate) fn new(attributes: &TableAttributes, bricks: u32) -> Self {
         let mut room = Self {
             bytes_max: u64::MAX,
-            evicting: Gate::OPEN,
+            evicting: CommitDependency::OPEN,
         };
         room.resize(attributes, bricks);
         room

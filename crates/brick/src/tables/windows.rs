@@ -28,7 +28,7 @@ impl Tables {
         now: UnixMillis,
     ) {
         let mut known = self.requests_known;
-        self.for_heirs(header.partition, |held| {
+        self.for_children(header.partition, |held| {
             held.note_request(&mut known, now, (id, header.op, batch), outcome);
         });
         self.requests_known = known;

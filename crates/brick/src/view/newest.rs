@@ -3,7 +3,7 @@
 use super::{Asker, Place};
 use crate::core::Core;
 use crate::log::{KeyRef, Writer};
-use crate::output::Gate;
+use crate::output::CommitDependency;
 use crate::requests::ColdValue;
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, ValueRef};
@@ -40,7 +40,7 @@ pub(super) enum Newest<'a> {
 #[derive(Debug)]
 pub(super) struct Basis {
     /// What the reply must wait for.
-    pub(super) gate: Gate,
+    pub(super) dependency: CommitDependency,
     /// It has seen a prepared operation.
     has_prepared: bool,
     /// It has seen what was committed beside one that is prepared.
@@ -50,7 +50,7 @@ pub(super) struct Basis {
 impl Basis {
     pub(super) const fn new() -> Self {
         Self {
-            gate: Gate::OPEN,
+            dependency: CommitDependency::OPEN,
             has_prepared: false,
             leaves_out: false,
         }
@@ -130,7 +130,7 @@ pub(super) fn newest<'c>(
             if is_unsettled || pending.is_given_up {
                 return Newest::Unsettled;
             }
-            basis.gate = basis.gate.and(pending.gate);
+            basis.dependency = basis.dependency.and(pending.dependency);
             basis.has_prepared = true;
             let prepared = pending.prepared;
             return match prepared.kind {
@@ -146,10 +146,10 @@ pub(super) fn newest<'c>(
         }
         if let Some(clear) = partition.clear {
             let is_unsettled = asker.reads_only && partition.is_unsettled(clear.op);
-            if is_unsettled || log.has_given_up(clear.gate.replicated) {
+            if is_unsettled || log.has_given_up(clear.dependency.replicated) {
                 return Newest::Unsettled;
             }
-            basis.gate = basis.gate.and(clear.gate);
+            basis.dependency = basis.dependency.and(clear.dependency);
             return Newest::None;
         }
     }

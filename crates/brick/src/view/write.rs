@@ -89,7 +89,7 @@ impl View<'_> {
             hash: KeyHash(location.key_hash),
         };
         if kind == Kind::Delete {
-            self.core.absences.note_removal(&key_ref);
+            self.core.negative_versions.note_removal(&key_ref);
         }
         let tables = &mut self.core.tables;
         let state = tables
@@ -120,7 +120,7 @@ impl View<'_> {
         let log = &mut self.core.log;
         let held = log.prepare(key_ref, &header, key, put.value, outcome, (commits, writer));
         self.core.replicas.hand_over(&mut self.core.log, id, held);
-        self.basis.gate = self.basis.gate.and(self.core.log.gate(commits));
+        self.basis.dependency = self.basis.dependency.and(self.core.log.dependency(commits));
         self.note(named, op);
     }
 
@@ -228,7 +228,7 @@ impl View<'_> {
                 hash: KeyHash(staged.location.key_hash),
             };
             if staged.kind == Kind::Delete {
-                self.core.absences.note_removal(&key_ref);
+                self.core.negative_versions.note_removal(&key_ref);
             }
             let value = staging.value(staged);
             if commits.is_none() {
@@ -283,7 +283,7 @@ impl View<'_> {
             self.core
                 .replicas
                 .hand_over(&mut self.core.log, header.partition, held);
-            self.basis.gate = self.basis.gate.and(self.core.log.gate(commits));
+            self.basis.dependency = self.basis.dependency.and(self.core.log.dependency(commits));
         }
         staging.encoded = encoded;
         self.note(named, op);
@@ -312,7 +312,7 @@ impl View<'_> {
             self.core
                 .replicas
                 .hand_over(&mut self.core.log, header.partition, held);
-            self.basis.gate = self.basis.gate.and(self.core.log.gate(commits));
+            self.basis.dependency = self.basis.dependency.and(self.core.log.dependency(commits));
         }
         self.note(Some(named), op);
     }

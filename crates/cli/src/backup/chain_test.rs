@@ -32,7 +32,7 @@ fn backup(repository: &Repository, name: &str, base: Option<&str>, rows: &[Row])
         partition: 3,
         view: 1,
         op: 10,
-        lineage: 1,
+        generation: 1,
         file: file.finish().unwrap(),
         file_bytes,
         rows: totals.rows,

@@ -225,7 +225,7 @@ impl Work<'_> {
         let first = loop {
             let reply = ask(link, &request)?;
             let piece = Piece::read(reply).context("its export makes no sense")?;
-            if base.is_some_and(|it| it.lineage != piece.lineage) {
+            if base.is_some_and(|it| it.generation != piece.generation) {
                 return Ok(None);
             }
             for row in &piece.rows {
@@ -244,7 +244,7 @@ impl Work<'_> {
             partition,
             view: first.view,
             op: first.op,
-            lineage: first.lineage,
+            generation: first.generation,
             file: String::new(),
             file_bytes,
             rows: totals.rows,
@@ -271,7 +271,7 @@ struct Piece {
     has_more: bool,
     view: u64,
     op: u64,
-    lineage: u64,
+    generation: u64,
     rows: Vec<Row>,
 }
 
@@ -284,7 +284,7 @@ impl Piece {
             Value::Integer(has_more),
             Value::Integer(view),
             Value::Integer(op),
-            Value::Integer(lineage),
+            Value::Integer(generation),
             Value::Array(rows),
         ] = &reply[..]
         else {
@@ -294,7 +294,7 @@ impl Piece {
             has_more: *has_more == 1,
             view: u64::try_from(*view).ok()?,
             op: u64::try_from(*op).ok()?,
-            lineage: u64::try_from(*lineage).ok()?,
+            generation: u64::try_from(*generation).ok()?,
             rows: rows.iter().map(row).collect::<Option<_>>()?,
         })
     }

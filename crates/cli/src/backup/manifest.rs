@@ -32,7 +32,7 @@ pub(crate) struct Part {
     pub(crate) view: u64,
     pub(crate) op: u64,
     /// The history that the op is of; another one begins when an operator has forced a recovery.
-    pub(crate) lineage: u64,
+    pub(crate) generation: u64,
     /// Its file, relative to the repository; may be one of an earlier backup, if nothing changed.
     pub(crate) file: String,
     pub(crate) file_bytes: u64,

@@ -24,7 +24,7 @@ fn partition_goes_on_without_a_node_whose_lease_ran_out() {
     world.run(ms(1_200));
     assert_eq!(world.proposed, [], "its lease has not run out yet");
     world.run_until(|world| world.group().view == View(2));
-    assert_eq!(world.group().lineage, 1);
+    assert_eq!(world.group().generation, 1);
     assert!(!world.in_sync().contains(&first(0)));
     world.run(PAST_LEASE);
     // All partitions in one batch, put into effect as their primaries accept; and these are spread.

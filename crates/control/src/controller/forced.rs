@@ -6,7 +6,7 @@
 //!
 //! Invariants:
 //! - Nothing is forced that a live in-sync member serves, or will.
-//! - The new view is above all that were seen on any disk, and begins a new lineage: a brick that comes back with the
+//! - The new view is above all that were seen on any disk, and begins a new generation: a brick that comes back with the
 //!   old one is filled anew.
 //! - Only a complete log is gone on from, of the newest history that is there, as its brick reports when it is asked
 //!   for this: an earlier report may not be true any more.
@@ -168,7 +168,7 @@ impl LogRecovery {
         let best = summaries.iter().filter(|(_, summary)| summary.is_complete);
         // One of an earlier history only where no brick has the present one, which may never have begun.
         let best = best.max_by_key(|(seat, summary)| {
-            (summary.lineage, summary.last, std::cmp::Reverse(*seat))
+            (summary.generation, summary.last, std::cmp::Reverse(*seat))
         });
         let highest = summaries.iter().map(|(_, summary)| summary.last).max();
         let (seat, loss) = match best {
@@ -180,7 +180,7 @@ impl LogRecovery {
                 } else {
                     "its end may be missing, since its machine stopped"
                 };
-                let history = if summary.lineage == group.lineage {
+                let history = if summary.generation == group.generation {
                     ""
                 } else {
                     ", of the history before an earlier recovery"

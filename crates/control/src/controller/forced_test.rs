@@ -69,7 +69,7 @@ fn loss_is_told_first_and_nothing_is_done_before_it_is_confirmed() {
 }
 
 #[test]
-fn confirmed_recovery_begins_a_new_lineage_above_all_views() {
+fn confirmed_recovery_begins_a_new_generation_above_all_views() {
     let mut world = world(true);
     let member = world.group().primary.member.node.0;
     let change = told(&mut world, true).unwrap();
@@ -77,7 +77,7 @@ fn confirmed_recovery_begins_a_new_lineage_above_all_views() {
     world.run(ms(3_000));
     let group = world.group();
     assert!(group.view > View(7), "{group:?}");
-    assert_eq!((group.lineage, group.change), (2, None));
+    assert_eq!((group.generation, group.change), (2, None));
     assert_eq!(group.primary.member.node.0, member);
     assert!(group.primary > first(member), "in its present life");
     assert_ne!(group.primary, seat(member, 1));
@@ -103,7 +103,7 @@ fn recovered_partition_goes_on_when_its_primary_stops_before_the_first_record() 
         world.run(ms(3_000));
         if is_sure {
             assert!(world.group().view > recovered.view, "{:?}", world.group());
-            assert_eq!(world.group().lineage, 2);
+            assert_eq!(world.group().generation, 2);
             continue;
         }
         // A copy of the new history may have been at its end: that is for the operator to say again.
@@ -117,7 +117,7 @@ fn recovered_partition_goes_on_when_its_primary_stops_before_the_first_record() 
         world.change(change);
         world.run(ms(3_000));
         let group = world.group();
-        assert_eq!((group.lineage, &group.change), (3, &None));
+        assert_eq!((group.generation, &group.change), (3, &None));
         assert!(group.view > recovered.view, "{group:?}");
     }
 }
@@ -130,7 +130,7 @@ fn partition_of_which_nothing_is_left_begins_empty_and_that_is_said() {
     let change = told(&mut world, true).unwrap();
     world.change(change);
     world.run(ms(3_000));
-    assert_eq!(world.group().lineage, 2);
+    assert_eq!(world.group().generation, 2);
     assert!(world.is_settled());
 }
 

@@ -193,7 +193,7 @@ impl LearnerChoice<'_> {
         let zones: BTreeSet<&str> = nodes.iter().filter_map(|node| zone(*node)).collect();
         let holds = |seat: &Seat| {
             let summary = self.summaries.summary(*seat, case.partition).flatten();
-            summary.is_some_and(|summary| summary.lineage == group.lineage)
+            summary.is_some_and(|summary| summary.generation == group.generation)
         };
         let is_planned = |seat: &Seat| self.placement.wants(case.partition, seat.member);
         // One that is only read from goes where there is time for it.

@@ -293,7 +293,7 @@ fn recovery_of_a_table_that_comes_back_goes_on_from_what_was_read() {
     world.change(change);
     world.run(ms(1_000));
     let group = world.group();
-    assert_eq!((group.primary, group.lineage), (restarted, 2));
+    assert_eq!((group.primary, group.generation), (restarted, 2));
     assert!(!is_parked(&world));
     assert_eq!(first(0), seat(0, 1));
 }

@@ -100,9 +100,10 @@ impl LogRecovery {
             floor = floor.max(summary.last.0);
             // PROTOCOL rules 9 and 15: a log that lacks something is not gone on from, nor another history's.
             // One that has nothing has all that there was before the first record of the first history.
-            let is_new = summary.lineage == 0 && summary.last.1 == Op(0) && case.group.lineage == 1;
+            let is_new =
+                summary.generation == 0 && summary.last.1 == Op(0) && case.group.generation == 1;
             let is_ours =
-                summary.lineage == case.group.lineage || is_new || is_founder(&summary, case);
+                summary.generation == case.group.generation || is_new || is_founder(&summary, case);
             if !summary.is_complete || !is_ours {
                 continue;
             }
@@ -157,7 +158,8 @@ fn keep_others(case: &Case<'_>, proposal: &mut Proposal) {
 /// was ever acknowledged. The others who are in sync have copied from there; but a log that may have lost its end
 /// may have lost such a copy, and be another history's.
 fn is_founder(summary: &LogSummary, case: &Case<'_>) -> bool {
-    summary.lineage < case.group.lineage && lacks_nothing(summary, case.table.attributes.durability)
+    summary.generation < case.group.generation
+        && lacks_nothing(summary, case.table.attributes.durability)
 }
 
 /// Whether a complete log has everything that was ever acknowledged: nothing at its end can have been lost.

@@ -41,7 +41,7 @@ fn highest_log_wins_when_all_are_back() {
     back(&mut world, 2, (1, 11), unsure);
     let group = world.group();
     assert_eq!((group.view, group.primary), (View(2), seat(1, 5)));
-    assert_eq!((group.backups.len(), group.lineage), (0, 1));
+    assert_eq!((group.backups.len(), group.generation), (0, 1));
     // The others learn from it.
     world.run(ms(500));
     assert_eq!(world.group().learners.len(), 2);
@@ -118,7 +118,7 @@ fn log_that_lacks_something_does_not_count() {
 /// PROTOCOL rule 15.
 #[test]
 fn log_with_nothing_has_all_that_the_first_history_began_with() {
-    let nothing = |claim: &mut LogSummary| claim.lineage = 0;
+    let nothing = |claim: &mut LogSummary| claim.generation = 0;
     let mut world = world(Durability::Fsync);
     back(&mut world, 1, (0, 0), nothing);
     assert_eq!(world.group().primary, seat(1, 4));
@@ -127,7 +127,7 @@ fn log_with_nothing_has_all_that_the_first_history_began_with() {
     for (node, last) in [(0, (0, 0)), (1, (1, 3)), (2, (0, 0))] {
         back(&mut world, node, last, |claim| {
             unsure(claim);
-            claim.lineage = last.0;
+            claim.generation = last.0;
         });
     }
     assert_eq!(world.group().primary, seat(1, 5));
@@ -137,7 +137,7 @@ fn log_with_nothing_has_all_that_the_first_history_began_with() {
 #[test]
 fn log_of_another_history_does_not_count() {
     let mut world = world(Durability::Fsync);
-    back(&mut world, 0, (1, 99), |claim| claim.lineage = 2);
+    back(&mut world, 0, (1, 99), |claim| claim.generation = 2);
     assert_eq!(world.group().view, View(1));
 }
 
@@ -218,7 +218,7 @@ fn memory_is_lost_when_all_who_had_it_have_restarted() {
     assert!(world.catalog.version() > version);
     back(&mut world, 2, (1, 6), |_| ());
     let group = world.group();
-    assert_eq!((group.view, group.lineage), (View(2), 2));
+    assert_eq!((group.view, group.generation), (View(2), 2));
     assert_eq!(group.backups, []);
 }
 
@@ -231,7 +231,7 @@ fn memory_of_a_member_that_comes_back_alive_is_not_lost() {
     world.nodes[2].is_up = true;
     world.run(ms(1_000));
     let group = world.group();
-    assert_eq!((world.in_sync(), group.lineage), (vec![first(2)], 1));
+    assert_eq!((world.in_sync(), group.generation), (vec![first(2)], 1));
 }
 
 #[test]

@@ -431,7 +431,7 @@ impl World {
     pub(crate) fn claim(&self, last: (u32, u64)) -> LogSummary {
         LogSummary {
             partition: self.partition(),
-            lineage: 1,
+            generation: 1,
             committed: Op(0),
             last: (View(last.0), Op(last.1)),
             is_complete: true,

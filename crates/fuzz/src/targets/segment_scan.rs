@@ -81,7 +81,7 @@ const KINDS: [Kind; 9] = [
     Kind::Delete,
     Kind::Batch,
     Kind::Clear,
-    Kind::Horizon,
+    Kind::Watermark,
     Kind::ViewStart,
     Kind::Cut,
     Kind::Base,

@@ -18,7 +18,7 @@ pub struct Begin {
     /// The view.
     pub view: View,
     /// The history that it belongs to.
-    pub lineage: u32,
+    pub generation: u32,
     /// What the receiver is in this view.
     pub is_learner: bool,
     /// View and op of the primary's last committed record: what the pending list follows.
@@ -34,7 +34,7 @@ impl Begin {
         out.extend_from_slice(&self.table.0.to_le_bytes());
         out.extend_from_slice(&self.partition.0.to_le_bytes());
         out.extend_from_slice(&self.view.0.to_le_bytes());
-        out.extend_from_slice(&self.lineage.to_le_bytes());
+        out.extend_from_slice(&self.generation.to_le_bytes());
         out.push(u8::from(self.is_learner));
         put_position(out, self.first);
         out.extend_from_slice(&self.last.0.to_le_bytes());
@@ -46,7 +46,7 @@ impl Begin {
             table: TableId(reader.u32("table")?),
             partition: reader.partition()?,
             view: reader.view()?,
-            lineage: reader.u32("lineage")?,
+            generation: reader.u32("generation")?,
             is_learner: reader.flag("role")?,
             first: reader.position()?,
             last: reader.op()?,

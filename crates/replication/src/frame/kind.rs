@@ -240,11 +240,11 @@ impl<'a> Frame<'a> {
                 partition: reader.partition()?,
                 view: reader.view()?,
                 claim: Claim {
-                    lineage: reader.u32("lineage")?,
+                    generation: reader.u32("generation")?,
                     committed: reader.op()?,
                     last: reader.position()?,
                     is_complete: reader.flag("is_complete")?,
-                    horizon: reader.op()?,
+                    watermark: reader.op()?,
                     runs: reader.runs()?,
                 },
             },
@@ -323,11 +323,11 @@ impl<'a> Frame<'a> {
                 claim,
             } => {
                 put_partition(out, *partition, *view);
-                out.extend_from_slice(&claim.lineage.to_le_bytes());
+                out.extend_from_slice(&claim.generation.to_le_bytes());
                 out.extend_from_slice(&claim.committed.0.to_le_bytes());
                 put_position(out, claim.last);
                 out.push(u8::from(claim.is_complete));
-                out.extend_from_slice(&claim.horizon.0.to_le_bytes());
+                out.extend_from_slice(&claim.watermark.0.to_le_bytes());
                 put_runs(out, &claim.runs);
             }
             Self::CopyDone { partition, view } | Self::Join { partition, view } => {

@@ -228,7 +228,7 @@ fn rule_12_a_learners_stream_begins_with_what_is_pending() {
 }
 
 /// A learner that holds ops up to 4 of view 1, of which 0 of key `k` was deleted since by op 5 or so.
-fn behind(horizon: u64) -> Cluster {
+fn behind(watermark: u64) -> Cluster {
     let first = group(1, 0, &[1], &[]);
     let mut cluster = Cluster::started(2, &[P], &first);
     cluster.brick(0).put(P, "stays", "v").unwrap();
@@ -242,7 +242,7 @@ fn behind(horizon: u64) -> Cluster {
     // The deletion of `goes` has come and gone: its tombstone was dropped.
     let brick = cluster.brick(0);
     brick.host.tables.get_mut(&P).unwrap().remove(&b"goes"[..]);
-    brick.with(|core| core.raise_horizon(P, Op(horizon)));
+    brick.with(|core| core.raise_watermark(P, Op(watermark)));
     cluster.requests.clear();
     cluster.adopt(P, &group(2, 0, &[], &[1]));
     cluster.run();
@@ -250,19 +250,19 @@ fn behind(horizon: u64) -> Cluster {
 }
 
 #[test]
-fn rule_14_a_learner_older_than_the_horizon_is_filled_anew() {
+fn rule_14_a_learner_older_than_the_watermark_is_filled_anew() {
     let mut cluster = behind(5);
     assert_eq!(cluster.brick(1).host.cleared, [P]);
     assert_eq!(cluster.brick(1).get(P, "goes"), None);
     assert_eq!(cluster.brick(1).get(P, "stays").as_deref(), Some("v"));
     assert_eq!(
-        cluster.brick(1).core.claims().next().unwrap().1.horizon,
+        cluster.brick(1).core.claims().next().unwrap().1.watermark,
         Op(5)
     );
 }
 
 #[test]
-fn rule_14_a_learner_above_the_horizon_gets_the_difference() {
+fn rule_14_a_learner_above_the_watermark_gets_the_difference() {
     let mut cluster = behind(3);
     assert_eq!(cluster.brick(1).host.cleared, []);
     assert_eq!(cluster.brick(1).get(P, "new").as_deref(), Some("v"));
@@ -272,17 +272,17 @@ fn rule_14_a_learner_above_the_horizon_gets_the_difference() {
 }
 
 #[test]
-fn rule_14_one_op_below_the_horizon_is_below_it() {
+fn rule_14_one_op_below_the_watermark_is_below_it() {
     assert_eq!(behind(4).brick(1).host.cleared, [P]);
 }
 
 #[test]
-fn rule_14_a_horizon_that_rises_during_a_catch_up_begins_it_anew() {
+fn rule_14_a_watermark_that_rises_during_a_catch_up_begins_it_anew() {
     let mut cluster = joining();
     cluster
         .requests
         .retain(|(_, it)| !matches!(it, Want::CatchUp { after: None, .. }));
-    cluster.brick(0).with(|core| core.raise_horizon(P, Op(3)));
+    cluster.brick(0).with(|core| core.raise_watermark(P, Op(3)));
     cluster.run();
     let asked = cluster.asked(0);
     assert!(
@@ -343,12 +343,12 @@ fn rule_15_a_finished_catch_up_is_claimed_once_its_base_is_in_the_log() {
 }
 
 #[test]
-fn rule_21_another_lineage_is_copied_in_full() {
+fn rule_21_another_generation_is_copied_in_full() {
     let mut cluster = Cluster::started(2, &[P, Q], &group(1, 0, &[1], &[]));
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.run();
     let mut forced = group(7, 0, &[], &[1]);
-    forced.lineage = 2;
+    forced.generation = 2;
     cluster.adopt(P, &forced);
     cluster.run();
     assert_eq!(cluster.brick(1).host.cleared, [P]);

@@ -221,7 +221,7 @@ impl Stage {
         let ends: [Half; 2] = ends.try_into().unwrap();
         let op = ends.iter().map(|half| half.last.1).max().unwrap().next();
         let base = Base {
-            lineage: 1,
+            generation: 1,
             view,
             op,
             runs: vec![Run { view, first: Op(1) }],

@@ -78,7 +78,7 @@ impl Liar {
             }
             let start = ViewStart {
                 predecessor: (self.view(), self.op()),
-                lineage: 1,
+                generation: 1,
             };
             let key: &[u8] = if kind == Kind::ViewStart { b"" } else { b"k" };
             encode(&mut raw, &header, key, &[&start.encode()]);
@@ -99,7 +99,7 @@ impl Liar {
                 table: TableId(TABLE.0 + u32::from(self.0.below(9) == 0)),
                 partition,
                 view,
-                lineage: 1,
+                generation: 1,
                 is_learner: self.is(),
                 first,
                 last: Op(first.1.0 + self.0.below(4)),
@@ -143,11 +143,11 @@ impl Liar {
                 partition,
                 view,
                 claim: Claim {
-                    lineage: self.0.below(3) as u32,
+                    generation: self.0.below(3) as u32,
                     committed: self.op(),
                     last: first,
                     is_complete: self.is(),
-                    horizon: self.op(),
+                    watermark: self.op(),
                     runs: self.runs(),
                 },
             },

@@ -19,7 +19,7 @@ fn siblings() -> Cluster {
 fn base() -> Base {
     let (view, first) = (View(1), Op(1));
     Base {
-        lineage: 1,
+        generation: 1,
         view,
         op: Op(3),
         runs: vec![Run { view, first }],
@@ -53,7 +53,7 @@ fn rule_31_whole_begins_behind_both_logs_and_goes_on() {
         let claims = brick.core.claims().find(|(of, _)| *of == WHOLE);
         let claim = claims.unwrap().1;
         assert!(claim.is_complete);
-        assert_eq!((claim.last, claim.horizon), ((View(1), Op(3)), Op(3)));
+        assert_eq!((claim.last, claim.watermark), ((View(1), Op(3)), Op(3)));
         assert_eq!((brick.last(P), brick.last(Q)), ((0, 0), (0, 0)), "gone");
     }
     cluster.adopt(WHOLE, &group(2, 0, &[1], &[]));
@@ -84,7 +84,7 @@ fn rule_31_who_lacks_the_end_of_either_claims_nothing_and_gets_a_full_copy() {
     assert!(kinds.iter().any(is_full), "{kinds:?}");
     let claims = cluster.brick(1).core.claims();
     let claim = claims.into_iter().find(|(of, _)| *of == WHOLE).unwrap().1;
-    assert!(claim.is_complete && claim.horizon >= Op(3));
+    assert!(claim.is_complete && claim.watermark >= Op(3));
 }
 
 #[test]

@@ -201,7 +201,7 @@ fn rule_10_a_brick_in_another_life_is_another_member() {
         table: TABLE,
         partition: P,
         view: View(1),
-        lineage: 1,
+        generation: 1,
         is_learner: false,
         first: (View(1), Op(1)),
         last: Op(1),

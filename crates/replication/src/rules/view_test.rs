@@ -232,7 +232,7 @@ fn rule_28_nothing_committed_is_cut_whatever_a_primary_says() {
         table: TABLE,
         partition: P,
         view: View(1),
-        lineage: 1,
+        generation: 1,
         is_learner: false,
         first: (View(0), Op(0)),
         last: Op(1),
@@ -264,7 +264,7 @@ fn rule_28_an_agreed_tail_is_kept_to_its_last_record() {
         table: TABLE,
         partition: P,
         view: View(1),
-        lineage: 1,
+        generation: 1,
         is_learner: false,
         first: (View(1), Op(1)),
         last: Op(3),
@@ -299,7 +299,7 @@ fn rule_28_a_view_that_follows_another_record_is_refused() {
         table: TABLE,
         partition: P,
         view: View(2),
-        lineage: 1,
+        generation: 1,
         is_learner: false,
         first: (View(1), Op(1)),
         last: Op(1),
@@ -309,7 +309,7 @@ fn rule_28_a_view_that_follows_another_record_is_refused() {
     for (predecessor, last) in [((View(3), Op(1)), 1), ((View(1), Op(1)), 1)] {
         let start = ViewStart {
             predecessor,
-            lineage: 1,
+            generation: 1,
         };
         let mut raw = Vec::new();
         let header = header(Kind::ViewStart, P, 2, 2, 1);
@@ -378,12 +378,12 @@ fn rule_10_only_the_primary_that_the_map_names_begins_a_view() {
     let mut cluster = Cluster::started(3, &[P], &group(1, 0, &[1, 2], &[]));
     cluster.connect(2, 1);
     cluster.run();
-    let begin = |lineage| {
+    let begin = |generation| {
         Frame::Begin(Begin {
             table: TABLE,
             partition: P,
             view: View(1),
-            lineage,
+            generation,
             is_learner: false,
             first: (View(1), Op(1)),
             last: Op(1),
@@ -394,8 +394,8 @@ fn rule_10_only_the_primary_that_the_map_names_begins_a_view() {
         })
     };
     // Another member of the same history, and the primary with another history.
-    for (from, lineage) in [(2, 1), (0, 2)] {
-        assert_eq!(cluster.forge(from, 1, &begin(lineage)), Ok(()));
+    for (from, generation) in [(2, 1), (0, 2)] {
+        assert_eq!(cluster.forge(from, 1, &begin(generation)), Ok(()));
         cluster.flush(1);
         let at = cluster
             .wires

@@ -71,7 +71,7 @@ fn steps(was: &Group, group: &Group, catalog: &Catalog) -> Vec<&'static str> {
 fn proposed(group: &Group, change: &ViewChange, catalog: &Catalog) -> &'static str {
     let before: BTreeSet<Seat> = group.in_sync().collect();
     let after: BTreeSet<Seat> = change.in_sync().collect();
-    if change.lineage != group.lineage {
+    if change.generation != group.generation {
         "proposed: begins empty"
     } else if !before.iter().any(|seat| catalog.is_current(*seat)) {
         "proposed: after all restarted"

@@ -8,7 +8,7 @@ use brickyard_types::{Op, PartitionId, View};
 /// A commit position that went up.
 pub(super) struct News {
     pub(super) partition: PartitionId,
-    pub(super) lineage: u32,
+    pub(super) generation: u32,
     pub(super) view: View,
     pub(super) committed: Op,
     pub(super) by: Seat,
@@ -26,13 +26,13 @@ pub(super) fn judge(world: &mut World, seat: Seat, it: &Standing) -> Option<News
     let known = commits
         .seats
         .entry((seat, it.partition))
-        .or_insert((it.lineage, Op(0)));
+        .or_insert((it.generation, Op(0)));
     let before = *known;
-    if before == (it.lineage, it.committed) {
+    if before == (it.generation, it.committed) {
         return None;
     }
-    *known = (it.lineage, it.committed);
-    if before.0 == it.lineage && it.committed < before.1 {
+    *known = (it.generation, it.committed);
+    if before.0 == it.generation && it.committed < before.1 {
         world.object(format!(
             "the commit position of partition {} goes back at {seat}: from {} to {}",
             it.partition, before.1, it.committed
@@ -46,15 +46,15 @@ pub(super) fn judge(world: &mut World, seat: Seat, it: &Standing) -> Option<News
             .commits
             .partitions
             .entry(it.partition)
-            .or_insert((it.lineage, Op(0)));
-        if newest.0 != it.lineage {
-            *newest = (it.lineage, it.committed);
+            .or_insert((it.generation, Op(0)));
+        if newest.0 != it.generation {
+            *newest = (it.generation, it.committed);
         }
         newest.1 = newest.1.max(it.committed);
     }
     Some(News {
         partition: it.partition,
-        lineage: it.lineage,
+        generation: it.generation,
         view: it.view,
         committed: it.committed,
         by: seat,

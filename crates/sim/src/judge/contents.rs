@@ -23,7 +23,7 @@ pub(super) fn judge_commit(world: &mut World, news: &News) {
         let Some(group) = table.map.group(news.partition) else {
             continue;
         };
-        let held = |seat: Seat| held(world, seat, table.id, news.partition, group.lineage);
+        let held = |seat: Seat| held(world, seat, table.id, news.partition, group.generation);
         let Some((committed, contents)) = held(group.primary) else {
             return;
         };
@@ -46,12 +46,12 @@ fn held(
     seat: Seat,
     table: TableId,
     partition: PartitionId,
-    lineage: u32,
+    generation: u32,
 ) -> Option<(Op, BTreeMap<Vec<u8>, Content>)> {
     let standing = world.standing_of(seat, partition)?;
     let (node, brick) = world.seat_of(seat)?;
     let side = world.machines[node].process.as_ref()?.bricks.get(brick)?;
-    let is_in_sync = standing.lineage == lineage && standing.role.is_in_sync();
+    let is_in_sync = standing.generation == generation && standing.role.is_in_sync();
     let contents = side.inspect().contents(table, partition)?;
     is_in_sync.then_some((standing.committed, contents))
 }

@@ -17,11 +17,11 @@ pub(super) fn judge_commit(world: &mut World, news: &News) {
     let Some(group) = group_of(&catalog, news.partition) else {
         return;
     };
-    if group.view != news.view || group.lineage != news.lineage {
+    if group.view != news.view || group.generation != news.generation {
         return;
     }
     for seat in group.in_sync() {
-        if let Some(last) = lacks(world, seat, news.partition, news.lineage, news.committed) {
+        if let Some(last) = lacks(world, seat, news.partition, news.generation, news.committed) {
             world.object(format!(
                 "{} commits op {} of partition {} in view {}, of which {seat}, who is in sync, lacks something: \
                  {last}",
@@ -40,11 +40,12 @@ pub(super) fn judge_views(world: &mut World, former: &Catalog, catalog: &Catalog
                 continue;
             }
             let committed = world.judges.commits.partitions.get(&partition);
-            let Some(&(lineage, committed)) = committed.filter(|it| it.0 == group.lineage) else {
+            let Some(&(generation, committed)) = committed.filter(|it| it.0 == group.generation)
+            else {
                 continue;
             };
             for seat in group.in_sync() {
-                if let Some(last) = lacks(world, seat, partition, lineage, committed) {
+                if let Some(last) = lacks(world, seat, partition, generation, committed) {
                     world.object(format!(
                         "view {} of partition {partition} names {seat} in sync, who lacks something: op \
                          {committed} is committed, and {last}",
@@ -61,12 +62,12 @@ fn lacks(
     world: &World,
     seat: Seat,
     partition: PartitionId,
-    lineage: u32,
+    generation: u32,
     committed: Op,
 ) -> Option<String> {
     let standing = world.standing_of(seat, partition)?;
     let is_short =
-        standing.lineage == lineage && standing.last.1.max(standing.committed) < committed;
+        standing.generation == generation && standing.last.1.max(standing.committed) < committed;
     is_short.then(|| format!("{standing:?}"))
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Commits {
 pub(crate) struct Seen {
     pub(crate) partition: PartitionId,
     pub(crate) is_in_sync: bool,
-    pub(crate) lineage: u32,
+    pub(crate) generation: u32,
     pub(crate) committed: Op,
 }
 
@@ -54,7 +54,7 @@ impl Seen {
         Self {
             partition: it.partition,
             is_in_sync: it.role.is_in_sync(),
-            lineage: it.lineage,
+            generation: it.generation,
             committed: it.committed,
         }
     }

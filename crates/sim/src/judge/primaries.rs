@@ -9,7 +9,7 @@ pub(super) fn judge(world: &mut World, seat: Seat, it: &Standing) {
     if it.role != Role::Primary {
         return;
     }
-    let key = (it.partition, it.lineage, it.view);
+    let key = (it.partition, it.generation, it.view);
     let first = *world.judges.primaries.entry(key).or_insert(seat);
     if first != seat {
         world.object(format!(

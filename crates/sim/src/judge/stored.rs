@@ -16,7 +16,7 @@ pub(super) fn judge_commit(world: &mut World, news: &News) {
         let Some(group) = table.map.group(news.partition) else {
             continue;
         };
-        if group.view != news.view || group.lineage != news.lineage {
+        if group.view != news.view || group.generation != news.generation {
             return;
         }
         for seat in group.in_sync() {
@@ -43,7 +43,7 @@ pub(super) fn judge_views(world: &mut World, former: &Catalog, catalog: &Catalog
         for (partition, group) in table.partitions() {
             let before = former.table_by_id(table.id);
             let before = before.and_then(|it| it.map.group(partition));
-            if before.is_none_or(|it| it.view == group.view || it.lineage != group.lineage) {
+            if before.is_none_or(|it| it.view == group.view || it.generation != group.generation) {
                 continue;
             }
             let is_older = |view: View, _| view < group.view;

@@ -12,7 +12,7 @@ use brickyard_types::{Op, PartitionId, SegmentId, TableId, UnixMillis, View};
 pub struct HintRecord<'a> {
     /// Everything but key and value.
     pub header: Header,
-    /// The key; empty for a batch, a clear and a horizon.
+    /// The key; empty for a batch, a clear and a watermark.
     pub key: &'a [u8],
     /// Length in bytes of the value in the segment.
     pub value_len: usize,
@@ -228,7 +228,7 @@ const fn kind(byte: u8) -> Option<Kind> {
         2 => Some(Kind::Delete),
         3 => Some(Kind::Batch),
         4 => Some(Kind::Clear),
-        5 => Some(Kind::Horizon),
+        5 => Some(Kind::Watermark),
         6 => Some(Kind::ViewStart),
         7 => Some(Kind::Cut),
         8 => Some(Kind::Base),

@@ -60,7 +60,7 @@ fn records() -> Vec<Vec<u8>> {
         ),
         with(header(Kind::Batch, 1, 3), b"", &batch()),
         with(header(Kind::Clear, 1, 4), b"", b""),
-        with(header(Kind::Horizon, 2, 8), b"", b""),
+        with(header(Kind::Watermark, 2, 8), b"", b""),
         with(committed(header(Kind::Put, 1, 5)), b"key", b"value"),
         with(committed(header(Kind::Batch, 1, 6)), b"", &batch()),
         with(committed(header(Kind::ViewStart, 1, 7)), b"", &[1; 16]),

@@ -1,6 +1,6 @@
 use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};
-use crate::parting::parting_test::{check, fill, kinds, replicated, split};
+use crate::pending_split::pending_split_test::{check, fill, kinds, replicated, split};
 use brickyard_types::Durability;
 
 /// Merges the partitions of these keys with their siblings, one after the other.

@@ -2,14 +2,14 @@ use super::*;
 
 /// Bytes that are copied in a second, looked at every `tick`, in records of `record` bytes.
 fn copied(rate: u64, tick: Duration, record: usize) -> usize {
-    let mut pace = Pace::new(rate);
+    let mut rate_limiter = RateLimiter::new(rate);
     let mut now = Instant(1_000_000_000);
     let until = now + Duration::from_secs(1);
     let mut copied = 0;
     while now < until {
-        pace.refill(now);
-        while pace.has_room() && copied < 1_000_000_000 {
-            pace.spend(record);
+        rate_limiter.refill(now);
+        while rate_limiter.has_room() && copied < 1_000_000_000 {
+            rate_limiter.spend(record);
             copied += record;
         }
         now = now + tick;
@@ -42,13 +42,13 @@ fn slow_rates_add_up() {
 
 #[test]
 fn pauses_do_not_add_up() {
-    let mut pace = Pace::new(1_000);
-    pace.refill(Instant(0));
-    pace.spend(250);
-    assert!(!pace.has_room());
-    pace.refill(Instant(0) + Duration::from_secs(100));
-    pace.spend(249);
-    assert!(pace.has_room());
-    pace.spend(1);
-    assert!(!pace.has_room());
+    let mut rate_limiter = RateLimiter::new(1_000);
+    rate_limiter.refill(Instant(0));
+    rate_limiter.spend(250);
+    assert!(!rate_limiter.has_room());
+    rate_limiter.refill(Instant(0) + Duration::from_secs(100));
+    rate_limiter.spend(249);
+    assert!(rate_limiter.has_room());
+    rate_limiter.spend(1);
+    assert!(!rate_limiter.has_room());
 }

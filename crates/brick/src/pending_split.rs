@@ -1,7 +1,7 @@
 //! Taking a partition apart: its state on this brick goes to those that take its place.
 //!
 //! In:  a catalog that has a split or merge under way, or done. Out: the parts, with the records, the request window, the
-//!      horizon and the claim of the whole; for a partition without other replicas also the word that it may be split or
+//!      watermark and the claim of the whole; for a partition without other replicas also the word that it may be split or
 //!      merged (of others the replicator gives it).
 //!
 //! Invariants (PROTOCOL rule 31):
@@ -10,14 +10,14 @@
 //! - The log is not rewritten: records of the whole belong to whichever part has their keys. What each part may claim
 //!   is written once, as a base record, before anything else of the part.
 //!
-//! Not here: putting halves together (`joining`), parts that are put together from the log after a restart (`recovery`),
+//! Not here: putting halves together (`pending_merge`), parts that are put together from the log after a restart (`recovery`),
 //! when to split or merge (`resize`).
 
 use crate::claims::claim_first;
 use crate::effect::ControlRequest;
-use crate::joining::join_halves;
 use crate::log::Log;
 use crate::outside::Outside;
+use crate::pending_merge::join_halves;
 use crate::replica::Replication;
 use crate::requests::Values;
 use crate::tables::{Partition, TableState, Tables, halves_of, is_split_from};
@@ -34,14 +34,14 @@ const REPEAT: Duration = Duration::from_millis(300);
 
 /// Partitions without other replicas that are to be split or merged.
 #[derive(Debug, Default)]
-pub(crate) struct Partings {
+pub(crate) struct PendingSplits {
     alone: BTreeSet<PartitionId>,
     asked: Option<Instant>,
     /// The catalog that waits takes something apart here.
     is_waited_for: bool,
 }
 
-impl Partings {
+impl PendingSplits {
     /// Whether requests on the table wait: those that wait for values in the log already come to an end first, and what
     /// came later must not overtake them.
     #[inline]
@@ -50,7 +50,7 @@ impl Partings {
     }
 }
 
-impl Partings {
+impl PendingSplits {
     /// Whether the catalog that waits takes a partition apart of which something is still on its way to the log.
     pub(crate) fn is_about_to_part(
         &self,
@@ -260,7 +260,7 @@ fn part(
             gaps: whole.gaps,
             committed: whole.committed,
             cleared: whole.cleared,
-            lineage: whole.lineage,
+            generation: whole.generation,
             requests,
             ..Partition::new(id, local, whole.view, whole.is_replicated)
         }
@@ -351,5 +351,5 @@ fn fates(state: &TableState, map: &TableMap, catalog: &Catalog) -> Vec<Fate> {
 }
 
 #[cfg(test)]
-#[path = "parting_test.rs"]
-pub(crate) mod parting_test;
+#[path = "pending_split_test.rs"]
+pub(crate) mod pending_split_test;

@@ -6,7 +6,7 @@
 //! - On a request's path one number is added to; no clock is read.
 //! - Rates decay: half of what was a few seconds ago.
 //!
-//! Not here: what the brick makes of it (`burden`).
+//! Not here: what the brick makes of it (`cpu_load`).
 
 use brickyard_types::Op;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const PARTS: u64 = 16;
 
 /// What is counted of one partition, and what that came to.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Heat {
+pub(crate) struct LoadMeter {
     /// Commands that ran here.
     asked: u64,
     /// Those, and the newest op, when rates were last taken.
@@ -42,7 +42,7 @@ struct Vote {
     samples: u32,
 }
 
-impl Heat {
+impl LoadMeter {
     /// A command ran on a key of that slot.
     #[inline]
     pub(crate) fn note(&mut self, slot: u16) {
@@ -120,5 +120,5 @@ fn decay(rate: &mut u64, count: u64, elapsed: Duration) {
 }
 
 #[cfg(test)]
-#[path = "heat_test.rs"]
-mod heat_test;
+#[path = "load_meter_test.rs"]
+mod load_meter_test;

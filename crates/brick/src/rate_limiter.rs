@@ -13,7 +13,7 @@ const BURST: Duration = Duration::from_millis(250);
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct RateLimiter {
     /// Bytes a second; `None`: as fast as it goes.
     rate: Option<u64>,
     /// Bytes that may be copied now; below 0 after a long record.
@@ -21,7 +21,7 @@ pub(crate) struct Pace {
     filled_at: Option<Instant>,
 }
 
-impl Pace {
+impl RateLimiter {
     /// `rate` bytes a second; 0: as fast as it goes.
     pub(crate) fn new(rate: u64) -> Self {
         Self {
@@ -63,5 +63,5 @@ impl Pace {
 }
 
 #[cfg(test)]
-#[path = "pace_test.rs"]
-mod pace_test;
+#[path = "rate_limiter_test.rs"]
+mod rate_limiter_test;

@@ -1,6 +1,6 @@
 //! Putting two halves together: what this brick has of both goes to the partition that takes their place.
 //!
-//! In:  a catalog in which siblings were merged. Out: the whole, with the records, the request windows and the horizon of
+//! In:  a catalog in which siblings were merged. Out: the whole, with the records, the request windows and the watermark of
 //!      both; and with a claim, if both were held here to their ends.
 //!
 //! Invariants (PROTOCOL rule 31):
@@ -8,7 +8,7 @@
 //! - The log is not rewritten: records of the halves belong to the whole. What one half was cleared of says nothing of
 //!   the other one: such a record stays the half's own, here and in the cleaner.
 //!
-//! Not here: coming to rest, taking a partition apart (`parting`), halves that are put together from the log after a
+//! Not here: coming to rest, taking a partition apart (`pending_split`), halves that are put together from the log after a
 //! restart (`recovery`).
 
 use crate::log::Log;
@@ -22,7 +22,7 @@ use brickyard_types::{Op, PartitionId};
 pub(crate) fn base_of(merged: &Merged) -> Base {
     let (view, op) = merged.base;
     Base {
-        lineage: merged.lineage,
+        generation: merged.generation,
         view,
         op,
         // Which views the halves went through says nothing of the whole.
@@ -111,12 +111,12 @@ fn join_contents(
         gaps: left.gaps.joined(right.gaps, op),
         committed: op,
         cleared: left.cleared.min(right.cleared),
-        lineage: left.lineage.max(right.lineage),
+        generation: left.generation.max(right.generation),
         requests,
         ..anew
     })
 }
 
 #[cfg(test)]
-#[path = "joining_test.rs"]
-mod joining_test;
+#[path = "pending_merge_test.rs"]
+mod pending_merge_test;

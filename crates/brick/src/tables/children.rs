@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 impl Tables {
     /// Where a record of a partition belongs that has this key: the partition itself as long as it is there. `None` if
     /// its table is not.
-    pub(crate) fn heir(
+    pub(crate) fn child(
         &self,
         table: TableId,
         partition: PartitionId,
@@ -30,7 +30,7 @@ impl Tables {
 
     /// The partitions of this brick that have anything of what a partition had: itself, or, if it was split or merged,
     /// those in its place.
-    pub(crate) fn heirs(&self, partition: PartitionId) -> Vec<PartitionId> {
+    pub(crate) fn children(&self, partition: PartitionId) -> Vec<PartitionId> {
         if self.is_here(partition) {
             return vec![partition];
         }
@@ -49,12 +49,12 @@ impl Tables {
         .collect()
     }
 
-    /// Whether an heir has more keys than those that the former partition had: what the log says of all of these says
+    /// Whether an child has more keys than those that the former partition had: what the log says of all of these says
     /// nothing of the others.
-    pub(crate) fn is_wider(&self, heir: PartitionId, former: PartitionId) -> bool {
-        heir != former
-            && match (self.prefix_of(heir), self.prefix_of(former)) {
-                (Some(heir), Some(former)) => heir.depth() < former.depth(),
+    pub(crate) fn is_wider(&self, child: PartitionId, former: PartitionId) -> bool {
+        child != former
+            && match (self.prefix_of(child), self.prefix_of(former)) {
+                (Some(child), Some(former)) => child.depth() < former.depth(),
                 _ => false,
             }
     }
@@ -99,12 +99,16 @@ impl Tables {
     }
 
     /// Calls `f` with each partition of this brick that has anything of what a partition had.
-    pub(crate) fn for_heirs(&mut self, partition: PartitionId, mut f: impl FnMut(&mut Partition)) {
+    pub(crate) fn for_children(
+        &mut self,
+        partition: PartitionId,
+        mut f: impl FnMut(&mut Partition),
+    ) {
         if let Some(held) = self.partition_mut(partition) {
             return f(held);
         }
-        for heir in self.heirs(partition) {
-            if let Some(held) = self.partition_mut(heir) {
+        for child in self.children(partition) {
+            if let Some(held) = self.partition_mut(child) {
                 f(held);
             }
         }
@@ -117,11 +121,11 @@ impl Tables {
     }
 
     /// A brick's copy of a former partition ends here, and what was read of it counts for nothing: that goes out of an
-    /// heir which has keys of others as well.
-    pub(crate) fn sweep_former(&mut self, heir: PartitionId, former: PartitionId) {
+    /// child which has keys of others as well.
+    pub(crate) fn sweep_former(&mut self, child: PartitionId, former: PartitionId) {
         self.former_clears.remove(&former);
         if let Some(prefix) = self.prefix_of(former) {
-            self.sweep(heir, |hash, _| prefix.contains(hash));
+            self.sweep(child, |hash, _| prefix.contains(hash));
         }
     }
 
@@ -129,12 +133,12 @@ impl Tables {
     pub(crate) fn sweep_former_clears(&mut self, table: Option<TableId>) {
         let mut wide: BTreeMap<PartitionId, Vec<_>> = BTreeMap::new();
         for (former, prefix, op) in self.former_clears(table) {
-            for heir in self.heirs(former) {
-                wide.entry(heir).or_default().push((prefix, op));
+            for child in self.children(former) {
+                wide.entry(child).or_default().push((prefix, op));
             }
         }
-        for (heir, clears) in wide {
-            self.sweep(heir, |hash, op| {
+        for (child, clears) in wide {
+            self.sweep(child, |hash, op| {
                 let mut clears = clears.iter();
                 clears.any(|(prefix, cleared)| op <= *cleared && prefix.contains(hash))
             });

@@ -6,7 +6,7 @@
 //! A partition's load is its part of the brick's operations, times how busy the brick is. Operations that cost more than
 //! others count no more than these: what is looked for is a partition with most of them.
 //!
-//! Not here: what is counted of a partition (`heat`), what is done about a hot one (`control`).
+//! Not here: what is counted of a partition (`load_meter`), what is done about a hot one (`control`).
 
 use crate::core::Core;
 use crate::effect::{ControlRequest, Effect};
@@ -33,7 +33,7 @@ const TOLD_MAX: usize = 16;
 
 /// What is known of the brick as a whole.
 #[derive(Debug, Default)]
-pub(crate) struct Burden {
+pub(crate) struct CpuLoad {
     /// Time of a core that the loop has taken, ever.
     taken: Duration,
     /// That, when it was last looked at.
@@ -44,7 +44,7 @@ pub(crate) struct Burden {
     was_idle: bool,
 }
 
-impl Burden {
+impl CpuLoad {
     /// How much of a core's time the loop's thread has taken since it began.
     pub(crate) fn note_taken(&mut self, taken: Duration) {
         self.taken = taken;
@@ -64,7 +64,7 @@ impl Burden {
         let tables = core.tables.iter_mut();
         for partition in tables.flat_map(|state| state.partitions.iter_mut().flatten()) {
             let op = partition.op;
-            partition.heat.look(op, elapsed);
+            partition.load_meter.look(op, elapsed);
         }
         core.stats().busy.set(self.busy);
         self.tell(core);
@@ -100,9 +100,9 @@ impl Burden {
                 (load >= TOLD_FROM).then(|| PartitionLoad {
                     partition: partition.id,
                     load: load as u16,
-                    writes: (partition.heat.writes().min(operations) * 1000 / operations.max(1))
-                        as u16,
-                    is_narrow: partition.heat.is_narrow(),
+                    writes: (partition.load_meter.writes().min(operations) * 1000
+                        / operations.max(1)) as u16,
+                    is_narrow: partition.load_meter.is_narrow(),
                 })
             })
             .collect();
@@ -124,11 +124,11 @@ impl Burden {
 fn operations(partition: &Partition) -> u64 {
     let followed = match partition.status.role {
         Role::Primary => 0,
-        _ => partition.heat.writes(),
+        _ => partition.load_meter.writes(),
     };
-    partition.heat.asks() + followed
+    partition.load_meter.asks() + followed
 }
 
 #[cfg(test)]
-#[path = "burden_test.rs"]
-mod burden_test;
+#[path = "cpu_load_test.rs"]
+mod cpu_load_test;

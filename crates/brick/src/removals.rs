@@ -9,7 +9,7 @@
 use crate::append::BatchId;
 use crate::log::Log;
 use crate::retained::Retained;
-use crate::tables::{Shelf, Tables};
+use crate::tables::{Tables, Unloaded};
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::{Op, PartitionId, TableId, View};
 use std::collections::BTreeMap;
@@ -24,9 +24,9 @@ struct Owed {
 
 /// Those that are not in the log yet.
 #[derive(Debug, Default)]
-pub(crate) struct Drops(BTreeMap<PartitionId, Owed>);
+pub(crate) struct Removals(BTreeMap<PartitionId, Owed>);
 
-impl Drops {
+impl Removals {
     /// The batch is in the log.
     #[inline]
     pub(crate) fn on_appended(&mut self, id: BatchId) {
@@ -78,9 +78,9 @@ impl Drops {
             let state = tables.of(table);
             if is_here || state.is_none() {
                 self.0.remove(&partition);
-            } else if state.is_some_and(|it| it.availability.shelf != Shelf::Held) {
+            } else if state.is_some_and(|it| it.availability.unloaded != Unloaded::Held) {
                 // Who has what of it is seen when the table is in memory again.
-            } else if !tables.heirs(partition).is_empty() {
+            } else if !tables.children(partition).is_empty() {
                 // It was split or merged, and some of it came here again: that must not go with it.
                 self.0.remove(&partition);
                 for (table, other, last) in tables.other_parts(partition) {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};
-use crate::parting::parting_test::replicated;
+use crate::pending_split::pending_split_test::replicated;
 
 /// A second passes, of which a brick was busy for so long, and as many commands of each kind came.
 fn pass(cluster: &mut Cluster, client: Client, taken: &mut Duration, commands: &[(&str, usize)]) {
@@ -20,7 +20,7 @@ fn pass(cluster: &mut Cluster, client: Client, taken: &mut Duration, commands: &
 
 fn told(cluster: &mut Cluster) -> BrickLoad {
     let brick = cluster.brick(0);
-    brick.upkeep.burden.load(&brick.core)
+    brick.upkeep.cpu_load.load(&brick.core)
 }
 
 #[test]
