@@ -372,7 +372,7 @@ impl Clients {
         }
     }
 
-    /// Lets out every reply whose commit dependency has opened, and lets those go on that waited for it.
+    /// Lets out every reply whose commit dependency is met, and lets those go on that waited for it.
     pub(crate) fn let_out(&mut self, log: &Log) {
         let mut at = 0;
         while let Some(&id) = self.waiting.get(at) {

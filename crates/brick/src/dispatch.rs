@@ -25,7 +25,7 @@ use crate::keyed::{
     Admission, Caller, Missing, admission_of, execute_work, honest_line, may_run,
     must_await_values, name_work,
 };
-use crate::output::{CommitDependency, Opens};
+use crate::output::{CommitDependency, Meets};
 use crate::peer::Peers;
 use crate::refusal::{CHANGING_HANDS, error_line, no_table};
 use crate::remote::{Exchange, Message, decode, unknown};
@@ -107,14 +107,14 @@ impl Brick {
     fn dispatch(&mut self, request: Request) {
         if self.core.tables.index_of(request.table).is_none() {
             let error = no_table(request.work.named());
-            return self.respond(&request, error_line(&error), CommitDependency::OPEN);
+            return self.respond(&request, error_line(&error), CommitDependency::NONE);
         }
         let is_own = request.origin.member == self.core.member();
         match admission_of(&self.core, &request) {
             Admission::Serves => self.serve(request),
             Admission::Refused(error) => {
                 let line = honest_line(&request.work, &error);
-                self.respond(&request, line, CommitDependency::OPEN);
+                self.respond(&request, line, CommitDependency::NONE);
             }
             Admission::Elsewhere(owner) if is_own => self.forward(owner, request),
             Admission::Elsewhere(_) => self.send_back(request),
@@ -127,7 +127,7 @@ impl Brick {
         if request.work.is_about_all() {
             // It is about what the table holds, so what was prepared before must have committed.
             let dependency = self.core.log.barrier();
-            if !self.core.log.opens(dependency) {
+            if !self.core.log.meets(dependency) {
                 return self.core.requests.await_barrier(dependency, request);
             }
         }
@@ -139,7 +139,7 @@ impl Brick {
     pub(crate) fn serve_now(&mut self, request: Request) {
         let Some(table) = self.core.tables.index_of(request.table) else {
             let error = no_table(request.work.named());
-            return self.respond(&request, error_line(&error), CommitDependency::OPEN);
+            return self.respond(&request, error_line(&error), CommitDependency::NONE);
         };
         if let Work::Share(spec, args, share) = &request.work {
             if matches!(spec.id, CommandId::Save | CommandId::Bgsave) {
@@ -172,11 +172,11 @@ impl Brick {
         let is_own = request.origin.member == self.core.member();
         match admission {
             ShareAdmission::TooFew(error) => {
-                self.respond(&request, error_line(&error), CommitDependency::OPEN);
+                self.respond(&request, error_line(&error), CommitDependency::NONE);
             }
             ShareAdmission::Differs if !is_own => self.send_back(request),
             ShareAdmission::Differs if !request.work.only_reads() => {
-                self.respond(&request, error_line(&SHARES_DIFFER), CommitDependency::OPEN);
+                self.respond(&request, error_line(&SHARES_DIFFER), CommitDependency::NONE);
             }
             ShareAdmission::Serves | ShareAdmission::Waits | ShareAdmission::Differs => {
                 self.await_view(request);
@@ -237,7 +237,7 @@ impl Brick {
         assert_ne!(member, self.core.member(), "it goes back to this brick");
         if request.work.was_lost() {
             let line = honest_line(&request.work, &CHANGING_HANDS);
-            return self.respond(&request, line, CommitDependency::OPEN);
+            return self.respond(&request, line, CommitDependency::NONE);
         }
         if member.node == self.core.shared.identity.node && request.work.only_reads() {
             let message = Forward::Returned(Box::new(request));
@@ -271,7 +271,7 @@ impl Brick {
         deadline: Option<Instant>,
     ) {
         let Origin { member, token } = origin;
-        let is_open = self.core.log.opens(dependency);
+        let is_open = self.core.log.meets(dependency);
         // Bricks of other nodes look at the time themselves.
         let is_near = member.node == self.core.shared.identity.node;
         let deadline = deadline.filter(|_| is_near && !is_open);
@@ -303,7 +303,7 @@ impl Brick {
         for (origin, bytes) in self.core.requests.replies.take_open(&self.core.log) {
             let Origin { member, token } = origin;
             if member == self.core.member() {
-                self.on_part(token, bytes, CommitDependency::OPEN);
+                self.on_part(token, bytes, CommitDependency::NONE);
             } else {
                 let reply = ForwardReply::new(token, bytes);
                 self.core.outbox.reply(member, reply);
@@ -322,7 +322,7 @@ impl Brick {
 
     fn tell_refused(&mut self, refused: Option<(Request, Vec<u8>)>) {
         if let Some((request, line)) = refused {
-            self.respond(&request, line, CommitDependency::OPEN);
+            self.respond(&request, line, CommitDependency::NONE);
         }
     }
 
@@ -341,7 +341,7 @@ impl Brick {
         }
         let (bytes, _) = self.core.requests.bytes();
         let line = busy(&self.core, bytes, "requests of other bricks waiting");
-        self.respond(&request, line, CommitDependency::OPEN);
+        self.respond(&request, line, CommitDependency::NONE);
     }
 
     /// Executes what other bricks have asked, a run's worth of it.
@@ -403,7 +403,7 @@ impl Brick {
             Work::Share(spec, args, share) if is_own && share != 0 && spec.has(flag::READONLY) => {
                 let Some(table) = self.core.tables.index_of(request.table) else {
                     let error = error_line(&no_table(None));
-                    return self.complete(request.origin, error, CommitDependency::OPEN, None);
+                    return self.complete(request.origin, error, CommitDependency::NONE, None);
                 };
                 let asked = Shares {
                     spec,
@@ -425,7 +425,7 @@ impl Brick {
         let mut exchange = Exchange::new(&mut self.core, &mut self.remotes);
         happens(&mut exchange, &self.peers);
         for (token, bytes) in exchange.answers() {
-            self.on_part(token, bytes, CommitDependency::OPEN);
+            self.on_part(token, bytes, CommitDependency::NONE);
         }
     }
 
@@ -472,7 +472,7 @@ impl Brick {
             return self.on_export_read(token, value);
         }
         for (request, line) in values::on_read(&mut self.core, token, value) {
-            self.respond(&request, line, CommitDependency::OPEN);
+            self.respond(&request, line, CommitDependency::NONE);
         }
         self.run_with_values();
         if self.core.is_adopting() {
@@ -518,9 +518,9 @@ impl Brick {
                 End::Answered => {}
                 End::Unknown(reason) => {
                     let line = unknown(&reason);
-                    self.on_part(request.origin.token, line, CommitDependency::OPEN);
+                    self.on_part(request.origin.token, line, CommitDependency::NONE);
                 }
-                End::Error(line) => self.respond(&request, line, CommitDependency::OPEN),
+                End::Error(line) => self.respond(&request, line, CommitDependency::NONE),
             }
         }
     }
@@ -555,7 +555,7 @@ impl Brick {
 
     /// Another brick has adopted another map than this one: the views are changing.
     pub(crate) fn on_misplaced(&mut self, token: Token) {
-        self.on_part(token, error_line(&CHANGING_HANDS), CommitDependency::OPEN);
+        self.on_part(token, error_line(&CHANGING_HANDS), CommitDependency::NONE);
     }
 
     /// A read that was with a backup on this node is answered, or given back; whether it was one.

@@ -178,7 +178,7 @@ impl Brick {
         self.cleaner.abandon(&mut core.tables, &mut core.segments);
         for table in shelved {
             for (token, bytes) in self.exports.end_of(&self.core, table) {
-                self.on_part(token, bytes, CommitDependency::OPEN);
+                self.on_part(token, bytes, CommitDependency::NONE);
             }
         }
     }
@@ -261,7 +261,7 @@ impl Brick {
         )));
     }
 
-    /// Lets out every reply whose commit dependency has opened.
+    /// Lets out every reply whose commit dependency is met.
     pub(crate) fn let_out(&mut self) {
         // Before anything is let out that waited for what is lost.
         self.tell_lost();
@@ -291,7 +291,7 @@ impl Brick {
                     if reply.is_misplaced {
                         self.on_misplaced(reply.token);
                     } else {
-                        self.on_part(reply.token, reply.bytes, CommitDependency::OPEN);
+                        self.on_part(reply.token, reply.bytes, CommitDependency::NONE);
                     }
                 }
                 Forward::Returned(request) => self.on_returned(*request),
@@ -399,7 +399,7 @@ impl Brick {
             self.on_part(
                 token,
                 format!(":{backups}\r\n").into_bytes(),
-                CommitDependency::OPEN,
+                CommitDependency::NONE,
             );
         }
     }

@@ -76,7 +76,7 @@ impl Brick {
                 let reply = connection.output.begin();
                 let start = reply.len();
                 Reply::new(reply, connection.session.protocol).protocol_error(error);
-                connection.output.end(start, CommitDependency::OPEN);
+                connection.output.end(start, CommitDependency::NONE);
                 connection.input.skip_to(parsed.end);
                 self.core.stats().clients.protocol_errors.add(1);
                 self.clients.close(id);

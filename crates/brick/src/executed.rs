@@ -21,7 +21,7 @@
 
 use crate::append::BatchId;
 use crate::log::Log;
-use crate::output::{CommitDependency, Opens};
+use crate::output::{CommitDependency, Meets};
 use crate::random::Random;
 use crate::request::Attempt;
 use crate::tables::Partition;
@@ -414,7 +414,7 @@ impl Partition {
         };
         let dependency = if self.is_replicated {
             if known.op <= self.committed {
-                CommitDependency::OPEN
+                CommitDependency::NONE
             } else if log.is_given_up(self.id) {
                 return Recall::Undecided;
             } else {
@@ -424,12 +424,12 @@ impl Partition {
             CommitDependency {
                 appended: known.batch,
                 synced: if is_fsync { known.batch } else { BatchId(0) },
-                ..CommitDependency::OPEN
+                ..CommitDependency::NONE
             }
         };
         // Nobody looks again at what is open already.
-        let dependency = if log.opens(dependency) {
-            CommitDependency::OPEN
+        let dependency = if log.meets(dependency) {
+            CommitDependency::NONE
         } else {
             dependency
         };

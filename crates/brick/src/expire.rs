@@ -9,7 +9,7 @@
 
 use crate::core::Core;
 use crate::log::{KeyRef, Writer};
-use crate::output::Opens;
+use crate::output::Meets;
 use crate::view::{Asker, View};
 use brickyard_table::KeyHash;
 use brickyard_types::{Eviction, Medium, Op, UnixMillis};
@@ -70,7 +70,7 @@ fn evict(core: &mut Core, table: usize) -> bool {
     };
     let evicts = state.attributes.medium == Medium::Disk || state.attributes.evict == Eviction::Lru;
     // Removals free their memory only when they commit: until then more would be too many.
-    if !evicts || !state.is_over_memory() || !frontier.opens(state.room.evicting) {
+    if !evicts || !state.is_over_memory() || !frontier.meets(state.room.evicting) {
         return false;
     }
     let mut leaving = Vec::new();
@@ -103,7 +103,7 @@ fn evict(core: &mut Core, table: usize) -> bool {
     }
     // Keys of which others are the primary stay until those remove them: looking again would be in vain.
     let is_progress = removed > 0 || state.attributes.medium == Medium::Disk && freed_sum > 0;
-    is_progress && state.is_over_memory() && frontier.opens(state.room.evicting)
+    is_progress && state.is_over_memory() && frontier.meets(state.room.evicting)
 }
 
 /// Prepares the removal of keys that still have the op named; how many.

@@ -155,7 +155,7 @@ impl Gather {
     pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
         for part in self.parts.iter_mut().flatten() {
             if let Some(error) = part.dependency.error(lost, error) {
-                part.dependency = CommitDependency::OPEN;
+                part.dependency = CommitDependency::NONE;
                 part.bytes = error;
             }
         }
@@ -165,7 +165,7 @@ impl Gather {
     pub(crate) fn give_up(&mut self, part: u32, error: &[u8]) {
         let at = part.checked_sub(self.first_part).map(|at| at as usize);
         if let Some(Some(part)) = at.and_then(|at| self.parts.get_mut(at)) {
-            part.dependency = CommitDependency::OPEN;
+            part.dependency = CommitDependency::NONE;
             part.bytes = error.to_vec();
         }
     }
@@ -206,14 +206,14 @@ impl Gather {
     fn join(&mut self) -> (Vec<u8>, CommitDependency) {
         let parts: Vec<Part> = self.parts.drain(..).flatten().collect();
         let dependencies = parts.iter().map(|part| part.dependency);
-        let dependency = dependencies.fold(CommitDependency::OPEN, CommitDependency::and);
+        let dependency = dependencies.fold(CommitDependency::NONE, CommitDependency::and);
         if let Some(error) = self.error(&parts) {
             // What nobody knows stays so, whatever the log does with the rest.
             let is_final = self.writes_in_parts() && is_unknown(&error);
             return (
                 error,
                 if is_final {
-                    CommitDependency::OPEN
+                    CommitDependency::NONE
                 } else {
                     dependency
                 },
@@ -310,7 +310,7 @@ mod gather_test {
         for (at, part) in parts.iter().enumerate().rev() {
             assert!(whole.is_none());
             whole = gather
-                .on_part(at as u32, part.to_vec(), CommitDependency::OPEN)
+                .on_part(at as u32, part.to_vec(), CommitDependency::NONE)
                 .map(|(whole, _)| whole);
         }
         whole.unwrap()
@@ -347,7 +347,7 @@ mod gather_test {
         let mut gather = Gather::new(Join::Sum, Protocol::Resp2, 3);
         assert!(
             gather
-                .on_part(0, b":1\r\n".to_vec(), CommitDependency::OPEN)
+                .on_part(0, b":1\r\n".to_vec(), CommitDependency::NONE)
                 .is_none()
         );
         assert_eq!(gather.begin_again(1, 2), Some(3));
@@ -355,15 +355,15 @@ mod gather_test {
         assert_eq!(gather.begin_again(2, 2), None);
         assert!(
             gather
-                .on_part(2, b":4\r\n".to_vec(), CommitDependency::OPEN)
+                .on_part(2, b":4\r\n".to_vec(), CommitDependency::NONE)
                 .is_none()
         );
         assert!(
             gather
-                .on_part(3, b":8\r\n".to_vec(), CommitDependency::OPEN)
+                .on_part(3, b":8\r\n".to_vec(), CommitDependency::NONE)
                 .is_none()
         );
-        let whole = gather.on_part(4, b":16\r\n".to_vec(), CommitDependency::OPEN);
+        let whole = gather.on_part(4, b":16\r\n".to_vec(), CommitDependency::NONE);
         assert_eq!(whole.unwrap().0, b":24\r\n");
     }
 
@@ -383,14 +383,14 @@ mod gather_test {
     fn refused_log_does_not_deny_what_another_brick_has_done() {
         let waits = CommitDependency {
             appended: BatchId(7),
-            ..CommitDependency::OPEN
+            ..CommitDependency::NONE
         };
         for (elsewhere, is_partly_done) in [(&b"+OK\r\n"[..], true), (b"-BUSY x\r\n", false)] {
             let mut gather = Gather::new(Join::Ok, Protocol::Resp2, 2);
             assert!(gather.on_part(0, b"+OK\r\n".to_vec(), waits).is_none());
             gather.refuse(Lost::From(BatchId(7)), b"-MISCONF x\r\n");
             let (reply, _) = gather
-                .on_part(1, elsewhere.to_vec(), CommitDependency::OPEN)
+                .on_part(1, elsewhere.to_vec(), CommitDependency::NONE)
                 .unwrap();
             assert_eq!(reply.starts_with(b"-UNKNOWNRESULT"), is_partly_done);
         }
@@ -400,7 +400,7 @@ mod gather_test {
     fn part_that_had_committed_is_not_denied_when_the_log_refuses_another() {
         let waits = |batch| CommitDependency {
             appended: BatchId(batch),
-            ..CommitDependency::OPEN
+            ..CommitDependency::NONE
         };
         let write = || {
             let mut gather = Gather::new(Join::Ok, Protocol::Resp2, 3);
@@ -418,7 +418,7 @@ mod gather_test {
         let mut gather = write();
         gather.refuse(Lost::Unwritten(BatchId(9)), b"-MISCONF x\r\n");
         let (reply, _) = gather
-            .on_part(2, b"-BUSY x\r\n".to_vec(), CommitDependency::OPEN)
+            .on_part(2, b"-BUSY x\r\n".to_vec(), CommitDependency::NONE)
             .unwrap();
         assert!(reply.starts_with(b"-UNKNOWNRESULT"));
         // And when all are there.
@@ -444,12 +444,12 @@ mod gather_test {
         // A refusal of what others wait for does not make it known.
         let waits = CommitDependency {
             appended: BatchId(7),
-            ..CommitDependency::OPEN
+            ..CommitDependency::NONE
         };
         let mut gather = Gather::new(Join::Ok, Protocol::Resp2, 2);
         assert!(gather.on_part(0, b"+OK\r\n".to_vec(), waits).is_none());
-        let whole = gather.on_part(1, lost.to_vec(), CommitDependency::OPEN);
-        assert_eq!(whole, Some((lost.to_vec(), CommitDependency::OPEN)));
+        let whole = gather.on_part(1, lost.to_vec(), CommitDependency::NONE);
+        assert_eq!(whole, Some((lost.to_vec(), CommitDependency::NONE)));
     }
 
     #[test]
@@ -466,11 +466,11 @@ mod gather_test {
             let mut gather = Gather::new(Join::Sum, Protocol::Resp2, 2).reading(true);
             assert!(
                 gather
-                    .on_part(0, b":1\r\n".to_vec(), CommitDependency::OPEN)
+                    .on_part(0, b":1\r\n".to_vec(), CommitDependency::NONE)
                     .is_none()
             );
             let (reply, _) = gather
-                .on_part(1, error.to_vec(), CommitDependency::OPEN)
+                .on_part(1, error.to_vec(), CommitDependency::NONE)
                 .unwrap();
             assert!(!gather.is_divided());
             reply

@@ -170,13 +170,13 @@ pub(crate) fn execute(
         Ok(_) => {
             // Nor an error, should the log refuse it.
             out.truncate(start);
-            connection.output.end(start, CommitDependency::OPEN);
+            connection.output.end(start, CommitDependency::NONE);
             return Ok(Left::Nothing);
         }
         Err(missing) => missing,
     };
     out.truncate(start);
-    connection.output.end(start, CommitDependency::OPEN);
+    connection.output.end(start, CommitDependency::NONE);
     let work = Work::of(spec, args, attempt);
     let request = defer(core, clients, id, table_id, work);
     Ok(match missing {

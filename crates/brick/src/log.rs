@@ -26,7 +26,7 @@ pub(crate) use held::HeldId;
 pub(crate) use progress::Committed;
 
 use crate::append::{Append, BatchId};
-use crate::output::{CommitDependency, Frontier, Opens};
+use crate::output::{CommitDependency, Frontier, Meets};
 use batch::{Batch, Building, Lists};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::Kind;
@@ -269,14 +269,14 @@ impl Log {
             let mut waiting = in_flight.filter(|batch| batch.held.has(partition));
             waiting.next().map(|batch| batch.id)
         };
-        newest.map_or(CommitDependency::OPEN, |batch| {
+        newest.map_or(CommitDependency::NONE, |batch| {
             dependency(batch, Class::Replicated, partition)
         })
     }
 
     /// What a reply waits for that needs everything prepared so far to have committed.
     pub(crate) fn barrier(&self) -> CommitDependency {
-        let mut sum = CommitDependency::OPEN;
+        let mut sum = CommitDependency::NONE;
         let mut add = |id: BatchId, lists: &Lists, has_log: bool, is_held: bool| {
             if has_log {
                 sum = sum.and(dependency(id, Class::Log, CommitDependency::MANY));
@@ -372,12 +372,12 @@ impl Log {
     }
 }
 
-impl Opens for Log {
+impl Meets for Log {
     /// As the frontier says; and of one partition exactly: one that waits for a replica does not hold up the
     /// others.
     #[inline]
-    fn opens(&self, dependency: CommitDependency) -> bool {
-        if self.frontier.opens(dependency) {
+    fn meets(&self, dependency: CommitDependency) -> bool {
+        if self.frontier.meets(dependency) {
             return true;
         }
         let is_written = dependency.appended <= self.frontier.appended
@@ -405,17 +405,17 @@ fn dependency(batch: BatchId, class: Class, partition: PartitionId) -> CommitDep
     match class {
         Class::Log => CommitDependency {
             appended: batch,
-            ..CommitDependency::OPEN
+            ..CommitDependency::NONE
         },
         Class::Fsync => CommitDependency {
             appended: batch,
             synced: batch,
-            ..CommitDependency::OPEN
+            ..CommitDependency::NONE
         },
         Class::Replicated | Class::Unlogged => CommitDependency {
             replicated: batch,
             partition,
-            ..CommitDependency::OPEN
+            ..CommitDependency::NONE
         },
     }
 }

@@ -100,7 +100,7 @@ impl Offline {
         let config = state.config();
         let former = std::mem::replace(&mut state.table, TableData::new(config));
         state.learning.clear();
-        state.room.evicting = CommitDependency::OPEN;
+        state.room.evicting = CommitDependency::NONE;
         for mut partition in held.into_iter().flatten() {
             replication.log.disown(index as u32, partition.local);
             replication.tables.drop_requests(&mut partition);

@@ -6,7 +6,7 @@
 //!
 //! Invariants:
 //! - Replies leave in the order of their requests.
-//! - A reply leaves only after its commit dependency opened: the ops that it was decided against are committed
+//! - A reply leaves only after its commit dependency is met: the ops that it was decided against are committed
 //!   (PROTOCOL rules 16 and 26).
 //! - When operations are lost, every reply that waited for one of them becomes an error, and no other.
 
@@ -30,7 +30,7 @@ pub(crate) struct CommitDependency {
 
 impl CommitDependency {
     /// Waits for nothing.
-    pub(crate) const OPEN: Self = Self {
+    pub(crate) const NONE: Self = Self {
         appended: BatchId(0),
         synced: BatchId(0),
         replicated: BatchId(0),
@@ -41,8 +41,8 @@ impl CommitDependency {
     pub(crate) const MANY: PartitionId = PartitionId(u32::MAX);
 
     #[inline]
-    pub(crate) fn is_open(self) -> bool {
-        self == Self::OPEN
+    pub(crate) fn is_none(self) -> bool {
+        self == Self::NONE
     }
 
     /// Waits for both.
@@ -113,7 +113,7 @@ pub(crate) enum Lost {
     Unwritten(BatchId),
 }
 
-/// How far the log has come: the commit dependencies at or below are open.
+/// How far the log has come: the commit dependencies at or below are met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frontier {
     pub(crate) appended: BatchId,
@@ -125,13 +125,13 @@ pub(crate) struct Frontier {
 }
 
 /// Knows what has committed.
-pub(crate) trait Opens {
-    fn opens(&self, dependency: CommitDependency) -> bool;
+pub(crate) trait Meets {
+    fn meets(&self, dependency: CommitDependency) -> bool;
 }
 
-impl Opens for Frontier {
+impl Meets for Frontier {
     #[inline]
-    fn opens(&self, dependency: CommitDependency) -> bool {
+    fn meets(&self, dependency: CommitDependency) -> bool {
         dependency.appended <= self.appended
             && dependency.synced <= self.synced
             && dependency.replicated <= self.replicated
@@ -242,7 +242,7 @@ impl Output {
         if !matches!(self.held.back(), Some(Chunk::Replies { .. })) {
             self.held.push_back(Chunk::Replies {
                 bytes: Vec::new(),
-                dependency: CommitDependency::OPEN,
+                dependency: CommitDependency::NONE,
                 dependent: Vec::new(),
             });
         }
@@ -253,7 +253,7 @@ impl Output {
     }
 
     /// Ends the reply that was written behind `start` of the buffer from [`Output::begin`]: it
-    /// leaves when `dependency` opens.
+    /// leaves when `dependency` is met.
     #[inline]
     pub(crate) fn end(&mut self, start: usize, dependency: CommitDependency) {
         if self.held.is_empty() {
@@ -262,7 +262,7 @@ impl Output {
                 "a reply begins at {start}, behind the end at {}",
                 self.ready.len()
             );
-            if !dependency.is_open() {
+            if !dependency.is_none() {
                 let reply = self.ready.split_off(start);
                 self.push_dependent(reply, dependency);
             }
@@ -286,7 +286,7 @@ impl Output {
             bytes.len()
         );
         self.held_bytes += bytes.len() - start;
-        if dependency.is_open() {
+        if dependency.is_none() {
             return;
         }
         if dependent.is_empty() || sum.has_same_batches(dependency) {
@@ -360,24 +360,24 @@ impl Output {
     }
 
     /// Lets out what has committed; whether anything is ready then.
-    pub(crate) fn advance(&mut self, progress: &impl Opens) -> bool {
+    pub(crate) fn advance(&mut self, progress: &impl Meets) -> bool {
         while let Some(chunk) = self.held.front() {
-            let is_open = match chunk {
+            let is_met = match chunk {
                 Chunk::Replies {
                     dependency,
                     dependent,
                     ..
                 } => {
-                    progress.opens(*dependency)
-                        || dependent.len() > 1 && dependent.iter().all(|it| progress.opens(it.2))
+                    progress.meets(*dependency)
+                        || dependent.len() > 1 && dependent.iter().all(|it| progress.meets(it.2))
                 }
                 Chunk::Placeholder {
                     filled: Some((_, dependency)),
                     ..
-                } => progress.opens(*dependency),
+                } => progress.meets(*dependency),
                 Chunk::Placeholder { filled: None, .. } => false,
             };
-            if !is_open {
+            if !is_met {
                 break;
             }
             let bytes = match self.held.pop_front() {
@@ -417,7 +417,7 @@ impl Output {
         &mut self,
         placeholder: PlaceholderId,
         error: &[u8],
-        progress: &impl Opens,
+        progress: &impl Meets,
     ) {
         for chunk in &mut self.held {
             if let Chunk::Placeholder {
@@ -426,11 +426,11 @@ impl Output {
                 ..
             } = chunk
                 && *id == placeholder
-                && !progress.opens(*dependency)
+                && !progress.meets(*dependency)
             {
                 self.held_bytes = self.held_bytes - bytes.len() + error.len();
                 *bytes = error.to_vec();
-                *dependency = CommitDependency::OPEN;
+                *dependency = CommitDependency::NONE;
             }
         }
     }
@@ -451,7 +451,7 @@ impl Output {
                     };
                     self.held_bytes = self.held_bytes - bytes.len() + error.len();
                     *bytes = error;
-                    *dependency = CommitDependency::OPEN;
+                    *dependency = CommitDependency::NONE;
                 }
                 Chunk::Replies {
                     bytes,
@@ -478,7 +478,7 @@ fn refuse_replies(
     let mut rewritten = Vec::with_capacity(bytes.len());
     let mut kept = Vec::new();
     let mut copied = 0;
-    *dependency = CommitDependency::OPEN;
+    *dependency = CommitDependency::NONE;
     for &(start, end, reply_dependency) in dependent.iter() {
         let (start, end) = (start as usize, end as usize);
         rewritten.extend_from_slice(bytes.get(copied..start).unwrap_or_default());

@@ -3,12 +3,12 @@ use super::*;
 const FIRST: CommitDependency = CommitDependency {
     appended: BatchId(1),
     synced: BatchId(0),
-    ..CommitDependency::OPEN
+    ..CommitDependency::NONE
 };
 const SECOND: CommitDependency = CommitDependency {
     appended: BatchId(2),
     synced: BatchId(0),
-    ..CommitDependency::OPEN
+    ..CommitDependency::NONE
 };
 
 fn write(output: &mut Output, reply: &[u8], dependency: CommitDependency) {
@@ -34,8 +34,8 @@ fn drain(output: &mut Output) -> Vec<u8> {
 #[test]
 fn open_replies_are_ready_at_once() {
     let mut output = Output::default();
-    write(&mut output, b"a", CommitDependency::OPEN);
-    write(&mut output, b"b", CommitDependency::OPEN);
+    write(&mut output, b"a", CommitDependency::NONE);
+    write(&mut output, b"b", CommitDependency::NONE);
     assert_eq!(drain(&mut output), b"ab");
     assert_eq!(output.len(), 0);
 }
@@ -43,9 +43,9 @@ fn open_replies_are_ready_at_once() {
 #[test]
 fn dependent_reply_holds_all_behind_it_and_none_before() {
     let mut output = Output::default();
-    write(&mut output, b"a", CommitDependency::OPEN);
+    write(&mut output, b"a", CommitDependency::NONE);
     write(&mut output, b"b", FIRST);
-    write(&mut output, b"c", CommitDependency::OPEN);
+    write(&mut output, b"c", CommitDependency::NONE);
     assert_eq!(drain(&mut output), b"a");
     assert!(!output.advance(&appended(0)));
     assert!(output.advance(&appended(1)));
@@ -73,7 +73,7 @@ fn synced_dependency_needs_the_sync() {
         CommitDependency {
             appended: BatchId(1),
             synced: BatchId(1),
-            ..CommitDependency::OPEN
+            ..CommitDependency::NONE
         },
     );
     assert!(!output.advance(&appended(1)));
@@ -88,9 +88,9 @@ fn synced_dependency_needs_the_sync() {
 fn refused_batch_turns_just_its_own_replies_into_errors() {
     let mut output = Output::default();
     write(&mut output, b"a", FIRST);
-    write(&mut output, b"x", CommitDependency::OPEN);
+    write(&mut output, b"x", CommitDependency::NONE);
     write(&mut output, b"b", SECOND);
-    write(&mut output, b"y", CommitDependency::OPEN);
+    write(&mut output, b"y", CommitDependency::NONE);
     write(&mut output, b"c", SECOND);
     output.refuse(Lost::From(BatchId(2)), b"-E");
     assert!(output.advance(&appended(1)));
@@ -101,12 +101,12 @@ fn refused_batch_turns_just_its_own_replies_into_errors() {
 #[test]
 fn placeholder_keeps_its_place_until_it_is_filled() {
     let mut output = Output::default();
-    write(&mut output, b"a", CommitDependency::OPEN);
+    write(&mut output, b"a", CommitDependency::NONE);
     let first = output.open_placeholder();
     let second = output.open_placeholder();
-    write(&mut output, b"d", CommitDependency::OPEN);
+    write(&mut output, b"d", CommitDependency::NONE);
     assert_eq!(output.placeholders(), 2);
-    output.fill_placeholder(second, b"c".to_vec(), CommitDependency::OPEN);
+    output.fill_placeholder(second, b"c".to_vec(), CommitDependency::NONE);
     output.advance(&appended(0));
     assert_eq!(drain(&mut output), b"a");
     output.fill_placeholder(first, b"b".to_vec(), FIRST);
@@ -131,7 +131,7 @@ fn refused_placeholder_becomes_the_error() {
 fn client_that_never_reads_to_the_end_does_not_make_the_buffer_grow() {
     let mut output = Output::default();
     for _ in 0..100 {
-        write(&mut output, &[b'x'; 100_000], CommitDependency::OPEN);
+        write(&mut output, &[b'x'; 100_000], CommitDependency::NONE);
         output.on_sent(output.ready().len() - 1);
         assert_eq!(output.ready(), b"x");
     }
@@ -144,7 +144,7 @@ fn reply_about_several_partitions_is_not_denied_for_another_ones_loss() {
     let dependency = |partition| CommitDependency {
         replicated: BatchId(4),
         partition: PartitionId(partition),
-        ..CommitDependency::OPEN
+        ..CommitDependency::NONE
     };
     let mut output = Output::default();
     write(&mut output, b"+OK\r\n", dependency(3).and(dependency(5)));

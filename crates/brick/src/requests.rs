@@ -28,7 +28,7 @@ pub(crate) use replies::{Held, Replies};
 pub(crate) use values::{ColdValue, Values};
 
 use crate::log::KeyRef;
-use crate::output::{CommitDependency, Lost, Opens, PlaceholderId};
+use crate::output::{CommitDependency, Lost, Meets, PlaceholderId};
 use crate::request::{Request, SessionOrder, Token, Work};
 use crate::version::Version;
 use brickyard_metadata::CatalogVersion;
@@ -235,9 +235,9 @@ impl Requests {
     }
 
     /// The first of those that wait for what was prepared before them, if that has committed.
-    pub(crate) fn take_behind_barrier(&mut self, log: &impl Opens) -> Option<Request> {
+    pub(crate) fn take_behind_barrier(&mut self, log: &impl Meets) -> Option<Request> {
         let (dependency, id) = *self.barrier.front()?;
-        if !log.opens(dependency) {
+        if !log.meets(dependency) {
             return None;
         }
         self.barrier.pop_front();

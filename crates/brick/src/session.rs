@@ -166,7 +166,7 @@ impl Brick {
             }
             Next::Shares(asked, bricks, token) => self.ask_shares(&asked, bricks, token),
             Next::Begin(request) => self.begin(request),
-            Next::Part(token, bytes) => self.on_part(token, bytes, CommitDependency::OPEN),
+            Next::Part(token, bytes) => self.on_part(token, bytes, CommitDependency::NONE),
             Next::Export {
                 name,
                 partition,
@@ -202,7 +202,7 @@ impl Brick {
                 error_line(&error)
             }
         };
-        self.on_part(token, bytes, CommitDependency::OPEN);
+        self.on_part(token, bytes, CommitDependency::NONE);
     }
 
     /// Asks each brick for its share, as the parts of a reply from `token`'s part on.
@@ -348,7 +348,7 @@ impl Brick {
         let piece = exports.next_piece(core, clients, id, name, partition);
         self.tell_cleaner();
         if let Some((token, bytes)) = piece? {
-            self.on_part(token, bytes, CommitDependency::OPEN);
+            self.on_part(token, bytes, CommitDependency::NONE);
         }
         Ok(())
     }
@@ -364,7 +364,7 @@ impl Brick {
         let piece = exports.on_read(core, clients, token, value);
         self.tell_cleaner();
         if let Some((token, bytes)) = piece {
-            self.on_part(token, bytes, CommitDependency::OPEN);
+            self.on_part(token, bytes, CommitDependency::NONE);
         }
     }
 
@@ -382,7 +382,7 @@ impl Brick {
                 Ok(()) => b"+OK\r\n".to_vec(),
                 Err(text) => error_line(&ErrorReply::new(format!("ERR {text}"))),
             };
-            self.complete(origin, bytes, CommitDependency::OPEN, None);
+            self.complete(origin, bytes, CommitDependency::NONE, None);
         }
     }
 }

@@ -108,7 +108,7 @@ pub(crate) struct Finished {
 impl Finished {
     /// It needs nothing, and rests on nothing.
     const EMPTY: Self = Self {
-        dependency: CommitDependency::OPEN,
+        dependency: CommitDependency::NONE,
         wanted: Vec::new(),
         redirect: None,
         is_torn: false,

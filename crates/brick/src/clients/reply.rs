@@ -32,7 +32,7 @@ impl Clients {
     /// Writes a reply that waits for nothing.
     #[inline]
     pub(crate) fn reply(&mut self, id: ConnectionId, write: impl FnOnce(&mut Reply<'_>)) {
-        self.reply_dependent(id, CommitDependency::OPEN, write);
+        self.reply_dependent(id, CommitDependency::NONE, write);
     }
 
     /// Writes the reply that `write` makes, or nothing if that refuses.
@@ -71,7 +71,7 @@ impl Clients {
             connection.output.end(start, dependency);
         } else {
             out.truncate(start);
-            connection.output.end(start, CommitDependency::OPEN);
+            connection.output.end(start, CommitDependency::NONE);
         }
     }
 
@@ -155,7 +155,7 @@ impl Clients {
         };
         // Who wants no reply wants no error either, should the log refuse what it waits for.
         let (bytes, dependency) = if whole.is_silent {
-            (Vec::new(), CommitDependency::OPEN)
+            (Vec::new(), CommitDependency::NONE)
         } else {
             (whole.bytes, whole.dependency)
         };

@@ -115,7 +115,7 @@ pub(super) fn run_next(core: &mut Core, clients: &mut Clients) -> Option<RanWith
         let ran = match core.tables.index_of(request.table) {
             None => Ok((
                 error_line(&no_table(request.work.named())),
-                CommitDependency::OPEN,
+                CommitDependency::NONE,
             )),
             // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
             // and 24).

@@ -104,7 +104,7 @@ pub(super) fn run_attempt(
         Recall::Forgotten(floor) => {
             let text = forgotten(floor, attempt);
             Reply::new(out, protocol).error(&text);
-            return Ok(CommitDependency::OPEN);
+            return Ok(CommitDependency::NONE);
         }
         Recall::Ahead => {
             let now = micros(core.unix);
@@ -113,13 +113,13 @@ pub(super) fn run_attempt(
                  NOW); the command was not executed",
                 attempt.id.sequence
             ));
-            return Ok(CommitDependency::OPEN);
+            return Ok(CommitDependency::NONE);
         }
     }
     let mut reply = Reply::new(out, protocol);
     if let Err(error) = admit(core, spec, table) {
         reply.error_bytes(&honest(attempt, error.as_bytes()));
-        return Ok(CommitDependency::OPEN);
+        return Ok(CommitDependency::NONE);
     }
     let start = reply.position();
     let asker = Asker {

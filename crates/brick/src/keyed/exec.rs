@@ -37,7 +37,7 @@ pub(super) fn run_transaction(
     let mut reply = Reply::new(out, protocol);
     let Some(location) = first.as_ref().and_then(|key| core.locate(table, key)) else {
         reply.error_bytes(dropped_table().as_bytes());
-        return Ok(CommitDependency::OPEN);
+        return Ok(CommitDependency::NONE);
     };
     let key = first.unwrap_or_default();
     for step in &transaction.steps {
@@ -46,7 +46,7 @@ pub(super) fn run_transaction(
             && let Err(error) = admit(core, spec, table)
         {
             reply.error_bytes(error.as_bytes());
-            return Ok(CommitDependency::OPEN);
+            return Ok(CommitDependency::NONE);
         }
     }
     let asker = Asker {

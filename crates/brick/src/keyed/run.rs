@@ -127,7 +127,7 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
     let mut reply = Reply::new(out, protocol);
     if !reads_only && let Err(error) = admit(core, spec, table) {
         reply.error_bytes(error.as_bytes());
-        return Ok(CommitDependency::OPEN);
+        return Ok(CommitDependency::NONE);
     }
     let start = reply.position();
     let asker = Asker {

@@ -27,13 +27,13 @@ pub(crate) fn execute_work(
     let ran = match work {
         Work::Command(spec, args) if is_data_command(spec.id) => {
             let Some(call) = call(core, spec, args, caller, values) else {
-                return Ok((error_line(&dropped_table()), CommitDependency::OPEN));
+                return Ok((error_line(&dropped_table()), CommitDependency::NONE));
             };
             run(core, &call, &mut out)
         }
         Work::Attempt(attempt, spec, args) => {
             let Some(call) = call(core, spec, args, caller, values) else {
-                return Ok((error_line(&dropped_table()), CommitDependency::OPEN));
+                return Ok((error_line(&dropped_table()), CommitDependency::NONE));
             };
             run_attempt(core, &call, *attempt, &mut out)
         }

@@ -15,7 +15,7 @@ pub(crate) struct Pending<'a> {
     /// What a reply that was decided against it waits for.
     pub(crate) dependency: CommitDependency,
     pub(crate) writer: Writer,
-    /// Its client was told that nobody knows: the commit dependency is open, and says nothing.
+    /// Its client was told that nobody knows: the commit dependency counts as met, and says nothing.
     pub(crate) is_given_up: bool,
 }
 

@@ -250,7 +250,7 @@ impl Log {
         }
     }
 
-    /// Finds out which commit dependencies on replicated operations are open.
+    /// Finds out which commit dependencies on replicated operations are met.
     pub(super) fn advance_replicated(&mut self) {
         let waits = |batch: &&Batch| !batch.held.is_empty() && !batch.is_given_up;
         let first = self.in_flight.iter().find(waits);

@@ -7,7 +7,7 @@
 //! request. One that waited for a view, or for a value, may rest on what was prepared when it had waited for long, also by
 //! others; and may itself have been prepared with what has time left (PROTOCOL rule 34).
 
-use crate::output::{CommitDependency, Lost, Opens};
+use crate::output::{CommitDependency, Lost, Meets};
 use crate::request::Origin;
 use brickyard_types::Instant;
 
@@ -42,8 +42,8 @@ impl Replies {
     }
 
     /// Those that may leave now, in the order in which they were made.
-    pub(crate) fn take_open(&mut self, log: &impl Opens) -> Vec<(Origin, Vec<u8>)> {
-        let open = self.0.extract_if(.., |held| log.opens(held.dependency));
+    pub(crate) fn take_open(&mut self, log: &impl Meets) -> Vec<(Origin, Vec<u8>)> {
+        let open = self.0.extract_if(.., |held| log.meets(held.dependency));
         open.filter_map(|held| Some((held.origin, held.bytes?)))
             .collect()
     }
@@ -54,7 +54,7 @@ impl Replies {
             let bytes = held.bytes.as_mut();
             if let Some((bytes, error)) = bytes.zip(held.dependency.error(lost, error)) {
                 *bytes = error;
-                held.dependency = CommitDependency::OPEN;
+                held.dependency = CommitDependency::NONE;
             }
         }
     }
@@ -64,11 +64,11 @@ impl Replies {
     pub(crate) fn expire(
         &mut self,
         now: Instant,
-        log: &impl Opens,
+        log: &impl Meets,
         error: impl FnOnce() -> Vec<u8>,
     ) -> Option<(Vec<u8>, Vec<Origin>)> {
         let is_late =
-            |held: &Held| held.deadline.is_some_and(|it| it <= now) && !log.opens(held.dependency);
+            |held: &Held| held.deadline.is_some_and(|it| it <= now) && !log.meets(held.dependency);
         if !self.0.iter().any(is_late) {
             return None;
         }
@@ -76,7 +76,7 @@ impl Replies {
         for held in self.0.iter_mut().filter(|held| is_late(held)) {
             if let Some(bytes) = &mut held.bytes {
                 bytes.clone_from(&error);
-                (held.dependency, held.deadline) = (CommitDependency::OPEN, None);
+                (held.dependency, held.deadline) = (CommitDependency::NONE, None);
             }
         }
         let in_output = self

@@ -10,7 +10,7 @@ fn held(part: u32, batch: u64, deadline: Option<Instant>, bytes: Option<&str>) -
     Held {
         dependency: CommitDependency {
             appended: BatchId(batch),
-            ..CommitDependency::OPEN
+            ..CommitDependency::NONE
         },
         origin: Origin {
             member: Member::default(),

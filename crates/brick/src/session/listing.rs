@@ -96,11 +96,11 @@ pub(super) fn random_key(core: &mut Core, table: usize, reply: &mut Reply<'_>) -
         let is_own = own.is_some_and(|it| it.is_primary() && it.clear.is_none());
         if is_own && is_there(&found, core.unix) {
             reply.bulk(key);
-            return CommitDependency::OPEN;
+            return CommitDependency::NONE;
         }
     }
     reply.null();
-    CommitDependency::OPEN
+    CommitDependency::NONE
 }
 
 pub(super) fn scan(core: &Core, table: usize, args: Args<'_>, reply: &mut Reply<'_>) {

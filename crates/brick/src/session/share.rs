@@ -67,7 +67,7 @@ pub(crate) fn execute_share(
         }
         _ => reply.error("ERR this command has no share of a brick"),
     }
-    CommitDependency::OPEN
+    CommitDependency::NONE
 }
 
 /// The tables that a command is about.
@@ -194,7 +194,7 @@ fn is_shared(core: &Core, partition: &Partition, writes: bool) -> bool {
 
 /// Clears every partition of tables that this brick has.
 pub(crate) fn flush(core: &mut Core, tables: &[usize], reply: &mut Reply<'_>) -> CommitDependency {
-    let mut dependency = CommitDependency::OPEN;
+    let mut dependency = CommitDependency::NONE;
     for &table in tables {
         let leaves: Vec<usize> = core
             .table(table)
@@ -209,18 +209,18 @@ pub(crate) fn flush(core: &mut Core, tables: &[usize], reply: &mut Reply<'_>) ->
 
 fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> CommitDependency {
     let Some(state) = core.tables.get_mut(table) else {
-        return CommitDependency::OPEN;
+        return CommitDependency::NONE;
     };
     let Some(Some(partition)) = state.partitions.get(leaf) else {
-        return CommitDependency::OPEN;
+        return CommitDependency::NONE;
     };
     let commits = state.commits(partition);
     let Some(Some(partition)) = state.partitions.get_mut(leaf) else {
-        return CommitDependency::OPEN;
+        return CommitDependency::NONE;
     };
     let is_untouched = partition.op.0 == 0;
     if is_untouched {
-        return CommitDependency::OPEN;
+        return CommitDependency::NONE;
     }
     partition.op = partition.op.next();
     let (op, local) = (partition.op, partition.local);
@@ -230,10 +230,10 @@ fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> CommitDependen
             state.table.clear(local, op);
         }
         core.tables.note_removed();
-        return CommitDependency::OPEN;
+        return CommitDependency::NONE;
     };
     let Some(header) = core.header(table, leaf, Kind::Clear, op) else {
-        return CommitDependency::OPEN;
+        return CommitDependency::NONE;
     };
     let key = KeyRef {
         table: table as u32,
@@ -257,10 +257,10 @@ fn versions(core: &mut Core, table: usize, args: Args<'_>, out: &mut Vec<u8>) ->
     use crate::log::Writer;
     use crate::view::{Asker, View};
     let Some(first) = args.get(1) else {
-        return CommitDependency::OPEN;
+        return CommitDependency::NONE;
     };
     let Some(location) = core.locate(table, first) else {
-        return CommitDependency::OPEN;
+        return CommitDependency::NONE;
     };
     let asker = Asker {
         writer: Writer::MANY,

@@ -51,7 +51,7 @@ impl Room {
     pub(crate) fn new(attributes: &TableAttributes, bricks: u32) -> Self {
         let mut room = Self {
             bytes_max: u64::MAX,
-            evicting: CommitDependency::OPEN,
+            evicting: CommitDependency::NONE,
         };
         room.resize(attributes, bricks);
         room

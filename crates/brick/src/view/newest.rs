@@ -50,7 +50,7 @@ pub(super) struct Basis {
 impl Basis {
     pub(super) const fn new() -> Self {
         Self {
-            dependency: CommitDependency::OPEN,
+            dependency: CommitDependency::NONE,
             has_prepared: false,
             leaves_out: false,
         }
