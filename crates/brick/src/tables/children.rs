@@ -49,7 +49,7 @@ impl Tables {
         .collect()
     }
 
-    /// Whether an child has more keys than those that the former partition had: what the log says of all of these says
+    /// Whether a child has more keys than those that the former partition had: what the log says of all of these says
     /// nothing of the others.
     pub(crate) fn is_wider(&self, child: PartitionId, former: PartitionId) -> bool {
         child != former
