@@ -7,7 +7,7 @@ use crate::append::BatchId;
 use crate::catch_up::CatchUps;
 use crate::effect::Effect;
 use crate::forward::Outbox;
-use crate::log::{Committed, KeyRef, Log, Prepared};
+use crate::log::{Commits, Committed, KeyRef, Log, Prepared, RecordIndex};
 use crate::membership::Adoption;
 use crate::moves::Moves;
 use crate::offline::Offline;
@@ -209,6 +209,21 @@ impl Core {
                 self.tables.cut(id, op);
             }
         }
+    }
+
+    /// A record of a replicated partition was prepared.
+    #[inline]
+    pub(crate) fn hold(
+        &mut self,
+        (table, leaf): (usize, usize),
+        commits: Commits,
+        record: (Op, RecordIndex),
+    ) {
+        let state = self.tables.get_mut(table);
+        let partition = state.and_then(|it| it.partitions.get_mut(leaf)?.as_mut());
+        let partition = partition.expect("what was prepared is of a partition that is here");
+        self.replicas
+            .hold(&mut self.log, partition, commits, record);
     }
 
     /// Prepares an operation on a whole partition (a clear) and applies it once it is in the log.

@@ -22,7 +22,7 @@ mod pending;
 mod prepare;
 mod progress;
 
-pub(crate) use held::HeldId;
+pub(crate) use held::{Committing, CommittingOperation, RecordIndex, Runs, Unsubmitted};
 pub(crate) use progress::Committed;
 
 use crate::append::{Append, BatchId};
@@ -32,8 +32,7 @@ use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::Kind;
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use hashbrown::HashMap;
-use held::{AllPending, Held};
-use slab::Slab;
+use held::Held;
 use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -110,6 +109,17 @@ impl Prepared {
 }
 
 impl Commits {
+    /// Whether the record goes to the log.
+    pub(crate) const fn is_logged(self) -> bool {
+        !matches!(
+            self,
+            Self::Voted {
+                is_logged: false,
+                ..
+            }
+        )
+    }
+
     const fn class(self) -> Class {
         match self {
             Self::Appended => Class::Log,
@@ -138,15 +148,13 @@ pub(crate) struct Log {
     building: Building,
     in_flight: VecDeque<Batch>,
     newest: HashMap<KeyRef, Newest, BuildHasherDefault<KeyRefHasher>>,
-    held: Slab<Held>,
-    /// Those that the replicator knows of.
-    pending: AllPending,
     frontier: Frontier,
     pending_bytes: usize,
     /// Bytes of records of replicated partitions that have neither committed nor been cut.
     held_bytes: usize,
     spare: Vec<Vec<u8>>,
     spare_operations: Vec<Vec<Prepared>>,
+    spare_records: Vec<Vec<Held>>,
     /// The last batch that was appended.
     written: BatchId,
     /// Counts the refusals; a batch of an older epoch is refused unseen.
@@ -161,13 +169,12 @@ impl Log {
             building: Building::new(BatchId(1)),
             in_flight: VecDeque::new(),
             newest: HashMap::default(),
-            held: Slab::new(),
-            pending: AllPending::default(),
             frontier: Frontier::default(),
             pending_bytes: 0,
             held_bytes: 0,
             spare: Vec::new(),
             spare_operations: Vec::new(),
+            spare_records: Vec::new(),
             written: BatchId(0),
             epoch: 0,
             skipped: BatchId(0),
@@ -228,17 +235,18 @@ impl Log {
 
     /// Whether the replicator has heard of every record of its partitions that was prepared here.
     pub(crate) fn is_handed_over(&self) -> bool {
-        self.building.fresh.is_empty() && self.in_flight.iter().all(|it| it.fresh.is_empty())
+        self.building.unsubmitted.is_empty()
+            && self.in_flight.iter().all(|it| it.unsubmitted.is_empty())
     }
 
     pub(crate) fn leftovers(&self) -> String {
-        let is_empty = self.held.is_empty() && self.newest.is_empty() && self.in_flight.len() < 3;
+        let is_empty = self.held_bytes == 0 && self.newest.is_empty() && self.in_flight.len() < 3;
         if is_empty {
             return String::new();
         }
-        let (held, newest) = (&self.held, &self.newest);
+        let (held, newest) = (self.held_bytes, &self.newest);
         format!(
-            "held {held:?} newest {newest:?} batches {}",
+            "held {held} bytes newest {newest:?} batches {}",
             self.in_flight.len()
         )
     }
@@ -323,6 +331,7 @@ impl Log {
                 replicated: self.spare_operations.pop().unwrap_or_default(),
                 unlogged: Vec::new(),
             },
+            records: self.spare_records.pop().unwrap_or_default(),
             ..Building::new(BatchId(self.building.id.0 + 1))
         };
         let built = std::mem::replace(&mut self.building, next);
@@ -348,7 +357,7 @@ impl Log {
         });
         self.pending_bytes += bytes.len();
         assert!(
-            built.fresh.is_empty() || append.is_some(),
+            built.unsubmitted.is_empty() || append.is_some(),
             "records of a log are in batch {:?}, which has no bytes",
             built.id
         );
@@ -358,7 +367,8 @@ impl Log {
             bytes,
             unlogged: built.unlogged,
             lists: built.lists,
-            fresh: built.fresh,
+            records: built.records,
+            unsubmitted: built.unsubmitted,
             held: built.held,
             made_at: now,
             is_given_up: false,

@@ -33,7 +33,7 @@ use brickyard_command::ErrorReply;
 use brickyard_metadata::CatalogVersion;
 use brickyard_replication::Replicator;
 use brickyard_table::{Leftovers, TableData};
-use brickyard_types::{Instant, SegmentId, TableId};
+use brickyard_types::{Instant, PartitionId, SegmentId, TableId};
 use read::Walk;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -95,6 +95,13 @@ impl Offline {
             "table {id} is taken out of memory twice"
         );
         state.availability.unloaded = Unloaded::Away;
+        let held: Vec<PartitionId> = state.partitions.iter().flatten().map(|it| it.id).collect();
+        for partition in held {
+            replication.forget(partition);
+        }
+        let Some(state) = replication.tables.get_mut(index) else {
+            return;
+        };
         let count = state.map.groups().len();
         let held = std::mem::replace(&mut state.partitions, (0..count).map(|_| None).collect());
         let config = state.config();
@@ -104,7 +111,6 @@ impl Offline {
         for mut partition in held.into_iter().flatten() {
             replication.log.disown(index as u32, partition.local);
             replication.tables.drop_requests(&mut partition);
-            replication.forget(partition.id);
         }
         replication.tables.forget_former_clears_of(id);
         self.end_return_of(id);

@@ -64,7 +64,6 @@ pub(crate) fn join_halves(
     }
     for half in halves {
         replication.tables.unplace(half);
-        replication.log.drop_pending(half);
     }
     let (tables, log) = (&mut *replication.tables, &mut *replication.log);
     join_contents(tables, log, table, leaves, (whole, &base, is_replicated))
@@ -84,6 +83,7 @@ fn join_contents(
     let locals = [left.local, right.local];
     state.table.merge_partitions(&locals, local);
     for half in [&left, &right] {
+        assert!(half.pending.is_empty(), "{} is not at rest", half.id);
         log.disown(table as u32, half.local);
     }
     let was_learner = state.learning.iter().any(|it| locals.contains(it));

@@ -192,7 +192,6 @@ pub(crate) fn take_apart(
                 let view = view.unwrap_or_default();
                 replication.replicate(|replicator| replicator.split(id, whole, view, &ids));
                 replication.tables.unplace(whole);
-                replication.log.drop_pending(whole);
                 anew.extend(part(
                     replication.tables,
                     replication.log,
@@ -235,6 +234,7 @@ fn part(
     let Some(mut whole) = state.partitions.get_mut(leaf).and_then(Option::take) else {
         return Vec::new();
     };
+    assert!(whole.pending.is_empty(), "{} is not at rest", whole.id);
     let locals: Vec<_> = ids.iter().map(|_| state.table.add_partition()).collect();
     // What belongs to none of them any more goes.
     let rest = state.table.add_partition();

@@ -15,7 +15,7 @@ mod carry;
 pub(crate) mod wants;
 
 use crate::append::BatchId;
-use crate::log::{HeldId, Log};
+use crate::log::{Commits, Committing, CommittingOperation, Log, RecordIndex};
 use crate::output::Lost;
 use crate::removals::Removals;
 use crate::segments::Segments;
@@ -26,7 +26,7 @@ use brickyard_replication::{
     Want,
 };
 use brickyard_routing::{Group, Member, Seat};
-use brickyard_types::{Incarnation, Instant, Op, PartitionId, TableId, UnixMillis};
+use brickyard_types::{Incarnation, Instant, Op, PartitionId, TableId, UnixMillis, View};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -44,6 +44,9 @@ pub(crate) struct Engine {
     pub(crate) outbox: Outbox,
     /// Buffers for what it says.
     ready: Ready,
+    /// What it says to be committed, until it is applied.
+    committing: Vec<Committing>,
+    operations: Vec<CommittingOperation>,
     /// What it wants of the world outside, to be seen to at the end of the turn.
     requests: VecDeque<Want>,
 }
@@ -87,6 +90,8 @@ impl Replicas {
                 outbox: Outbox::new(&config),
                 replicator: Replicator::new(config),
                 ready: Ready::default(),
+                committing: Vec::new(),
+                operations: Vec::new(),
                 requests: VecDeque::new(),
             },
             me,
@@ -120,28 +125,23 @@ impl Replicas {
         Some((link, seat))
     }
 
-    /// A record of a replicated partition without a log: the replicator hears of it at once.
-    pub(crate) fn hand_over(
-        &mut self,
-        log: &mut Log,
-        partition: PartitionId,
-        held: Option<HeldId>,
-    ) {
-        if let Some(held) = held {
-            self.tell_prepared(log, partition, LogMark::NONE, held);
-        }
-    }
-
+    /// A record of a partition was prepared by that op. One in no log is submitted at once, all others when the log has
+    /// them.
     #[inline]
-    fn tell_prepared(
+    pub(crate) fn hold(
         &mut self,
         log: &mut Log,
-        partition: PartitionId,
-        mark: LogMark,
-        held: HeldId,
+        partition: &mut Partition,
+        commits: Commits,
+        (op, record): (Op, RecordIndex),
     ) {
-        let op = self.engine.replicator.on_prepared(partition, mark);
-        log.add_pending(partition, op, held);
+        let id = partition.id;
+        if commits.is_logged() {
+            return log.add_unsubmitted(id, &mut partition.unsubmitted, op, record);
+        }
+        let first = self.engine.replicator.on_prepared(id, 1, LogMark::NONE);
+        assert_eq!(first, op, "{id}: the op of what is submitted");
+        log.add_pending(id, &mut partition.pending, op, record);
     }
 
     /// The replicator, for questions.
@@ -291,8 +291,12 @@ impl Replication<'_> {
     /// This brick has the partition no more.
     pub(crate) fn forget(&mut self, partition: PartitionId) {
         self.replicate(|replicator| replicator.forget(partition));
+        let held = self.tables.partition(partition);
+        assert!(
+            held.is_none_or(|(_, it)| it.pending.is_empty()),
+            "{partition} has pending records"
+        );
         self.tables.unplace(partition);
-        self.log.drop_pending(partition);
     }
 
     /// All groups of that version of the catalog are adopted.
@@ -340,10 +344,13 @@ impl Replication<'_> {
 
     /// A batch is in the own log: the replicator hears of what was prepared in it.
     pub(crate) fn on_appended(&mut self, id: BatchId) {
-        let fresh = self.log.take_fresh(id);
-        for (partition, held) in fresh {
-            self.replicas
-                .tell_prepared(self.log, partition, LogMark(id.0), held);
+        for (partition, run) in self.log.take_unsubmitted(id) {
+            let replicator = &mut self.replicas.engine.replicator;
+            let first = replicator.on_prepared(partition, run.len(), LogMark(id.0));
+            assert_eq!(first, run.first, "{partition}: the op of what is submitted");
+            let held = self.tables.partition_mut(partition);
+            let held = held.expect("no partition leaves that has something to be submitted");
+            held.pending.push_back(run);
         }
         self.replicate(|replicator| replicator.on_appended(LogMark(id.0)));
     }
@@ -371,6 +378,12 @@ impl Replication<'_> {
 
     /// This brick is no member of the leaf's group: what it has of it goes.
     pub(crate) fn leave(&mut self, table: usize, leaf: usize) {
+        let state = self.tables.get(table);
+        let Some(Some(held)) = state.and_then(|it| it.partitions.get(leaf)) else {
+            return;
+        };
+        let (id, last) = (held.id, (held.view, held.op));
+        self.forget(id);
         let Some(state) = self.tables.get_mut(table) else {
             return;
         };
@@ -381,22 +394,16 @@ impl Replication<'_> {
         state.learning.retain(|it| *it != partition.local);
         self.tables.note_removed();
         self.log.disown(table as u32, partition.local);
-        self.forget(partition.id);
-        assert!(
-            !self.tables.is_here(partition.id),
-            "{} is left, and has a place",
-            partition.id
-        );
-        self.append_drop(table, &partition);
+        assert!(!self.tables.is_here(id), "{id} is left, and has a place");
+        self.append_drop(table, id, last);
     }
 
     /// Durably notes that the brick holds the partition no more.
-    fn append_drop(&mut self, table: usize, partition: &Partition) {
+    fn append_drop(&mut self, table: usize, partition: PartitionId, last: (View, Op)) {
         if let Some(state) = self.tables.get(table).filter(|state| state.is_logged()) {
-            let last = (partition.view, partition.op);
             let retained = &mut self.segments.retained;
             self.removals
-                .append(self.log, retained, state.id, partition.id, last);
+                .append(self.log, retained, state.id, partition, last);
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) use partition::{Partition, PendingClear};
 pub(crate) use state::{Availability, Room, TableState, Unloaded, evicts, storage};
 
 use crate::append::BatchId;
-use crate::log::{Log, Prepared};
+use crate::log::{KeyRef, Log, Prepared};
 use crate::output::Lost;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Location;
@@ -223,6 +223,13 @@ impl Tables {
         if prepared.kind == Kind::Clear {
             self.note_removed();
         }
+    }
+
+    /// Which partition a key is of.
+    pub(crate) fn partition_of(&self, key: &KeyRef) -> Option<PartitionId> {
+        let state = self.get(key.table as usize)?;
+        let mut held = state.partitions.iter().flatten();
+        Some(held.find(|it| it.local == key.partition)?.id)
     }
 
     /// The partition is at that leaf of that table from now on.

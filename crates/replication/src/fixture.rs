@@ -220,7 +220,7 @@ impl Brick {
         let mark = self.host.put_log(&raw);
         self.host.hold(header, &raw);
         self.note(|| format!("prepared op {}, in batch {mark}", header.op));
-        self.core.on_prepared(header.partition, mark);
+        self.core.on_prepared(header.partition, 1, mark);
     }
 
     /// A copied record is handed over, if the learner wants it.

@@ -154,19 +154,21 @@ impl Replicator {
         self.own.open = open;
     }
 
-    /// The record that [`Self::next`] described is in the log batch `mark` ([`LogMark::NONE`]: durability
-    /// `memory`). Returns its op.
+    /// So many records, the first of which [`Self::next`] described, are in the log batch `mark` ([`LogMark::NONE`]:
+    /// durability `memory`). Returns the op of the first.
     ///
     /// # Panics
     /// If there is no such partition (a caller bug: `next` was not asked).
     #[inline]
-    pub fn on_prepared(&mut self, partition: PartitionId, mark: LogMark) -> Op {
+    pub fn on_prepared(&mut self, partition: PartitionId, count: u32, mark: LogMark) -> Op {
+        assert!(count > 0, "{partition} has nothing new");
         let found = self.partitions.by_id_mut(partition);
         #[expect(clippy::expect_used, reason = "see Panics")]
         let it = found.expect("a partition that `next` was asked for");
         self.own.note(mark);
-        on_prepared(it, &mut self.work, mark);
-        it.log.last.1
+        let first = it.log.last.1.next();
+        on_prepared(it, &mut self.work, count, mark);
+        first
     }
 
     /// The own log has everything up to this batch.

@@ -19,16 +19,18 @@ pub(crate) struct Leader<'a> {
     pub(crate) ready: &'a mut Ready,
 }
 
-/// The record that the partition's primary prepared is in the log batch `mark`.
+/// So many records that the partition's primary prepared are in the log batch `mark`.
 #[inline]
-pub(crate) fn on_prepared(it: &mut Partition, work: &mut Work, mark: LogMark) {
-    it.log.push(PreparedRecord {
-        view: it.place.view,
-        op: it.log.last.1.next(),
-        mark,
-        turn: Turn::NEVER,
-    });
-    it.lead.unsent += 1;
+pub(crate) fn on_prepared(it: &mut Partition, work: &mut Work, count: u32, mark: LogMark) {
+    for _ in 0..count {
+        it.log.push(PreparedRecord {
+            view: it.place.view,
+            op: it.log.last.1.next(),
+            mark,
+            turn: Turn::NEVER,
+        });
+    }
+    it.lead.unsent += count as usize;
     assert!(
         it.lead.unsent <= it.log.pending.len(),
         "unsent and not held"

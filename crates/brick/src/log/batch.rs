@@ -1,6 +1,7 @@
 //! A batch of records and what is prepared in it: while it is built, and on its way to the log.
 
-use super::{Class, HeldId, Prepared};
+use super::held::{Held, Run};
+use super::{Class, Prepared};
 use crate::append::BatchId;
 use brickyard_types::{Instant, PartitionHasher, PartitionId, Position};
 use hashbrown::HashMap;
@@ -44,9 +45,11 @@ pub(super) struct Building {
     /// Records of replicated tables without a log: kept until they commit.
     pub(super) unlogged: Vec<u8>,
     pub(super) lists: Lists,
-    /// Records of replicated partitions that the replicator hears of when they are in the log.
-    pub(super) fresh: Vec<HeldId>,
-    /// Records of replicated partitions that have neither committed nor been cut.
+    /// Records of replicated partitions.
+    pub(super) records: Vec<Held>,
+    /// Runs of them that are submitted to the replicator when they are in the log.
+    pub(super) unsubmitted: Vec<(PartitionId, Run)>,
+    /// Which partitions have runs that have neither committed nor been cut.
     pub(super) held: Waiting,
     pub(super) sync: bool,
     pub(super) only_frees: bool,
@@ -59,7 +62,8 @@ impl Building {
             bytes: Vec::new(),
             unlogged: Vec::new(),
             lists: Lists::default(),
-            fresh: Vec::new(),
+            records: Vec::new(),
+            unsubmitted: Vec::new(),
             held: Waiting::default(),
             sync: false,
             only_frees: true,
@@ -78,7 +82,7 @@ impl Building {
     }
 }
 
-/// How many records of which partitions have neither committed nor been cut.
+/// How many runs of which partitions have neither committed nor been cut.
 #[derive(Debug, Default)]
 pub(super) struct Waiting(HashMap<PartitionId, u32, BuildHasherDefault<PartitionHasher>>);
 
@@ -119,7 +123,8 @@ pub(super) struct Batch {
     pub(super) bytes: Arc<Vec<u8>>,
     pub(super) unlogged: Vec<u8>,
     pub(super) lists: Lists,
-    pub(super) fresh: Vec<HeldId>,
+    pub(super) records: Vec<Held>,
+    pub(super) unsubmitted: Vec<(PartitionId, Run)>,
     pub(super) held: Waiting,
     /// Since when its clients wait, but for those who had waited before (`deadlines`).
     pub(super) made_at: Instant,

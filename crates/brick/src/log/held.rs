@@ -1,40 +1,78 @@
 //! Records of replicated partitions, from when they are put into a batch until they commit or are cut.
 //!
-//! The replicator knows each by its partition and op ([`Pending`] finds it by those); the bytes stay in their batch. A
-//! record that was prepared here is handed over when the own log has it, so that a refused batch is taken back before
-//! anybody else could have heard of it; one that came from a peer is known from the start.
+//! What a batch has of one partition is a [`Run`]: ops without a gap, whose records are linked. Runs are what the log
+//! submits, commits and cuts, so that the cost of that follows the batches and not the records. The replicator knows each
+//! record by its partition and op; the partition keeps its runs ([`Runs`]), the bytes stay in their batch.
+//!
+//! A record that was prepared here is submitted to the replicator when the own log has it, so that a refused batch is taken
+//! back before anybody else could have heard of it; one that came from a peer is known from the start.
 
 use super::{Batch, Building, Class, Commits, KeyRef, KeyRefHasher, Log, Newest, Prepared, Writer};
 use crate::append::BatchId;
 use brickyard_types::record::{self, Header, Kind, Record};
-use brickyard_types::{Instant, Op, PartitionHasher, PartitionId, Position};
+use brickyard_types::{Instant, Op, PartitionId, Position};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
-/// Names such a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct HeldId(u32);
+/// A record's place among those of the batch that is being built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordIndex(u32);
 
-/// A partition's records that the replicator knows of, with their ops, which are consecutive.
-pub(crate) type Pending = VecDeque<(Op, HeldId)>;
+/// Records of one partition with consecutive ops, in one batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) batch: BatchId,
+    /// The op of its first record.
+    pub(crate) first: Op,
+    count: u32,
+    /// Its first and last record among those of the batch.
+    head: u32,
+    tail: u32,
+}
 
-/// The same of all partitions.
-pub(super) type AllPending = HashMap<PartitionId, Pending, BuildHasherDefault<PartitionHasher>>;
+/// A partition's records that the replicator knows of, from the commit position + 1 on.
+pub(crate) type Runs = VecDeque<Run>;
 
-/// Where it is.
+/// A partition's records in the batch that is being built that the replicator does not know of: a run of that batch's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unsubmitted {
+    batch: BatchId,
+    run: u32,
+}
+
+/// Records that commit now, from the front of a partition's runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Committing {
+    partition: PartitionId,
+    run: Run,
+    /// Nothing of the run is left.
+    is_all: bool,
+}
+
+/// An operation that commits now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommittingOperation {
+    batch: BatchId,
+    class: Class,
+    index: u32,
+}
+
+/// A record in its batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
-    partition: PartitionId,
-    pub(super) batch: BatchId,
     at: u32,
     len: u32,
     /// Its operations in the batch's list.
     first: u32,
     count: u32,
+    /// The next one of its run, unless it is the last.
+    next: u32,
     is_logged: bool,
     fsync: bool,
+    /// It has neither committed nor been cut.
+    is_waiting: bool,
 }
 
 impl Held {
@@ -47,16 +85,30 @@ impl Held {
     }
 }
 
-/// A record's operations, the bytes that they point into, and where the batch is in the log.
-pub(crate) struct Operations<'a> {
-    pub(crate) bytes: &'a [u8],
-    pub(crate) operations: &'a [Prepared],
-    pub(crate) position: Position,
+impl Committing {
+    pub(super) const fn whole(partition: PartitionId, run: Run) -> Self {
+        Self {
+            partition,
+            run,
+            is_all: true,
+        }
+    }
+}
+
+impl Run {
+    /// How many records it has.
+    pub(crate) const fn len(&self) -> u32 {
+        self.count
+    }
+
+    /// The op of its last record.
+    fn last(&self) -> Op {
+        Op(self.first.0 + u64::from(self.count) - 1)
+    }
 }
 
 impl Log {
-    /// Takes note of the record whose operations were pushed last, if it is replicated. What has a log is
-    /// handed over with its batch; what has none is returned.
+    /// Takes note of the record whose operations were pushed last, if it is replicated.
     #[inline]
     pub(super) fn hold(
         &mut self,
@@ -64,43 +116,76 @@ impl Log {
         at: usize,
         len: usize,
         count: u32,
-    ) -> Option<HeldId> {
-        let Commits::Voted { is_logged, .. } = commits else {
-            return None;
-        };
-        let id = self.insert(commits, at, len, count)?;
-        if is_logged {
-            self.building.fresh.push(id);
-            None
-        } else {
-            Some(id)
-        }
-    }
-
-    fn insert(&mut self, commits: Commits, at: usize, len: usize, count: u32) -> Option<HeldId> {
+    ) -> Option<RecordIndex> {
         let Commits::Voted {
-            partition,
-            is_logged,
-            fsync,
+            is_logged, fsync, ..
         } = commits
         else {
             return None;
         };
         let end = self.building.lists.of(commits.class()).len() as u32;
-        let id = self.held.insert(Held {
-            partition,
-            batch: self.building.id,
+        let index = self.building.records.len() as u32;
+        self.building.records.push(Held {
             at: at as u32,
             len: len as u32,
             first: end - count,
             count,
+            next: u32::MAX,
             is_logged,
             fsync,
+            is_waiting: true,
         });
-        self.building.held.add(partition);
         self.held_bytes += len;
         self.building.sync |= fsync && is_logged;
-        Some(HeldId(id as u32))
+        Some(RecordIndex(index))
+    }
+
+    /// The record is the next of its partition. It is submitted when the log has the batch.
+    #[inline]
+    pub(crate) fn add_unsubmitted(
+        &mut self,
+        partition: PartitionId,
+        unsubmitted: &mut Unsubmitted,
+        op: Op,
+        record: RecordIndex,
+    ) {
+        let building = &mut self.building;
+        if unsubmitted.batch == building.id {
+            let (of, run) = &mut building.unsubmitted[unsubmitted.run as usize];
+            assert_eq!(*of, partition, "a run of another partition");
+            return extend(&mut building.records, run, op, record);
+        }
+        *unsubmitted = Unsubmitted {
+            batch: building.id,
+            run: building.unsubmitted.len() as u32,
+        };
+        let run = building.begin_run(partition, op, record);
+        building.unsubmitted.push((partition, run));
+    }
+
+    /// The replicator knows of the record: it comes after those that it knows of.
+    #[inline]
+    pub(crate) fn add_pending(
+        &mut self,
+        partition: PartitionId,
+        pending: &mut Runs,
+        op: Op,
+        record: RecordIndex,
+    ) {
+        let building = &mut self.building;
+        match pending.back_mut() {
+            Some(last) if last.batch == building.id => {
+                extend(&mut building.records, last, op, record);
+            }
+            last => {
+                let last = last.map(|last| last.last());
+                assert!(
+                    last.is_none_or(|last| last.next() == op),
+                    "{partition} op {op} after {last:?}"
+                );
+                pending.push_back(building.begin_run(partition, op, record));
+            }
+        }
     }
 
     /// Puts a record into the batch that the replicator knows of already: a peer's, or one of its own.
@@ -110,7 +195,7 @@ impl Log {
         raw: &[u8],
         operations: impl Iterator<Item = Prepared>,
         commits: Commits,
-    ) -> HeldId {
+    ) -> RecordIndex {
         let class = commits.class();
         let buffer = self.building.buffer_mut(class);
         let at = buffer.len();
@@ -128,7 +213,7 @@ impl Log {
             }
             count += 1;
         }
-        self.insert(commits, at, raw.len(), count)
+        self.hold(commits, at, raw.len(), count)
             .expect("only replicated records are held")
     }
 
@@ -142,7 +227,8 @@ impl Log {
             bytes: Arc::new(built.bytes),
             unlogged: built.unlogged,
             lists: built.lists,
-            fresh: built.fresh,
+            records: built.records,
+            unsubmitted: built.unsubmitted,
             held: built.held,
             made_at: now,
             is_given_up: false,
@@ -197,146 +283,194 @@ impl Log {
         !self.building.bytes.is_empty()
     }
 
-    /// Records that were prepared here and are in the log now, in order: the replicator is to hear of them.
-    pub(crate) fn take_fresh(&mut self, id: BatchId) -> Vec<(PartitionId, HeldId)> {
+    /// What was prepared here and is in the log now, in order: it is submitted to the replicator.
+    pub(crate) fn take_unsubmitted(&mut self, id: BatchId) -> Vec<(PartitionId, Run)> {
         let index = self.index(id);
-        let Some(batch) = index.and_then(|index| self.in_flight.get_mut(index)) else {
-            return Vec::new();
-        };
-        let fresh = std::mem::take(&mut batch.fresh);
-        fresh
-            .into_iter()
-            .map(|id| (self.held[id.0 as usize].partition, id))
-            .collect()
+        let batch = index.and_then(|index| self.in_flight.get_mut(index));
+        batch.map_or(Vec::new(), |batch| std::mem::take(&mut batch.unsubmitted))
     }
 
-    /// The replicator knows of the record: it comes after those that it knows of.
-    #[inline]
-    pub(crate) fn add_pending(&mut self, partition: PartitionId, op: Op, id: HeldId) {
-        let pending = self.pending.entry(partition).or_default();
-        let follows = pending.back().is_none_or(|(last, _)| last.next() == op);
-        assert!(follows, "{partition} op {op}: {pending:?}");
-        pending.push_back((op, id));
-    }
-
-    /// The partition's records that the replicator knows of, to be given back with [`Self::put_pending`].
-    pub(crate) fn take_pending(&mut self, partition: PartitionId) -> Pending {
-        let pending = self.pending.get_mut(&partition);
-        pending.map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Those that are left of them.
-    pub(crate) fn put_pending(&mut self, partition: PartitionId, pending: Pending) {
-        self.pending.insert(partition, pending);
-    }
-
-    /// Nothing of the partition is pending, nor will be.
-    pub(crate) fn drop_pending(&mut self, partition: PartitionId) {
-        let gone = self.pending.remove(&partition);
-        assert!(
-            gone.is_none_or(|it| it.is_empty()),
-            "{partition} has pending records"
-        );
-    }
-
-    /// `count` of the partition's records, from op `first` on.
-    pub(crate) fn pending_from(
+    /// Records of a partition's runs, `count` of them from op `first` on.
+    pub(crate) fn records(
         &self,
-        partition: PartitionId,
+        pending: &Runs,
         first: Op,
         count: usize,
-    ) -> impl Iterator<Item = HeldId> + '_ {
-        let pending = self.pending.get(&partition);
-        let front = pending.and_then(|it| it.front()).map_or(first, |it| it.0);
-        assert!(front <= first, "{partition} op {first} has committed");
-        let from = (first.0 - front.0) as usize;
-        let len = pending.map_or(0, VecDeque::len);
-        assert!(from + count <= len, "{count} from {from} on of {len}");
-        let pending = pending
-            .into_iter()
-            .flat_map(move |it| it.range(from..from + count));
-        pending.map(|(_, id)| *id)
+    ) -> impl Iterator<Item = &[u8]> {
+        let front = pending.front().map_or(first, |run| run.first);
+        assert!(front <= first, "op {first} has committed");
+        let from = pending.partition_point(|run| run.last() < first);
+        let records = pending.range(from..);
+        let records = records.flat_map(|run| self.records_of(run));
+        let before = pending.get(from).map_or(0, |run| first.0 - run.first.0);
+        records
+            .skip(before as usize)
+            .take(count)
+            .map(|(batch, held)| self.bytes_of(batch, held))
     }
 
-    /// The keys of the partition's pending records up to this op.
-    pub(crate) fn keys_upto(
-        &self,
-        partition: PartitionId,
-        upto: Op,
-    ) -> impl Iterator<Item = KeyRef> {
-        let pending = self.pending.get(&partition).into_iter().flatten();
-        let until = pending.take_while(move |(op, _)| *op <= upto);
-        let operations = until.flat_map(|(_, id)| self.operations_of(&self.held[id.0 as usize]));
-        operations.filter(|it| it.has_key()).map(|it| it.key)
+    /// A run's records, with their batch.
+    fn records_of(&self, run: &Run) -> impl Iterator<Item = (BatchId, &Held)> {
+        let records = self.held_in(run.batch);
+        let batch = run.batch;
+        let first = records.get(run.head as usize);
+        let linked = std::iter::successors(first, |held| records.get(held.next as usize));
+        linked
+            .take(run.count as usize)
+            .map(move |held| (batch, held))
     }
 
-    /// The record of this op.
-    pub(crate) fn pending_at(&self, partition: PartitionId, op: Op) -> HeldId {
-        let mut found = self.pending_from(partition, op, 1);
-        found.next().expect("as many as were asked for")
+    fn held_in(&self, id: BatchId) -> &[Held] {
+        if id == self.building.id {
+            return &self.building.records;
+        }
+        let batch = self.index(id).and_then(|at| self.in_flight.get(at));
+        batch.map(|batch| &batch.records[..]).unwrap_or_default()
     }
 
-    /// The record's bytes.
-    pub(crate) fn held_bytes(&self, id: HeldId) -> &[u8] {
-        let held = &self.held[id.0 as usize];
-        let bytes = self.batch(held.batch, held.class()).map(|(bytes, _)| bytes);
+    fn held_in_mut(&mut self, id: BatchId) -> &mut [Held] {
+        if id == self.building.id {
+            return &mut self.building.records;
+        }
+        let index = self.index(id);
+        let batch = index.and_then(|at| self.in_flight.get_mut(at));
+        batch
+            .map(|batch| &mut batch.records[..])
+            .unwrap_or_default()
+    }
+
+    fn bytes_of(&self, batch: BatchId, held: &Held) -> &[u8] {
+        let bytes = self.batch(batch, held.class()).map(|(bytes, _)| bytes);
         let range = held.at as usize..(held.at + held.len) as usize;
         bytes.and_then(|bytes| bytes.get(range)).unwrap_or_default()
     }
 
-    /// Which batch has the record.
-    pub(crate) fn held_batch(&self, id: HeldId) -> BatchId {
-        self.held[id.0 as usize].batch
-    }
-
-    pub(super) fn operations_of(&self, held: &Held) -> &[Prepared] {
-        let list = self.batch(held.batch, held.class()).map(|(_, list)| list);
+    fn operations_of(&self, batch: BatchId, held: &Held) -> &[Prepared] {
+        let list = self.batch(batch, held.class()).map(|(_, list)| list);
         let range = held.first as usize..(held.first + held.count) as usize;
         list.and_then(|list| list.get(range)).unwrap_or_default()
     }
 
-    /// What the record does.
-    pub(crate) fn operations(&self, id: HeldId) -> Operations<'_> {
-        let held = &self.held[id.0 as usize];
-        let batch = self
-            .index(held.batch)
-            .and_then(|index| self.in_flight.get(index));
-        Operations {
-            bytes: self
-                .batch(held.batch, held.class())
-                .map(|(bytes, _)| bytes)
-                .unwrap_or_default(),
-            operations: self.operations_of(held),
-            position: match batch {
-                Some(batch) if held.is_logged => batch.position,
-                _ => Position::NONE,
-            },
-        }
+    /// Whether an operation of a batch waits to be committed or cut.
+    pub(super) fn is_held(&self, batch: BatchId, class: Class, prepared: &Prepared) -> bool {
+        let waiting = self.held_in(batch).iter().filter(|it| it.is_waiting);
+        waiting.filter(|held| held.class() == class).any(|held| {
+            let mut operations = self.operations_of(batch, held).iter();
+            operations.any(|it| it.op == prepared.op && it.key == prepared.key)
+        })
     }
 
-    pub(super) fn held_partition(&self, id: HeldId) -> PartitionId {
-        self.held[id.0 as usize].partition
-    }
-
-    /// The record has committed and was applied.
-    pub(crate) fn release(&mut self, id: HeldId) {
-        let held = self.held.remove(id.0 as usize);
-        for at in held.first..held.first + held.count {
-            let list = self.batch(held.batch, held.class()).map(|(_, list)| list);
-            let prepared = list.and_then(|list| list.get(at as usize));
-            if let Some(prepared) = prepared
-                && prepared.has_key()
-            {
-                let key = prepared.key;
-                self.forget_one(key);
+    /// Takes the records up to an op, which commit, from the front of a partition's runs; the op of the last of them.
+    pub(crate) fn take_committed(
+        &self,
+        partition: PartitionId,
+        pending: &mut Runs,
+        upto: Op,
+        committing: &mut Vec<Committing>,
+    ) -> Option<Op> {
+        let mut last = None;
+        while let Some(front) = pending.front_mut()
+            && front.first <= upto
+        {
+            let is_all = front.last() <= upto;
+            let run = if is_all {
+                *front
+            } else {
+                self.split_run(front, upto)
+            };
+            last = Some(run.last());
+            committing.push(Committing {
+                partition,
+                run,
+                is_all,
+            });
+            if is_all {
+                pending.pop_front();
             }
         }
-        self.held_bytes -= held.len as usize;
-        self.let_go(held.batch, held.partition);
+        last
     }
 
+    /// Takes the records up to an op off a run that goes on behind it.
+    fn split_run(&self, run: &mut Run, upto: Op) -> Run {
+        assert!(run.first <= upto && upto < run.last(), "{upto} in {run:?}");
+        let records = self.held_in(run.batch);
+        let count = (upto.0 - run.first.0) as u32 + 1;
+        let mut tail = run.head;
+        for _ in 1..count {
+            tail = records[tail as usize].next;
+        }
+        let taken = Run {
+            count,
+            tail,
+            ..*run
+        };
+        *run = Run {
+            first: upto.next(),
+            count: run.count - count,
+            head: records[tail as usize].next,
+            ..*run
+        };
+        taken
+    }
+
+    /// The operations of what commits, in order.
+    pub(crate) fn operations_committing(
+        &self,
+        committing: &[Committing],
+        out: &mut Vec<CommittingOperation>,
+    ) {
+        for (batch, held) in committing.iter().flat_map(|it| self.records_of(&it.run)) {
+            out.extend(
+                (held.first..held.first + held.count).map(|index| CommittingOperation {
+                    batch,
+                    class: held.class(),
+                    index,
+                }),
+            );
+        }
+    }
+
+    /// What an operation that commits does, the bytes that it points into, and where its batch is in the log.
+    #[inline]
+    pub(crate) fn operation(&self, it: CommittingOperation) -> (&Prepared, &[u8], Position) {
+        let at = self.index(it.batch);
+        if let Some(batch) = at.and_then(|at| self.in_flight.get(at)) {
+            let prepared = &batch.lists.of(it.class)[it.index as usize];
+            return match it.class {
+                Class::Unlogged => (prepared, &batch.unlogged, Position::NONE),
+                _ => (prepared, &batch.bytes, batch.position),
+            };
+        }
+        assert_eq!(it.batch, self.building.id, "a batch that is gone commits");
+        assert_eq!(it.class, Class::Unlogged, "what is in no log yet commits");
+        let prepared = &self.building.lists.unlogged[it.index as usize];
+        (prepared, &self.building.unlogged, Position::NONE)
+    }
+
+    /// The records have committed, and their operations were applied and forgotten.
+    pub(crate) fn release(&mut self, committed: &[Committing]) {
+        for it in committed {
+            let mut at = it.run.head as usize;
+            let mut bytes = 0;
+            let records = self.held_in_mut(it.run.batch);
+            for _ in 0..it.run.count {
+                let held = &mut records[at];
+                assert!(held.is_waiting, "{it:?} has committed");
+                held.is_waiting = false;
+                bytes += held.len as usize;
+                at = held.next as usize;
+            }
+            self.held_bytes -= bytes;
+            self.frontier.settled += 1;
+            if it.is_all {
+                self.let_go(it.run.batch, it.partition);
+            }
+        }
+    }
+
+    /// A run of the partition in a batch is over.
     fn let_go(&mut self, id: BatchId, partition: PartitionId) {
-        self.frontier.settled += 1;
         if id == self.building.id {
             self.building.held.take(partition);
             return;
@@ -351,18 +485,46 @@ impl Log {
         }
     }
 
+    /// The partition's records above an op will never commit here: the lowest op of them, and the lowest batch.
+    pub(crate) fn cut(
+        &mut self,
+        partition: PartitionId,
+        pending: &mut Runs,
+        above: Op,
+    ) -> Option<(Op, BatchId)> {
+        let mut gone = Vec::new();
+        while let Some(back) = pending.back_mut()
+            && back.last() > above
+        {
+            if back.first > above {
+                gone.push((*back, true));
+                pending.pop_back();
+            } else {
+                let mut rest = *back;
+                *back = self.split_run(&mut rest, above);
+                gone.push((rest, false));
+            }
+        }
+        let lowest = gone.last().map(|(run, _)| (run.first, run.batch));
+        let gone = gone.into_iter();
+        self.undo(gone.map(|(run, is_all)| Committing {
+            partition,
+            run,
+            is_all,
+        }));
+        lowest
+    }
+
     /// The records will never commit here: returns their operations.
-    pub(crate) fn undo(&mut self, ids: &[HeldId]) -> Vec<Prepared> {
+    pub(super) fn undo(&mut self, gone: impl Iterator<Item = Committing>) -> Vec<Prepared> {
         let mut all = Vec::new();
-        for id in ids {
-            let held = self.held.remove(id.0 as usize);
-            all.extend_from_slice(self.operations_of(&held));
-            self.held_bytes -= held.len as usize;
-            self.let_go(held.batch, held.partition);
+        for it in gone {
+            for (batch, held) in self.records_of(&it.run) {
+                all.extend_from_slice(self.operations_of(batch, held));
+            }
+            self.release(&[it]);
         }
-        for prepared in all.iter().filter(|it| it.has_key()) {
-            self.forget_one(prepared.key);
-        }
+        self.forget(&all);
         self.find_newest(&all);
         all
     }
@@ -379,22 +541,26 @@ impl Log {
         if left.is_empty() {
             return;
         }
-        for (_, held) in &self.held {
-            for (prepared, index) in self.operations_of(held).iter().zip(held.first..) {
-                if !prepared.has_key() {
-                    continue;
-                }
-                if let (Some(best), Some(newest)) =
-                    (left.get_mut(&prepared.key), self.newest.get(&prepared.key))
-                    && best.is_none_or(|(op, best)| (op, best.batch) <= (prepared.op, held.batch))
-                {
-                    let newest = Newest {
-                        batch: held.batch,
-                        index,
-                        class: held.class(),
-                        ..*newest
-                    };
-                    *best = Some((prepared.op, newest));
+        let batches = self.in_flight.iter().map(|batch| batch.id);
+        for batch in batches.chain([self.building.id]) {
+            let waiting = self.held_in(batch).iter().filter(|it| it.is_waiting);
+            for held in waiting {
+                for (prepared, index) in self.operations_of(batch, held).iter().zip(held.first..) {
+                    if !prepared.has_key() {
+                        continue;
+                    }
+                    if let (Some(best), Some(newest)) =
+                        (left.get_mut(&prepared.key), self.newest.get(&prepared.key))
+                        && best.is_none_or(|(op, best)| (op, best.batch) <= (prepared.op, batch))
+                    {
+                        let newest = Newest {
+                            batch,
+                            index,
+                            class: held.class(),
+                            ..*newest
+                        };
+                        *best = Some((prepared.op, newest));
+                    }
                 }
             }
         }
@@ -405,21 +571,31 @@ impl Log {
         }
     }
 
-    /// The log refused the record's batch, and the replicator wants it there: into the batch being built.
-    pub(crate) fn append_again(&mut self, id: HeldId) -> BatchId {
-        let held = self.held[id.0 as usize];
-        if held.batch == self.building.id || !held.is_logged {
-            return held.batch;
+    /// The log refused the batch of the record of this op, and the replicator wants it there: into the batch being built.
+    /// Those before it are there by now.
+    pub(crate) fn append_again(
+        &mut self,
+        partition: PartitionId,
+        pending: &mut Runs,
+        op: Op,
+    ) -> BatchId {
+        let at = pending.partition_point(|run| run.last() < op);
+        let run = pending[at];
+        assert!(run.first <= op, "{partition} op {op} is not held: {run:?}");
+        let held = self.held_in(run.batch)[run.head as usize];
+        if run.batch == self.building.id || !held.is_logged {
+            return run.batch;
         }
-        let raw = self.held_bytes(id).to_vec();
-        let operations = self.operations_of(&held).to_vec();
-        let at = self.building.bytes.len() as u32;
+        assert_eq!(run.first, op, "{partition}: ops before {op} are left out");
+        let raw = self.bytes_of(run.batch, &held).to_vec();
+        let operations = self.operations_of(run.batch, &held).to_vec();
+        let start = self.building.bytes.len() as u32;
         let first = self.building.lists.replicated.len() as u32;
         self.building.bytes.extend_from_slice(&raw);
         for mut prepared in operations {
-            prepared.record_at = prepared.record_at - held.at + at;
-            prepared.key_at = prepared.key_at - held.at + at;
-            prepared.value_at = prepared.value_at - held.at + at;
+            prepared.record_at = prepared.record_at - held.at + start;
+            prepared.key_at = prepared.key_at - held.at + start;
+            prepared.value_at = prepared.value_at - held.at + start;
             let index = self.building.lists.replicated.len() as u32;
             self.building.lists.replicated.push(prepared);
             if let Some(newest) = self.newest.get_mut(&prepared.key) {
@@ -428,16 +604,56 @@ impl Log {
                 newest.class = Class::Replicated;
             }
         }
-        self.building.held.add(held.partition);
         self.building.sync |= held.fsync;
         self.building.only_frees = false;
-        self.held[id.0 as usize] = Held {
-            batch: self.building.id,
-            at,
+        let record = RecordIndex(self.building.records.len() as u32);
+        self.building.records.push(Held {
+            at: start,
             first,
+            next: u32::MAX,
             ..held
+        });
+        self.held_bytes += held.len as usize;
+        let is_all = run.count == 1;
+        let moved = if is_all {
+            pending.remove(at);
+            run
+        } else {
+            self.split_run(&mut pending[at], op)
         };
-        self.let_go(held.batch, held.partition);
+        match at.checked_sub(1).and_then(|before| pending.get_mut(before)) {
+            Some(before) if before.batch == self.building.id => {
+                extend(&mut self.building.records, before, op, record);
+            }
+            _ => pending.insert(at, self.building.begin_run(partition, op, record)),
+        }
+        self.release(&[Committing {
+            partition,
+            run: moved,
+            is_all,
+        }]);
         self.building.id
     }
+}
+
+impl Building {
+    fn begin_run(&mut self, partition: PartitionId, op: Op, record: RecordIndex) -> Run {
+        self.held.add(partition);
+        Run {
+            batch: self.id,
+            first: op,
+            count: 1,
+            head: record.0,
+            tail: record.0,
+        }
+    }
+}
+
+/// The record is the next of the run.
+#[inline]
+fn extend(records: &mut [Held], run: &mut Run, op: Op, record: RecordIndex) {
+    assert_eq!(run.last().next(), op, "{run:?}");
+    records[run.tail as usize].next = record.0;
+    run.tail = record.0;
+    run.count += 1;
 }

@@ -121,14 +121,7 @@ impl Log {
     fn is_unsettled(&self, id: BatchId, class: Class, prepared: &Prepared) -> bool {
         match class {
             Class::Log | Class::Fsync => true,
-            Class::Replicated | Class::Unlogged => self.held.iter().any(|(_, held)| {
-                held.batch == id
-                    && held.class() == class
-                    && self
-                        .operations_of(held)
-                        .iter()
-                        .any(|it| it.op == prepared.op && it.key == prepared.key)
-            }),
+            Class::Replicated | Class::Unlogged => self.is_held(id, class, prepared),
         }
     }
 

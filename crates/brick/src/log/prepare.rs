@@ -1,6 +1,6 @@
 //! Records that are put into the batch at hand, and what they will do once they commit.
 
-use super::{Class, Commits, HeldId, KeyRef, Log, Newest, Prepared, Writer};
+use super::{Class, Commits, KeyRef, Log, Newest, Prepared, RecordIndex, Writer};
 use brickyard_types::Op;
 use brickyard_types::record::{self, Header, Kind};
 
@@ -18,8 +18,8 @@ impl Log {
         record::encode_with(&mut self.building.bytes, header, outcome, b"", &[]);
     }
 
-    /// Prepares a put or delete of one key as a record of its own. A replicated one without a log is
-    /// returned: the replicator is to hear of it at once.
+    /// Prepares a put or delete of one key as a record of its own. A replicated one is
+    /// returned: the caller says whose it is ([`Self::add_unsubmitted`], [`Self::add_pending`]).
     #[inline]
     pub(crate) fn prepare(
         &mut self,
@@ -29,7 +29,7 @@ impl Log {
         value: &[&[u8]],
         outcome: Option<&[u8]>,
         (commits, writer): (Commits, Writer),
-    ) -> Option<HeldId> {
+    ) -> Option<RecordIndex> {
         let class = commits.class();
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();
@@ -72,7 +72,7 @@ impl Log {
         entries: impl Iterator<Item = Prepared>,
         commits: Commits,
         writer: Writer,
-    ) -> Option<HeldId> {
+    ) -> Option<RecordIndex> {
         let class = commits.class();
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();
@@ -104,7 +104,7 @@ impl Log {
         key: KeyRef,
         header: &Header,
         commits: Commits,
-    ) -> Option<HeldId> {
+    ) -> Option<RecordIndex> {
         let class = commits.class();
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();
@@ -121,7 +121,7 @@ impl Log {
         header: &Header,
         outcome: Option<&[u8]>,
         commits: Commits,
-    ) -> Option<HeldId> {
+    ) -> Option<RecordIndex> {
         let class = commits.class();
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();

@@ -1,5 +1,6 @@
 //! What the log has done with its batches: appended, synced, refused.
 
+use super::held::Committing;
 use super::{Batch, Building, KeyRef, Log, Prepared};
 use crate::append::BatchId;
 use brickyard_table::LocalPartition;
@@ -138,7 +139,8 @@ impl Log {
             bytes: Arc::new(built.bytes),
             unlogged: built.unlogged,
             lists: built.lists,
-            fresh: built.fresh,
+            records: built.records,
+            unsubmitted: built.unsubmitted,
             held: built.held,
             made_at: Instant(0),
             is_given_up: false,
@@ -146,21 +148,21 @@ impl Log {
             position: Position::NONE,
         });
         let mut operations = Vec::new();
-        let mut fresh = Vec::new();
+        let mut unsubmitted = Vec::new();
         for batch in self.in_flight.iter_mut().filter(|batch| batch.id >= id) {
             let counted = std::mem::take(&mut batch.counted);
             uncount(&mut self.pending_bytes, counted);
             batch.is_answered = true;
             operations.append(&mut batch.lists.log);
             operations.append(&mut batch.lists.fsync);
-            fresh.append(&mut batch.fresh);
+            unsubmitted.append(&mut batch.unsubmitted);
         }
         self.forget(&operations);
-        let partitions = fresh
-            .iter()
-            .map(|held| self.held_partition(*held))
-            .collect();
-        operations.extend(self.undo(&fresh));
+        let partitions = unsubmitted.iter().map(|(partition, _)| *partition);
+        let partitions = partitions.collect();
+        let gone = unsubmitted.into_iter();
+        operations
+            .extend(self.undo(gone.map(|(partition, run)| Committing::whole(partition, run))));
         for index in (0..self.in_flight.len()).rev() {
             self.drop_done(index);
         }
@@ -199,7 +201,7 @@ impl Log {
     }
 
     #[inline]
-    pub(super) fn forget_one(&mut self, key: KeyRef) {
+    pub(crate) fn forget_one(&mut self, key: KeyRef) {
         if let hashbrown::hash_map::Entry::Occupied(mut entry) = self.newest.entry(key) {
             let count = &mut entry.get_mut().count;
             assert!(*count > 0, "{key:?} has no prepared operation");
@@ -243,6 +245,11 @@ impl Log {
     }
 
     fn reuse(&mut self, batch: Batch) {
+        let mut records = batch.records;
+        if records.capacity() > 0 && self.spare_records.len() < 3 {
+            records.clear();
+            self.spare_records.push(records);
+        }
         let mut operations = batch.lists.replicated;
         if operations.capacity() > 0 && self.spare_operations.len() < 6 {
             operations.clear();

@@ -8,7 +8,7 @@
 //! - The records that are kept as pending (`log/held`) are the replicator's, one for one.
 //! - A record that is applied has been checked as a whole; what it says of offsets is within it.
 
-use super::Replication;
+use super::{Engine, Replication};
 use crate::append::BatchId;
 use crate::log::{Commits, KeyRef, Prepared};
 use crate::output::Lost;
@@ -18,6 +18,9 @@ use brickyard_replication::{Action, LinkId, LogMark, Ready, Role, Status, Want};
 use brickyard_table::{KeyHash, LocalPartition, TableData};
 use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
 use brickyard_types::{Op, PartitionId, Position};
+
+/// Operations whose memory is asked for before the first of them is applied.
+const AHEAD: usize = 32;
 
 /// What of a frame could not be taken: the partition, the first op of a stream (`None`: copies), and why.
 type Rejected = (PartitionId, Option<Op>, String);
@@ -46,8 +49,10 @@ impl Replication<'_> {
     fn carry_out_once(&mut self, ready: &mut Ready, frame: &[u8]) -> Vec<Rejected> {
         let mut rejected: Vec<Rejected> = Vec::new();
         let Ready { actions, bytes } = ready;
-        self.look_ahead_at_commits(actions);
         for action in actions.drain(..) {
+            if !matches!(action, Action::Commit { .. }) {
+                self.apply_committed();
+            }
             match action {
                 Action::Append { record, mark } => {
                     let header = &record.header;
@@ -71,8 +76,9 @@ impl Replication<'_> {
                     op,
                     mark,
                 } => {
-                    let held = self.log.pending_at(partition, op);
-                    let batch = self.log.append_again(held);
+                    let held = self.tables.partition_mut(partition);
+                    let held = held.expect("what is pending is of a partition that is here");
+                    let batch = self.log.append_again(partition, &mut held.pending, op);
                     assert_eq!(LogMark(batch.0), mark, "{partition} op {op}");
                 }
                 Action::Copy { record, mark } => {
@@ -109,6 +115,7 @@ impl Replication<'_> {
                 }
             }
         }
+        self.apply_committed();
         rejected
     }
 
@@ -159,11 +166,11 @@ impl Replication<'_> {
         } = record.header;
         let prepared = self.prepared_of(table, leaf, record, raw)?;
         let held = self.log.hold_known(raw, prepared.into_iter(), commits);
-        self.log.add_pending(partition, op, held);
         let batch = self.log.building_id();
         self.tables.note_record(record, batch, self.unix);
         let dependency = self.log.dependency(commits);
         if let Some(it) = self.tables.partition_mut(partition) {
+            self.log.add_pending(partition, &mut it.pending, op, held);
             it.op = it.op.max(op);
             if kind == Kind::Clear {
                 // Reads of all its keys wait for the outcome.
@@ -193,64 +200,79 @@ impl Replication<'_> {
         let mut raw = Vec::new();
         record::encode(&mut raw, header, b"", &[value]);
         let held = self.log.hold_known(&raw, std::iter::empty(), commits);
-        self.log.add_pending(partition, header.op, held);
         if let Some(it) = self.tables.partition_mut(partition) {
+            self.log
+                .add_pending(partition, &mut it.pending, header.op, held);
             it.op = it.op.max(header.op);
         }
     }
 
     fn send_records(&mut self, link: LinkId, partition: PartitionId, first: Op, count: usize) {
         let outbox = &mut self.replicas.engine.outbox;
-        for held in self.log.pending_from(partition, first, count) {
-            outbox.record(link, self.log.held_bytes(held));
+        if let Some((_, held)) = self.tables.partition(partition) {
+            for record in self.log.records(&held.pending, first, count) {
+                outbox.record(link, record);
+            }
         }
     }
 
-    /// Has the memory fetched that commits will touch: a record's place is anywhere, and most commits are of one record of
-    /// some partition, so it is done for all of them together, first their buckets, then their records.
-    fn look_ahead_at_commits(&self, actions: &[Action]) {
-        let commits = || {
-            actions.iter().filter_map(|action| match action {
-                Action::Commit { partition, upto } => Some((*partition, *upto)),
-                _ => None,
-            })
+    /// The records up to an op have committed. They are applied together with those of the partitions that come next.
+    fn commit(&mut self, partition: PartitionId, upto: Op) {
+        let Some(it) = self.tables.partition_mut(partition) else {
+            panic!("{partition} commits {upto}, and is not here");
         };
-        if commits().nth(1).is_none() {
+        let committing = &mut self.replicas.engine.committing;
+        let last = self
+            .log
+            .take_committed(partition, &mut it.pending, upto, committing);
+        assert_eq!(last, Some(upto), "{partition} commits what is not held");
+        // Below the commit position too: a learner whose copies began anew is brought again what it has.
+        assert!(upto <= it.op, "{partition} commits {upto} of {}", it.op);
+        it.committed = upto;
+        self.replicas.wake();
+    }
+
+    /// Applies what has committed. A record's place in memory is anywhere, so that it is asked for ahead: first the buckets
+    /// of some operations, then their records, then they are applied.
+    fn apply_committed(&mut self) {
+        let Engine {
+            committing,
+            operations,
+            ..
+        } = &mut self.replicas.engine;
+        if committing.is_empty() {
             return;
         }
-        for prefetch in [TableData::prefetch_bucket, TableData::prefetch_record] {
-            for (partition, upto) in commits() {
-                for key in self.log.keys_upto(partition, upto) {
-                    if let Some(state) = self.tables.get(key.table as usize) {
-                        prefetch(&state.table, key.partition, key.hash);
+        self.log.operations_committing(committing, operations);
+        for group in operations.chunks(AHEAD) {
+            if group.len() > 1 {
+                for prefetch in [TableData::prefetch_bucket, TableData::prefetch_record] {
+                    for operation in group {
+                        let (prepared, ..) = self.log.operation(*operation);
+                        let state = self.tables.get(prepared.key.table as usize);
+                        if let Some(state) = state.filter(|_| prepared.has_key()) {
+                            prefetch(&state.table, prepared.key.partition, prepared.key.hash);
+                        }
                     }
                 }
             }
-        }
-    }
-
-    fn commit(&mut self, partition: PartitionId, upto: Op) {
-        let mut pending = self.log.take_pending(partition);
-        let mut last = None;
-        while let Some((op, held)) = pending.pop_front_if(|(op, _)| *op <= upto) {
-            last = Some(op);
-            let record = self.log.operations(held);
-            for prepared in record.operations {
-                if prepared.kind == Kind::Clear {
-                    self.replicas.cleared.push((partition, prepared.op));
+            for operation in group {
+                let (prepared, bytes, position) = self.log.operation(*operation);
+                self.tables.apply(prepared, bytes, position);
+                if prepared.kind == Kind::Clear
+                    && let Some(cleared) = self.tables.partition_of(&prepared.key)
+                {
+                    self.replicas.cleared.push((cleared, prepared.op));
                 }
-                self.tables.apply(prepared, record.bytes, record.position);
+                if prepared.has_key() {
+                    let key = prepared.key;
+                    self.log.forget_one(key);
+                }
             }
-            self.log.release(held);
         }
-        assert_eq!(last, Some(upto), "{partition} commits what is not held");
-        self.log.put_pending(partition, pending);
-        if let Some(it) = self.tables.partition_mut(partition) {
-            // Below the commit position too: a learner whose copies began anew is brought again what it has.
-            assert!(upto <= it.op, "{partition} commits {upto} of {}", it.op);
-            it.committed = upto;
-        }
-        self.replicas.wake();
+        operations.clear();
+        self.log.release(committing);
+        committing.clear();
     }
 
     fn cut(&mut self, partition: PartitionId, above: Op) {
@@ -258,20 +280,11 @@ impl Replication<'_> {
             // PROTOCOL rule 12: what has committed stays.
             assert!(it.committed <= above, "{partition}: cut above {above}");
         }
-        let mut pending = self.log.take_pending(partition);
-        let mut gone = Vec::new();
-        let mut first: Option<(Op, BatchId)> = None;
-        while let Some((op, held)) = pending.pop_back_if(|(op, _)| *op > above) {
-            let batch = self.log.held_batch(held);
-            gone.push(held);
-            let before = first.map_or(batch, |(_, before)| before.min(batch));
-            first = Some((op, before));
-        }
-        self.log.put_pending(partition, pending);
-        let Some((op, batch)) = first else {
+        let held = self.tables.partition_mut(partition);
+        let gone = held.and_then(|it| self.log.cut(partition, &mut it.pending, above));
+        let Some((op, batch)) = gone else {
             panic!("{partition} has nothing above {above} to be cut");
         };
-        self.log.undo(&gone);
         self.tables.cut(partition, op);
         self.tables.find_clear(self.log, partition);
         self.replicas.lost.push(Lost::Of(partition, batch));
@@ -323,7 +336,8 @@ impl Replication<'_> {
         held.clear = None;
         self.tables.drop_requests(&mut held);
         self.tables.note_removed();
-        self.append_drop(table, &held);
+        let last = (held.view, held.op);
+        self.append_drop(table, partition, last);
         if let Some(state) = self.tables.get_mut(table) {
             state.partitions[leaf] = Some(held);
         }

@@ -240,9 +240,9 @@ fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> CommitDependen
         partition: local,
         hash: KeyHash(0),
     };
-    let held = core.log.prepare_clear(key, &header, commits);
-    core.replicas
-        .hand_over(&mut core.log, header.partition, held);
+    if let Some(record) = core.log.prepare_clear(key, &header, commits) {
+        core.hold((table, leaf), commits, (op, record));
+    }
     let dependency = core.log.dependency(commits);
     if let Some(state) = core.tables.get_mut(table)
         && let Some(Some(partition)) = state.partitions.get_mut(leaf)

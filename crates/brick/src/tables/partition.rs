@@ -2,11 +2,12 @@
 //!
 //! In:  what is prepared, committed, cut and cleared. Out: what a command may see and answer.
 //!
-//! Not here: its keys and values (`brickyard-table`), its pending records (`log/held`).
+//! Not here: its keys and values (`brickyard-table`), the bytes of its pending records (`log/held`).
 
 use super::gaps::Gaps;
 use crate::executed::Window;
 use crate::load_meter::LoadMeter;
+use crate::log::{Runs, Unsubmitted};
 use crate::output::CommitDependency;
 use brickyard_replication::{Claim, Role, Status};
 use brickyard_routing::Group;
@@ -28,6 +29,10 @@ pub(crate) struct Partition {
     pub(crate) view: View,
     /// The newest op that was prepared.
     pub(crate) op: Op,
+    /// Its records that the replicator knows of and that have neither committed nor been cut.
+    pub(crate) pending: Runs,
+    /// Those that the replicator does not know of, in the batch that is being built.
+    pub(crate) unsubmitted: Unsubmitted,
     pub(crate) gaps: Gaps,
     /// A clear that has not committed.
     pub(crate) clear: Option<PendingClear>,
@@ -64,6 +69,8 @@ impl Partition {
             local,
             view,
             op: Op(0),
+            pending: Runs::default(),
+            unsubmitted: Unsubmitted::default(),
             gaps: Gaps::default(),
             clear: None,
             is_replicated,

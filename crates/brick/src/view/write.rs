@@ -2,7 +2,7 @@
 
 use super::newest::{Newest, newest};
 use super::{View, error};
-use crate::log::{KeyRef, Prepared};
+use crate::log::{Commits, KeyRef, Prepared, RecordIndex};
 use crate::staging::{STAGED_BYTES_MAX, Staging};
 use crate::tables::TableState;
 use brickyard_command::{ErrorReply, Failure, NewValue};
@@ -114,12 +114,11 @@ impl View<'_> {
             origin: None,
             committed: partition.is_replicated.then_some(partition.committed),
         };
-        let id = partition.id;
         let outcome = named.and_then(|it| it.outcome);
         let writer = self.asker.writer;
         let log = &mut self.core.log;
-        let held = log.prepare(key_ref, &header, key, put.value, outcome, (commits, writer));
-        self.core.replicas.hand_over(&mut self.core.log, id, held);
+        let record = log.prepare(key_ref, &header, key, put.value, outcome, (commits, writer));
+        self.hold(commits, op, record);
         self.basis.dependency = self.basis.dependency.and(self.core.log.dependency(commits));
         self.note(named, op);
     }
@@ -276,13 +275,11 @@ impl View<'_> {
                 ..header
             };
             let outcome = named.and_then(|it| it.outcome);
-            let held = self
+            let record = self
                 .core
                 .log
                 .prepare_batch(&header, &encoded, outcome, entries, commits, writer);
-            self.core
-                .replicas
-                .hand_over(&mut self.core.log, header.partition, held);
+            self.hold(commits, op, record);
             self.basis.dependency = self.basis.dependency.and(self.core.log.dependency(commits));
         }
         staging.encoded = encoded;
@@ -308,13 +305,19 @@ impl View<'_> {
                 ..header
             };
             let log = &mut self.core.log;
-            let held = log.prepare_id(key, &header, named.outcome, commits);
-            self.core
-                .replicas
-                .hand_over(&mut self.core.log, header.partition, held);
+            let record = log.prepare_id(key, &header, named.outcome, commits);
+            self.hold(commits, op, record);
             self.basis.dependency = self.basis.dependency.and(self.core.log.dependency(commits));
         }
         self.note(Some(named), op);
+    }
+
+    #[inline]
+    fn hold(&mut self, commits: Commits, op: Op, record: Option<RecordIndex>) {
+        if let Some(record) = record {
+            let at = (self.place.table, self.place.leaf);
+            self.core.hold(at, commits, (op, record));
+        }
     }
 
     #[inline]
