@@ -399,6 +399,8 @@ fn disk_table_reads_values_back_and_keeps_the_order_on_a_key() {
     let mut node = Node::new(1, attributes);
     let client = node.connect(0, Port::Node);
     node.call(client, "SET k value\nSET other thing");
+    node.roll(0);
+    node.settle();
     node.restart();
     let client = node.connect(0, Port::Node);
     assert_eq!(
@@ -534,7 +536,7 @@ fn scan_returns_every_key_once_nothing_changes() {
 
 #[test]
 fn map_watcher_is_told_at_once_and_before_replies_that_wait() {
-    let mut node = log();
+    let mut node = Node::new(1, with(Durability::Fsync));
     let (watcher, other) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
     let refused = node.call(watcher, "CLUSTER WATCH ON");
     assert!(
@@ -552,6 +554,7 @@ fn map_watcher_is_told_at_once_and_before_replies_that_wait() {
     );
     node.logs[0].is_held = true;
     assert_eq!(node.call(watcher, "SET k v"), "");
+    node.append(0);
     assert_eq!(node.call(other, "TABLE CREATE one"), "+OK");
     let told = node.receive(watcher);
     assert!(told.starts_with(">2 $11 cluster-map :"), "{told}");

@@ -478,7 +478,7 @@ fn scan_partition(
                 flags: if found.is_raw { flag::RAW } else { 0 },
                 table: state.id,
                 partition: id,
-                view: partition.view,
+                view: partition.status.view,
                 op: found.op,
                 expires_at: found.expires_at,
                 request: None,

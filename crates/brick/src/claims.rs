@@ -112,7 +112,7 @@ pub(crate) fn claim_all(
     let logged = tables.iter_mut().filter(|state| state.is_logged());
     let held = logged.flat_map(|state| state.partitions.iter_mut().flatten());
     let mut changed: Vec<PartitionId> = held
-        .filter(|it| it.is_replicated && it.claimed < it.committed)
+        .filter(|it| it.claimed < it.committed)
         .map(|it| {
             it.claimed = it.committed;
             it.id

@@ -522,8 +522,7 @@ impl Cleaner {
 
 /// Tombstones up to the partition's watermark may be gone from the log.
 fn tell_watermark(replication: &mut Replication<'_>, partition: PartitionId) {
-    let held = replication.tables.partition(partition);
-    if let Some((_, held)) = held.filter(|(_, it)| it.is_replicated) {
+    if let Some((_, held)) = replication.tables.partition(partition) {
         let watermark = held.gaps.watermark();
         replication.raise_watermark(partition, watermark);
     }

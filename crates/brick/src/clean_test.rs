@@ -149,12 +149,13 @@ fn values_that_are_in_the_log_alone_are_moved() {
 fn segments_with_nothing_live_go_all_at_once() {
     let (mut node, client) = node(Durability::Log);
     for at in 0..20 {
-        node.call(client, &format!("SET k{at} v"));
+        node.call(client, &format!("SET {{t}}k{at} v"));
         node.roll(0);
     }
     node.call(client, "SET last v\nFLUSHALL");
     assert_eq!(segments(&node).len(), 20);
-    clean(&mut node, 1);
+    // The second has what the log says of partitions in which nothing has happened since: that is moved first.
+    clean(&mut node, 3);
     assert_eq!(segments(&node), []);
     node.restart();
     let client = node.connect(0, Port::Node);
@@ -165,7 +166,7 @@ fn segments_with_nothing_live_go_all_at_once() {
 fn segments_wait_for_the_sync_of_what_replaced_their_records() {
     let (mut node, client) = node(Durability::Log);
     for at in 0..5 {
-        node.call(client, &format!("SET k{at} v"));
+        node.call(client, &format!("SET {{t}}k{at} {}", "v".repeat(10_000)));
         node.roll(0);
     }
     node.logs[0].is_held = true;
@@ -182,7 +183,8 @@ fn segments_wait_for_the_sync_of_what_replaced_their_records() {
         "a power cut would bring the keys back"
     );
     node.sync(0);
-    node.settle();
+    node.logs[0].is_held = false;
+    clean(&mut node, 3);
     assert_eq!(segments(&node), []);
 }
 

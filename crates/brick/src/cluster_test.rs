@@ -98,31 +98,6 @@ fn cluster_that_was_killed_as_a_whole_has_everything() {
     check(&mut cluster, client, 0..40);
 }
 
-/// The end of a batch that has nothing for the log is no event of the log.
-#[test]
-fn catalog_that_waits_for_a_batch_without_records_is_adopted_with_the_next_tick() {
-    let memory = TableAttributes {
-        durability: Durability::Memory,
-        ..replicated(2)
-    };
-    let mut cluster = Cluster::new(2, memory);
-    let client = cluster.connect(0, Port::Node);
-    let key = cluster.key_at(0, 1);
-    cluster.send(client, &format!("SET {key} value"));
-    cluster.brick(0).run();
-    // The default table gets its first other replica: what was prepared before comes to its end first.
-    cluster.share_default(1);
-    let newest = cluster.catalog().version();
-    let adopted = |cluster: &mut Cluster| cluster.brick(0).core.tables.catalog().version();
-    assert_ne!(adopted(&mut cluster), newest);
-    for _ in 0..5 {
-        cluster.turn();
-    }
-    assert_eq!(cluster.receive(client), "+OK");
-    cluster.tick(Duration::from_millis(100));
-    assert_eq!(adopted(&mut cluster), newest);
-}
-
 #[test]
 fn write_waits_for_every_replica_and_is_unknown_when_one_never_answers() {
     let mut cluster = Cluster::new(2, replicated(2));

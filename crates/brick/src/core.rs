@@ -7,7 +7,7 @@ use crate::append::BatchId;
 use crate::catch_up::CatchUps;
 use crate::effect::Effect;
 use crate::forward::Outbox;
-use crate::log::{Commits, Committed, KeyRef, Log, Prepared, RecordIndex};
+use crate::log::{Committed, Log, Prepared};
 use crate::membership::Adoption;
 use crate::moves::Moves;
 use crate::offline::Offline;
@@ -22,17 +22,14 @@ use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::staging::Staging;
 use crate::stats::Stats;
-use crate::tables::{TableState, Tables};
+use crate::tables::{AHEAD, TableState, Tables};
 use crate::watch::NegativeVersions;
 use brickyard_routing::{Location, Member};
-use brickyard_table::{LocalPartition, TableData};
+use brickyard_table::LocalPartition;
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::{BrickId, Instant, Op, UnixMillis};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-
-/// Operations whose memory is asked for before the first of them is applied.
-const AHEAD: usize = 32;
 
 /// See the module.
 #[derive(Debug)]
@@ -155,38 +152,14 @@ impl Core {
         self.tables.locate(table, key)
     }
 
-    /// Applies committed operations to their tables.
+    /// Applies operations that commit by being in the log.
     pub(crate) fn apply(&mut self, committed: Committed) {
-        // As requests are: first all buckets are asked for, then all records, then they are used.
+        let (bytes, position) = (&committed.bytes, committed.position);
         for group in committed.operations.chunks(AHEAD) {
-            self.look_ahead(group, TableData::prefetch_bucket);
-            self.look_ahead(group, TableData::prefetch_record);
-            for prepared in group {
-                self.tables
-                    .apply(prepared, &committed.bytes, committed.position);
-            }
-        }
-        self.log.recycle(committed);
-    }
-
-    /// What is void may name a place in the table that is no more.
-    #[inline]
-    fn look_ahead(
-        &self,
-        group: &[Prepared],
-        prefetch: impl Fn(&TableData, LocalPartition, brickyard_table::KeyHash),
-    ) {
-        if group.len() > 1 {
-            for KeyRef {
-                table,
-                partition,
-                hash,
-            } in group.iter().filter(|it| !it.is_void).map(|it| it.key)
-            {
-                if let Some(state) = self.table(table as usize) {
-                    prefetch(&state.table, partition, hash);
-                }
-            }
+            let group = group
+                .iter()
+                .map(|prepared| (prepared, &bytes[..], position));
+            self.tables.apply_all(group);
         }
     }
 
@@ -211,19 +184,16 @@ impl Core {
         }
     }
 
-    /// A record of a replicated partition was prepared.
+    /// An operation of a partition with neither a log nor another replica was applied: it has committed.
     #[inline]
-    pub(crate) fn hold(
-        &mut self,
-        (table, leaf): (usize, usize),
-        commits: Commits,
-        record: (Op, RecordIndex),
-    ) {
+    pub(crate) fn note_applied(&mut self, (table, leaf): (usize, usize), op: Op) {
         let state = self.tables.get_mut(table);
-        let partition = state.and_then(|it| it.partitions.get_mut(leaf)?.as_mut());
-        let partition = partition.expect("what was prepared is of a partition that is here");
-        self.replicas
-            .hold(&mut self.log, partition, commits, record);
+        if let Some(it) = state.and_then(|it| it.partitions.get_mut(leaf)?.as_mut()) {
+            it.committed = op;
+            if !std::mem::replace(&mut it.is_ahead, true) {
+                self.replicas.ahead.push(it.id);
+            }
+        }
     }
 
     /// Prepares an operation on a whole partition (a clear) and applies it once it is in the log.
@@ -235,12 +205,12 @@ impl Core {
             flags: 0,
             table: state.id,
             partition: partition.id,
-            view: partition.view,
+            view: partition.status.view,
             op,
             expires_at: None,
             request: None,
             origin: None,
-            committed: partition.is_replicated.then_some(partition.committed),
+            committed: Some(partition.committed),
         })
     }
 

@@ -10,7 +10,7 @@ use crate::dispatch::lose;
 use crate::effect::{Effect, Event};
 use crate::forward::Forward;
 use crate::log_chunk::LogChunk;
-use crate::membership::is_about_to_share;
+use crate::membership::adopt_groups;
 use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
 use crate::output::{CommitDependency, Lost};
 use crate::peer::tell_claims;
@@ -50,7 +50,7 @@ impl Brick {
             }
             Event::WantClaims(token) => {
                 let core = &mut self.core;
-                tell_claims(&core.replicas, &core.tables, &mut core.effects, token);
+                tell_claims(&core.replicas, &mut core.effects, token);
             }
             Event::SegmentChunk(chunk) => self.on_chunk(&chunk),
             Event::Rolled { sealed, bytes } => {
@@ -153,9 +153,7 @@ impl Brick {
     }
 
     pub(crate) fn adopt_waiting(&mut self) {
-        let needs_idle = is_about_to_share(&self.core.tables);
         if self.core.log.is_handed_over()
-            && (!needs_idle || self.core.log.is_idle())
             && !self.core.is_about_to_part()
             && let Some(catalog) = self.core.tables.take_waiting()
         {
@@ -184,9 +182,7 @@ impl Brick {
     }
 
     fn on_synced(&mut self, upto: BatchId) {
-        for committed in self.core.log.on_synced(upto) {
-            self.core.apply(committed);
-        }
+        self.core.log.on_synced(upto);
         self.clean_synced();
         let upto = upto.min(self.core.log.written());
         self.core.replication().on_synced(upto);
@@ -310,12 +306,14 @@ impl Brick {
         self.end_waits();
         self.append_removals();
         self.tick_replicas();
-        self.tell_moves();
+        self.tell_returns();
         self.core.tables.settle_clears();
         self.core.tables.find_removed();
         self.core.negative_versions.forget_old(self.core.now);
         let synced = self.core.log.frontier().synced;
-        self.core.tables.settle_durability(synced);
+        while let Some(table) = self.core.tables.poll_durability(synced) {
+            adopt_groups(&mut self.core.replication(), table);
+        }
         let all = &self.core.shared.stats;
         if self.upkeep.begin_sweep(self.core.now, all) {
             let settings = &self.core.shared.settings;
@@ -351,14 +349,12 @@ impl Brick {
         }
     }
 
-    /// The control plane is told of tables that come back, and of partitions that may be split or merged.
-    fn tell_moves(&mut self) {
+    /// The control plane is told of tables that come back.
+    fn tell_returns(&mut self) {
         let mut core = self.core.parts();
         let (tables, replicas) = (core.replication.tables, core.replication.replicas);
         core.offline
             .tell_returns(tables, replicas.replicator(), &mut core.outside);
-        core.pending_splits
-            .ask_lone_splits(tables, &mut core.outside);
     }
 
     /// Partitions that have outgrown their size, or shrunk, are split and merged.

@@ -19,7 +19,6 @@
 //! Source: Lee et al., "Implementing linearizability at large scale and low latency" (RIFL, SOSP 2015);
 //! docs/decisions/0017.
 
-use crate::append::BatchId;
 use crate::log::Log;
 use crate::output::{CommitDependency, Meets};
 use crate::random::Random;
@@ -156,8 +155,6 @@ impl Outcome {
 #[derive(Debug, Clone)]
 struct Known {
     op: Op,
-    /// The batch in which it was prepared here; 0 if it was read back or copied.
-    batch: BatchId,
     outcome: Outcome,
 }
 
@@ -184,14 +181,13 @@ impl Window {
         self.floor
     }
 
-    fn note(&mut self, id: RequestId, op: Op, batch: BatchId, outcome: Option<&[u8]>) {
+    fn note(&mut self, id: RequestId, op: Op, outcome: Option<&[u8]>) {
         if id.client == 0 {
             self.floor = self.floor.max(id.sequence);
             return;
         }
         let known = Known {
             op,
-            batch,
             outcome: Outcome::new(outcome),
         };
         // One that is known came by the stream and in a copy, or its first op was refused.
@@ -287,7 +283,7 @@ pub(crate) fn header_of(partition: &Partition, table: TableId, op: Op) -> Header
         flags: flag::MOVED,
         table,
         partition: partition.id,
-        view: partition.view,
+        view: partition.status.view,
         op,
         expires_at: None,
         request: None,
@@ -302,12 +298,12 @@ impl Partition {
         &mut self,
         all: &mut usize,
         now: UnixMillis,
-        (id, op, batch): (RequestId, Op, BatchId),
+        (id, op): (RequestId, Op),
         outcome: Option<&[u8]>,
     ) {
         let window = self.requests.get_or_insert_default();
         uncount(all, window.len());
-        window.note(id, op, batch, outcome);
+        window.note(id, op, outcome);
         window.expire(now);
         while window.len() > PARTITION_MAX
             || window.len() > PARTITION_MIN && *all + window.len() > BRICK_MAX
@@ -392,13 +388,7 @@ impl Partition {
     }
 
     /// What is known of a request, while this brick is the primary.
-    pub(crate) fn recall(
-        &self,
-        id: RequestId,
-        now: UnixMillis,
-        is_fsync: bool,
-        log: &Log,
-    ) -> Recall<'_> {
+    pub(crate) fn recall(&self, id: RequestId, now: UnixMillis, log: &Log) -> Recall<'_> {
         if id.sequence > micros(now).saturating_add(AHEAD_MAX.as_micros() as u64) {
             return Recall::Ahead;
         }
@@ -412,20 +402,12 @@ impl Partition {
                 Recall::New
             };
         };
-        let dependency = if self.is_replicated {
-            if known.op <= self.committed {
-                CommitDependency::NONE
-            } else if log.is_given_up(self.id) {
-                return Recall::Undecided;
-            } else {
-                log.dependency_of(self.id)
-            }
+        let dependency = if known.op <= self.committed {
+            CommitDependency::NONE
+        } else if log.is_given_up(self.id) {
+            return Recall::Undecided;
         } else {
-            CommitDependency {
-                appended: known.batch,
-                synced: if is_fsync { known.batch } else { BatchId(0) },
-                ..CommitDependency::NONE
-            }
+            log.dependency_of(self.id)
         };
         // Nobody looks again at what is open already.
         let dependency = if log.meets(dependency) {

@@ -476,7 +476,7 @@ fn window_is_bounded_and_what_it_loses_counts_as_forgotten() {
     };
     let first = NOW;
     for at in 0..PARTITION_MAX as u64 + 10 {
-        let noted = (of(first + at), Op(at + 1), BatchId(1));
+        let noted = (of(first + at), Op(at + 1));
         partition.note_request(requests_known, *unix, noted, Some(b"+OK\r\n"));
     }
     let window = partition.requests.as_ref().unwrap();

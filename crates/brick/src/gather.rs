@@ -382,7 +382,7 @@ mod gather_test {
     #[test]
     fn refused_log_does_not_deny_what_another_brick_has_done() {
         let waits = CommitDependency {
-            appended: BatchId(7),
+            batch: BatchId(7),
             ..CommitDependency::NONE
         };
         for (elsewhere, is_partly_done) in [(&b"+OK\r\n"[..], true), (b"-BUSY x\r\n", false)] {
@@ -399,7 +399,7 @@ mod gather_test {
     #[test]
     fn part_that_had_committed_is_not_denied_when_the_log_refuses_another() {
         let waits = |batch| CommitDependency {
-            appended: BatchId(batch),
+            batch: BatchId(batch),
             ..CommitDependency::NONE
         };
         let write = || {
@@ -443,7 +443,7 @@ mod gather_test {
         }
         // A refusal of what others wait for does not make it known.
         let waits = CommitDependency {
-            appended: BatchId(7),
+            batch: BatchId(7),
             ..CommitDependency::NONE
         };
         let mut gather = Gather::new(Join::Ok, Protocol::Resp2, 2);

@@ -3,7 +3,6 @@
 //! In:  groups of the catalog. Out: whether they name this brick, as what; an empty partition where the records will go.
 
 use crate::tables::{Partition, Tables};
-use brickyard_replication::{Role, Status};
 use brickyard_routing::{Group, Member, Seat};
 use brickyard_types::PartitionId;
 
@@ -22,8 +21,7 @@ pub(crate) fn take_in(
         return;
     }
     let local = state.table.add_partition();
-    let is_replicated = state.attributes.replicas > 1 || is_shared(group);
-    state.partitions[leaf] = Some(Partition::new(id, local, group.view, is_replicated));
+    state.partitions[leaf] = Some(Partition::new(id, local, group.view));
     tables.place(id, table, leaf);
 }
 
@@ -36,8 +34,17 @@ pub(crate) fn names(group: &Group, me: Member) -> bool {
             .is_some_and(|it| it.in_sync().any(is_me) || it.learners.iter().copied().any(is_me))
 }
 
+/// Whether a partition that is here has, or is about to get, another replica.
+pub(crate) fn has_other_replicas(tables: &Tables, partition: PartitionId) -> bool {
+    let Some((table, leaf)) = tables.place_of(partition) else {
+        return false;
+    };
+    let group = tables.get(table).and_then(|it| it.map.groups().get(leaf));
+    group.is_some_and(is_shared)
+}
+
 /// Whether the group has, or is about to get, more members than one, or another.
-pub(crate) fn is_shared(group: &Group) -> bool {
+fn is_shared(group: &Group) -> bool {
     let change = group.change.as_deref();
     let next = change
         .into_iter()
@@ -60,25 +67,5 @@ pub(crate) fn of_nobody(group: &Group) -> Group {
         backups: Vec::new(),
         learners: Vec::new(),
         ..group.clone()
-    }
-}
-
-/// What the brick is to a partition of which it holds the only replica.
-pub(crate) fn alone(group: &Group, me: Seat) -> Status {
-    let is_primary = group.primary == me;
-    let is_fenced = group
-        .change
-        .as_ref()
-        .is_some_and(|change| change.fenced.contains(&me));
-    let serves = is_primary && !is_fenced;
-    Status {
-        role: if is_primary {
-            Role::Primary
-        } else {
-            Role::None
-        },
-        view: group.view,
-        serves_reads: serves,
-        accepts_writes: serves,
     }
 }

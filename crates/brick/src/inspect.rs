@@ -5,7 +5,6 @@
 
 use crate::Brick;
 use crate::clean::segment_usage;
-use crate::membership::is_about_to_share;
 use brickyard_replication::Role;
 use brickyard_table::{ScanPosition, ValueRef};
 use brickyard_types::{Instant, Medium, Op, PartitionId, TableId, View};
@@ -63,15 +62,14 @@ impl<'a> Inspection<'a> {
         Self(brick)
     }
 
-    /// Every replicated partition of this brick.
+    /// Every partition of this brick.
     pub fn standings(self) -> impl Iterator<Item = Standing> + 'a {
         let core = &self.0.core;
         let replicator = core.replicas.replicator();
         let tables = core.tables.iter();
         tables.flat_map(move |state| {
             let partitions = state.partitions.iter().flatten();
-            let replicated = partitions.filter(|it| it.is_replicated);
-            replicated.map(move |it| Standing {
+            partitions.map(move |it| Standing {
                 table: state.id,
                 partition: it.id,
                 generation: it.generation,
@@ -181,11 +179,10 @@ impl<'a> Inspection<'a> {
         );
         if let Some(waiting) = self.0.core.tables.waiting() {
             out += &format!(
-                "catalog {} waits: handed over {}, idle {}, to share {}, to part {}\n",
+                "catalog {} waits: handed over {}, idle {}, to part {}\n",
                 waiting.version(),
                 self.0.core.log.is_handed_over(),
                 self.0.core.log.is_idle(),
-                is_about_to_share(&self.0.core.tables),
                 self.0.core.is_about_to_part()
             );
         }

@@ -9,12 +9,12 @@
 //!   every later one is refused too.
 //! - `newest` names, for every key with a prepared operation, the last one; a decision is always
 //!   made against that (docs/decisions/0003).
-//! - An operation of a `log` table commits when its batch is appended, one of an `fsync` table
-//!   when its batch is synced, one of a replicated partition when the replicator says so.
+//! - An operation commits when the replicator says so, also where there is one replica; one that was copied has
+//!   committed elsewhere, and is applied when the log has it.
 //! - What the replicator knows of is not forgotten by a refusal: it is appended again.
 //!
 //! Reading order: this file (what there is), `log/batch` and `log/prepare` (building a batch), `log/pending`
-//! (looking a key up), `log/progress` (appended, synced, refused), `log/held` (records of replicated partitions).
+//! (looking a key up), `log/progress` (appended, synced, refused), `log/held` (records that commit by votes).
 
 mod batch;
 mod held;
@@ -22,7 +22,7 @@ mod pending;
 mod prepare;
 mod progress;
 
-pub(crate) use held::{Committing, CommittingOperation, RecordIndex, Runs, Unsubmitted};
+pub(crate) use held::{Committing, CommittingOperation, RecordIndex, Uncommitted};
 pub(crate) use progress::Committed;
 
 use crate::append::{Append, BatchId};
@@ -73,30 +73,22 @@ pub(crate) struct Prepared {
     pub(crate) is_void: bool,
 }
 
-/// What makes an operation commit.
+/// What an operation commits by: the votes of its partition's replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Commits {
-    /// Its batch is in the log.
-    Appended,
-    /// Its batch is synced.
-    Synced,
-    /// The partition's replicas have voted for it.
-    Voted {
-        /// The partition.
-        partition: PartitionId,
-        /// The table has a log; one of durability `memory` has none.
-        is_logged: bool,
-        /// Votes need a sync.
-        fsync: bool,
-    },
+pub(crate) struct Votes {
+    pub(crate) partition: PartitionId,
+    /// The table has a log; one of durability `memory` has none.
+    pub(crate) is_logged: bool,
+    /// They need a sync.
+    pub(crate) fsync: bool,
 }
 
-/// The list of a batch that an operation is in: by what makes it commit, and where its bytes are.
+/// The list of a batch that an operation is in: by what it commits by, and where its bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
-    Log,
-    Fsync,
-    Replicated,
+    /// It has committed elsewhere, and is applied when the log has it.
+    Copied,
+    Logged,
     Unlogged,
 }
 
@@ -108,26 +100,12 @@ impl Prepared {
     }
 }
 
-impl Commits {
-    /// Whether the record goes to the log.
-    pub(crate) const fn is_logged(self) -> bool {
-        !matches!(
-            self,
-            Self::Voted {
-                is_logged: false,
-                ..
-            }
-        )
-    }
-
+impl Votes {
     const fn class(self) -> Class {
-        match self {
-            Self::Appended => Class::Log,
-            Self::Synced => Class::Fsync,
-            Self::Voted {
-                is_logged: true, ..
-            } => Class::Replicated,
-            Self::Voted { .. } => Class::Unlogged,
+        if self.is_logged {
+            Class::Logged
+        } else {
+            Class::Unlogged
         }
     }
 }
@@ -150,7 +128,7 @@ pub(crate) struct Log {
     newest: HashMap<KeyRef, Newest, BuildHasherDefault<KeyRefHasher>>,
     frontier: Frontier,
     pending_bytes: usize,
-    /// Bytes of records of replicated partitions that have neither committed nor been cut.
+    /// Bytes of records that have neither committed nor been cut.
     held_bytes: usize,
     spare: Vec<Vec<u8>>,
     spare_operations: Vec<Vec<Prepared>>,
@@ -227,9 +205,7 @@ impl Log {
 
     /// Whether the log has answered for everything that was given to it.
     pub(crate) fn is_idle(&self) -> bool {
-        let is_settled = |batch: &Batch| {
-            batch.is_answered && batch.lists.log.is_empty() && batch.lists.fsync.is_empty()
-        };
+        let is_settled = |batch: &Batch| batch.is_answered && batch.lists.copied.is_empty();
         self.building.is_empty() && self.in_flight.iter().all(is_settled)
     }
 
@@ -258,16 +234,15 @@ impl Log {
 
     /// What a reply waits for that was decided by an operation in the batch being built.
     #[inline]
-    pub(crate) fn dependency(&self, commits: Commits) -> CommitDependency {
+    pub(crate) fn dependency(&self, votes: Votes) -> CommitDependency {
         let batch = self.building.id;
-        match commits {
-            Commits::Appended => dependency(batch, Class::Log, CommitDependency::MANY),
-            Commits::Synced => dependency(batch, Class::Fsync, CommitDependency::MANY),
-            Commits::Voted { partition, .. } => dependency(batch, Class::Replicated, partition),
+        CommitDependency {
+            appended: if votes.is_logged { batch } else { BatchId(0) },
+            ..dependency(batch, votes.partition)
         }
     }
 
-    /// What a reply waits for that rests on anything of a replicated partition that is pending. Its operations
+    /// What a reply waits for that rests on anything of a partition that is pending. Its operations
     /// commit in order, so it is enough to wait for the last.
     pub(crate) fn dependency_of(&self, partition: PartitionId) -> CommitDependency {
         let in_flight = self.in_flight.iter().rev();
@@ -277,39 +252,20 @@ impl Log {
             let mut waiting = in_flight.filter(|batch| batch.held.has(partition));
             waiting.next().map(|batch| batch.id)
         };
-        newest.map_or(CommitDependency::NONE, |batch| {
-            dependency(batch, Class::Replicated, partition)
-        })
+        newest.map_or(CommitDependency::NONE, |batch| dependency(batch, partition))
     }
 
     /// What a reply waits for that needs everything prepared so far to have committed.
     pub(crate) fn barrier(&self) -> CommitDependency {
-        let mut sum = CommitDependency::NONE;
-        let mut add = |id: BatchId, lists: &Lists, has_log: bool, is_held: bool| {
-            if has_log {
-                sum = sum.and(dependency(id, Class::Log, CommitDependency::MANY));
-            }
-            if !lists.fsync.is_empty() {
-                sum = sum.and(dependency(id, Class::Fsync, CommitDependency::MANY));
-            }
-            if is_held {
-                sum = sum.and(dependency(id, Class::Replicated, CommitDependency::MANY));
-            }
+        let is_held = |batch: &&Batch| !batch.is_given_up && !batch.held.is_empty();
+        let last = if self.building.held.is_empty() {
+            self.in_flight.iter().rev().find(is_held).map(|it| it.id)
+        } else {
+            Some(self.building.id)
         };
-        for batch in &self.in_flight {
-            let has_log = !batch.is_answered || !batch.lists.fsync.is_empty();
-            let is_held = !batch.is_given_up && !batch.held.is_empty();
-            add(batch.id, &batch.lists, has_log, is_held);
-        }
-        let building = &self.building;
-        let has_log = !building.bytes.is_empty();
-        add(
-            building.id,
-            &building.lists,
-            has_log,
-            !building.held.is_empty(),
-        );
-        sum
+        last.map_or(CommitDependency::NONE, |batch| {
+            dependency(batch, CommitDependency::MANY)
+        })
     }
 
     /// Whether no key has a prepared operation.
@@ -326,9 +282,8 @@ impl Log {
         let next = Building {
             bytes: self.spare.pop().unwrap_or_default(),
             lists: Lists {
-                log: self.spare_operations.pop().unwrap_or_default(),
-                fsync: self.spare_operations.pop().unwrap_or_default(),
-                replicated: self.spare_operations.pop().unwrap_or_default(),
+                copied: Vec::new(),
+                logged: self.spare_operations.pop().unwrap_or_default(),
                 unlogged: Vec::new(),
             },
             records: self.spare_records.pop().unwrap_or_default(),
@@ -364,6 +319,7 @@ impl Log {
         self.in_flight.push_back(Batch {
             id: built.id,
             counted: bytes.len(),
+            waits_for_sync: built.sync,
             bytes,
             unlogged: built.unlogged,
             lists: built.lists,
@@ -390,11 +346,8 @@ impl Meets for Log {
         if self.frontier.meets(dependency) {
             return true;
         }
-        let is_written = dependency.appended <= self.frontier.appended
-            && dependency.synced <= self.frontier.synced;
-        is_written
-            && dependency.partition != CommitDependency::MANY
-            && !self.waits(dependency.replicated, dependency.partition)
+        dependency.partition != CommitDependency::MANY
+            && !self.waits(dependency.batch, dependency.partition)
     }
 }
 
@@ -411,22 +364,11 @@ impl Log {
 }
 
 #[inline]
-fn dependency(batch: BatchId, class: Class, partition: PartitionId) -> CommitDependency {
-    match class {
-        Class::Log => CommitDependency {
-            appended: batch,
-            ..CommitDependency::NONE
-        },
-        Class::Fsync => CommitDependency {
-            appended: batch,
-            synced: batch,
-            ..CommitDependency::NONE
-        },
-        Class::Replicated | Class::Unlogged => CommitDependency {
-            replicated: batch,
-            partition,
-            ..CommitDependency::NONE
-        },
+fn dependency(batch: BatchId, partition: PartitionId) -> CommitDependency {
+    CommitDependency {
+        batch,
+        partition,
+        ..CommitDependency::NONE
     }
 }
 

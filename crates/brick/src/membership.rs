@@ -9,19 +9,17 @@
 //! - Only the control plane's catalog makes this brick a member of anything (PROTOCOL rule 11).
 
 use crate::append::BatchId;
-use crate::claims::claim_first;
-use crate::groups::{alone, is_shared, names, of_nobody, take_in};
+use crate::groups::{names, of_nobody, take_in};
 use crate::offline::Offline;
 use crate::outside::Outside;
 use crate::pending_split::{PendingSplits, has_other_leaves, take_apart};
 use crate::replica::Replication;
 use crate::stats::TableStats;
-use crate::tables::{Availability, Room, TableState, Tables, Unloaded, evicts, storage};
+use crate::tables::{Availability, Room, TableState, Unloaded, evicts, storage};
 use brickyard_metadata::{Catalog, TableEntry};
-use brickyard_replication::{Base, Restored, Status};
 use brickyard_routing::{Group, TableMap};
 use brickyard_table::TableData;
-use brickyard_types::{Durability, Incarnation, Op, PartitionId, TableId, View};
+use brickyard_types::{Durability, Incarnation, PartitionId, TableId};
 use std::sync::Arc;
 
 /// What of a brick a newer catalog changes.
@@ -69,7 +67,7 @@ impl Adoption<'_> {
             "version {version} of the catalog is adopted after {}",
             before.version()
         );
-        pending_splits.note_rests(&before, replication, outside);
+        pending_splits.note_rests(&before, replication);
         // What the log says of partitions that were dropped, split, merged or moved away is dead.
         let tables = &*replication.tables;
         let retained = &mut replication.segments.retained;
@@ -246,7 +244,7 @@ impl Adoption<'_> {
 }
 
 /// Looks at every group of a table that is in memory.
-fn adopt_groups(replication: &mut Replication<'_>, table: usize) {
+pub(crate) fn adopt_groups(replication: &mut Replication<'_>, table: usize) {
     let state = replication.tables.get(table);
     let Some(state) = state.filter(|it| it.availability.unloaded == Unloaded::Held) else {
         return;
@@ -286,11 +284,7 @@ fn park(
         // The log is being read.
         return;
     }
-    if replication.tables.is_replicated(id) {
-        replication.adopt(table, id, &of_nobody(group));
-    } else if let Some(partition) = replication.tables.partition_mut(id) {
-        partition.status = Status::default();
-    }
+    replication.adopt(table, id, &of_nobody(group));
 }
 
 /// Until the log was read this brick is nobody, and joins only to know what the records are about.
@@ -301,76 +295,12 @@ fn join(
     group: &Group,
 ) {
     take_in(replication.tables, (table, leaf), id, group);
-    let seat = replication.replicas.seat();
-    let Some(partition) = replication.tables.partition_mut(id) else {
-        return;
-    };
-    if seat.incarnation == Incarnation(0) {
-        return;
-    }
-    let becomes_replicated = !partition.is_replicated && is_shared(group);
-    if becomes_replicated {
-        partition.is_replicated = true;
-        let restored = whole(partition.view, partition.op);
-        partition.committed = partition.op;
-        replication.restore(id, &restored);
+    if replication.replicas.seat().incarnation > Incarnation(0) {
         replication.adopt(table, id, group);
-        let state = replication.tables.get(table);
-        if state.is_some_and(TableState::is_logged) {
-            claim_first(replication, id);
-        }
-        return;
     }
-    if partition.is_replicated {
-        replication.adopt(table, id, group);
-        return;
-    }
-    // The only replica: its operations commit with its own log.
-    partition.view = group.view;
-    let status = alone(group, seat);
-    if partition.status != status {
-        partition.status = status;
-        replication.replicas.wake();
-    }
-}
-
-/// Whether the catalog that waits gives a partition that is alone here another replica: then all of its
-/// operations must have committed before.
-pub(crate) fn is_about_to_share(tables: &Tables) -> bool {
-    let Some(catalog) = tables.waiting() else {
-        return false;
-    };
-    catalog.tables().any(|table| {
-        let state = tables.of(table.id);
-        state.is_some_and(|state| {
-            let partitions = state.partitions.iter().zip(table.map.groups());
-            let alone =
-                partitions.filter(|(it, _)| it.as_ref().is_some_and(|it| !it.is_replicated));
-            alone.into_iter().any(|(_, group)| is_shared(group))
-        })
-    })
 }
 
 /// Whether partitions of the table were split or merged.
 fn is_divided(catalog: &Catalog, table: TableId) -> bool {
     catalog.formers().any(|(_, former)| former.table == table)
-}
-
-/// What the replicator is told of a partition whose only replica this was: all of it has committed.
-fn whole(view: View, op: Op) -> Restored {
-    let last = if op == Op(0) {
-        (View(0), op)
-    } else {
-        (view, op)
-    };
-    Restored {
-        base: Base {
-            view: last.0,
-            op,
-            ..Base::default()
-        },
-        committed: op,
-        last,
-        ..Restored::default()
-    }
 }

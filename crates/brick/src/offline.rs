@@ -186,18 +186,10 @@ impl Offline {
             {
                 continue;
             }
-            let all = state.partitions.iter().zip(state.map.groups());
-            let parked = all
-                .filter_map(|(it, group)| Some((it.as_ref()?, group)))
-                .filter(|(it, _)| state.is_parked(it.id));
+            let all = state.partitions.iter().flatten();
+            let parked = all.filter(|it| state.is_parked(it.id));
             let claims: Vec<_> = parked
-                .filter_map(|(it, group)| {
-                    let claim = match it.is_replicated {
-                        true => replicator.claim_of(it.id)?,
-                        false => it.claim_alone(group),
-                    };
-                    Some((it.id, claim))
-                })
+                .filter_map(|it| Some((it.id, replicator.claim_of(it.id)?)))
                 .collect();
             if !claims.is_empty() {
                 outside.tell_control(ControlRequest::Returned {

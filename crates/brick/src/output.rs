@@ -15,26 +15,24 @@ use crate::partly::{maybe_partly_done, partly_done};
 use brickyard_types::PartitionId;
 use std::collections::VecDeque;
 
-/// What a reply waits for: batches that must have been appended, batches that must be synced, and a batch
-/// whose replicated operations must have committed.
+/// What a reply waits for: that the operations of a partition, or of several, have committed up to a batch.
 ///
-/// Batch 0 means "nothing". A commit dependency has several parts because all tables share one log.
+/// Batch 0 means "nothing".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommitDependency {
-    pub(crate) appended: BatchId,
-    pub(crate) synced: BatchId,
-    pub(crate) replicated: BatchId,
-    /// The partition that `replicated` is about; [`CommitDependency::MANY`] for several.
+    pub(crate) batch: BatchId,
+    /// The partition; [`CommitDependency::MANY`] for several.
     pub(crate) partition: PartitionId,
+    /// The last batch with something that the reply says to have been done: if the log refuses that, nothing was.
+    pub(crate) appended: BatchId,
 }
 
 impl CommitDependency {
     /// Waits for nothing.
     pub(crate) const NONE: Self = Self {
-        appended: BatchId(0),
-        synced: BatchId(0),
-        replicated: BatchId(0),
+        batch: BatchId(0),
         partition: PartitionId(0),
+        appended: BatchId(0),
     };
 
     /// Stands for several partitions. (Ids are given out from 1.)
@@ -49,10 +47,9 @@ impl CommitDependency {
     #[inline]
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
+            batch: self.batch.max(other.batch),
             appended: self.appended.max(other.appended),
-            synced: self.synced.max(other.synced),
-            replicated: self.replicated.max(other.replicated),
-            partition: match (self.replicated.0, other.replicated.0) {
+            partition: match (self.batch.0, other.batch.0) {
                 (_, 0) => self.partition,
                 (0, _) => other.partition,
                 _ if self.partition == other.partition => self.partition,
@@ -64,27 +61,22 @@ impl CommitDependency {
     /// Whether the same batches are waited for, whatever the partition.
     #[inline]
     pub(crate) fn has_same_batches(self, other: Self) -> bool {
-        self.appended == other.appended
-            && self.synced == other.synced
-            && self.replicated == other.replicated
+        self.batch == other.batch
     }
 
     /// Whether the failure of `lost` makes a reply behind this commit dependency untrue.
     pub(crate) fn is_hit_by(self, lost: Lost) -> bool {
         match lost {
-            Lost::From(batch) => {
-                self.appended >= batch || self.synced >= batch || self.replicated >= batch
-            }
+            Lost::From(batch) => self.batch >= batch,
             Lost::Of(partition, batch) => {
-                self.replicated >= batch
-                    && (self.partition == partition || self.partition == Self::MANY)
+                self.batch >= batch && (self.partition == partition || self.partition == Self::MANY)
             }
             // What was given up of several partitions is not told apart from what waits behind it.
             Lost::Only(partition, batch) => {
-                self.replicated == batch && self.partition == partition
-                    || self.replicated >= batch && self.partition == Self::MANY
+                self.batch == batch && self.partition == partition
+                    || self.batch >= batch && self.partition == Self::MANY
             }
-            Lost::Unwritten(batch) => self.appended >= batch || self.synced >= batch,
+            Lost::Unwritten(batch) => self.appended >= batch,
         }
     }
 
@@ -109,7 +101,7 @@ pub(crate) enum Lost {
     Of(PartitionId, BatchId),
     /// Those of a partition, in this batch.
     Only(PartitionId, BatchId),
-    /// Those of this batch and of all later ones that commit by the log alone.
+    /// Those that were prepared in this batch and in later ones, which the log has refused.
     Unwritten(BatchId),
 }
 
@@ -118,9 +110,9 @@ pub(crate) enum Lost {
 pub(crate) struct Frontier {
     pub(crate) appended: BatchId,
     pub(crate) synced: BatchId,
-    /// All replicated operations up to this batch have committed or were given up.
-    pub(crate) replicated: BatchId,
-    /// Counts the replicated operations that have committed, were cut or given up.
+    /// All operations up to this batch have committed or were given up.
+    pub(crate) committed: BatchId,
+    /// Counts the runs of operations that have committed, were cut or given up.
     pub(crate) settled: u64,
 }
 
@@ -132,9 +124,7 @@ pub(crate) trait Meets {
 impl Meets for Frontier {
     #[inline]
     fn meets(&self, dependency: CommitDependency) -> bool {
-        dependency.appended <= self.appended
-            && dependency.synced <= self.synced
-            && dependency.replicated <= self.replicated
+        dependency.batch <= self.committed
     }
 }
 

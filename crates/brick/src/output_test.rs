@@ -1,13 +1,11 @@
 use super::*;
 
 const FIRST: CommitDependency = CommitDependency {
-    appended: BatchId(1),
-    synced: BatchId(0),
+    batch: BatchId(1),
     ..CommitDependency::NONE
 };
 const SECOND: CommitDependency = CommitDependency {
-    appended: BatchId(2),
-    synced: BatchId(0),
+    batch: BatchId(2),
     ..CommitDependency::NONE
 };
 
@@ -18,9 +16,9 @@ fn write(output: &mut Output, reply: &[u8], dependency: CommitDependency) {
     output.end(start, dependency);
 }
 
-fn appended(batch: u64) -> Frontier {
+fn committed(batch: u64) -> Frontier {
     Frontier {
-        appended: BatchId(batch),
+        committed: BatchId(batch),
         ..Frontier::default()
     }
 }
@@ -47,8 +45,8 @@ fn dependent_reply_holds_all_behind_it_and_none_before() {
     write(&mut output, b"b", FIRST);
     write(&mut output, b"c", CommitDependency::NONE);
     assert_eq!(drain(&mut output), b"a");
-    assert!(!output.advance(&appended(0)));
-    assert!(output.advance(&appended(1)));
+    assert!(!output.advance(&committed(0)));
+    assert!(output.advance(&committed(1)));
     assert_eq!(drain(&mut output), b"bc");
     assert_eq!(output.len(), 0);
 }
@@ -58,30 +56,25 @@ fn later_batch_does_not_hold_back_an_earlier_one() {
     let mut output = Output::default();
     write(&mut output, b"a", FIRST);
     write(&mut output, b"b", SECOND);
-    assert!(output.advance(&appended(1)));
+    assert!(output.advance(&committed(1)));
     assert_eq!(drain(&mut output), b"a");
-    assert!(output.advance(&appended(2)));
+    assert!(output.advance(&committed(2)));
     assert_eq!(drain(&mut output), b"b");
 }
 
+/// The log refuses a batch: what was prepared in it was not done, and what waits for others in it waits on.
 #[test]
-fn synced_dependency_needs_the_sync() {
+fn refusal_of_the_log_denies_what_was_prepared_in_it() {
     let mut output = Output::default();
-    write(
-        &mut output,
-        b"a",
-        CommitDependency {
-            appended: BatchId(1),
-            synced: BatchId(1),
-            ..CommitDependency::NONE
-        },
-    );
-    assert!(!output.advance(&appended(1)));
-    assert!(output.advance(&Frontier {
-        appended: BatchId(1),
-        synced: BatchId(1),
-        ..Frontier::default()
-    }));
+    let prepared = CommitDependency {
+        appended: BatchId(2),
+        ..SECOND
+    };
+    write(&mut output, b"a", prepared);
+    write(&mut output, b"b", SECOND);
+    output.refuse(Lost::Unwritten(BatchId(2)), b"-E");
+    assert!(output.advance(&committed(2)));
+    assert_eq!(drain(&mut output), b"-Eb");
 }
 
 #[test]
@@ -93,7 +86,7 @@ fn refused_batch_turns_just_its_own_replies_into_errors() {
     write(&mut output, b"y", CommitDependency::NONE);
     write(&mut output, b"c", SECOND);
     output.refuse(Lost::From(BatchId(2)), b"-E");
-    assert!(output.advance(&appended(1)));
+    assert!(output.advance(&committed(1)));
     assert_eq!(drain(&mut output), b"ax-Ey-E");
     assert_eq!(output.len(), 0);
 }
@@ -107,12 +100,12 @@ fn placeholder_keeps_its_place_until_it_is_filled() {
     write(&mut output, b"d", CommitDependency::NONE);
     assert_eq!(output.placeholders(), 2);
     output.fill_placeholder(second, b"c".to_vec(), CommitDependency::NONE);
-    output.advance(&appended(0));
+    output.advance(&committed(0));
     assert_eq!(drain(&mut output), b"a");
     output.fill_placeholder(first, b"b".to_vec(), FIRST);
-    output.advance(&appended(0));
+    output.advance(&committed(0));
     assert_eq!(drain(&mut output), b"");
-    output.advance(&appended(1));
+    output.advance(&committed(1));
     assert_eq!(drain(&mut output), b"bcd");
     assert_eq!((output.placeholders(), output.len()), (0, 0));
 }
@@ -123,7 +116,7 @@ fn refused_placeholder_becomes_the_error() {
     let placeholder = output.open_placeholder();
     output.fill_placeholder(placeholder, b"v".to_vec(), SECOND);
     output.refuse(Lost::From(BatchId(2)), b"-E");
-    output.advance(&appended(0));
+    output.advance(&committed(0));
     assert_eq!(drain(&mut output), b"-E");
 }
 
@@ -142,7 +135,7 @@ fn client_that_never_reads_to_the_end_does_not_make_the_buffer_grow() {
 #[test]
 fn reply_about_several_partitions_is_not_denied_for_another_ones_loss() {
     let dependency = |partition| CommitDependency {
-        replicated: BatchId(4),
+        batch: BatchId(4),
         partition: PartitionId(partition),
         ..CommitDependency::NONE
     };

@@ -7,10 +7,8 @@
 
 use crate::effect::{ControlRequest, Effect};
 use crate::replica::{Replicas, Replication};
-use crate::tables::Tables;
-use brickyard_replication::{Claim, Direction, LinkId, frame};
+use brickyard_replication::{Direction, LinkId, frame};
 use brickyard_routing::{Member, Seat};
-use brickyard_types::PartitionId;
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -110,26 +108,7 @@ pub(crate) fn take_frames(
 }
 
 /// Tells the control plane what the log holds of each partition.
-pub(crate) fn tell_claims(
-    replicas: &Replicas,
-    tables: &Tables,
-    effects: &mut VecDeque<Effect>,
-    token: u64,
-) {
-    let replicated = replicas.replicator().claims();
-    let claims = replicated.chain(claims_alone(tables)).collect();
+pub(crate) fn tell_claims(replicas: &Replicas, effects: &mut VecDeque<Effect>, token: u64) {
+    let claims = replicas.replicator().claims().collect();
     effects.push_back(Effect::Control(token, ControlRequest::Claims(claims)));
-}
-
-/// What the log holds of partitions that never had another replica: all there is.
-fn claims_alone(tables: &Tables) -> impl Iterator<Item = (PartitionId, Claim)> + '_ {
-    let logged = tables.iter().filter(|state| state.is_logged());
-    logged.flat_map(|state| {
-        let groups = state.map.groups().iter();
-        let partitions = state.partitions.iter().zip(groups);
-        let alone = partitions.filter_map(|(it, group)| Some((it.as_ref()?, group)));
-        alone
-            .filter(|(it, _)| !it.is_replicated)
-            .map(|(it, group)| (it.id, it.claim_alone(group)))
-    })
 }

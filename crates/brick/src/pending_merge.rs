@@ -40,33 +40,25 @@ pub(crate) fn join_halves(
 ) -> Option<Partition> {
     let id = replication.tables.get(table)?.id;
     let halves = halves_of(catalog, whole);
-    let mut base = base_of(catalog.merged(halves[0])?);
+    let base = base_of(catalog.merged(halves[0])?);
     let mut ends = Vec::new();
     for (half, leaf) in halves.iter().zip(leaves) {
         let state = replication.tables.get(table)?;
         let held = state.partitions.get(leaf)?.as_ref()?;
         assert_eq!(held.id, *half, "the half of {whole} at leaf {leaf}");
-        if !held.is_replicated {
-            // The only replica went on until now.
-            base.op = base.op.max(held.op);
-        }
         ends.push(Half {
             partition: *half,
             view: catalog.former(*half)?.view,
             last: catalog.merged(*half)?.last,
-            is_alone: !held.is_replicated,
         });
     }
     let ends: [Half; 2] = ends.try_into().ok()?;
-    let is_replicated = !ends.iter().all(|half| half.is_alone);
-    if is_replicated {
-        replication.replicate(|replicator| replicator.merge(id, &ends, whole, &base));
-    }
+    replication.replicate(|replicator| replicator.merge(id, &ends, whole, &base));
     for half in halves {
         replication.tables.unplace(half);
     }
     let (tables, log) = (&mut *replication.tables, &mut *replication.log);
-    join_contents(tables, log, table, leaves, (whole, &base, is_replicated))
+    join_contents(tables, log, table, leaves, (whole, &base))
 }
 
 fn join_contents(
@@ -74,7 +66,7 @@ fn join_contents(
     log: &mut Log,
     table: usize,
     leaves: [usize; 2],
-    (whole, base, is_replicated): (PartitionId, &Base, bool),
+    (whole, base): (PartitionId, &Base),
 ) -> Option<Partition> {
     let state = tables.get_mut(table)?;
     let mut left = state.partitions.get_mut(leaves[0])?.take()?;
@@ -83,7 +75,11 @@ fn join_contents(
     let locals = [left.local, right.local];
     state.table.merge_partitions(&locals, local);
     for half in [&left, &right] {
-        assert!(half.pending.is_empty(), "{} is not at rest", half.id);
+        assert!(
+            half.uncommitted.submitted.is_empty(),
+            "{} is not at rest",
+            half.id
+        );
         log.disown(table as u32, half.local);
     }
     let was_learner = state.learning.iter().any(|it| locals.contains(it));
@@ -96,16 +92,12 @@ fn join_contents(
     // PROTOCOL rule 19: whatever was asked of either was asked of the whole.
     let windows = windows.into_iter().flatten();
     let requests = windows.reduce(|a, b| Box::new(a.with(*b)));
-    let op = if is_replicated {
-        base.op
-    } else {
-        left.op.max(right.op)
-    };
+    let op = base.op;
     tables.recount_requests(gone, requests.as_ref().map_or(0, |it| it.len()));
     for half in [&left, &right] {
         tables.note_former_clear(half.id, half.cleared);
     }
-    let anew = Partition::new(whole, local, left.view.max(right.view), is_replicated);
+    let anew = Partition::new(whole, local, left.status.view.max(right.status.view));
     Some(Partition {
         op,
         gaps: left.gaps.joined(right.gaps, op),

@@ -24,19 +24,13 @@ use crate::tables::{Partition, TableState, Tables, halves_of, is_split_from};
 use brickyard_metadata::{Catalog, CatalogVersion, Rest};
 use brickyard_replication::Replicator;
 use brickyard_routing::{Prefix, TableMap};
-use brickyard_types::{Instant, Medium, Op, PartitionId, View};
+use brickyard_types::{Medium, Op, PartitionId, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
-/// How often the control plane is told that a partition may be split, until it answers.
-const REPEAT: Duration = Duration::from_millis(300);
-
-/// Partitions without other replicas that are to be split or merged.
+/// Whether partitions are about to be taken apart.
 #[derive(Debug, Default)]
 pub(crate) struct PendingSplits {
-    alone: BTreeSet<PartitionId>,
-    asked: Option<Instant>,
     /// The catalog that waits takes something apart here.
     is_waited_for: bool,
 }
@@ -62,7 +56,7 @@ impl PendingSplits {
         let is_at_rest = |table: usize, it: &Partition| {
             !log.concerns(table as u32, it.local)
                 && !values.concerns(table, it.local)
-                && (!it.is_replicated || replicator.is_written(it.id))
+                && replicator.is_written(it.id)
         };
         self.is_waited_for && parts_any(tables, |table, it| !is_at_rest(table, it))
     }
@@ -73,12 +67,7 @@ impl PendingSplits {
     }
 
     /// A catalog was adopted: primaries of partitions that are to be split or merged come to rest.
-    pub(crate) fn note_rests(
-        &mut self,
-        before: &Catalog,
-        replication: &mut Replication<'_>,
-        outside: &mut Outside<'_>,
-    ) {
+    pub(crate) fn note_rests(&mut self, before: &Catalog, replication: &mut Replication<'_>) {
         let now = Arc::clone(replication.tables.catalog());
         // The catalog that waited may be the first that this brick hears of a split, which is over in it.
         self.is_waited_for = false;
@@ -88,39 +77,13 @@ impl PendingSplits {
         if named.is_empty() {
             return;
         }
-        *self = Self::default();
         for partition in named {
-            let Some((_, held)) = replication.tables.partition(partition) else {
+            if !replication.tables.is_here(partition) {
                 continue;
-            };
+            }
             let rest = rests.get(&partition);
-            if held.is_replicated {
-                let rest = rest.map(|(view, begun_at)| (*view, begun_at.0));
-                replication.replicate(|replicator| replicator.set_split(partition, rest));
-            } else if rest.is_some() {
-                self.alone.insert(partition);
-            }
-        }
-        self.ask_lone_splits(replication.tables, outside);
-    }
-
-    /// What has no other replica may be split or merged at any time: that is done when nothing of it is pending.
-    pub(crate) fn ask_lone_splits(&mut self, tables: &Tables, outside: &mut Outside<'_>) {
-        let is_early = self.asked.is_some_and(|asked| outside.now - asked < REPEAT);
-        if self.alone.is_empty() || is_early {
-            return;
-        }
-        self.asked = Some(outside.now);
-        for &partition in &self.alone {
-            let Some((view, begun_at)) = tables.catalog().rest_of(partition) else {
-                continue;
-            };
-            let held = tables.partition(partition).map(|(_, held)| held);
-            if let Some(it) = held.filter(|it| it.is_primary() && it.view == view) {
-                let last = (view, it.op);
-                let rest = (partition, view);
-                tell_ready(tables.catalog(), outside, rest, begun_at.0, last);
-            }
+            let rest = rest.map(|(view, begun_at)| (*view, begun_at.0));
+            replication.replicate(|replicator| replicator.set_split(partition, rest));
         }
     }
 }
@@ -214,7 +177,7 @@ pub(crate) fn take_apart(
         // One that has not caught up claims nothing.
         let state = replication.tables.get(table);
         let is_logged = state.is_some_and(TableState::is_logged);
-        if is_logged && replication.tables.is_replicated(part) {
+        if is_logged {
             claim_first(replication, part);
         }
     }
@@ -234,7 +197,11 @@ fn part(
     let Some(mut whole) = state.partitions.get_mut(leaf).and_then(Option::take) else {
         return Vec::new();
     };
-    assert!(whole.pending.is_empty(), "{} is not at rest", whole.id);
+    assert!(
+        whole.uncommitted.submitted.is_empty(),
+        "{} is not at rest",
+        whole.id
+    );
     let locals: Vec<_> = ids.iter().map(|_| state.table.add_partition()).collect();
     // What belongs to none of them any more goes.
     let rest = state.table.add_partition();
@@ -262,7 +229,7 @@ fn part(
             cleared: whole.cleared,
             generation: whole.generation,
             requests,
-            ..Partition::new(id, local, whole.view, whole.is_replicated)
+            ..Partition::new(id, local, whole.status.view)
         }
     });
     let parts = parts.collect();

@@ -15,11 +15,11 @@ mod carry;
 pub(crate) mod wants;
 
 use crate::append::BatchId;
-use crate::log::{Commits, Committing, CommittingOperation, Log, RecordIndex};
+use crate::log::{Committing, CommittingOperation, Log, RecordIndex, Votes};
 use crate::output::Lost;
 use crate::removals::Removals;
 use crate::segments::Segments;
-use crate::tables::{Partition, Tables};
+use crate::tables::Tables;
 use brickyard_metadata::Catalog;
 use brickyard_replication::{
     Demand, FrameError, LinkId, LogMark, Outbox, Ready, Replicator, ReplicatorConfig, Restored,
@@ -65,6 +65,8 @@ pub(crate) struct Replicas {
     pub(crate) was_leased: bool,
     /// Since when it has had none, if it had one.
     unleased_since: Option<Instant>,
+    /// Partitions of which ops were applied that the replicator has not heard of: it does before anything else.
+    pub(crate) ahead: Vec<PartitionId>,
     /// Writes whose clients are to be told that nobody knows.
     pub(crate) lost: Vec<Lost>,
     /// Something changed that requests may have waited for.
@@ -100,6 +102,7 @@ impl Replicas {
             is_leased: false,
             was_leased: false,
             unleased_since: None,
+            ahead: Vec::new(),
             lost: Vec::new(),
             is_woken: false,
             cleared: Vec::new(),
@@ -130,18 +133,21 @@ impl Replicas {
     #[inline]
     pub(crate) fn hold(
         &mut self,
-        log: &mut Log,
-        partition: &mut Partition,
-        commits: Commits,
+        (tables, log): (&mut Tables, &mut Log),
+        (table, leaf): (usize, usize),
+        votes: Votes,
         (op, record): (Op, RecordIndex),
     ) {
+        let state = tables.get_mut(table);
+        let partition = state.and_then(|it| it.partitions.get_mut(leaf)?.as_mut());
+        let partition = partition.expect("what was prepared is of a partition that is here");
         let id = partition.id;
-        if commits.is_logged() {
-            return log.add_unsubmitted(id, &mut partition.unsubmitted, op, record);
+        if votes.is_logged {
+            return log.add_unsubmitted(id, &mut partition.uncommitted.unsubmitted, op, record);
         }
         let first = self.engine.replicator.on_prepared(id, 1, LogMark::NONE);
         assert_eq!(first, op, "{id}: the op of what is submitted");
-        log.add_pending(id, &mut partition.pending, op, record);
+        log.add_pending(id, &mut partition.uncommitted.submitted, op, record);
     }
 
     /// The replicator, for questions.
@@ -231,11 +237,23 @@ impl Replication<'_> {
     }
 
     fn replicate_frame<R>(&mut self, frame: &[u8], input: impl FnOnce(&mut Replicator) -> R) -> R {
+        self.tell_applied();
         let replicator = &mut self.replicas.engine.replicator;
         replicator.on_batch(LogMark(self.log.building_id().0));
         let result = input(replicator);
         self.carry_out(frame);
         result
+    }
+
+    /// What partitions have applied that have neither a log nor another replica.
+    fn tell_applied(&mut self) {
+        for partition in self.replicas.ahead.drain(..) {
+            if let Some(it) = self.tables.partition_mut(partition) {
+                it.is_ahead = false;
+                let replicator = &mut self.replicas.engine.replicator;
+                replicator.on_applied(partition, it.op);
+            }
+        }
     }
 
     /// A whole frame has come on a stream between bricks.
@@ -276,7 +294,7 @@ impl Replication<'_> {
         let Some(state) = self.tables.get(table) else {
             return;
         };
-        let (id, durability) = (state.id, state.attributes.durability);
+        let (id, durability) = (state.id, state.durability());
         let min_in_sync = state.attributes.min_in_sync;
         self.doubt_former(partition, group.generation);
         let demand = Demand {
@@ -293,7 +311,7 @@ impl Replication<'_> {
         self.replicate(|replicator| replicator.forget(partition));
         let held = self.tables.partition(partition);
         assert!(
-            held.is_none_or(|(_, it)| it.pending.is_empty()),
+            held.is_none_or(|(_, it)| it.uncommitted.submitted.is_empty()),
             "{partition} has pending records"
         );
         self.tables.unplace(partition);
@@ -333,7 +351,6 @@ impl Replication<'_> {
         let status = replicator.status(id);
         let (last, committed) = (replicator.last(id).1, replicator.committed(id));
         if let Some(partition) = self.tables.partition_mut(id) {
-            partition.view = status.view;
             partition.status = status;
             // Nothing is prepared that the replicator has not heard of: the next op follows its last.
             partition.op = last;
@@ -350,7 +367,7 @@ impl Replication<'_> {
             assert_eq!(first, run.first, "{partition}: the op of what is submitted");
             let held = self.tables.partition_mut(partition);
             let held = held.expect("no partition leaves that has something to be submitted");
-            held.pending.push_back(run);
+            held.uncommitted.submitted.push_back(run);
         }
         self.replicate(|replicator| replicator.on_appended(LogMark(id.0)));
     }
@@ -382,7 +399,7 @@ impl Replication<'_> {
         let Some(Some(held)) = state.and_then(|it| it.partitions.get(leaf)) else {
             return;
         };
-        let (id, last) = (held.id, (held.view, held.op));
+        let (id, last) = (held.id, (held.status.view, held.op));
         self.forget(id);
         let Some(state) = self.tables.get_mut(table) else {
             return;

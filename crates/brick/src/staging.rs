@@ -15,10 +15,6 @@ use brickyard_types::record::Kind;
 use hashbrown::HashMap;
 use std::hash::BuildHasherDefault;
 
-/// Most bytes of keys and values that one command or transaction may write. A log record's lengths
-/// are 32 bits, and it is in memory three times until it is appended.
-pub(crate) const STAGED_BYTES_MAX: usize = 256 << 20;
-
 /// With fewer entries than this a walk over them is faster than a map.
 const INDEXED_FROM: usize = 16;
 

@@ -28,6 +28,7 @@ use crate::log::{KeyRef, Log, Prepared};
 use crate::output::Lost;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Location;
+use brickyard_table::TableData;
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionHasher, PartitionId, Position, TableId};
 use hashbrown::HashMap;
@@ -35,6 +36,9 @@ use removed::Removed;
 use std::collections::BTreeMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
+
+/// Operations whose memory is asked for before the first of them is applied.
+pub(crate) const AHEAD: usize = 32;
 
 /// See the module.
 #[derive(Debug)]
@@ -201,6 +205,28 @@ impl Tables {
         Some(self.get(table)?.map.locate(key))
     }
 
+    /// Applies committed operations to their tables, some [`AHEAD`] at a time. A record's place in memory is anywhere, so
+    /// that it is asked for ahead: first all buckets, then all records, then they are used.
+    pub(crate) fn apply_all<'a>(
+        &mut self,
+        group: impl Iterator<Item = (&'a Prepared, &'a [u8], Position)> + Clone,
+    ) {
+        if group.clone().nth(1).is_some() {
+            for prefetch in [TableData::prefetch_bucket, TableData::prefetch_record] {
+                // What is void may name a place in the table that is no more.
+                let keys = group.clone().map(|(prepared, ..)| prepared);
+                for it in keys.filter(|it| it.has_key() && !it.is_void) {
+                    if let Some(state) = self.get(it.key.table as usize) {
+                        prefetch(&state.table, it.key.partition, it.key.hash);
+                    }
+                }
+            }
+        }
+        for (prepared, bytes, batch) in group {
+            self.apply(prepared, bytes, batch);
+        }
+    }
+
     /// Applies a committed operation to its table; `batch` is where the batch stands whose bytes these are.
     #[inline]
     pub(crate) fn apply(&mut self, prepared: &Prepared, bytes: &[u8], batch: Position) {
@@ -301,19 +327,12 @@ impl Tables {
         }
     }
 
-    /// Lets tables that were altered from `fsync` to `log` go, once nothing of theirs waits for a sync.
-    pub(crate) fn settle_durability(&mut self, synced: BatchId) {
-        for state in self.iter_mut() {
-            if state.syncing <= synced {
-                state.syncing = BatchId(0);
-            }
-        }
-    }
-
-    /// Whether the replicator decides when the partition's operations commit.
-    pub(crate) fn is_replicated(&self, partition: PartitionId) -> bool {
-        let held = self.partition(partition);
-        held.is_some_and(|(_, it)| it.is_replicated)
+    /// Lets a table that was altered from `fsync` to `log` go, once nothing of it waits for a sync: its place.
+    pub(crate) fn poll_durability(&mut self, synced: BatchId) -> Option<usize> {
+        let mut waiting = self.indexed_mut().filter(|(_, it)| it.syncing > BatchId(0));
+        let (index, state) = waiting.find(|(_, state)| state.syncing <= synced)?;
+        state.syncing = BatchId(0);
+        Some(index)
     }
 }
 

@@ -215,7 +215,7 @@ impl<'a> View<'a> {
                     partition: partition.local,
                     hash: KeyHash(location.key_hash),
                 };
-                let view = partition.view;
+                let view = partition.status.view;
                 !is_expired && !self.core.negative_versions.has_changed(&key, since, view)
             }
         })

@@ -24,7 +24,7 @@ use crate::tick::Tick;
 use crate::view::{Adoption, Demand, names};
 use crate::{Direction, LinkId, LogMark, Replicator, Role, Turn};
 use brickyard_routing::{Group, Seat};
-use brickyard_types::{Instant, Op, PartitionId, TableId, View};
+use brickyard_types::{Durability, Instant, Op, PartitionId, TableId, View};
 
 impl Replicator {
     /// This brick was registered: its seat from now on. Streams of an earlier one are to be closed.
@@ -165,10 +165,23 @@ impl Replicator {
         let found = self.partitions.by_id_mut(partition);
         #[expect(clippy::expect_used, reason = "see Panics")]
         let it = found.expect("a partition that `next` was asked for");
-        self.own.note(mark);
         let first = it.log.last.1.next();
-        on_prepared(it, &mut self.work, count, mark);
+        on_prepared(it, &mut self.own, &mut self.work, (count, mark));
         first
+    }
+
+    /// Everything up to this op was prepared and applied at once: the partition has no log and no other member
+    /// ([`Status::is_alone`](crate::Status::is_alone)).
+    ///
+    /// # Panics
+    /// If that is not so (an owner's bug).
+    pub fn on_applied(&mut self, partition: PartitionId, upto: Op) {
+        let Some(it) = self.partitions.by_id_mut(partition) else {
+            return;
+        };
+        let is_alone = it.durability == Durability::Memory && it.status().is_alone;
+        assert!(is_alone, "{partition} has a log, or others to vote");
+        it.log.apply(it.place.view, upto);
     }
 
     /// The own log has everything up to this batch.
@@ -419,7 +432,7 @@ impl Replicator {
         for half in halves {
             assert!(half.partition != whole, "{whole} is merged with itself");
             let Some(it) = self.partitions.by_id_mut(half.partition) else {
-                log.add_unknown(half);
+                log.add_unknown();
                 continue;
             };
             let was_in_sync = end_at_rest(it, half.view, &mut self.own, &mut self.ready);

@@ -4,6 +4,7 @@ use crate::follow::broken;
 use crate::frame::{FrameError, Reason, Refuse};
 use crate::link::{Link, Voted};
 use crate::member::{Copy, Phase};
+use crate::own_log::OwnLog;
 use crate::partition::Partition;
 use crate::ready::{Ready, Want};
 use crate::slots::Slots;
@@ -21,14 +22,31 @@ pub(crate) struct Leader<'a> {
 
 /// So many records that the partition's primary prepared are in the log batch `mark`.
 #[inline]
-pub(crate) fn on_prepared(it: &mut Partition, work: &mut Work, count: u32, mark: LogMark) {
+pub(crate) fn on_prepared(
+    it: &mut Partition,
+    own: &mut OwnLog,
+    work: &mut Work,
+    (count, mark): (u32, LogMark),
+) {
+    // Where there is no other member nobody waits for the turn's end: one that joins later gets what is pending when its
+    // stream begins, as it gets what was inherited.
+    let is_alone = it.lead.members.is_empty() && it.lead.unsent == 0;
+    let turn = if is_alone { Turn(0) } else { Turn::NEVER };
     for _ in 0..count {
         it.log.push(PreparedRecord {
             view: it.place.view,
             op: it.log.last.1.next(),
             mark,
-            turn: Turn::NEVER,
+            turn,
         });
+    }
+    own.note(mark);
+    work.make_busy(it);
+    if is_alone {
+        if !own.await_own(mark, it.durability, it.slot) {
+            work.make_ready(it);
+        }
+        return;
     }
     it.lead.unsent += count as usize;
     assert!(
@@ -36,7 +54,6 @@ pub(crate) fn on_prepared(it: &mut Partition, work: &mut Work, count: u32, mark:
         "unsent and not held"
     );
     work.make_dirty(it);
-    work.make_busy(it);
 }
 
 /// A peer voted for what this brick sent it: the partitions that waited for that may have something to commit.

@@ -72,6 +72,15 @@ impl Log {
         self.pending.push_back(entry);
     }
 
+    /// Everything up to `op` is committed the moment that it is prepared.
+    pub(crate) fn apply(&mut self, view: View, op: Op) {
+        assert!(self.pending.is_empty(), "applied over what is pending");
+        assert!(op > self.last.1, "op {op} after {}", self.last.1);
+        self.history.push(view, self.last.1.next());
+        self.last = (view, op);
+        self.committed = op;
+    }
+
     /// The owner did not take the entries from `op` on, nor anything else that would have gone into batch `open`.
     pub(crate) fn take_back(&mut self, open: LogMark, settled: LogMark) {
         let pending = self.pending.iter().map(|entry| entry.mark);

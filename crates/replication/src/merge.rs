@@ -25,8 +25,6 @@ pub struct Half {
     pub view: View,
     /// Its last record.
     pub last: (View, Op),
-    /// This brick was its only replica, and its log says all there is.
-    pub is_alone: bool,
 }
 
 /// The log of a whole while it is put together, and what was acknowledged of its halves.
@@ -49,14 +47,14 @@ impl Whole {
     }
 
     /// The replicator knows nothing of this half.
-    pub(crate) fn add_unknown(&mut self, half: &Half) {
-        self.holds_both &= half.is_alone;
+    pub(crate) fn add_unknown(&mut self) {
+        self.holds_both = false;
     }
 
     /// A half that has ended here; whether it was in sync in the view in which it did.
     pub(crate) fn add(&mut self, half: &Half, it: &Partition, was_in_sync: bool) {
         assert_eq!(it.id, half.partition, "another half");
-        self.holds_both &= half.is_alone || was_in_sync && it.log.last == half.last;
+        self.holds_both &= was_in_sync && it.log.last == half.last;
         self.stopped = self.stopped.max(it.place.stopped);
         self.accepted = self.accepted.max(it.place.accepted);
         let log = &mut self.log;

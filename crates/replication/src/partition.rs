@@ -160,6 +160,7 @@ impl Partition {
             view: place.view,
             serves_reads,
             accepts_writes,
+            is_alone: role == Role::Primary && self.lead.members.is_empty(),
         }
     }
 

@@ -238,6 +238,12 @@ impl<P> Rebuild<P> {
         self.has_begun
     }
 
+    /// The last record so far.
+    #[must_use]
+    pub const fn last(&self) -> (View, Op) {
+        self.last
+    }
+
     /// The highest op that is known to be committed so far.
     #[must_use]
     pub const fn committed(&self) -> Op {

@@ -65,4 +65,7 @@ pub struct Status {
     /// New records may be prepared: primary, not fenced, no view change under way that would cut them,
     /// enough members in sync, own log well.
     pub accepts_writes: bool,
+    /// Primary, and there is no other member: what is in no log either commits when it is prepared
+    /// ([`on_applied`](crate::Replicator::on_applied)).
+    pub is_alone: bool,
 }

@@ -32,7 +32,7 @@ impl Mover<'_> {
         self.sorted.has_drop |= header.kind == Kind::Drop;
         let children = self.tables.children(header.partition);
         let level = (u64::from(header.view.0), header.op.0);
-        for child in children.iter().filter(|it| self.tables.is_replicated(**it)) {
+        for child in children.iter().filter(|it| self.tables.is_here(**it)) {
             match self.pass.claims.entry(*child) {
                 Entry::Occupied(mut said) => {
                     let said = said.get_mut();
@@ -181,7 +181,7 @@ impl Mover<'_> {
                 let retained = &mut self.segments.retained;
                 let is_said = retained.is_said_behind(segment, (child, Mark::Base), level);
                 if !is_said
-                    && self.tables.is_replicated(child)
+                    && self.tables.is_here(child)
                     && !append_own_base(self.replicator, self.log, retained, child)
                 {
                     return false;
@@ -289,7 +289,7 @@ impl Mover<'_> {
 
     fn move_tombstone(&mut self, table: usize, segment: SegmentId, header: &Header, key: &[u8]) {
         let origin = header.origin.unwrap_or(segment);
-        let is_superseded = header.kind == Kind::Delete && self.has_other(table, header.op, key);
+        let is_superseded = header.kind == Kind::Delete && self.has_record(table, key);
         let is_needed = self.segments.has_older(origin, segment) && !is_superseded;
         let owner = match header.kind {
             Kind::Clear => Some(header.partition),
@@ -305,7 +305,7 @@ impl Mover<'_> {
             partition: partition.id,
             ..*header
         };
-        if partition.is_replicated && header.kind == Kind::Clear && header.op > partition.cleared {
+        if header.kind == Kind::Clear && header.op > partition.cleared {
             // It was cut. Moved, it would count as committed.
             return;
         }
@@ -360,9 +360,9 @@ impl Mover<'_> {
         *self.sorted.kept.tombstones.entry(origin).or_default() += bytes;
     }
 
-    /// Whether the key has a record that came after its deletion by this op. Of a replicated partition any
-    /// will do: one from before says that the deletion was cut, and moved it would count as committed.
-    fn has_other(&self, table: usize, op: Op, key: &[u8]) -> bool {
+    /// Whether the key has a record. One that came after its deletion has replaced that; one from before says that the
+    /// deletion was cut, and moved it would count as committed.
+    fn has_record(&self, table: usize, key: &[u8]) -> bool {
         let Some(state) = self.tables.get(table) else {
             return false;
         };
@@ -373,6 +373,6 @@ impl Mover<'_> {
         let found = state
             .table
             .peek(partition.local, KeyHash(location.key_hash), key);
-        found.is_some_and(|found| partition.is_replicated || found.op > op)
+        found.is_some()
     }
 }

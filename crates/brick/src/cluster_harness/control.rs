@@ -85,14 +85,6 @@ impl Cluster {
         self.set_learners_of(table, partition, group.view, nodes);
     }
 
-    /// A learner of the default table's partition, which has one copy.
-    pub(crate) fn share_default(&mut self, at: usize) {
-        let table = self.catalog.table("default").unwrap();
-        let (partition, group) = table.partitions().next().unwrap();
-        let (table, view) = (table.id, group.view);
-        self.set_learners_of(table, partition, view, &[at]);
-    }
-
     fn set_learners_of(
         &mut self,
         table: TableId,

@@ -84,7 +84,7 @@ pub(super) fn run_attempt(
     } = caller;
     let recall = core.table(table).and_then(|state| {
         let held = state.partitions.get(location.leaf as usize)?.as_ref()?;
-        Some(held.recall(attempt.id, core.unix, state.is_fsync(), &core.log))
+        Some(held.recall(attempt.id, core.unix, &core.log))
     });
     match recall.unwrap_or(Recall::New) {
         Recall::New => {}

@@ -11,27 +11,24 @@ use std::sync::Arc;
 /// Prepared operations of one batch.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    pub(super) log: Vec<Prepared>,
-    pub(super) fsync: Vec<Prepared>,
-    pub(super) replicated: Vec<Prepared>,
+    pub(super) copied: Vec<Prepared>,
+    pub(super) logged: Vec<Prepared>,
     pub(super) unlogged: Vec<Prepared>,
 }
 
 impl Lists {
     pub(super) fn of(&self, class: Class) -> &Vec<Prepared> {
         match class {
-            Class::Log => &self.log,
-            Class::Fsync => &self.fsync,
-            Class::Replicated => &self.replicated,
+            Class::Copied => &self.copied,
+            Class::Logged => &self.logged,
             Class::Unlogged => &self.unlogged,
         }
     }
 
     pub(super) fn of_mut(&mut self, class: Class) -> &mut Vec<Prepared> {
         match class {
-            Class::Log => &mut self.log,
-            Class::Fsync => &mut self.fsync,
-            Class::Replicated => &mut self.replicated,
+            Class::Copied => &mut self.copied,
+            Class::Logged => &mut self.logged,
             Class::Unlogged => &mut self.unlogged,
         }
     }
@@ -42,10 +39,10 @@ impl Lists {
 pub(super) struct Building {
     pub(super) id: BatchId,
     pub(super) bytes: Vec<u8>,
-    /// Records of replicated tables without a log: kept until they commit.
+    /// Records of tables without a log: kept until they commit.
     pub(super) unlogged: Vec<u8>,
     pub(super) lists: Lists,
-    /// Records of replicated partitions.
+    /// Records that commit by votes.
     pub(super) records: Vec<Held>,
     /// Runs of them that are submitted to the replicator when they are in the log.
     pub(super) unsubmitted: Vec<(PartitionId, Run)>,
@@ -133,9 +130,9 @@ pub(super) struct Batch {
     /// The log has answered: its bytes are there, or never will be.
     pub(super) is_answered: bool,
     pub(super) position: Position,
-    /// Bytes of it that count as pending: those of an `fsync` table wait for the disk until they
-    /// are synced.
+    /// Bytes of it that count as pending: where something waits for a sync, until it is synced.
     pub(super) counted: usize,
+    pub(super) waits_for_sync: bool,
 }
 
 impl Batch {
@@ -143,7 +140,7 @@ impl Batch {
     pub(super) fn is_done(&self) -> bool {
         self.is_answered
             && self.held.is_empty()
-            && self.lists.log.is_empty()
-            && self.lists.fsync.is_empty()
+            && self.lists.copied.is_empty()
+            && self.counted == 0
     }
 }

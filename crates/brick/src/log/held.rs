@@ -1,4 +1,4 @@
-//! Records of replicated partitions, from when they are put into a batch until they commit or are cut.
+//! Records that commit by votes, from when they are put into a batch until they commit or are cut.
 //!
 //! What a batch has of one partition is a [`Run`]: ops without a gap, whose records are linked. Runs are what the log
 //! submits, commits and cuts, so that the cost of that follows the batches and not the records. The replicator knows each
@@ -7,7 +7,7 @@
 //! A record that was prepared here is submitted to the replicator when the own log has it, so that a refused batch is taken
 //! back before anybody else could have heard of it; one that came from a peer is known from the start.
 
-use super::{Batch, Building, Class, Commits, KeyRef, KeyRefHasher, Log, Newest, Prepared, Writer};
+use super::{Batch, Building, Class, KeyRef, KeyRefHasher, Log, Newest, Prepared, Votes, Writer};
 use crate::append::BatchId;
 use brickyard_types::record::{self, Header, Kind, Record};
 use brickyard_types::{Instant, Op, PartitionId, Position};
@@ -32,7 +32,16 @@ pub(crate) struct Run {
     tail: u32,
 }
 
-/// A partition's records that the replicator knows of, from the commit position + 1 on.
+/// Records of a partition that have neither committed nor been cut.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Uncommitted {
+    /// Those that the replicator knows of, from the commit position + 1 on.
+    pub(crate) submitted: Runs,
+    /// Those in the batch that is being built that it does not know of.
+    pub(crate) unsubmitted: Unsubmitted,
+}
+
+/// Consecutive runs.
 pub(crate) type Runs = VecDeque<Run>;
 
 /// A partition's records in the batch that is being built that the replicator does not know of: a run of that batch's.
@@ -78,7 +87,7 @@ pub(super) struct Held {
 impl Held {
     pub(super) const fn class(&self) -> Class {
         if self.is_logged {
-            Class::Replicated
+            Class::Logged
         } else {
             Class::Unlogged
         }
@@ -108,22 +117,13 @@ impl Run {
 }
 
 impl Log {
-    /// Takes note of the record whose operations were pushed last, if it is replicated.
+    /// Takes note of the record whose operations were pushed last.
     #[inline]
-    pub(super) fn hold(
-        &mut self,
-        commits: Commits,
-        at: usize,
-        len: usize,
-        count: u32,
-    ) -> Option<RecordIndex> {
-        let Commits::Voted {
+    pub(super) fn hold(&mut self, votes: Votes, at: usize, len: usize, count: u32) -> RecordIndex {
+        let Votes {
             is_logged, fsync, ..
-        } = commits
-        else {
-            return None;
-        };
-        let end = self.building.lists.of(commits.class()).len() as u32;
+        } = votes;
+        let end = self.building.lists.of(votes.class()).len() as u32;
         let index = self.building.records.len() as u32;
         self.building.records.push(Held {
             at: at as u32,
@@ -137,7 +137,7 @@ impl Log {
         });
         self.held_bytes += len;
         self.building.sync |= fsync && is_logged;
-        Some(RecordIndex(index))
+        RecordIndex(index)
     }
 
     /// The record is the next of its partition. It is submitted when the log has the batch.
@@ -194,9 +194,9 @@ impl Log {
         &mut self,
         raw: &[u8],
         operations: impl Iterator<Item = Prepared>,
-        commits: Commits,
+        votes: Votes,
     ) -> RecordIndex {
-        let class = commits.class();
+        let class = votes.class();
         let buffer = self.building.buffer_mut(class);
         let at = buffer.len();
         buffer.extend_from_slice(raw);
@@ -213,8 +213,7 @@ impl Log {
             }
             count += 1;
         }
-        self.hold(commits, at, raw.len(), count)
-            .expect("only replicated records are held")
+        self.hold(votes, at, raw.len(), count)
     }
 
     /// What is in the batch that is being built stands in the log already, where recovery has read it: it is
@@ -235,6 +234,7 @@ impl Log {
             is_answered: true,
             position,
             counted: 0,
+            waits_for_sync: false,
         });
     }
 
@@ -262,12 +262,12 @@ impl Log {
         for mut prepared in operations {
             prepared.record_at = at as u32;
             if prepared.kind == Kind::Clear {
-                self.push_keyless(prepared.key, prepared.kind, prepared.op, at, Class::Log);
+                self.push_keyless(prepared.key, prepared.kind, prepared.op, at, Class::Copied);
                 continue;
             }
             prepared.key_at = moved(prepared.key_at);
             prepared.value_at = moved(prepared.value_at);
-            self.push(prepared, Class::Log, Writer::MANY);
+            self.push(prepared, Class::Copied, Writer::MANY);
         }
     }
 
@@ -590,18 +590,18 @@ impl Log {
         let raw = self.bytes_of(run.batch, &held).to_vec();
         let operations = self.operations_of(run.batch, &held).to_vec();
         let start = self.building.bytes.len() as u32;
-        let first = self.building.lists.replicated.len() as u32;
+        let first = self.building.lists.logged.len() as u32;
         self.building.bytes.extend_from_slice(&raw);
         for mut prepared in operations {
             prepared.record_at = prepared.record_at - held.at + start;
             prepared.key_at = prepared.key_at - held.at + start;
             prepared.value_at = prepared.value_at - held.at + start;
-            let index = self.building.lists.replicated.len() as u32;
-            self.building.lists.replicated.push(prepared);
+            let index = self.building.lists.logged.len() as u32;
+            self.building.lists.logged.push(prepared);
             if let Some(newest) = self.newest.get_mut(&prepared.key) {
                 newest.batch = self.building.id;
                 newest.index = index;
-                newest.class = Class::Replicated;
+                newest.class = Class::Logged;
             }
         }
         self.building.sync |= held.fsync;

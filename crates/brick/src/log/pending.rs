@@ -19,7 +19,7 @@ pub(crate) struct Pending<'a> {
     pub(crate) is_given_up: bool,
 }
 
-const CLASSES: [Class; 4] = [Class::Log, Class::Fsync, Class::Replicated, Class::Unlogged];
+const CLASSES: [Class; 3] = [Class::Copied, Class::Logged, Class::Unlogged];
 
 impl Log {
     /// The newest prepared operation on the key, if there is one. `partition` is the key's, for the commit dependency.
@@ -51,7 +51,7 @@ impl Log {
     fn find(&self, newest: &Newest, partition: PartitionId, name: &[u8]) -> Option<Pending<'_>> {
         let (bytes, list) = self.batch(newest.batch, newest.class)?;
         let prepared = list.get(newest.index as usize)?;
-        let dependency = dependency(newest.batch, newest.class, partition);
+        let dependency = dependency(newest.batch, partition);
         let found = pending_in(bytes, prepared, name, dependency, newest.writer)?;
         Some(Pending {
             is_given_up: self.has_given_up(newest.batch),
@@ -106,7 +106,7 @@ impl Log {
                 of_key
                     .filter(|prepared| self.is_unsettled(id, class, prepared))
                     .find_map(|prepared| {
-                        let dependency = dependency(id, class, partition);
+                        let dependency = dependency(id, partition);
                         let found = pending_in(bytes, prepared, name, dependency, Writer::MANY)?;
                         Some(Pending {
                             is_given_up: self.has_given_up(id),
@@ -116,12 +116,12 @@ impl Log {
             })
     }
 
-    /// Whether an operation still waits. Lists of replicated ones keep those that have committed until
+    /// Whether an operation still waits. Lists of those that are voted for keep what has committed until
     /// their batch goes.
     fn is_unsettled(&self, id: BatchId, class: Class, prepared: &Prepared) -> bool {
         match class {
-            Class::Log | Class::Fsync => true,
-            Class::Replicated | Class::Unlogged => self.is_held(id, class, prepared),
+            Class::Copied => true,
+            Class::Logged | Class::Unlogged => self.is_held(id, class, prepared),
         }
     }
 
@@ -142,7 +142,7 @@ impl Log {
             CLASSES.into_iter().flat_map(move |class| {
                 let list = lists.of(class).iter().filter(is_it);
                 list.filter(move |it| !it.is_void && self.is_unsettled(batch, class, it))
-                    .map(move |clear| (clear.op, dependency(batch, class, id)))
+                    .map(move |clear| (clear.op, dependency(batch, id)))
             })
         });
         clears.max_by_key(|(op, _)| *op)

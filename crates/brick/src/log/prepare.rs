@@ -1,6 +1,6 @@
 //! Records that are put into the batch at hand, and what they will do once they commit.
 
-use super::{Class, Commits, KeyRef, Log, Newest, Prepared, RecordIndex, Writer};
+use super::{Class, KeyRef, Log, Newest, Prepared, RecordIndex, Votes, Writer};
 use brickyard_types::Op;
 use brickyard_types::record::{self, Header, Kind};
 
@@ -18,7 +18,7 @@ impl Log {
         record::encode_with(&mut self.building.bytes, header, outcome, b"", &[]);
     }
 
-    /// Prepares a put or delete of one key as a record of its own. A replicated one is
+    /// Prepares a put or delete of one key as a record of its own. It is
     /// returned: the caller says whose it is ([`Self::add_unsubmitted`], [`Self::add_pending`]).
     #[inline]
     pub(crate) fn prepare(
@@ -28,9 +28,9 @@ impl Log {
         name: &[u8],
         value: &[&[u8]],
         outcome: Option<&[u8]>,
-        (commits, writer): (Commits, Writer),
-    ) -> Option<RecordIndex> {
-        let class = commits.class();
+        (votes, writer): (Votes, Writer),
+    ) -> RecordIndex {
+        let class = votes.class();
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();
         let len = record::encode_with(buffer, header, outcome, name, value);
@@ -58,7 +58,7 @@ impl Log {
             self.building.only_frees = false;
         }
         self.push(prepared, class, writer);
-        self.hold(commits, record_at, len, 1)
+        self.hold(votes, record_at, len, 1)
     }
 
     /// Prepares several puts and deletes of one partition as one record; as [`Self::prepare`].
@@ -70,10 +70,10 @@ impl Log {
         value: &[u8],
         outcome: Option<&[u8]>,
         entries: impl Iterator<Item = Prepared>,
-        commits: Commits,
+        votes: Votes,
         writer: Writer,
-    ) -> Option<RecordIndex> {
-        let class = commits.class();
+    ) -> RecordIndex {
+        let class = votes.class();
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();
         let len = record::encode_with(buffer, header, outcome, b"", &[value]);
@@ -95,7 +95,7 @@ impl Log {
             self.push(prepared, class, writer);
             count += 1;
         }
-        self.hold(commits, record_at, len, count)
+        self.hold(votes, record_at, len, count)
     }
 
     /// Prepares the clear of a partition; as [`Self::prepare`].
@@ -103,14 +103,14 @@ impl Log {
         &mut self,
         key: KeyRef,
         header: &Header,
-        commits: Commits,
-    ) -> Option<RecordIndex> {
-        let class = commits.class();
+        votes: Votes,
+    ) -> RecordIndex {
+        let class = votes.class();
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();
         let len = record::encode(buffer, header, b"", &[]);
         self.push_keyless(key, header.kind, header.op, record_at, class);
-        self.hold(commits, record_at, len, 1)
+        self.hold(votes, record_at, len, 1)
     }
 
     /// Prepares a record that says nothing but that a request was executed; as [`Self::prepare`]. `key` names
@@ -120,14 +120,14 @@ impl Log {
         key: KeyRef,
         header: &Header,
         outcome: Option<&[u8]>,
-        commits: Commits,
-    ) -> Option<RecordIndex> {
-        let class = commits.class();
+        votes: Votes,
+    ) -> RecordIndex {
+        let class = votes.class();
         let buffer = self.building.buffer_mut(class);
         let record_at = buffer.len();
         let len = record::encode_with(buffer, header, outcome, b"", &[]);
         self.push_keyless(key, header.kind, header.op, record_at, class);
-        self.hold(commits, record_at, len, 1)
+        self.hold(votes, record_at, len, 1)
     }
 
     /// A clear, or a request that changed nothing, is not in `newest`: it is about no key, and commands see it
@@ -154,7 +154,6 @@ impl Log {
             value_len: 0,
             is_void: false,
         });
-        self.building.sync |= class == Class::Fsync;
     }
 
     #[inline]
@@ -162,7 +161,6 @@ impl Log {
         let list = self.building.lists.of_mut(class);
         let index = list.len() as u32;
         list.push(prepared);
-        self.building.sync |= class == Class::Fsync;
         let batch = self.building.id;
         let newest = self.newest.entry(prepared.key).or_insert(Newest {
             batch,

@@ -21,12 +21,12 @@ pub(crate) struct Committed {
 pub(crate) struct Refused {
     /// Operations that will never be.
     pub(crate) operations: Vec<Prepared>,
-    /// The replicated partitions of some of them.
+    /// The partitions of some of them.
     pub(crate) partitions: BTreeSet<PartitionId>,
 }
 
 impl Log {
-    /// The batch is in the log; returns its operations that commit by that.
+    /// The batch is in the log; returns its operations that are applied by that.
     pub(crate) fn on_appended(&mut self, id: BatchId, position: Position) -> Option<Committed> {
         if id <= self.skipped {
             return None;
@@ -57,11 +57,11 @@ impl Log {
         batch.is_answered = true;
         self.frontier.appended = id;
         self.written = id;
-        if batch.lists.fsync.is_empty() {
+        if !batch.waits_for_sync {
             let counted = std::mem::take(&mut batch.counted);
             uncount(&mut self.pending_bytes, counted);
         }
-        let operations = std::mem::take(&mut batch.lists.log);
+        let operations = std::mem::take(&mut batch.lists.copied);
         let committed = Committed {
             bytes: Arc::clone(&batch.bytes),
             position,
@@ -72,21 +72,18 @@ impl Log {
         Some(committed)
     }
 
-    /// Everything up to this batch is synced; returns the operations that commit by that.
-    pub(crate) fn on_synced(&mut self, upto: BatchId) -> Vec<Committed> {
-        let mut committed = Vec::new();
+    /// Everything up to this batch is synced.
+    pub(crate) fn on_synced(&mut self, upto: BatchId) {
         assert!(
             upto < self.building.id,
             "batch {} was synced before it was made",
             upto.0
         );
         let upto = upto.min(self.frontier.appended);
-        let mut done = Vec::new();
-        for (index, batch) in self.in_flight.iter_mut().enumerate() {
-            if batch.id > upto {
-                break;
-            }
-            if !batch.lists.fsync.is_empty() {
+        self.frontier.synced = self.frontier.synced.max(upto);
+        for index in (0..self.in_flight.len()).rev() {
+            let batch = &mut self.in_flight[index];
+            if batch.id <= upto && batch.counted > 0 {
                 assert!(
                     batch.is_answered,
                     "batch {} was synced before it was appended",
@@ -94,27 +91,9 @@ impl Log {
                 );
                 let counted = std::mem::take(&mut batch.counted);
                 uncount(&mut self.pending_bytes, counted);
-                committed.push(Committed {
-                    bytes: Arc::clone(&batch.bytes),
-                    position: batch.position,
-                    operations: std::mem::take(&mut batch.lists.fsync),
-                });
-                done.push(index);
+                self.drop_done(index);
             }
         }
-        self.frontier.synced = self.frontier.synced.max(upto);
-        assert!(
-            self.frontier.synced <= self.frontier.appended,
-            "more is synced than appended: {:?}",
-            self.frontier
-        );
-        for batch in &committed {
-            self.forget(&batch.operations);
-        }
-        for index in done.into_iter().rev() {
-            self.drop_done(index);
-        }
-        committed
     }
 
     /// The log refused this batch: it, every later one and the one being built are forgotten, since the
@@ -136,6 +115,7 @@ impl Log {
         self.in_flight.push_back(Batch {
             id: built.id,
             counted: 0,
+            waits_for_sync: false,
             bytes: Arc::new(built.bytes),
             unlogged: built.unlogged,
             lists: built.lists,
@@ -153,8 +133,7 @@ impl Log {
             let counted = std::mem::take(&mut batch.counted);
             uncount(&mut self.pending_bytes, counted);
             batch.is_answered = true;
-            operations.append(&mut batch.lists.log);
-            operations.append(&mut batch.lists.fsync);
+            operations.append(&mut batch.lists.copied);
             unsubmitted.append(&mut batch.unsubmitted);
         }
         self.forget(&operations);
@@ -166,7 +145,7 @@ impl Log {
         for index in (0..self.in_flight.len()).rev() {
             self.drop_done(index);
         }
-        self.advance_replicated();
+        self.advance_committed();
         Refused {
             operations,
             partitions,
@@ -174,23 +153,23 @@ impl Log {
     }
 
     /// A partition is gone from a table, and its number may be given to another: what is on its way to the
-    /// log, and commits by that alone, does nothing any more.
+    /// log, and is applied by that alone, does nothing any more.
     pub(crate) fn disown(&mut self, table: u32, partition: LocalPartition) {
         let batches = self.in_flight.iter_mut().map(|batch| &mut batch.lists);
         for lists in batches.chain([&mut self.building.lists]) {
-            for prepared in lists.log.iter_mut().chain(&mut lists.fsync) {
+            for prepared in &mut lists.copied {
                 prepared.is_void |=
                     prepared.key.table == table && prepared.key.partition == partition;
             }
         }
     }
 
-    /// Whether something of a partition is on its way to the log that commits by that alone.
+    /// Whether something of a partition is on its way to the log that is applied by that alone.
     pub(crate) fn concerns(&self, table: u32, partition: LocalPartition) -> bool {
         let batches = self.in_flight.iter().map(|batch| &batch.lists);
         let mut waiting = batches
             .chain([&self.building.lists])
-            .flat_map(|lists| lists.log.iter().chain(&lists.fsync));
+            .flat_map(|lists| &lists.copied);
         waiting.any(|it| it.key.table == table && it.key.partition == partition)
     }
 
@@ -212,27 +191,6 @@ impl Log {
         }
     }
 
-    /// Gives back the memory of a batch whose operations were applied.
-    pub(crate) fn recycle(&mut self, committed: Committed) {
-        const SPARE_BYTES_MAX: usize = 4 << 20;
-        let Committed {
-            bytes,
-            mut operations,
-            ..
-        } = committed;
-        if self.spare_operations.len() < 6 {
-            operations.clear();
-            self.spare_operations.push(operations);
-        }
-        if self.spare.len() < 2
-            && let Ok(mut bytes) = Arc::try_unwrap(bytes)
-            && bytes.capacity() <= SPARE_BYTES_MAX
-        {
-            bytes.clear();
-            self.spare.push(bytes);
-        }
-    }
-
     /// Lets go of a batch if nothing waits for it, also behind one for which something does: a partition
     /// whose replicas are away for hours must not keep all that came later.
     pub(super) fn drop_done(&mut self, index: usize) {
@@ -241,31 +199,30 @@ impl Log {
         {
             self.reuse(batch);
         }
-        self.advance_replicated();
+        self.advance_committed();
     }
 
+    /// Keeps the memory of a batch that is done for the next ones.
     fn reuse(&mut self, batch: Batch) {
-        let mut records = batch.records;
-        if records.capacity() > 0 && self.spare_records.len() < 3 {
-            records.clear();
-            self.spare_records.push(records);
-        }
-        let mut operations = batch.lists.replicated;
-        if operations.capacity() > 0 && self.spare_operations.len() < 6 {
-            operations.clear();
-            self.spare_operations.push(operations);
+        const SPARE_BYTES_MAX: usize = 4 << 20;
+        keep(&mut self.spare_records, batch.records);
+        keep(&mut self.spare_operations, batch.lists.logged);
+        if let Ok(bytes) = Arc::try_unwrap(batch.bytes)
+            && bytes.capacity() <= SPARE_BYTES_MAX
+        {
+            keep(&mut self.spare, bytes);
         }
     }
 
-    /// Finds out which commit dependencies on replicated operations are met.
-    pub(super) fn advance_replicated(&mut self) {
+    /// Finds out which commit dependencies are met.
+    pub(super) fn advance_committed(&mut self) {
         let waits = |batch: &&Batch| !batch.held.is_empty() && !batch.is_given_up;
         let first = self.in_flight.iter().find(waits);
         let first = first.map_or(self.building.id, |batch| batch.id);
-        self.frontier.replicated = BatchId(first.0 - 1);
+        self.frontier.committed = BatchId(first.0 - 1);
     }
 
-    /// Gives up on replicated operations of batches made before `before`, whose clients have waited too long: returns
+    /// Gives up on operations of batches made before `before`, whose clients have waited too long: returns
     /// which partitions' in which batches. The operations may commit yet.
     pub(crate) fn give_up(&mut self, before: Instant) -> Vec<(PartitionId, BatchId)> {
         let mut given_up = Vec::new();
@@ -277,9 +234,17 @@ impl Log {
         }
         if !given_up.is_empty() {
             self.frontier.settled += 1;
-            self.advance_replicated();
+            self.advance_committed();
         }
         given_up
+    }
+}
+
+/// Keeps an empty buffer, if it is one of few.
+fn keep<T>(spare: &mut Vec<Vec<T>>, mut buffer: Vec<T>) {
+    if buffer.capacity() > 0 && spare.len() < 3 {
+        buffer.clear();
+        spare.push(buffer);
     }
 }
 

@@ -11,8 +11,8 @@ use super::kept::Kept;
 use crate::claims::{append_base, claim_first};
 use crate::outside::Outside;
 use crate::replica::Replication;
-use brickyard_replication::{Base, LogMark, Restored, TailEntry};
-use brickyard_types::{Instant, PartitionId, record};
+use brickyard_replication::{Base, LogMark, Restored, Run, TailEntry};
+use brickyard_types::{Instant, Op, PartitionId, record};
 use std::collections::VecDeque;
 
 /// The log is read, or what it has of one table.
@@ -49,6 +49,9 @@ fn build(
     (id, source): (PartitionId, Source),
     restored: Restored<Kept>,
 ) {
+    if source == Source::Damaged {
+        return build_damaged(replication, id, restored);
+    }
     let is_whole = restored.tail.iter().all(|it| it.payload.raw().is_some());
     let mark = LogMark(replication.log.building_id().0);
     let is_based = source == Source::Split
@@ -103,6 +106,36 @@ fn build(
     if source == Source::Merged {
         claim_first(replication, id);
     }
+}
+
+/// What is left of a partition that has no other replica is all that there is of it.
+fn build_damaged(replication: &mut Replication<'_>, id: PartitionId, restored: Restored<Kept>) {
+    let Some(held) = replication.tables.partition_mut(id) else {
+        return;
+    };
+    held.end_recovery();
+    held.committed = held.op;
+    let (view, op) = (held.status.view.max(restored.last.0), held.op);
+    let watermark = restored.watermark.max(held.gaps.watermark());
+    let runs = vec![Run { view, first: Op(1) }];
+    let base = Base {
+        generation: restored.generation,
+        view,
+        op,
+        runs: runs.clone(),
+    };
+    let whole: Restored = Restored {
+        generation: restored.generation,
+        base,
+        committed: op,
+        last: (view, op),
+        tail: VecDeque::new(),
+        is_complete: true,
+        watermark: watermark.max(op),
+        history: runs,
+    };
+    replication.restore(id, &whole);
+    claim_first(replication, id);
 }
 
 /// Takes a record of a tail into the batches that wait for their outcome: the mark of its batch. `None`: it cannot be

@@ -2,7 +2,6 @@
 //!
 //! In:  records that count, in log order. Out: keys, request windows, gaps and ops of the partitions that have them now.
 
-use crate::append::BatchId;
 use crate::effect::Effect;
 use crate::log_health::LogHealth;
 use crate::log_record::LogRecord;
@@ -46,8 +45,8 @@ impl Ground<'_> {
     pub(super) fn put_back(&mut self, found: &LogRecord<'_>) {
         let header = found.header();
         if let Some(id) = header.request {
-            let (request, outcome) = ((id, BatchId(0)), found.outcome());
-            self.tables.note_request(header, request, outcome, self.now);
+            self.tables
+                .note_request(header, id, found.outcome(), self.now);
         }
         if found.is_empty() {
             return self.note_op(header);

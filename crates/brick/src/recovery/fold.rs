@@ -7,13 +7,15 @@
 //! - A restart cuts nothing (PROTOCOL rule 9): what is not known to be committed is the tail, about which only the primary
 //!   of a newer view can tell.
 //! - What a `Drop` record ends is not put back, wherever it stood before (rule 21).
-//! - A replicated partition of which something is unreadable claims nothing (rule 15), whatever stands behind: others have
-//!   what is missing.
+//! - A partition of which something is unreadable claims nothing (rule 15), whatever stands behind, if others have what is
+//!   missing. If nobody has, it claims what is left, and says of each key whether its record can be missing (`tables/gaps`).
 //!
 //! Not here: partitions that were split or merged, and of which the log has the predecessors alone (`formers`).
 
 use super::contents::Ground;
+use super::formers::end_at;
 use super::kept::Kept;
+use crate::groups::has_other_replicas;
 use crate::log_record::LogRecord;
 use crate::tables::{Partition, TableState, Tables};
 use brickyard_replication::{Base, LogMark, Rebuild, Restored, TailEntry};
@@ -31,6 +33,9 @@ pub(crate) enum Source {
     Split,
     /// They are those of the two that were merged into it: the log must claim it before anything else of it.
     Merged,
+    /// Not all of them could be read, and there is no other replica: what is there is all that there is, and the log must
+    /// claim it anew.
+    Damaged,
 }
 
 /// What the fold yields.
@@ -56,13 +61,15 @@ pub(crate) enum Rebuilt {
 pub(crate) struct Fold {
     /// The table that is read; `None`: all of them, at a start.
     pub(super) table: Option<TableId>,
-    /// Partitions of which not all need be committed.
+    /// Partitions, of whose records not all need be committed.
     pub(super) rebuilds: BTreeMap<PartitionId, Rebuild<Kept>>,
     /// Those of them that were split or merged, and of whose children no record was read yet; with the hashes of children that
     /// were dropped.
     pub(super) open_formers: BTreeMap<PartitionId, Vec<Prefix>>,
-    /// Replicated partitions of which something is unreadable.
+    /// Partitions of which something is unreadable that other replicas have.
     pub(super) torn: BTreeSet<PartitionId>,
+    /// The same of partitions that have no other replica.
+    damaged: BTreeSet<PartitionId>,
     /// Partitions that are not this brick's any more: the last record of each.
     passed_over: BTreeMap<PartitionId, Header>,
 }
@@ -75,6 +82,7 @@ impl Fold {
             rebuilds: BTreeMap::new(),
             open_formers: BTreeMap::new(),
             torn: BTreeSet::new(),
+            damaged: BTreeSet::new(),
             passed_over: BTreeMap::new(),
         }
     }
@@ -89,24 +97,14 @@ impl Fold {
             self.table
         );
         self.end_formers(ground, &header);
-        let Some(held) = ground.tables.partition_mut(header.partition) else {
+        let has_children = || {
             let is_former = ground.tables.is_former(header.partition);
-            if is_former && !ground.tables.children(header.partition).is_empty() {
-                self.rebuild(ground, found);
-            } else {
-                self.pass_over(&header);
-            }
-            return;
+            is_former && !ground.tables.children(header.partition).is_empty()
         };
-        // It had other replicas once: not all of its records need be committed.
-        held.is_replicated |= header.committed.is_some()
-            || matches!(header.kind, Kind::Cut | Kind::Base | Kind::ViewStart);
-        if held.is_replicated {
+        if ground.tables.is_here(header.partition) || has_children() {
             self.rebuild(ground, found);
-        } else if header.kind == Kind::Drop {
-            ground.tables.drop_contents(header.partition);
         } else {
-            ground.put_back(found);
+            self.pass_over(&header);
         }
     }
 
@@ -133,11 +131,12 @@ impl Fold {
                 } else {
                     ground.tables.drop_contents(child);
                     self.torn.remove(&child);
+                    self.damaged.remove(&child);
                 }
             }
         }
         if header.kind == Kind::Cut && header.op == Op(0) {
-            self.mend_torn(ground.tables, partition);
+            self.mend(ground.tables, partition);
         }
         for kept in &committed {
             put_back(ground, kept);
@@ -146,10 +145,16 @@ impl Fold {
 
     /// The log begins anew with the partition's first op, as when a replica that claimed nothing caught up by difference:
     /// what was unreadable before has been replaced.
-    fn mend_torn(&mut self, tables: &Tables, partition: PartitionId) {
+    fn mend(&mut self, tables: &mut Tables, partition: PartitionId) {
         for child in tables.children(partition) {
-            if !tables.is_wider(child, partition) {
-                self.torn.remove(&child);
+            if tables.is_wider(child, partition) {
+                continue;
+            }
+            self.torn.remove(&child);
+            if self.damaged.remove(&child)
+                && let Some(it) = tables.partition_mut(child)
+            {
+                it.gaps.mend();
             }
         }
     }
@@ -174,13 +179,14 @@ impl Fold {
         for (partition, op) in partitions {
             // What a partition had that was split or merged is missing in its children.
             for child in ground.tables.children(*partition) {
-                let Some(held) = ground.tables.partition_mut(child) else {
-                    continue;
-                };
-                if held.is_replicated {
+                if has_other_replicas(ground.tables, child) {
                     self.torn.insert(child);
                     continue;
                 }
+                let Some(held) = ground.tables.partition_mut(child) else {
+                    continue;
+                };
+                self.damaged.insert(child);
                 held.doubt_requests(ground.now);
                 match op {
                     Some(op) => {
@@ -211,6 +217,7 @@ impl Fold {
 
     /// All is read.
     pub(crate) fn end(mut self, ground: &mut Ground<'_>) -> Vec<Rebuilt> {
+        self.end_damaged(ground);
         let held = self.take_halves(ground);
         let wholes = self.take_wholes(ground.tables);
         let mut taken: BTreeSet<PartitionId> =
@@ -262,7 +269,25 @@ impl Fold {
         all
     }
 
+    /// Of a partition that has no other replica, whatever was read counts, behind what is unreadable too: nobody else can
+    /// say what became of it.
+    fn end_damaged(&mut self, ground: &mut Ground<'_>) {
+        for (id, rebuild) in &mut self.rebuilds {
+            let mut children = ground.tables.children(*id).into_iter();
+            if children.any(|child| self.damaged.contains(&child)) {
+                let (_, last) = rebuild.last();
+                for kept in end_at(rebuild, last) {
+                    put_back(ground, &kept);
+                }
+            }
+        }
+    }
+
     fn rebuilt(&self, id: PartitionId, restored: Restored<Kept>, source: Source) -> Rebuilt {
+        let source = match self.damaged.contains(&id) {
+            true => Source::Damaged,
+            false => source,
+        };
         let restored = match self.torn.contains(&id) {
             false => restored,
             true => Restored {
@@ -284,7 +309,7 @@ impl Fold {
     /// those that the catalog knew when the log was read, and of no others: records of a partition that it did not
     /// know were passed over.
     fn expect_nothing(&mut self, tables: &Tables) {
-        for partition in read(tables, self.table).filter(|it| it.is_replicated) {
+        for partition in read(tables, self.table) {
             self.rebuilds.entry(partition.id).or_default();
         }
     }

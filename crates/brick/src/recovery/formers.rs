@@ -128,7 +128,7 @@ impl Fold {
             };
             let children = tables.children(id).into_iter();
             let children = children.filter(|child| {
-                tables.is_replicated(*child) && is_part(tables, *child, id) && !is_taken(child)
+                tables.is_here(*child) && is_part(tables, *child, id) && !is_taken(child)
             });
             wholes.push(Whole {
                 id,
@@ -154,7 +154,7 @@ impl Fold {
         held: &BTreeSet<PartitionId>,
         taken: &BTreeSet<PartitionId>,
     ) -> Vec<(PartitionId, Option<Base>)> {
-        let all = read(tables, self.table).filter(|it| it.is_replicated);
+        let all = read(tables, self.table);
         let own = all.filter(|it| !self.has_begun(it.id) && !taken.contains(&it.id));
         let merged = own.filter(|it| tables.merged_upto(it.id).is_some());
         merged
@@ -182,7 +182,7 @@ impl Fold {
         });
         match base.filter(|_| !self.torn.contains(&id)) {
             Some(mut base) => {
-                // A half that was alone here went on until both were put together.
+                // What is unreadable may have been of later ops.
                 base.op = base.op.max(op);
                 Restored {
                     generation: base.generation,
@@ -233,7 +233,7 @@ fn end_half(ground: &mut Ground<'_>, half: PartitionId, rebuild: &mut Rebuild<Ke
 }
 
 /// Everything up to `upto` has committed, and what is left of the tail counts for nothing.
-fn end_at(rebuild: &mut Rebuild<Kept>, upto: Op) -> Vec<Kept> {
+pub(super) fn end_at(rebuild: &mut Rebuild<Kept>, upto: Op) -> Vec<Kept> {
     let mut committed = Vec::new();
     rebuild.end_at(upto, &mut |entry| committed.push(entry.payload));
     committed

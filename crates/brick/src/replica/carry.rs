@@ -10,17 +10,13 @@
 
 use super::{Engine, Replication};
 use crate::append::BatchId;
-use crate::log::{Commits, KeyRef, Prepared};
+use crate::log::{KeyRef, Prepared, Votes};
 use crate::output::Lost;
-use crate::tables::Gaps;
-use crate::tables::PendingClear;
+use crate::tables::{AHEAD, Gaps, PendingClear};
 use brickyard_replication::{Action, LinkId, LogMark, Ready, Role, Status, Want};
-use brickyard_table::{KeyHash, LocalPartition, TableData};
+use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
 use brickyard_types::{Op, PartitionId, Position};
-
-/// Operations whose memory is asked for before the first of them is applied.
-const AHEAD: usize = 32;
 
 /// What of a frame could not be taken: the partition, the first op of a stream (`None`: copies), and why.
 type Rejected = (PartitionId, Option<Op>, String);
@@ -78,7 +74,9 @@ impl Replication<'_> {
                 } => {
                     let held = self.tables.partition_mut(partition);
                     let held = held.expect("what is pending is of a partition that is here");
-                    let batch = self.log.append_again(partition, &mut held.pending, op);
+                    let batch =
+                        self.log
+                            .append_again(partition, &mut held.uncommitted.submitted, op);
                     assert_eq!(LogMark(batch.0), mark, "{partition} op {op}");
                 }
                 Action::Copy { record, mark } => {
@@ -119,7 +117,7 @@ impl Replication<'_> {
         rejected
     }
 
-    /// A peer's record goes into the batch that is being built, and is kept until it commits or is cut.
+    /// A peer's record goes into the batch that is being built, and is kept until it votes or is cut.
     fn take_record(
         &mut self,
         record: &Record<'_>,
@@ -127,8 +125,8 @@ impl Replication<'_> {
         mark: LogMark,
     ) -> Result<(), String> {
         let (table, leaf) = self.place_in_tables(record.header.partition)?;
-        let commits = self.commits_of(table, leaf, mark)?;
-        self.keep_record(table, leaf, record, raw, commits)
+        let votes = self.votes_of(table, leaf, mark)?;
+        self.keep_record(table, leaf, record, raw, votes)
     }
 
     /// As [`Self::take_record`], of a record that recovery has found or that goes to a part of its partition: the mark of
@@ -145,8 +143,8 @@ impl Replication<'_> {
         } else {
             LogMark::NONE
         };
-        let commits = self.commits_of(table, leaf, mark)?;
-        self.keep_record(table, leaf, record, raw, commits)?;
+        let votes = self.votes_of(table, leaf, mark)?;
+        self.keep_record(table, leaf, record, raw, votes)?;
         Ok(mark)
     }
 
@@ -156,7 +154,7 @@ impl Replication<'_> {
         leaf: usize,
         record: &Record<'_>,
         raw: &[u8],
-        commits: Commits,
+        votes: Votes,
     ) -> Result<(), String> {
         let Header {
             partition,
@@ -165,12 +163,12 @@ impl Replication<'_> {
             ..
         } = record.header;
         let prepared = self.prepared_of(table, leaf, record, raw)?;
-        let held = self.log.hold_known(raw, prepared.into_iter(), commits);
-        let batch = self.log.building_id();
-        self.tables.note_record(record, batch, self.unix);
-        let dependency = self.log.dependency(commits);
+        let held = self.log.hold_known(raw, prepared.into_iter(), votes);
+        self.tables.note_record(record, self.unix);
+        let dependency = self.log.dependency(votes);
         if let Some(it) = self.tables.partition_mut(partition) {
-            self.log.add_pending(partition, &mut it.pending, op, held);
+            self.log
+                .add_pending(partition, &mut it.uncommitted.submitted, op, held);
             it.op = it.op.max(op);
             if kind == Kind::Clear {
                 // Reads of all its keys wait for the outcome.
@@ -190,19 +188,19 @@ impl Replication<'_> {
             }
             return;
         }
-        let commits = self
+        let votes = self
             .place_in_tables(partition)
-            .and_then(|(table, leaf)| self.commits_of(table, leaf, mark));
-        let commits = match commits {
-            Ok(commits) => commits,
+            .and_then(|(table, leaf)| self.votes_of(table, leaf, mark));
+        let votes = match votes {
+            Ok(votes) => votes,
             Err(reason) => panic!("a view of {partition} begins: {reason}"),
         };
         let mut raw = Vec::new();
         record::encode(&mut raw, header, b"", &[value]);
-        let held = self.log.hold_known(&raw, std::iter::empty(), commits);
+        let held = self.log.hold_known(&raw, std::iter::empty(), votes);
         if let Some(it) = self.tables.partition_mut(partition) {
             self.log
-                .add_pending(partition, &mut it.pending, header.op, held);
+                .add_pending(partition, &mut it.uncommitted.submitted, header.op, held);
             it.op = it.op.max(header.op);
         }
     }
@@ -210,7 +208,7 @@ impl Replication<'_> {
     fn send_records(&mut self, link: LinkId, partition: PartitionId, first: Op, count: usize) {
         let outbox = &mut self.replicas.engine.outbox;
         if let Some((_, held)) = self.tables.partition(partition) {
-            for record in self.log.records(&held.pending, first, count) {
+            for record in self.log.records(&held.uncommitted.submitted, first, count) {
                 outbox.record(link, record);
             }
         }
@@ -219,21 +217,20 @@ impl Replication<'_> {
     /// The records up to an op have committed. They are applied together with those of the partitions that come next.
     fn commit(&mut self, partition: PartitionId, upto: Op) {
         let Some(it) = self.tables.partition_mut(partition) else {
-            panic!("{partition} commits {upto}, and is not here");
+            panic!("{partition} votes {upto}, and is not here");
         };
         let committing = &mut self.replicas.engine.committing;
-        let last = self
-            .log
-            .take_committed(partition, &mut it.pending, upto, committing);
-        assert_eq!(last, Some(upto), "{partition} commits what is not held");
+        let last =
+            self.log
+                .take_committed(partition, &mut it.uncommitted.submitted, upto, committing);
+        assert_eq!(last, Some(upto), "{partition} votes what is not held");
         // Below the commit position too: a learner whose copies began anew is brought again what it has.
-        assert!(upto <= it.op, "{partition} commits {upto} of {}", it.op);
+        assert!(upto <= it.op, "{partition} votes {upto} of {}", it.op);
         it.committed = upto;
         self.replicas.wake();
     }
 
-    /// Applies what has committed. A record's place in memory is anywhere, so that it is asked for ahead: first the buckets
-    /// of some operations, then their records, then they are applied.
+    /// Applies what has committed.
     fn apply_committed(&mut self) {
         let Engine {
             committing,
@@ -245,28 +242,18 @@ impl Replication<'_> {
         }
         self.log.operations_committing(committing, operations);
         for group in operations.chunks(AHEAD) {
-            if group.len() > 1 {
-                for prefetch in [TableData::prefetch_bucket, TableData::prefetch_record] {
-                    for operation in group {
-                        let (prepared, ..) = self.log.operation(*operation);
-                        let state = self.tables.get(prepared.key.table as usize);
-                        if let Some(state) = state.filter(|_| prepared.has_key()) {
-                            prefetch(&state.table, prepared.key.partition, prepared.key.hash);
-                        }
-                    }
-                }
-            }
+            let log = &*self.log;
+            self.tables
+                .apply_all(group.iter().map(|it| log.operation(*it)));
             for operation in group {
-                let (prepared, bytes, position) = self.log.operation(*operation);
-                self.tables.apply(prepared, bytes, position);
-                if prepared.kind == Kind::Clear
-                    && let Some(cleared) = self.tables.partition_of(&prepared.key)
-                {
-                    self.replicas.cleared.push((cleared, prepared.op));
-                }
+                let (prepared, ..) = self.log.operation(*operation);
+                let (key, op, kind) = (prepared.key, prepared.op, prepared.kind);
                 if prepared.has_key() {
-                    let key = prepared.key;
                     self.log.forget_one(key);
+                } else if kind == Kind::Clear
+                    && let Some(cleared) = self.tables.partition_of(&key)
+                {
+                    self.replicas.cleared.push((cleared, op));
                 }
             }
         }
@@ -281,7 +268,10 @@ impl Replication<'_> {
             assert!(it.committed <= above, "{partition}: cut above {above}");
         }
         let held = self.tables.partition_mut(partition);
-        let gone = held.and_then(|it| self.log.cut(partition, &mut it.pending, above));
+        let gone = held.and_then(|it| {
+            self.log
+                .cut(partition, &mut it.uncommitted.submitted, above)
+        });
         let Some((op, batch)) = gone else {
             panic!("{partition} has nothing above {above} to be cut");
         };
@@ -293,10 +283,9 @@ impl Replication<'_> {
 
     fn take_copy(&mut self, record: &Record<'_>, raw: &[u8], mark: LogMark) -> Result<(), String> {
         let (table, leaf) = self.place_in_tables(record.header.partition)?;
-        self.commits_of(table, leaf, mark)?;
+        self.votes_of(table, leaf, mark)?;
         let prepared = self.prepared_of(table, leaf, record, raw)?;
-        let batch = self.log.building_id();
-        self.tables.note_record(record, batch, self.unix);
+        self.tables.note_record(record, self.unix);
         if mark == LogMark::NONE {
             for prepared in &prepared {
                 self.tables.apply(prepared, raw, Position::NONE);
@@ -336,7 +325,7 @@ impl Replication<'_> {
         held.clear = None;
         self.tables.drop_requests(&mut held);
         self.tables.note_removed();
-        let last = (held.view, held.op);
+        let last = (held.status.view, held.op);
         self.append_drop(table, partition, last);
         if let Some(state) = self.tables.get_mut(table) {
             state.partitions[leaf] = Some(held);
@@ -348,7 +337,6 @@ impl Replication<'_> {
         let mut local = None;
         if let Some(it) = self.tables.partition_mut(partition) {
             let was = std::mem::replace(&mut it.status, status);
-            it.view = status.view;
             if status.role == Role::Primary && (was.role, was.view) != (status.role, status.view) {
                 // What is pending now was prepared in an older view.
                 it.inherited = it.op;
@@ -471,16 +459,13 @@ impl Replication<'_> {
         place.ok_or_else(|| "the partition is not on this brick".to_owned())
     }
 
-    /// How a record of the partition commits whose batch has this mark.
-    fn commits_of(&self, table: usize, leaf: usize, mark: LogMark) -> Result<Commits, String> {
+    /// How a record of the partition votes whose batch has this mark.
+    fn votes_of(&self, table: usize, leaf: usize, mark: LogMark) -> Result<Votes, String> {
         let state = self.tables.get(table).ok_or("the table is gone")?;
         let partition = state.partitions.get(leaf).and_then(Option::as_ref);
         let partition = partition.ok_or("the partition is gone")?;
-        if !partition.is_replicated {
-            return Err("the partition is not replicated here".to_owned());
-        }
         self.assert_open(mark);
-        Ok(Commits::Voted {
+        Ok(Votes {
             partition: partition.id,
             is_logged: mark != LogMark::NONE,
             fsync: state.is_fsync(),

@@ -9,7 +9,7 @@ use brickyard_routing::Member;
 fn held(part: u32, batch: u64, deadline: Option<Instant>, bytes: Option<&str>) -> Held {
     Held {
         dependency: CommitDependency {
-            appended: BatchId(batch),
+            batch: BatchId(batch),
             ..CommitDependency::NONE
         },
         origin: Origin {
@@ -28,7 +28,7 @@ fn held(part: u32, batch: u64, deadline: Option<Instant>, bytes: Option<&str>) -
 
 fn upto(batch: u64) -> Frontier {
     Frontier {
-        appended: BatchId(batch),
+        committed: BatchId(batch),
         ..Frontier::default()
     }
 }

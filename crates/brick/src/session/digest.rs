@@ -75,17 +75,11 @@ pub(super) fn digest_table(
 }
 
 fn part(partition: &Partition, digest: Digest) -> Part {
-    // Of a partition with one replica what is applied is what was prepared, once nothing is pending.
-    let committed = if partition.is_replicated {
-        partition.committed
-    } else {
-        partition.op
-    };
     Part {
         partition: partition.id.0,
         role: partition.status.role,
-        view: partition.view.0.into(),
-        committed: committed.0,
+        view: partition.status.view.0.into(),
+        committed: partition.committed.0,
         digest,
     }
 }

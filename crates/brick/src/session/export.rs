@@ -361,7 +361,7 @@ fn exportable(
     }
     let partition = state.partitions.get(leaf).and_then(Option::as_ref);
     let serves = |it: &&crate::tables::Partition| {
-        let is_known = it.inherited <= it.committed || !it.is_replicated;
+        let is_known = it.inherited <= it.committed;
         it.is_primary() && it.status.serves_reads && is_known && it.clear.is_none()
     };
     let Some(partition) = partition.filter(serves).filter(|_| core.replicas.is_leased) else {
@@ -370,15 +370,10 @@ fn exportable(
              its node has lost the control plane; nothing was done, try again"
         )));
     };
-    // Of a partition with one replica, what is applied counts: its last op may be on its way to the log.
     let applied = state.table.op_max(partition.local);
     let at = At {
-        view: partition.view,
-        op: if partition.is_replicated {
-            partition.committed.max(applied)
-        } else {
-            applied
-        },
+        view: partition.status.view,
+        op: partition.committed.max(applied),
         generation: partition.generation,
     };
     Ok((partition.local, at))

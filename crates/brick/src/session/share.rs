@@ -186,9 +186,7 @@ fn is_shared(core: &Core, partition: &Partition, writes: bool) -> bool {
         status.serves_reads
     };
     // What was given up waits for nobody, and its outcome is not known all the same.
-    let is_known = partition.op <= partition.committed
-        || !partition.is_replicated
-        || !core.log.is_given_up(partition.id);
+    let is_known = partition.op <= partition.committed || !core.log.is_given_up(partition.id);
     partition.is_primary() && may && is_known
 }
 
@@ -214,7 +212,7 @@ fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> CommitDependen
     let Some(Some(partition)) = state.partitions.get(leaf) else {
         return CommitDependency::NONE;
     };
-    let commits = state.commits(partition);
+    let votes = state.votes(partition);
     let Some(Some(partition)) = state.partitions.get_mut(leaf) else {
         return CommitDependency::NONE;
     };
@@ -225,10 +223,11 @@ fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> CommitDependen
     partition.op = partition.op.next();
     let (op, local) = (partition.op, partition.local);
     note_clear(core, table, leaf);
-    let Some(commits) = commits else {
+    let Some(votes) = votes else {
         if let Some(state) = core.tables.get_mut(table) {
             state.table.clear(local, op);
         }
+        core.note_applied((table, leaf), op);
         core.tables.note_removed();
         return CommitDependency::NONE;
     };
@@ -240,10 +239,10 @@ fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> CommitDependen
         partition: local,
         hash: KeyHash(0),
     };
-    if let Some(record) = core.log.prepare_clear(key, &header, commits) {
-        core.hold((table, leaf), commits, (op, record));
-    }
-    let dependency = core.log.dependency(commits);
+    let record = core.log.prepare_clear(key, &header, votes);
+    let at = (&mut core.tables, &mut core.log);
+    core.replicas.hold(at, (table, leaf), votes, (op, record));
+    let dependency = core.log.dependency(votes);
     if let Some(state) = core.tables.get_mut(table)
         && let Some(Some(partition)) = state.partitions.get_mut(leaf)
     {
@@ -297,7 +296,7 @@ fn watch_absent(core: &mut Core, table: usize, name: &[u8]) -> Version {
     else {
         return Version::Unknown;
     };
-    let (view, local) = (partition.view, partition.local);
+    let (view, local) = (partition.status.view, partition.local);
     let key = KeyRef {
         table: table as u32,
         partition: local,

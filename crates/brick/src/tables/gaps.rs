@@ -84,6 +84,12 @@ impl Gaps {
         }
     }
 
+    /// What was lost has been written again, from the first op on.
+    pub(crate) fn mend(&mut self) {
+        self.damaged = Op(0);
+        self.unreadable = None;
+    }
+
     /// The partition was cleared by this op: what was lost before is gone anyway.
     pub(crate) fn clear(&mut self, op: Op) {
         if op > self.damaged && self.unreadable.is_none() {

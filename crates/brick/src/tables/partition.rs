@@ -7,10 +7,9 @@
 use super::gaps::Gaps;
 use crate::executed::Window;
 use crate::load_meter::LoadMeter;
-use crate::log::{Runs, Unsubmitted};
+use crate::log::Uncommitted;
 use crate::output::CommitDependency;
-use brickyard_replication::{Claim, Role, Status};
-use brickyard_routing::Group;
+use brickyard_replication::{Role, Status};
 use brickyard_table::LocalPartition;
 use brickyard_types::{Op, PartitionId, View};
 
@@ -26,22 +25,19 @@ pub(crate) struct PendingClear {
 pub(crate) struct Partition {
     pub(crate) id: PartitionId,
     pub(crate) local: LocalPartition,
-    pub(crate) view: View,
     /// The newest op that was prepared.
     pub(crate) op: Op,
-    /// Its records that the replicator knows of and that have neither committed nor been cut.
-    pub(crate) pending: Runs,
-    /// Those that the replicator does not know of, in the batch that is being built.
-    pub(crate) unsubmitted: Unsubmitted,
+    pub(crate) uncommitted: Uncommitted,
     pub(crate) gaps: Gaps,
     /// A clear that has not committed.
     pub(crate) clear: Option<PendingClear>,
-    /// The replicator decides when its operations commit.
-    pub(crate) is_replicated: bool,
-    /// What this brick may do with it, given a lease.
+    /// Its view, and what this brick may do with it, given a lease.
     pub(crate) status: Status,
-    /// The highest op that is known to be committed; for replicated partitions.
+    /// The highest op that is known to be committed.
     pub(crate) committed: Op,
+    /// Ops were applied that the replicator has not heard of: the partition is one of
+    /// [`Replicas::ahead`](crate::replica::Replicas).
+    pub(crate) is_ahead: bool,
     /// Ops up to this one that have not committed were prepared in an older view: a read waits for them
     /// (PROTOCOL rule 5).
     pub(crate) inherited: Op,
@@ -58,23 +54,19 @@ pub(crate) struct Partition {
 
 impl Partition {
     /// One in which nothing has happened.
-    pub(crate) fn new(
-        id: PartitionId,
-        local: LocalPartition,
-        view: View,
-        is_replicated: bool,
-    ) -> Self {
+    pub(crate) fn new(id: PartitionId, local: LocalPartition, view: View) -> Self {
         Self {
             id,
             local,
-            view,
             op: Op(0),
-            pending: Runs::default(),
-            unsubmitted: Unsubmitted::default(),
+            uncommitted: Uncommitted::default(),
             gaps: Gaps::default(),
             clear: None,
-            is_replicated,
-            status: Status::default(),
+            is_ahead: false,
+            status: Status {
+                view,
+                ..Status::default()
+            },
             committed: Op(0),
             inherited: Op(0),
             claimed: Op(0),
@@ -90,7 +82,7 @@ impl Partition {
     #[inline]
     pub(crate) fn is_unsettled(&self, op: Op) -> bool {
         let is_inherited = op <= self.inherited;
-        self.is_replicated && op > self.committed && (!self.is_primary() || is_inherited)
+        op > self.committed && (!self.is_primary() || is_inherited)
     }
 
     /// Whether this brick orders its operations.
@@ -110,17 +102,5 @@ impl Partition {
         let last = self.gaps.end_recovery(self.op);
         assert!(last >= self.op, "{last} after {}", self.op);
         self.op = last;
-    }
-
-    /// What the log holds of it if it never had another replica: all there is.
-    pub(crate) fn claim_alone(&self, group: &Group) -> Claim {
-        assert!(!self.is_replicated, "{} has other replicas", self.id);
-        Claim {
-            generation: group.generation,
-            committed: self.op,
-            last: (self.view, self.op),
-            is_complete: true,
-            ..Claim::default()
-        }
     }
 }

@@ -4,7 +4,7 @@
 
 use super::partition::Partition;
 use crate::append::BatchId;
-use crate::log::{Commits, KeyRef, Prepared};
+use crate::log::{KeyRef, Prepared, Votes};
 use crate::output::CommitDependency;
 use crate::stats::TableStats;
 use brickyard_metadata::{CatalogVersion, Layout, TableStatus, TopologyReplies};
@@ -103,27 +103,30 @@ impl TableState {
         self.attributes.durability == Durability::Fsync || self.syncing.0 > 0
     }
 
+    /// How durable an operation must be to commit: as the attribute says, once what was promised before has been kept.
+    pub(crate) fn durability(&self) -> Durability {
+        match self.is_fsync() {
+            true => Durability::Fsync,
+            false => self.attributes.durability,
+        }
+    }
+
     /// How its storage is made.
     pub(crate) fn config(&self) -> brickyard_table::TableConfig {
         storage(&self.map, &self.attributes)
     }
 
-    /// What makes an operation of the partition commit; `None` where there is nothing to wait for.
+    /// What an operation of the partition commits by; `None` where there is nothing to wait for, neither a log nor another
+    /// replica.
     #[inline]
-    pub(crate) fn commits(&self, partition: &Partition) -> Option<Commits> {
-        if partition.is_replicated {
-            Some(Commits::Voted {
-                partition: partition.id,
-                is_logged: self.is_logged(),
-                fsync: self.is_fsync(),
-            })
-        } else if !self.is_logged() {
-            None
-        } else if self.is_fsync() {
-            Some(Commits::Synced)
-        } else {
-            Some(Commits::Appended)
-        }
+    pub(crate) fn votes(&self, partition: &Partition) -> Option<Votes> {
+        let is_logged = self.is_logged();
+        let is_alone = partition.status.is_alone && partition.uncommitted.submitted.is_empty();
+        (is_logged || !is_alone).then(|| Votes {
+            partition: partition.id,
+            is_logged,
+            fsync: self.is_fsync(),
+        })
     }
 
     /// In-sync backups of the partition that has the fewest.

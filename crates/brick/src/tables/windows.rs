@@ -6,15 +6,14 @@
 //! Invariant: the count is the sum of the windows of all partitions that are here.
 
 use super::{Partition, Tables};
-use crate::append::BatchId;
 use brickyard_types::record::{Header, Record, RequestId};
 use brickyard_types::{Op, PartitionId, UnixMillis};
 
 impl Tables {
     /// Takes note of the request that a record of a partition answers.
-    pub(crate) fn note_record(&mut self, record: &Record<'_>, batch: BatchId, now: UnixMillis) {
+    pub(crate) fn note_record(&mut self, record: &Record<'_>, now: UnixMillis) {
         if let Some(id) = record.header.request {
-            self.note_request(&record.header, (id, batch), record.outcome, now);
+            self.note_request(&record.header, id, record.outcome, now);
         }
     }
 
@@ -23,13 +22,13 @@ impl Tables {
     pub(crate) fn note_request(
         &mut self,
         header: &Header,
-        (id, batch): (RequestId, BatchId),
+        id: RequestId,
         outcome: Option<&[u8]>,
         now: UnixMillis,
     ) {
         let mut known = self.requests_known;
         self.for_children(header.partition, |held| {
-            held.note_request(&mut known, now, (id, header.op, batch), outcome);
+            held.note_request(&mut known, now, (id, header.op), outcome);
         });
         self.requests_known = known;
     }
@@ -38,7 +37,7 @@ impl Tables {
     pub(crate) fn note_request_at(
         &mut self,
         (table, leaf): (usize, usize),
-        request: (RequestId, Op, BatchId),
+        request: (RequestId, Op),
         outcome: Option<&[u8]>,
         now: UnixMillis,
     ) {

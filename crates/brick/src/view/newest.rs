@@ -146,7 +146,7 @@ pub(super) fn newest<'c>(
         }
         if let Some(clear) = partition.clear {
             let is_unsettled = asker.reads_only && partition.is_unsettled(clear.op);
-            if is_unsettled || log.has_given_up(clear.dependency.replicated) {
+            if is_unsettled || log.has_given_up(clear.dependency.batch) {
                 return Newest::Unsettled;
             }
             basis.dependency = basis.dependency.and(clear.dependency);

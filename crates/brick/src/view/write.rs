@@ -1,9 +1,10 @@
-//! What a command writes: prepared as one record, or applied where there is no log.
+//! What a command writes: prepared as one record, or applied where there is neither a log nor another replica.
 
 use super::newest::{Newest, newest};
 use super::{View, error};
-use crate::log::{Commits, KeyRef, Prepared, RecordIndex};
-use crate::staging::{STAGED_BYTES_MAX, Staging};
+use crate::core::Core;
+use crate::log::{KeyRef, Prepared, RecordIndex, Votes};
+use crate::staging::Staging;
 use crate::tables::TableState;
 use brickyard_command::{ErrorReply, Failure, NewValue};
 use brickyard_replication::frame::RECORD_BYTES_MAX;
@@ -35,12 +36,8 @@ impl View<'_> {
             return Err(Failure::Error(ErrorReply::TOO_LONG));
         }
         // Few bytes of requests can ask for many of values (SETRANGE, COPY in a transaction).
-        // Where there are replicas its record must fit into one message to them.
-        let bytes_max = if self.partition().is_replicated {
-            STAGED_BYTES_MAX.min(RECORD_BYTES_MAX)
-        } else {
-            STAGED_BYTES_MAX
-        };
+        // Its record must fit into one message to other replicas, which may come at any time.
+        let bytes_max = RECORD_BYTES_MAX;
         let entries = (self.core.staging.len() + 1) * record::ENTRY_HEADER_BYTES;
         let bytes = self.core.staging.bytes() + entries + key.len() + value_len;
         if self.asker.writes_many && bytes + HEADER_ROOM > bytes_max {
@@ -61,7 +58,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Prepares one put or delete as a record of its own, or applies it where there is no log.
+    /// Prepares one put or delete as a record of its own, or applies it where there is nothing to wait for.
     #[inline]
     pub(super) fn write(&mut self, location: Location, kind: Kind, key: &[u8], put: &NewValue<'_>) {
         self.write_named(location, kind, key, put, None);
@@ -98,8 +95,9 @@ impl View<'_> {
         let partition = state.partitions[self.place.leaf]
             .as_ref()
             .expect("checked before the command ran");
-        let Some(commits) = state.commits(partition) else {
+        let Some(votes) = state.votes(partition) else {
             apply_unlogged(state, key_ref, kind, op, key, put);
+            self.note_applied(op);
             return self.note(named, op);
         };
         let header = Header {
@@ -107,19 +105,18 @@ impl View<'_> {
             flags: if put.raw { flag::RAW } else { 0 },
             table: state.id,
             partition: partition.id,
-            view: partition.view,
+            view: partition.status.view,
             op,
             expires_at: put.expires_at,
             request: named.map(|it| it.id),
             origin: None,
-            committed: partition.is_replicated.then_some(partition.committed),
+            committed: Some(partition.committed),
         };
         let outcome = named.and_then(|it| it.outcome);
         let writer = self.asker.writer;
         let log = &mut self.core.log;
-        let record = log.prepare(key_ref, &header, key, put.value, outcome, (commits, writer));
-        self.hold(commits, op, record);
-        self.basis.dependency = self.basis.dependency.and(self.core.log.dependency(commits));
+        let record = log.prepare(key_ref, &header, key, put.value, outcome, (votes, writer));
+        self.hold(votes, op, record);
         self.note(named, op);
     }
 
@@ -217,7 +214,7 @@ impl View<'_> {
             .get_mut(self.place.table)
             .expect("checked before the command ran");
         let partition = state.partitions[self.place.leaf].as_ref();
-        let commits = partition.and_then(|partition| state.commits(partition));
+        let votes = partition.and_then(|partition| state.votes(partition));
         let mut prepared = Vec::with_capacity(staging.len());
         let mut encoded = std::mem::take(&mut staging.encoded);
         for staged in staging.live() {
@@ -230,7 +227,7 @@ impl View<'_> {
                 self.core.negative_versions.note_removal(&key_ref);
             }
             let value = staging.value(staged);
-            if commits.is_none() {
+            if votes.is_none() {
                 let put = NewValue {
                     value: &[value],
                     expires_at: staged.expires_at,
@@ -267,7 +264,10 @@ impl View<'_> {
         let header = self
             .core
             .header(self.place.table, self.place.leaf, Kind::Batch, op);
-        if let (Some(commits), Some(header)) = (commits, header) {
+        if votes.is_none() {
+            self.note_applied(op);
+        }
+        if let (Some(votes), Some(header)) = (votes, header) {
             let writer = self.asker.writer;
             let entries = prepared.into_iter();
             let header = Header {
@@ -278,9 +278,8 @@ impl View<'_> {
             let record = self
                 .core
                 .log
-                .prepare_batch(&header, &encoded, outcome, entries, commits, writer);
-            self.hold(commits, op, record);
-            self.basis.dependency = self.basis.dependency.and(self.core.log.dependency(commits));
+                .prepare_batch(&header, &encoded, outcome, entries, votes, writer);
+            self.hold(votes, op, record);
         }
         staging.encoded = encoded;
         self.note(named, op);
@@ -297,27 +296,40 @@ impl View<'_> {
             partition: partition.local,
             hash: KeyHash(0),
         };
-        let commits = self.state().commits(self.partition());
+        let votes = self.state().votes(self.partition());
+        if votes.is_none() {
+            self.note_applied(op);
+        }
         let header = self.core.header(table, self.place.leaf, Kind::Batch, op);
-        if let (Some(commits), Some(header)) = (commits, header) {
+        if let (Some(votes), Some(header)) = (votes, header) {
             let header = Header {
                 request: Some(named.id),
                 ..header
             };
             let log = &mut self.core.log;
-            let record = log.prepare_id(key, &header, named.outcome, commits);
-            self.hold(commits, op, record);
-            self.basis.dependency = self.basis.dependency.and(self.core.log.dependency(commits));
+            let record = log.prepare_id(key, &header, named.outcome, votes);
+            self.hold(votes, op, record);
         }
         self.note(Some(named), op);
     }
 
     #[inline]
-    fn hold(&mut self, commits: Commits, op: Op, record: Option<RecordIndex>) {
-        if let Some(record) = record {
-            let at = (self.place.table, self.place.leaf);
-            self.core.hold(at, commits, (op, record));
-        }
+    fn note_applied(&mut self, op: Op) {
+        self.core
+            .note_applied((self.place.table, self.place.leaf), op);
+    }
+
+    #[inline]
+    fn hold(&mut self, votes: Votes, op: Op, record: RecordIndex) {
+        let at = (self.place.table, self.place.leaf);
+        let Core {
+            tables,
+            log,
+            replicas,
+            ..
+        } = self.core;
+        replicas.hold((tables, log), at, votes, (op, record));
+        self.basis.dependency = self.basis.dependency.and(log.dependency(votes));
     }
 
     #[inline]
@@ -329,9 +341,8 @@ impl View<'_> {
 
     #[cold]
     fn note_named(&mut self, named: Named<'_>, op: Op) {
-        let batch = self.core.log.building_id();
         let Self { core, place, .. } = self;
-        let (at, request) = ((place.table, place.leaf), (named.id, op, batch));
+        let (at, request) = ((place.table, place.leaf), (named.id, op));
         core.tables
             .note_request_at(at, request, named.outcome, core.unix);
     }

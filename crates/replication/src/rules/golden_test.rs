@@ -214,7 +214,6 @@ impl Stage {
                     partition,
                     view,
                     last: brick.core.last(partition),
-                    is_alone: false,
                 }
             })
             .collect();

@@ -32,7 +32,6 @@ fn merge(cluster: &mut Cluster, at: usize, lasts: [u64; 2]) -> bool {
         partition,
         view: View(1),
         last: (View(1), Op(op)),
-        is_alone: false,
     };
     let halves = [half(P, lasts[0]), half(Q, lasts[1])];
     let brick = cluster.brick(at);
