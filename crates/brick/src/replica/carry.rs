@@ -263,9 +263,15 @@ impl Replication<'_> {
     }
 
     fn cut(&mut self, partition: PartitionId, above: Op) {
-        if let Some((_, it)) = self.tables.partition(partition) {
-            // PROTOCOL rule 12: what has committed stays.
-            assert!(it.committed <= above, "{partition}: cut above {above}");
+        if let Some(it) = self.tables.partition_mut(partition) {
+            // PROTOCOL rule 12: what has committed stays. A learner whose copy came to nothing goes back to what it claims.
+            let may_go_back = it.status.role == Role::Learner;
+            assert!(
+                it.committed <= above || may_go_back,
+                "{partition}: cut above {above}, committed {}",
+                it.committed
+            );
+            it.committed = it.committed.min(above);
         }
         let held = self.tables.partition_mut(partition);
         let gone = held.and_then(|it| {
