@@ -122,7 +122,7 @@ impl World {
                 Wish::ConfirmTail => {
                     let machine = &mut self.machines[node];
                     let process = machine.process.as_mut();
-                    let confirmed = process.map(|it| it.boot.confirm_tail(&machine.disk));
+                    let confirmed = process.map(|it| it.boot.confirm_tail(machine.disks.own()));
                     // Without the note the next start asks once more.
                     drop(confirmed);
                 }

@@ -2,7 +2,6 @@
 //!
 //! In:  the clocks' readings, what becomes of connections, how far the bricks are. Out: [`Wish`]es, in order.
 
-use crate::disk::SimDisk;
 use crate::network::ConnectionId;
 use crate::random::Random;
 use brickyard_consensus::Persist;
@@ -15,6 +14,7 @@ use brickyard_node::{
     ControlIo, Host, HostPort, LogWriter, Message, Source, Target, ToBrick, Urgency,
 };
 use brickyard_routing::{NodeId, Seat};
+use brickyard_store::MemDisk;
 use brickyard_types::{Durability, Incarnation, Instant, TableAttributes, UnixMillis};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -69,7 +69,7 @@ pub(crate) struct SimWires {
 /// Writes the control log.
 #[derive(Debug)]
 pub(crate) struct ControlWork {
-    pub(crate) writer: LogWriter<SimDisk>,
+    pub(crate) writer: LogWriter<MemDisk>,
     pub(crate) queue: VecDeque<Persist>,
     pub(crate) is_busy: bool,
 }
@@ -85,7 +85,7 @@ pub(crate) struct SimHost {
     pub(crate) adopted: Vec<u64>,
     /// Once the node has a control log.
     pub(crate) log: Option<ControlWork>,
-    directory: Directory<SimDisk>,
+    directory: Directory<MemDisk>,
     /// What a cluster that it founds is drawn from.
     seed: u64,
 }
@@ -95,7 +95,7 @@ impl SimHost {
         now: Instant,
         unix: UnixMillis,
         introduction: Introduction,
-        directory: Directory<SimDisk>,
+        directory: Directory<MemDisk>,
         seed: u64,
     ) -> Self {
         Self {
@@ -243,13 +243,13 @@ impl Host for SimHost {
 }
 
 impl ControlIo for SimHost {
-    type Disk = SimDisk;
+    type Disk = MemDisk;
 
-    fn directory(&self) -> &Directory<SimDisk> {
+    fn directory(&self) -> &Directory<MemDisk> {
         &self.directory
     }
 
-    fn begin_log(&mut self, log: LogWriter<SimDisk>) -> Result<(), String> {
+    fn begin_log(&mut self, log: LogWriter<MemDisk>) -> Result<(), String> {
         self.log = Some(ControlWork {
             writer: log,
             queue: VecDeque::new(),

@@ -27,7 +27,7 @@ mod cluster;
 mod connect;
 mod coverage;
 mod digest;
-mod disk;
+mod disks;
 mod events;
 mod fault;
 mod greet;

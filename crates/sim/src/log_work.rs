@@ -6,14 +6,13 @@
 //! Not here: what the workers do (`node`).
 
 use crate::clock::{Nanos, SECOND};
-use crate::disk::SimDisk;
 use brickyard_brick::{Append, BatchId, Event};
 use brickyard_metadata::Catalog;
 use brickyard_node::disk::{
     AppendIo, AppendOrder, AppendReport, AppendWorker, ReadOrder, ReadReport, Reading, SyncIo,
     SyncJob, SyncStep, SyncWorker, Unsynced, WorkerIo, write_hint,
 };
-use brickyard_store::{HintJob, Opened, Poisoned};
+use brickyard_store::{HintJob, MemDisk, Opened, Poisoned};
 use brickyard_types::record::{self, Kind, flag};
 use brickyard_types::{Durability, Instant, Op, PartitionId, Position, SegmentId, View};
 use std::collections::VecDeque;
@@ -69,17 +68,17 @@ struct Syncing {
     job: SyncJob,
     began: Nanos,
     /// What came of it, if the disk did it at its beginning.
-    done: Option<Result<Vec<HintJob<SimDisk>>, Poisoned>>,
+    done: Option<Result<Vec<HintJob<MemDisk>>, Poisoned>>,
 }
 
 /// What is around the workers that write.
 struct Around {
     now: Instant,
-    unsynced: Unsynced<SimDisk>,
+    unsynced: Unsynced<MemDisk>,
     /// How far the log is whole.
     end: Position,
     is_sync_woken: bool,
-    hints: VecDeque<HintJob<SimDisk>>,
+    hints: VecDeque<HintJob<MemDisk>>,
     reports: VecDeque<Report>,
 }
 
@@ -145,15 +144,15 @@ impl UnderWay {
 /// See the module.
 pub(crate) struct LogWork {
     appends: VecDeque<AppendOrder>,
-    append: AppendWorker<SimDisk>,
+    append: AppendWorker<MemDisk>,
     is_appending: bool,
     deletes: VecDeque<SegmentId>,
-    sync: SyncWorker<SimDisk>,
+    sync: SyncWorker<MemDisk>,
     syncing: Option<Syncing>,
     /// Its thread has ended.
     is_poisoned: bool,
     reads: VecDeque<ReadOrder>,
-    reading: Reading<SimDisk>,
+    reading: Reading<MemDisk>,
     is_reading: bool,
     is_hinting: bool,
     around: Around,
@@ -162,7 +161,7 @@ pub(crate) struct LogWork {
 }
 
 impl LogWork {
-    pub(crate) fn new(opened: Opened<SimDisk>) -> Self {
+    pub(crate) fn new(opened: Opened<MemDisk>) -> Self {
         let end = opened.appender.end();
         let unsealed = opened.report.resealed.iter().copied();
         Self {
@@ -382,17 +381,17 @@ impl LogWork {
     }
 }
 
-impl WorkerIo<SimDisk> for Around {
+impl WorkerIo<MemDisk> for Around {
     fn now(&self) -> Instant {
         self.now
     }
 
-    fn unsynced<R>(&mut self, look: impl FnOnce(&mut Unsynced<SimDisk>) -> R) -> R {
+    fn unsynced<R>(&mut self, look: impl FnOnce(&mut Unsynced<MemDisk>) -> R) -> R {
         look(&mut self.unsynced)
     }
 }
 
-impl AppendIo<SimDisk> for Around {
+impl AppendIo<MemDisk> for Around {
     fn set_end(&mut self, end: Position) {
         self.end = end;
     }
@@ -408,7 +407,7 @@ impl AppendIo<SimDisk> for Around {
     fn count_append(&mut self, _took: Duration, _is_failed: bool) {}
 }
 
-impl SyncIo<SimDisk> for Around {
+impl SyncIo<MemDisk> for Around {
     fn synced(&mut self, batch: BatchId) {
         self.reports.push_back(Report::Synced(batch));
     }
@@ -417,7 +416,7 @@ impl SyncIo<SimDisk> for Around {
         self.reports.push_back(Report::Checkpointed(token));
     }
 
-    fn hint(&mut self, job: HintJob<SimDisk>) {
+    fn hint(&mut self, job: HintJob<MemDisk>) {
         self.hints.push_back(job);
     }
 }

@@ -28,12 +28,10 @@ use brickyard_node::{
     BrickLoop, ClusterMember, Common, ControlLoop, ControlStart, HostPort, recovery,
 };
 use brickyard_routing::Seat;
-use brickyard_store::{self as store, BootNote};
+use brickyard_store::{self as store, BootNote, MemDisk};
 use brickyard_types::{BrickId, UnixMillis};
 use std::sync::Arc;
 use std::time::Duration;
-
-use crate::disk::SimDisk;
 
 /// Longest request of a client.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
@@ -48,14 +46,11 @@ impl World {
         machine.life += 1;
         machine.paused_until = 0;
         machine.dies_after = None;
-        machine.disk.revive();
-        for disk in &machine.bricks {
-            disk.revive();
-        }
+        machine.disks.begin(&mut self.chance);
         let life = machine.life;
         let is_new = life == 1;
         let boot = BootNote::load(
-            &machine.disk,
+            machine.disks.own(),
             is_new,
             Some(format!("boot-{}", machine.boot)),
         );
@@ -63,13 +58,13 @@ impl World {
             return self.object(format!("node {node} cannot read its boot note"));
         };
         if boot
-            .note_failed_syncs(&machine.disk, &machine.bricks)
+            .note_failed_syncs(machine.disks.own(), machine.disks.bricks())
             .is_err()
         {
             self.tell(|| format!("node {node} cannot start: its boot note cannot be written"));
             return self.after(500 * MILLISECOND, What::Start(node));
         }
-        let Ok(kept) = kept::load(&machine.disk) else {
+        let Ok(kept) = kept::load(machine.disks.own()) else {
             return self.object(format!("node {node} cannot read what it has promised"));
         };
         let run = self.chance.next();
@@ -129,7 +124,7 @@ impl World {
         boot: &BootNote,
         registration: &Registration,
         seed: u64,
-    ) -> Result<Option<Stored<SimDisk>>, String> {
+    ) -> Result<Option<Stored<MemDisk>>, String> {
         let machine = &self.machines[node];
         let stored = storage::open(&machine.directory, boot.page_cache());
         let stored = stored.map_err(|error| error.to_string())?;
@@ -184,7 +179,7 @@ impl World {
         ));
         let mut failed = None;
         let mut cuts = Vec::new();
-        for (at, disk) in machine.bricks.iter().enumerate() {
+        for (at, disk) in machine.disks.bricks().iter().enumerate() {
             let id = BrickId(at as u32);
             let mut config = store::LogConfig::new(id, machine.directory.id);
             config.segment_bytes = self.shape.segment_bytes;
@@ -231,7 +226,9 @@ impl World {
             }
         }
         if failed.is_none() {
-            let confirmed = process.boot.confirm_boot(&machine.disk, &machine.bricks);
+            let confirmed = process
+                .boot
+                .confirm_boot(machine.disks.own(), machine.disks.bricks());
             failed = confirmed.err().map(|error| error.to_string());
         }
         for cut in cuts {
@@ -290,20 +287,18 @@ impl World {
             coverage.look_at_end(&process, how);
         }
         let machine = &self.machines[node];
-        for (side, disk) in process.bricks.iter_mut().zip(&machine.bricks) {
+        for (brick, side) in process.bricks.iter_mut().enumerate() {
             if how == Ending::Stop {
                 side.log.finish_all(now);
             } else if self.chance.one_in(2) {
                 // In the middle of a write, or just before it.
-                disk.die(self.chance.below(4));
+                machine.disks.die(brick, &mut self.chance);
                 side.log.die(now);
             }
         }
         let life = process.life;
         drop(process);
-        for disk in machine.bricks.iter().chain([&machine.disk]) {
-            disk.die(0);
-        }
+        machine.disks.end();
         if how == Ending::Power {
             self.cut_power(node);
         }
@@ -316,10 +311,7 @@ impl World {
     fn cut_power(&mut self, node: usize) {
         let now = self.now;
         let machine = &mut self.machines[node];
-        for disk in machine.bricks.iter().chain([&machine.disk]) {
-            disk.revive();
-            disk.cut_power();
-        }
+        machine.disks.cut_power();
         machine.boot += 1;
         machine.clocks = clocks(now, &mut self.chance);
     }
@@ -393,16 +385,9 @@ impl World {
             self.heal_control(node);
             let machine = &mut self.machines[node];
             machine.is_off = false;
-            machine.slow = 1;
-            machine.stuck_until = 0;
+            machine.disks.heal();
             machine.is_busy = false;
             machine.dies_after = None;
-            machine.disk.fill(None);
-            machine.disk.fail(false);
-            for disk in &machine.bricks {
-                disk.fill(None);
-                disk.fail(false);
-            }
             if machine.is_up() {
                 // Who was told to stop has its time for that, as if there had been no end of faults.
                 self.after(STOP_TIMEOUT, What::Stop(node));

@@ -1,7 +1,7 @@
 //! A node's machine, and the process on it.
 
 use crate::clock::{Clocks, Nanos, SECOND};
-use crate::disk::SimDisk;
+use crate::disks::Disks;
 use crate::host::SimHost;
 use crate::judge::memory::Seen;
 use crate::log_work::LogWork;
@@ -10,7 +10,7 @@ use brickyard_brick::{Brick, Inspection};
 use brickyard_metadata::{Catalog, NodeKey};
 use brickyard_node::storage::Directory;
 use brickyard_node::{BrickLoop, ClusterMember, ControlLoop};
-use brickyard_store::BootNote;
+use brickyard_store::{BootNote, MemDisk};
 use brickyard_types::Instant;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,9 @@ pub(crate) const STOP_TIMEOUT: Nanos = 5 * SECOND;
 
 /// What is there whether a process runs or not.
 pub(crate) struct Machine {
-    pub(crate) disk: SimDisk,
-    pub(crate) bricks: Vec<SimDisk>,
+    pub(crate) disks: Disks,
     pub(crate) key: NodeKey,
-    pub(crate) directory: Directory<SimDisk>,
+    pub(crate) directory: Directory<MemDisk>,
     /// Which boot of the machine this is.
     pub(crate) boot: u64,
     pub(crate) clocks: Clocks,
@@ -35,9 +34,6 @@ pub(crate) struct Machine {
     /// Its node was removed, and ended.
     pub(crate) is_retired: bool,
     pub(crate) paused_until: Nanos,
-    /// How much longer everything on its disk takes, and until when nothing is done.
-    pub(crate) slow: u64,
-    pub(crate) stuck_until: Nanos,
     /// Its loops take all the time of their cores.
     pub(crate) is_busy: bool,
     /// The process is killed after so many more effects.

@@ -271,8 +271,7 @@ impl World {
     /// How long something takes on a node's disk.
     pub(crate) fn disk_delay(&mut self, node: usize, typical: Nanos) -> Nanos {
         let machine = &self.machines[node];
-        let held = machine.stuck_until.saturating_sub(self.now);
-        held + self.chance.delay(typical * machine.slow)
+        machine.disks.delay(self.now, typical, &mut self.chance)
     }
 
     /// Workers that have nothing to do begin what there is.
@@ -328,8 +327,8 @@ impl World {
             return;
         }
         let now = self.now;
-        if self.machines[node].stuck_until > now {
-            let until = self.machines[node].stuck_until;
+        let until = self.machines[node].disks.stuck_until();
+        if until > now {
             return self
                 .agenda
                 .note(until, What::Worked(node, life, brick, worker));

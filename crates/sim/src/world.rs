@@ -20,7 +20,7 @@ use crate::clients::state::Clients;
 use crate::clock::{Clocks, DRIFT_PPM_MAX, MILLISECOND, Nanos, SECOND, SKEW_MS};
 use crate::coverage::Coverage;
 use crate::digest::Digest;
-use crate::disk::SimDisk;
+use crate::disks::Disks;
 use crate::judge::memory::Judges;
 use crate::network::Network;
 use crate::operator::orders::Operator;
@@ -180,24 +180,20 @@ impl World {
 }
 
 fn machine(at: usize, shape: &Shape, chance: &mut Random) -> Machine {
-    let disk = SimDisk::new(format!("node{at}"), chance.next());
-    let bricks = (0..shape.bricks)
-        .map(|brick| SimDisk::new(format!("node{at}/brick-{brick}"), chance.next()))
-        .collect();
+    let disks = Disks::new(at, shape.bricks, chance);
     let mut id = [0; 20];
     id[..8].copy_from_slice(&chance.next().to_le_bytes());
     id[19] = at as u8;
     let mut directory = [0; 16];
     directory[..8].copy_from_slice(&chance.next().to_le_bytes());
     Machine {
-        bricks,
         key: NodeKey(id),
         directory: Directory {
-            disk: disk.clone(),
+            disk: disks.own().clone(),
             id: DirectoryId(directory),
             node: NodeKey(id),
         },
-        disk,
+        disks,
         boot: 1,
         clocks: clocks(0, chance),
         process: None,
@@ -205,8 +201,6 @@ fn machine(at: usize, shape: &Shape, chance: &mut Random) -> Machine {
         is_off: false,
         is_retired: false,
         paused_until: 0,
-        slow: 1,
-        stuck_until: 0,
         is_busy: false,
         dies_after: None,
     }

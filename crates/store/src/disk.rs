@@ -8,13 +8,12 @@
 //! - After [`Disk::sync_dir`] returned `Ok`, the creations, renames and removals before the call do.
 //! - Without them anything may survive, in any order and in part.
 //!
-//! Not here: the real directory ([`crate::OsDisk`]) and the one that fails on request
-//! ([`crate::MemDisk`]).
+//! Not here: the real directory ([`crate::OsDisk`]) and the one that fails on request (`mem_disk`).
 
 use brickyard_types::UnixMillis;
 use std::io;
 
-/// One directory, as the store sees the operating system; the simulator has its own.
+/// One directory, as the store sees the operating system.
 pub trait Disk: Clone + Send + Sync + 'static {
     /// An open file of this directory.
     type File: DiskFile;

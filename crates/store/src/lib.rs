@@ -38,6 +38,7 @@ mod file_name;
 mod fixture;
 mod hint;
 pub mod inspect;
+#[cfg(any(test, feature = "testing"))]
 mod mem_disk;
 mod os_disk;
 mod read;
@@ -59,6 +60,7 @@ pub use data_dir::{BootNote, Create, DataDir, DataDirError};
 pub use disk::{Access, Disk, DiskFile, Space, read_file, replace_file};
 pub use error::{AppendError, Poisoned, ReadError, StoreError};
 pub use hint::{HintEntry, HintJob, HintRecord, read_hints};
+#[cfg(any(test, feature = "testing"))]
 pub use mem_disk::{Fault, MemDisk, MemFile};
 pub use os_disk::OsDisk;
 pub use read::{Chunk, ReadRequest, ReadValue, Reader};

@@ -56,6 +56,64 @@ fn full_disk_takes_a_part_of_a_write() {
 }
 
 #[test]
+fn crowded_disk_is_as_large_as_before() {
+    let disk = MemDisk::new(1);
+    let file = disk.create("a").unwrap();
+    file.write_all_at(&[1; 7], 0).unwrap();
+    let total = disk.space().unwrap().total;
+    disk.inject(Fault::Crowded { room: 3 });
+    assert_eq!(disk.space().unwrap(), Space { free: 3, total });
+    assert_eq!(file.write_at(&[1; 5], 7).unwrap(), 3);
+    disk.lift(Fault::Crowded { room: 0 });
+    file.write_all_at(&[1; 5], 10).unwrap();
+}
+
+#[test]
+fn what_a_failed_sync_lost_can_be_read_until_the_page_cache_goes() {
+    let disk = MemDisk::new(1);
+    let file = disk.create("a").unwrap();
+    file.write_all_at(b"synced ", 0).unwrap();
+    file.sync_data().unwrap();
+    file.write_all_at(b"LOST appended", 2).unwrap();
+    disk.inject(Fault::SyncFails { after: 0 });
+    assert!(file.sync_data().is_err());
+    disk.lift(Fault::SyncFails { after: 0 });
+    file.write_all_at(b"again", 10).unwrap();
+    file.sync_data().unwrap();
+    assert_eq!(disk.content("a").unwrap(), b"syLOST appagain");
+    disk.drop_page_cache();
+    assert_eq!(disk.content("a").unwrap(), b"synced \0\0\0again");
+}
+
+#[test]
+fn power_cut_undoes_any_part_of_an_overwrite_and_of_a_cut() {
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..5000 {
+        let disk = MemDisk::new(seed);
+        let file = disk.create("a").unwrap();
+        file.write_all_at(&[1; 1024], 0).unwrap();
+        file.sync_data().unwrap();
+        disk.sync_dir().unwrap();
+        file.write_all_at(&[2; 1024], 0).unwrap();
+        file.write_all_at(&[3; 1024], 0).unwrap();
+        file.set_len(600).unwrap();
+        disk.power_cut();
+        let content = disk.content("a").unwrap();
+        assert!((600..=1024).contains(&content.len()), "seed {seed}");
+        assert!(content[..512].iter().all(|byte| *byte == content[0]));
+        seen.insert((content[0], content[512], content.len() == 1024));
+    }
+    for first in 1..=3 {
+        for second in 1..=3 {
+            for is_uncut in [false, true] {
+                let it = (first, second, is_uncut);
+                assert!(seen.contains(&it), "{it:?} of {seen:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn dead_process_changes_nothing_more() {
     let disk = MemDisk::new(1);
     let file = disk.create("a").unwrap();
@@ -66,6 +124,11 @@ fn dead_process_changes_nothing_more() {
     assert!(file.write_all_at(b"dead", 5).is_err());
     assert!(disk.create("b").is_err() && disk.remove("a").is_err());
     assert_eq!(disk.content("a").unwrap(), content);
+    disk.lift(Fault::Dead);
+    file.write_all_at(b"reborn", 5).unwrap();
+    disk.inject(Fault::Dead);
+    assert!(file.write_all_at(b"dead", 0).is_err());
+    assert_eq!(disk.content("a").unwrap(), b"alivereborn");
 }
 
 #[test]

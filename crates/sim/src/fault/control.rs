@@ -33,7 +33,7 @@ fn hermit(world: &mut World, random: &mut Random, stage: u32) {
     }
     world.tell(|| format!("node {node} is cut from the control plane, and its disk hangs"));
     world.network.cut_control(node);
-    world.machines[node].stuck_until = world.now + length;
+    world.machines[node].disks.hold(world.now + length);
     again(world, length + 200 * MILLISECOND, 1);
 }
 

@@ -13,16 +13,12 @@ pub(super) const KIND: Kind = Kind {
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
     let node = random.index(world.machines.len());
-    let room = (stage == 0).then(|| random.below(4 << 10));
-    world.tell(|| match room {
-        Some(room) => format!("the disk of node {node} has {room} bytes left"),
-        None => format!("the disk of node {node} has room again"),
-    });
-    let machine = &world.machines[node];
-    for disk in machine.bricks.iter().chain([&machine.disk]) {
-        disk.fill(room);
+    if stage > 0 {
+        world.tell(|| format!("the disk of node {node} has room again"));
+        return world.machines[node].disks.make_room();
     }
-    if stage == 0 {
-        again(world, random.between(100, 5_000) * MILLISECOND, 1);
-    }
+    let room = random.below(4 << 10);
+    world.tell(|| format!("the disk of node {node} has {room} bytes left"));
+    world.machines[node].disks.fill(room);
+    again(world, random.between(100, 5_000) * MILLISECOND, 1);
 }

@@ -14,11 +14,11 @@ pub(super) const KIND: Kind = Kind {
 fn act(world: &mut World, random: &mut Random, stage: u32) {
     let node = random.index(world.machines.len());
     if stage > 0 {
-        world.machines[node].slow = 1;
+        world.machines[node].disks.slow_down(1);
         return;
     }
     let times = [10, 50, 200][random.index(3)];
     world.tell(|| format!("the disk of node {node} takes {times} times as long"));
-    world.machines[node].slow = times;
+    world.machines[node].disks.slow_down(times);
     again(world, random.between(100, 5_000) * MILLISECOND, 1);
 }

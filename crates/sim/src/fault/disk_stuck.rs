@@ -20,5 +20,5 @@ fn act(world: &mut World, random: &mut Random, _stage: u32) {
             length / MILLISECOND
         )
     });
-    world.machines[node].stuck_until = world.now + length;
+    world.machines[node].disks.hold(world.now + length);
 }

@@ -18,10 +18,7 @@ fn act(world: &mut World, random: &mut Random, stage: u32) {
     if is_failing && !world.may_come_to(Harm::Unsynced, node) {
         return;
     }
-    let machine = &world.machines[node];
-    for disk in machine.bricks.iter().chain([&machine.disk]) {
-        disk.fail(is_failing);
-    }
+    world.machines[node].disks.fail_syncs(is_failing);
     if is_failing {
         world.tell(|| format!("syncs fail on node {node}"));
         let life = world.machines[node].life;

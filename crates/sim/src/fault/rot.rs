@@ -17,9 +17,7 @@ fn act(world: &mut World, random: &mut Random, _stage: u32) {
     if !world.may_come_to(Harm::Synced, node) {
         return;
     }
-    let machine = &world.machines[node];
-    let disk = &machine.bricks[random.index(machine.bricks.len())];
-    if let Some((file, offset)) = disk.rot(random.next()) {
+    if let Some((file, offset)) = world.machines[node].disks.rot(random) {
         let life = world.machines[node].life;
         world.risks.at_risk.insert(node, life);
         world.risks.rotten.insert(node);

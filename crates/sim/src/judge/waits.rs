@@ -15,7 +15,7 @@ pub(crate) fn judge_wait(world: &mut World, at: usize) {
     let is_heard = connection.is_some_and(|it| it.is_open[1] && world.lives(node, it.ends[1].life));
     let machine = &world.machines[node];
     // Who stood still may begin anew, and a value that the disk does not give is waited for.
-    if machine.paused_until.max(machine.stuck_until) > since {
+    if machine.paused_until.max(machine.disks.stuck_until()) > since {
         return;
     }
     let deadline = world.shape.request_deadline.as_nanos() as Nanos;
