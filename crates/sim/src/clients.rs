@@ -37,7 +37,7 @@ use state::{Asked, Expected, Library, PATIENCE};
 impl World {
     /// A client does the next thing.
     pub(crate) fn client(&mut self, at: usize) {
-        let now = self.now;
+        let now = self.now();
         self.clients.all[at].is_due = false;
         let client = &self.clients.all[at];
         let is_late = client
@@ -62,7 +62,7 @@ impl World {
             && self.is_ready(at)
         {
             ask(self, at);
-        } else if self.stage.is_calm && !has_work && !client.is_busy() {
+        } else if self.cluster.ground.stage.is_calm && !has_work && !client.is_busy() {
             return;
         }
         self.client_soon(at);
@@ -92,17 +92,18 @@ impl World {
     }
 
     fn client_connects(&mut self, at: usize) {
-        let nodes = self.machines.len();
-        let bricks = self.shape.bricks as usize;
+        let now = self.now();
+        let nodes = self.cluster.machines.len();
+        let bricks = self.cluster.ground.shape.bricks as usize;
         let client = &mut self.clients.all[at];
         let told = client.library.as_mut().and_then(Library::take_redirect);
         let drawn = (client.random.index(nodes), client.random.index(bricks));
         let (node, brick, port) = told.unwrap_or((drawn.0, drawn.1, client.port));
         (client.place.node, client.place.brick) = (node, brick);
-        let Some(process) = &self.machines[node].process else {
+        let Some(process) = &self.cluster.machines[node].process else {
             return;
         };
-        if process.bricks.is_empty() || self.machines[node].paused_until > self.now {
+        if process.bricks.is_empty() || self.cluster.machines[node].paused_until > self.now() {
             return;
         }
         let ends = [
@@ -115,12 +116,12 @@ impl World {
                 life: process.life,
             },
         ];
-        let id = self.network.connect(ends, Use::Client { brick });
+        let id = self.cluster.network.connect(ends, Use::Client { brick });
         let socket = Socket {
             connection: id,
             end: 1,
         };
-        self.give(node, brick, |outside| {
+        self.cluster.give(node, brick, |outside| {
             outside.accepted.push_back((port, socket));
         });
         let client = &mut self.clients.all[at];
@@ -133,7 +134,7 @@ impl World {
         let table = self.clients.tables[client.table].clone();
         let must_make = !self.clients.made[client.table];
         if must_make {
-            let shape = &self.shape.tables[client.table];
+            let shape = &self.cluster.ground.shape.tables[client.table];
             let attributes = &shape.attributes;
             let text = format!(
                 "TABLE CREATE {table} REPLICAS {} MEDIUM {} DURABILITY {} PARTITIONS {}",
@@ -162,17 +163,17 @@ impl World {
         for expected in expected {
             client.asked.push_back(Asked {
                 expected,
-                since: self.now,
+                since: now,
             });
         }
         if !hello.is_empty() {
-            self.send_bytes(id, 0, hello);
+            self.cluster.send_bytes(id, 0, hello);
         }
     }
 
     /// A client has something to read.
     pub(crate) fn client_reads(&mut self, at: usize, id: ConnectionId) {
-        let Some(connection) = self.network.get_mut(id) else {
+        let Some(connection) = self.cluster.network.get_mut(id) else {
             return;
         };
         let flow = &mut connection.flows[1];
@@ -181,7 +182,7 @@ impl World {
             flow.bytes -= bytes.len();
             client.heard.bytes.extend_from_slice(&bytes);
         }
-        self.wake_sender(Socket {
+        self.cluster.wake_sender(Socket {
             connection: id,
             end: 1,
         });
@@ -197,7 +198,7 @@ impl World {
                     "client {at} is told {reply:?} without having asked"
                 ));
             };
-            self.clients.all[at].heard.at = self.now;
+            self.clients.all[at].heard.at = self.now();
             answer(self, at, &asked, &reply);
             if self.clients.all[at].connection != Some(id) {
                 return;
@@ -210,7 +211,7 @@ impl World {
     pub(crate) fn leave(&mut self, at: usize) {
         self.forget_asked(at);
         if let Some(id) = self.clients.all[at].connection.take() {
-            self.close_end(id, 0);
+            self.cluster.close_end(id, 0);
         }
         self.clients.all[at].heard.bytes.clear();
     }
@@ -227,7 +228,9 @@ impl World {
     fn give_up(&mut self, at: usize) {
         self.tell(|| format!("client {at} gives up"));
         self.count("gave up");
-        if self.stage.is_calm && self.now - self.stage.calm_at > 2 * PATIENCE {
+        if self.cluster.ground.stage.is_calm
+            && self.now() - self.cluster.ground.stage.calm_at > 2 * PATIENCE
+        {
             self.object(format!(
                 "client {at} has had no answer for {} s, long after the last fault",
                 PATIENCE / SECOND

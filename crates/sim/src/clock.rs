@@ -2,6 +2,7 @@
 //!
 //! In:  true time. Out: what a node's clocks show then.
 
+use crate::random::Random;
 use brickyard_types::{Instant, UnixMillis};
 
 /// Nanoseconds since the run began, which nobody in it knows.
@@ -36,6 +37,13 @@ impl Clocks {
             ppm,
             skew_ms,
         }
+    }
+
+    /// Of a machine that was just switched on.
+    pub(crate) fn draw(now: Nanos, chance: &mut Random) -> Self {
+        let ppm = chance.below(2 * DRIFT_PPM_MAX as u64 + 1) as i64 - DRIFT_PPM_MAX;
+        let shown = chance.between(1, 1_000) * SECOND;
+        Self::new(now, shown, ppm, chance.below(SKEW_MS + 1))
     }
 
     /// The clock that leases go by.

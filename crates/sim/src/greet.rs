@@ -4,11 +4,11 @@
 //! whether anybody is there to read them, is decided here.
 
 use crate::clock::Nanos;
+use crate::cluster::Cluster;
 use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
 use crate::power::node_at;
 use crate::what::{Answered, Attempt, What};
-use crate::world::World;
 use brickyard_brick::Direction;
 use brickyard_node::io::{Stream, ToLoop};
 use brickyard_node::peer::{
@@ -18,39 +18,7 @@ use brickyard_node::peer::{
 use brickyard_node::{HostPort, Target};
 use brickyard_routing::Seat;
 
-impl World {
-    /// How long until somebody there hears of a connection; `None`: nobody does.
-    fn reach(&mut self, from: usize, to: usize, is_control: bool) -> Option<Nanos> {
-        let (near, far) = (Place::Node(from), Place::Node(to));
-        let is_cut = |from, to| self.network.is_cut(from, to, is_control);
-        let is_cut = is_cut(near, far) || is_cut(far, near);
-        let delay = self.delay(near, far, is_control);
-        (!is_cut).then_some(delay)
-    }
-
-    /// The connections that a node wants and does not have are made.
-    pub(crate) fn connect(&mut self, node: usize) {
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        let life = process.life;
-        let wires = &mut process.control.common.host.wires;
-        let mut wanted = Vec::new();
-        for (target, dialed) in &mut wires.dialed {
-            if dialed.connection.is_none() && dialed.attempt.is_none() {
-                wires.attempts += 1;
-                dialed.attempt = Some(wires.attempts);
-                wanted.push((target.clone(), wires.attempts, dialed.pause));
-            }
-        }
-        for (target, number, pause) in wanted {
-            self.after(
-                pause.as_nanos() as Nanos,
-                What::Dial(node, life, target, number),
-            );
-        }
-    }
-
+impl Cluster {
     /// A node makes a connection of the control plane.
     pub(crate) fn dial(&mut self, node: usize, target: Target, number: u64) {
         let Some(process) = &self.machines[node].process else {
@@ -91,7 +59,12 @@ impl World {
         let life = self.machines[node].life;
         let to = node_at(address);
         let is_control = matches!(attempt, Attempt::Control { .. });
-        let reached = to.and_then(|to| Some((to, self.reach(node, to, is_control)?)));
+        let reached = to.and_then(|to| {
+            Some((
+                to,
+                self.network.reach(&mut self.ground, node, to, is_control)?,
+            ))
+        });
         let mut patience = CONNECT;
         if let Some((to, delay)) = reached {
             patience += ANSWER;
@@ -119,16 +92,16 @@ impl World {
         attempt: Attempt,
         frame: Vec<u8>,
     ) {
-        if !self.lives(from, life) {
+        if !self.machines.lives(from, life) {
             return;
         }
         let (near, far) = (Place::Node(from), Place::Node(to));
         if !self.machines[to].is_up() {
-            let delay = self.delay(far, near, false);
+            let delay = self.network.delay(&mut self.ground, far, near, false);
             return self.after(delay, What::Answered(from, life, attempt, None));
         }
         let paused = self.machines[to].paused_until;
-        if paused > self.now {
+        if paused > self.now() {
             let again = What::Hello {
                 from,
                 life,
@@ -136,7 +109,7 @@ impl World {
                 attempt,
                 frame,
             };
-            return self.agenda.note(paused, again);
+            return self.at(paused, again);
         }
         let end = End { place: near, life };
         let (connection, answer) = match self.judge_hello(to, frame) {
@@ -146,7 +119,7 @@ impl World {
                 return self.object(format!("node {to} does not understand node {from}: {what}"));
             }
         };
-        let delay = self.delay(far, near, false);
+        let delay = self.network.delay(&mut self.ground, far, near, false);
         let answer = Some((connection, answer.frame()));
         self.after(delay, What::Answered(from, life, attempt, answer));
     }
@@ -301,32 +274,15 @@ impl World {
         }
         host.contacts.on_welcomed(&target, welcome.key);
         // What the other end has said meanwhile was for this connection.
-        self.deliver_again(id, 1);
+        self.network.deliver_again(&mut self.ground, id, 1);
         self.control(node, |control| control.on_welcome(target, welcome));
     }
 
     fn on_not_connected(&mut self, node: usize, target: Target, refused: Option<HandshakeRefused>) {
-        self.redial(node, &target, refused.is_some());
+        self.machines
+            .redial(&mut self.ground, node, &target, refused.is_some());
         if let Some(refused) = refused {
             self.control(node, |control| control.on_refused(&target, &refused));
         }
-    }
-
-    /// A connection is gone, or there was none: another attempt follows.
-    pub(crate) fn redial(&mut self, node: usize, target: &Target, is_refused: bool) {
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        if let Some(dialed) = process.control.common.host.wires.dialed.get_mut(target) {
-            let was_connected = dialed.connection.take().is_some();
-            if was_connected {
-                dialed.redial.on_connected();
-            }
-            if is_refused {
-                dialed.redial.on_refused();
-            }
-            dialed.pause = dialed.redial.pause();
-        }
-        self.connect(node);
     }
 }

@@ -1,9 +1,9 @@
 //! Those who look on and object: a file an invariant.
 //!
 //! In:  the world, after each turn of a brick, at each new catalog, and at the end. Out: objections
-//! ([`World::object`]).
+//! ([`Ground::object`](crate::ground::Ground)).
 //!
-//! A new judge is a file, and a line where it is asked: [`World::judge_turn`], [`World::judge_catalog`] or
+//! A new judge is a file, and a line where it is asked: [`Cluster::judge_turn`], [`Cluster::judge_catalog`] or
 //! [`World::judge_end`].
 
 mod bounds;
@@ -26,6 +26,7 @@ mod wanted;
 mod watches;
 
 use crate::clock::{MILLISECOND, SECOND};
+use crate::cluster::Cluster;
 use crate::what::What;
 use crate::world::World;
 use brickyard_brick::Standing;
@@ -35,6 +36,7 @@ use brickyard_types::BrickId;
 use memory::Seen;
 use std::sync::Arc;
 
+pub(crate) use stalls::note_stop;
 pub(crate) use waits::judge_wait;
 
 /// How long after the last fault everything must be served and as it is wanted.
@@ -45,7 +47,7 @@ const WHOLE_WITHIN: u64 = 60 * SECOND;
 /// rotted nobody knows what can be copied, and so nobody waits for that.
 const QUIET: u64 = 3 * SECOND;
 
-impl World {
+impl Cluster {
     /// A brick's turn is over.
     pub(crate) fn judge_turn(&mut self, node: usize, brick: usize) {
         let Some(process) = &self.machines[node].process else {
@@ -110,7 +112,7 @@ impl World {
         }
         self.tell_catalog(node, former.as_deref(), catalog);
         if let Some(former) = &former {
-            if let Some(coverage) = &mut self.notes.coverage {
+            if let Some(coverage) = self.ground.notes.coverage() {
                 coverage.look_at_views(former, catalog);
             }
             leases::judge(self, former, catalog);
@@ -118,11 +120,11 @@ impl World {
             stored::judge_views(self, former, catalog);
         }
         self.judges.latest = Some(Arc::clone(catalog));
-        self.judges.changed_at = self.now;
+        self.judges.changed_at = self.now();
     }
 
     fn tell_catalog(&mut self, node: usize, former: Option<&Catalog>, catalog: &Catalog) {
-        if self.notes.story.is_none() {
+        if !self.ground.notes.is_told() {
             return;
         }
         let version = catalog.version().0;
@@ -159,26 +161,9 @@ impl World {
             }
         }
     }
+}
 
-    /// The process of a seat, if it lives, and its brick's number.
-    pub(crate) fn seat_of(&self, seat: Seat) -> Option<(usize, usize)> {
-        let node = self.machines.iter().position(|it| {
-            let member = it.process.as_ref().and_then(|it| it.member());
-            member.is_some_and(|member| {
-                member.me() == seat.member.node && member.incarnation() == Some(seat.incarnation)
-            })
-        })?;
-        Some((node, seat.member.brick.0 as usize))
-    }
-
-    /// How a seat stands to a partition, if its process lives and has read its log.
-    fn standing_of(&self, seat: Seat, partition: brickyard_types::PartitionId) -> Option<Standing> {
-        let (node, brick) = self.seat_of(seat)?;
-        let side = self.machines[node].process.as_ref()?.bricks.get(brick)?;
-        let mut standings = side.inspect().standings();
-        standings.find(|it| it.partition == partition)
-    }
-
+impl World {
     /// Whether every partition has its wanted replicas, and they act so.
     pub(crate) fn is_whole(&self) -> bool {
         wanted::missing(self).is_none()
@@ -186,30 +171,34 @@ impl World {
 
     /// After the last fault: is everything as it should be, and in time?
     pub(crate) fn watch(&mut self) {
-        let since = self.now - self.stage.calm_at;
-        if self.judges.is_sweeping {
+        let since = self.now() - self.cluster.ground.stage.calm_at;
+        if self.cluster.judges.is_sweeping {
             if self.clients.are_done() {
                 // What had a time to live is gone by then, and its removal over.
-                let done_at = *self.judges.done_at.get_or_insert(self.now);
-                let has_settled = quiesced::judge(self, done_at);
-                if self.now - done_at.max(self.judges.changed_at) >= QUIET && has_settled {
+                let now = self.now();
+                let done_at = *self.cluster.judges.done_at.get_or_insert(now);
+                let has_settled = quiesced::judge(&mut self.cluster, done_at);
+                if self.now() - done_at.max(self.cluster.judges.changed_at) >= QUIET && has_settled
+                {
                     return self.judge_end();
                 }
             }
-            if self.judges.done_at.is_none() && self.now - self.judges.whole_at > 40 * SECOND {
+            if self.cluster.judges.done_at.is_none()
+                && self.now() - self.cluster.judges.whole_at > 40 * SECOND
+            {
                 return self.object("not everything was answered at the end".to_owned());
             }
         } else if let Some(missing) = wanted::missing(self) {
             if since > WHOLE_WITHIN {
-                let replicas = self.describe();
+                let replicas = self.cluster.machines.describe();
                 return self.object(format!(
                     "not as it should be {} s after the last fault: {missing}\n{replicas}",
                     WHOLE_WITHIN / SECOND
                 ));
             }
         } else if self.clients.are_done() {
-            self.judges.is_sweeping = true;
-            self.judges.whole_at = self.now;
+            self.cluster.judges.is_sweeping = true;
+            self.cluster.judges.whole_at = self.now();
             self.tell(|| "everything is whole; everybody reads everything".to_owned());
             self.clients.sweep();
             for at in 0..self.clients.len() {
@@ -222,10 +211,10 @@ impl World {
     }
 
     fn judge_end(&mut self) {
-        self.stage.is_over = true;
-        contents::judge(self);
-        placed::judge_end(self);
-        bounds::judge_end(self);
+        self.cluster.ground.stage.is_over = true;
+        contents::judge(&mut self.cluster);
+        placed::judge_end(&mut self.cluster);
+        bounds::judge_end(&mut self.cluster);
         expiry::judge(self);
         scans::judge(self);
         stalls::judge(self);
@@ -233,22 +222,14 @@ impl World {
         linearizable::judge(self);
     }
 
-    pub(crate) fn describe(&self) -> String {
-        let mut out = String::new();
-        for (node, machine) in self.machines.iter().enumerate() {
-            let Some(process) = &machine.process else {
-                out += &format!("node {node} is down\n");
-                continue;
-            };
-            if let Some(member) = process.member() {
-                out += &format!("node {node}: {:?}\n", member.show(&process.control.common));
-            }
-            for side in &process.bricks {
-                out += &side.inspect().describe_replicas();
-                out += &side.inspect().leftovers();
-                out.push('\n');
-            }
+    /// Nodes at risk that everybody has made good for are so no more.
+    pub(crate) fn review_risks(&mut self) {
+        if !self.cluster.risks.at_risk.is_empty() && self.is_whole() {
+            let machines = &self.cluster.machines;
+            self.cluster
+                .risks
+                .at_risk
+                .retain(|node, life| machines[*node].life <= *life);
         }
-        out
     }
 }

@@ -87,7 +87,7 @@ pub(crate) const WINDOW_BYTES: usize = 256 << 10;
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Network {
-    pub(crate) connections: BTreeMap<ConnectionId, Connection>,
+    connections: BTreeMap<ConnectionId, Connection>,
     next: u64,
     /// From where nothing gets to where.
     cuts: BTreeSet<(usize, usize)>,
@@ -149,7 +149,7 @@ impl Network {
         self.slow.insert((from, to), times);
     }
 
-    pub(crate) fn heal(&mut self, from: usize, to: usize) {
+    pub(super) fn mend(&mut self, from: usize, to: usize) {
         self.cuts.remove(&(from, to));
         self.slow.remove(&(from, to));
     }
@@ -163,7 +163,7 @@ impl Network {
         self.control.insert(node, Some(times));
     }
 
-    pub(crate) fn heal_control(&mut self, node: usize) {
+    pub(super) fn mend_control(&mut self, node: usize) {
         self.control.remove(&node);
     }
 
@@ -188,6 +188,13 @@ impl Network {
                 way.max(control).unwrap_or(1)
             }
             _ => 1,
+        }
+    }
+
+    /// Forgets a connection that neither end holds open.
+    pub(crate) fn forget_closed(&mut self, id: ConnectionId) {
+        if self.get(id).is_some_and(|it| it.is_open == [false; 2]) {
+            self.connections.remove(&id);
         }
     }
 

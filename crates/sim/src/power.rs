@@ -1,16 +1,15 @@
 //! Processes that start and die, and machines that lose their power.
 
-use crate::clock::{MILLISECOND, Nanos, SECOND};
+use crate::clock::{Clocks, MILLISECOND, Nanos};
+use crate::cluster::Cluster;
 use crate::host::{SimHost, genesis};
 use crate::log_work::LogWork;
 use crate::loop_io::Outside;
 use crate::network::{End, Place};
-use crate::operator::orders::Order;
-use crate::process::{BrickSide, Ending, Process, STOP_TIMEOUT};
+use crate::process::{BrickSide, Ending, Process};
 use crate::random::Random;
 use crate::shape::Harm;
 use crate::what::What;
-use crate::world::{World, clocks};
 use brickyard_brick::settings::Settings;
 use brickyard_brick::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
@@ -36,7 +35,7 @@ use std::time::Duration;
 /// Longest request of a client.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
 
-impl World {
+impl Cluster {
     /// A node's process is started, if the machine is on.
     pub(crate) fn start(&mut self, node: usize) {
         let machine = &mut self.machines[node];
@@ -46,7 +45,7 @@ impl World {
         machine.life += 1;
         machine.paused_until = 0;
         machine.dies_after = None;
-        machine.disks.begin(&mut self.chance);
+        machine.disks.begin(&mut self.ground.chance);
         let life = machine.life;
         let is_new = life == 1;
         let boot = BootNote::load(
@@ -67,36 +66,36 @@ impl World {
         let Ok(kept) = kept::load(machine.disks.own()) else {
             return self.object(format!("node {node} cannot read what it has promised"));
         };
-        let run = self.chance.next();
-        let seed = self.chance.next();
+        let run = self.ground.chance.next();
+        let seed = self.ground.chance.next();
         let registration = self.registration(node, run);
         let stored = match self.open(node, &boot, &registration, seed) {
             Ok(stored) => stored,
             Err(reason) => {
                 self.tell(|| format!("node {node} cannot start: {reason}"));
                 // A full or failing disk is somebody's to mend; it is tried again.
-                if self.stage.is_calm {
+                if self.ground.stage.is_calm {
                     self.object(format!("node {node} cannot start: {reason}"));
                 }
                 return self.after(500 * MILLISECOND, What::Start(node));
             }
         };
+        let (now, unix) = self.shown(node);
         let machine = &self.machines[node];
-        let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
         let others = (0..self.machines.len()).filter(|other| *other != node);
         let start = ControlStart {
             stored,
             kept,
             address: address(node),
             seeds: others.map(address).collect(),
-            expect: self.shape.expect,
+            expect: self.ground.shape.expect,
         };
         let introduction = start.introduction(registration.key);
         let host = SimHost::new(now, unix, introduction, machine.directory.clone(), seed);
         let common = Common {
             host,
             registration,
-            control: self.shape.control.clone(),
+            control: self.ground.shape.control.clone(),
             consensus_seed: seed,
             is_tail_sure: !boot.is_tail_unsure(),
             is_end_cut: boot.is_end_cut(),
@@ -115,7 +114,7 @@ impl World {
         self.tell(|| format!("node {node} starts"));
         self.after(MILLISECOND, What::Tick(node, life));
         self.control(node, |_| {});
-        self.connect(node);
+        self.machines.connect(&mut self.ground, node);
     }
 
     fn open(
@@ -128,7 +127,7 @@ impl World {
         let machine = &self.machines[node];
         let stored = storage::open(&machine.directory, boot.page_cache());
         let stored = stored.map_err(|error| error.to_string())?;
-        let founds_alone = node == 0 && machine.life == 1 && self.shape.expect == 0;
+        let founds_alone = node == 0 && machine.life == 1 && self.ground.shape.expect == 0;
         if stored.is_some() || !founds_alone {
             return Ok(stored);
         }
@@ -144,12 +143,14 @@ impl World {
             addresses: Addresses {
                 host: format!("node{node}"),
                 port: 6379,
-                bricks: (0..self.shape.bricks as u16).map(|it| 7000 + it).collect(),
+                bricks: (0..self.ground.shape.bricks as u16)
+                    .map(|it| 7000 + it)
+                    .collect(),
                 peer_port: 16379,
                 http_port: None,
             },
-            bricks: self.shape.bricks,
-            weight: self.shape.weight(node),
+            bricks: self.ground.shape.bricks,
+            weight: self.ground.shape.weight(node),
             zone: None,
             roles: Roles::default(),
             machine: MachineId {
@@ -162,8 +163,8 @@ impl World {
 
     /// The bricks read their logs.
     pub(crate) fn recover(&mut self, node: usize) {
+        let (now, unix) = self.shown(node);
         let machine = &mut self.machines[node];
-        let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
         let Some(process) = &mut machine.process else {
             return;
         };
@@ -175,22 +176,22 @@ impl World {
             &first.catalog,
             first.node,
             &process.control.common.registration,
-            &self.shape,
+            &self.ground.shape,
         ));
         let mut failed = None;
         let mut cuts = Vec::new();
         for (at, disk) in machine.disks.bricks().iter().enumerate() {
             let id = BrickId(at as u32);
             let mut config = store::LogConfig::new(id, machine.directory.id);
-            config.segment_bytes = self.shape.segment_bytes;
-            config.reserve_bytes = 2 * u64::from(self.shape.segment_bytes);
+            config.segment_bytes = self.ground.shape.segment_bytes;
+            config.reserve_bytes = 2 * u64::from(self.ground.shape.segment_bytes);
             config.page_cache = process.boot.page_cache();
             let mut random = Random::of(process.seed, at as u64);
             let seed = random.next();
             let make = || brickyard_brick::BrickConfig {
                 id,
                 incarnation: first.incarnation,
-                bricks: self.shape.bricks,
+                bricks: self.ground.shape.bricks,
                 shared: Arc::clone(&shared),
                 catalog: Arc::clone(&first.catalog),
                 seed,
@@ -201,7 +202,7 @@ impl World {
                     let report = &recovered.opened.report;
                     cuts.extend(report.torn.iter().map(ToString::to_string));
                     cuts.extend(report.damages.iter().map(ToString::to_string));
-                    if let Some(coverage) = &mut self.notes.coverage {
+                    if let Some(coverage) = self.ground.notes.coverage() {
                         coverage.look_at_log(report, process.control.common.is_tail_sure);
                     }
                     let mut outside = Outside::default();
@@ -236,7 +237,7 @@ impl World {
         }
         if let Some(reason) = failed {
             self.tell(|| format!("node {node} cannot read its logs: {reason}"));
-            if self.stage.is_calm {
+            if self.ground.stage.is_calm {
                 self.object(format!("node {node} cannot read its logs: {reason}"));
             }
             self.kill(node, false);
@@ -251,7 +252,7 @@ impl World {
         process.control.common.host.adopted = vec![0; count];
         self.tell(|| format!("node {node} has read its logs"));
         for brick in 0..count {
-            self.wake(node, brick);
+            self.machines.wake(&mut self.ground, node, brick);
         }
         self.control(node, |control| control.on_loops(is_end_cut));
     }
@@ -268,7 +269,7 @@ impl World {
 
     /// The process ends.
     pub(crate) fn end(&mut self, node: usize, how: Ending) {
-        let now = self.now;
+        let now = self.now();
         let Some(mut process) = self.machines[node].process.take() else {
             if how == Ending::Power {
                 self.tell(|| format!("node {node}, which is down, loses its power"));
@@ -283,16 +284,16 @@ impl World {
         };
         self.count(counted);
         self.tell(|| format!("node {node} {told}"));
-        if let Some(coverage) = &mut self.notes.coverage {
+        if let Some(coverage) = self.ground.notes.coverage() {
             coverage.look_at_end(&process, how);
         }
         let machine = &self.machines[node];
         for (brick, side) in process.bricks.iter_mut().enumerate() {
             if how == Ending::Stop {
                 side.log.finish_all(now);
-            } else if self.chance.one_in(2) {
+            } else if self.ground.chance.one_in(2) {
                 // In the middle of a write, or just before it.
-                machine.disks.die(brick, &mut self.chance);
+                machine.disks.die(brick, &mut self.ground.chance);
                 side.log.die(now);
             }
         }
@@ -304,16 +305,21 @@ impl World {
         }
         let here = Place::Node(node);
         for id in self.network.at(here) {
-            self.lose_end(id, End { place: here, life }, how == Ending::Power);
+            self.network.lose_end(
+                &mut self.ground,
+                id,
+                End { place: here, life },
+                how == Ending::Power,
+            );
         }
     }
 
     fn cut_power(&mut self, node: usize) {
-        let now = self.now;
+        let now = self.now();
         let machine = &mut self.machines[node];
         machine.disks.cut_power();
         machine.boot += 1;
-        machine.clocks = clocks(now, &mut self.chance);
+        machine.clocks = Clocks::draw(now, &mut self.ground.chance);
     }
 
     /// Whether a node may come to harm without a promise being broken: whatever it loses, another replica has.
@@ -321,7 +327,7 @@ impl World {
         // What rot has damaged shows at the next start.
         let is_rotten = self.risks.rotten.contains(&node);
         let harm = if is_rotten { Harm::Synced } else { harm };
-        if !self.shape.loses(harm) {
+        if !self.ground.shape.loses(harm) {
             return true;
         }
         let Some(catalog) = &self.judges.latest else {
@@ -351,61 +357,13 @@ impl World {
 
     /// Whether what a member of a view holds will be there.
     fn is_safe_at(&self, seat: Seat) -> bool {
-        let found = self.seat_of(seat);
+        let found = self.machines.seat_of(seat);
         found.is_some_and(|(node, _)| !self.risks.at_risk.contains_key(&node))
     }
 
-    /// Nodes at risk that everybody has made good for are so no more.
-    pub(crate) fn review_risks(&mut self) {
-        if !self.risks.at_risk.is_empty() && self.is_whole() {
-            let machines = &self.machines;
-            self.risks
-                .at_risk
-                .retain(|node, life| machines[*node].life <= *life);
-        }
-    }
-
     pub(crate) fn restart_soon(&mut self, node: usize, longest: Nanos) {
-        let delay = 10 * MILLISECOND + self.chance.below(longest);
+        let delay = 10 * MILLISECOND + self.ground.chance.below(longest);
         self.after(delay, What::Start(node));
-    }
-
-    /// Everything is mended, and stays so.
-    pub(crate) fn calm_down(&mut self) {
-        self.stage.is_calm = true;
-        self.stage.calm_at = self.now;
-        self.tell(|| "all is well again".to_owned());
-        self.shape.sync = self.shape.control_sync;
-        for from in 0..self.machines.len() {
-            for to in 0..self.machines.len() {
-                self.heal(from, to);
-            }
-        }
-        for node in 0..self.machines.len() {
-            self.heal_control(node);
-            let machine = &mut self.machines[node];
-            machine.is_off = false;
-            machine.disks.heal();
-            machine.is_busy = false;
-            machine.dies_after = None;
-            if machine.is_up() {
-                // Who was told to stop has its time for that, as if there had been no end of faults.
-                self.after(STOP_TIMEOUT, What::Stop(node));
-            } else {
-                self.restart_soon(node, SECOND / 2);
-            }
-        }
-        self.order(Order::ResumeMoves);
-        for table in 0..self.shape.tables.len() {
-            if self.is_out_of_service(table) {
-                self.order(Order::BringOnline(table));
-            }
-        }
-        for table in self.operator.laid_out() {
-            self.order(Order::Confine(table, 0));
-            self.order(Order::Bound(table, None));
-        }
-        self.after(100 * MILLISECOND, What::Watch);
     }
 }
 

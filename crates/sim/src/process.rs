@@ -6,11 +6,13 @@ use crate::host::SimHost;
 use crate::judge::memory::Seen;
 use crate::log_work::LogWork;
 use crate::loop_io::Outside;
+use crate::random::Random;
+use crate::shape::Shape;
 use brickyard_brick::{Brick, Inspection};
 use brickyard_metadata::{Catalog, NodeKey};
 use brickyard_node::storage::Directory;
 use brickyard_node::{BrickLoop, ClusterMember, ControlLoop};
-use brickyard_store::{BootNote, MemDisk};
+use brickyard_store::{BootNote, DirectoryId, MemDisk};
 use brickyard_types::Instant;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +33,8 @@ pub(crate) struct Machine {
     pub(crate) life: u64,
     /// It is not started again until somebody does.
     pub(crate) is_off: bool,
+    /// An operator has told its node to be removed.
+    pub(crate) is_unwanted: bool,
     /// Its node was removed, and ended.
     pub(crate) is_retired: bool,
     pub(crate) paused_until: Nanos,
@@ -92,6 +96,34 @@ impl BrickSide {
 }
 
 impl Machine {
+    pub(crate) fn new(at: usize, shape: &Shape, chance: &mut Random) -> Self {
+        let disks = Disks::new(at, shape.bricks, chance);
+        let mut id = [0; 20];
+        id[..8].copy_from_slice(&chance.next().to_le_bytes());
+        id[19] = at as u8;
+        let mut directory = [0; 16];
+        directory[..8].copy_from_slice(&chance.next().to_le_bytes());
+        Self {
+            key: NodeKey(id),
+            directory: Directory {
+                disk: disks.own().clone(),
+                id: DirectoryId(directory),
+                node: NodeKey(id),
+            },
+            disks,
+            boot: 1,
+            clocks: Clocks::draw(0, chance),
+            process: None,
+            life: 0,
+            is_off: false,
+            is_retired: false,
+            is_unwanted: false,
+            paused_until: 0,
+            is_busy: false,
+            dies_after: None,
+        }
+    }
+
     pub(crate) fn is_up(&self) -> bool {
         self.process.is_some()
     }

@@ -57,9 +57,9 @@ pub fn run_plan(seed: u64, plan: Plan) -> Outcome {
 #[must_use]
 pub fn cover(seed: u64) -> (Outcome, Coverage) {
     let mut world = World::new(seed, plan_of(seed), false);
-    world.notes.coverage = Some(Coverage::default());
+    world.cluster.ground.notes.begin_coverage();
     let outcome = finish(&mut world);
-    (outcome, world.notes.coverage.take().unwrap_or_default())
+    (outcome, world.cluster.ground.notes.take_coverage())
 }
 
 /// Runs a plan and tells everything that happened, line by line.
@@ -67,7 +67,7 @@ pub fn cover(seed: u64) -> (Outcome, Coverage) {
 pub fn tell(seed: u64, plan: Plan) -> (Outcome, Vec<String>) {
     let mut world = World::new(seed, plan, true);
     let outcome = finish(&mut world);
-    let story = world.notes.story.take().unwrap_or_default();
+    let story = world.cluster.ground.notes.take_story();
     (outcome, story)
 }
 
@@ -81,13 +81,16 @@ fn finish(world: &mut World) -> Outcome {
         let text = text.unwrap_or_else(|| "without a word".to_owned());
         world.object(format!("a panic: {text}"));
     }
+    let nodes = || world.cluster.machines.describe();
+    let ground = &mut world.cluster.ground;
+    ground.notes.describe(ground.now(), nodes);
     Outcome {
         seed: world.seed,
-        violation: world.notes.violation.clone(),
-        digest: world.notes.digest.value(),
-        length: world.now,
-        events: world.agenda.count(),
+        violation: ground.notes.violation().map(str::to_owned),
+        digest: ground.notes.digest_value(),
+        length: ground.now(),
+        events: ground.events(),
         served: world.clients.served,
-        counts: world.notes.counts.clone(),
+        counts: ground.notes.counts(),
     }
 }

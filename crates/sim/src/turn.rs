@@ -2,13 +2,10 @@
 //!
 //! The loop is the server's (`node`); it notes what it does to the world (`loop_io`), and that is carried out here.
 
-use crate::clock::{MICROSECOND, MILLISECOND, Nanos};
-use crate::log_work::{Begun, LogWork, Worker};
-use crate::loop_io::{Act, LoopIo, Outside, Socket};
+use crate::clock::{MICROSECOND, Nanos};
+use crate::cluster::Cluster;
+use crate::loop_io::{Act, LoopIo, Socket};
 use crate::network::{Place, Use};
-use crate::process::BrickSide;
-use crate::what::What;
-use crate::world::World;
 use brickyard_brick::{ControlRequest, Role};
 use brickyard_metadata::CatalogVersion;
 use brickyard_node::io::{Ask, LoopProgress};
@@ -24,56 +21,27 @@ const TURN: Nanos = 20 * MICROSECOND;
 /// The most that a loop takes of a core's time from one turn to the next, as far as anybody is told.
 const TAKEN_MAX: Duration = Duration::from_millis(200);
 
-impl World {
-    /// A brick's loop has something to do.
-    pub(crate) fn wake(&mut self, node: usize, brick: usize) {
-        let delay = self.chance.delay(15 * MICROSECOND);
-        self.turn_at(node, brick, self.now + delay);
-    }
-
-    /// Something for a brick's next turn.
-    pub(crate) fn give(&mut self, node: usize, brick: usize, put: impl FnOnce(&mut Outside)) {
-        if let Some(side) = self.side(node, brick) {
-            put(&mut side.outside);
-            self.wake(node, brick);
-        }
-    }
-
-    fn turn_at(&mut self, node: usize, brick: usize, at: Nanos) {
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        let life = process.life;
-        let Some(side) = process.bricks.get_mut(brick) else {
-            return;
-        };
-        if side.turn_at.is_none_or(|noted| noted > at) {
-            side.turn_at = Some(at);
-        }
-        // One that comes earlier sees to those that come later.
-        if side.turns_noted.last().is_none_or(|noted| *noted > at) {
-            side.turns_noted.push(at);
-            self.agenda.note(at, What::Turn(node, life, brick));
-        }
-    }
-
+impl Cluster {
     pub(crate) fn turn(&mut self, node: usize, brick: usize) {
-        let now = self.now;
-        let Some(side) = self.side(node, brick) else {
+        let now = self.now();
+        let Some(side) = self.machines.side(node, brick) else {
             return;
         };
         while side.turns_noted.pop_if(|noted| *noted <= now).is_some() {}
         // It was noted before another one came earlier.
         if side.turn_at.is_none_or(|due| due > now) {
             if let Some(due) = side.turn_at {
-                self.turn_at(node, brick, due);
+                self.machines.turn_at(&mut self.ground, node, brick, due);
             }
             return;
         }
         side.turn_at = None;
         self.note_taken(node, brick);
         let roles = self.roles(node, brick);
-        let began = self.side(node, brick).and_then(|it| it.began.take());
+        let began = self
+            .machines
+            .side(node, brick)
+            .and_then(|it| it.began.take());
         let Some((brick_loop, mut io)) = self.loop_and_io(node, brick) else {
             return;
         };
@@ -87,13 +55,9 @@ impl World {
         }
     }
 
-    pub(crate) fn side(&mut self, node: usize, brick: usize) -> Option<&mut BrickSide> {
-        self.machines[node].process.as_mut()?.bricks.get_mut(brick)
-    }
-
     fn loop_and_io(&mut self, node: usize, brick: usize) -> Option<(&mut BrickLoop, LoopIo<'_>)> {
+        let (now, unix) = self.shown(node);
         let machine = &mut self.machines[node];
-        let (now, unix) = (machine.clocks.now(self.now), machine.clocks.unix(self.now));
         let side = machine.process.as_mut()?.bricks.get_mut(brick)?;
         let io = LoopIo {
             began: Cell::new(None),
@@ -103,7 +67,7 @@ impl World {
             network: &mut self.network,
             log: &mut side.log,
             outside: &mut side.outside,
-            seen: self.notes.coverage.is_some().then(Vec::new),
+            seen: self.ground.notes.is_covered().then(Vec::new),
         };
         Some((&mut side.brick_loop, io))
     }
@@ -111,8 +75,8 @@ impl World {
     /// A loop that is busy has taken all the time since its last turn.
     fn note_taken(&mut self, node: usize, brick: usize) {
         let machine = &self.machines[node];
-        let (now, is_busy) = (machine.clocks.now(self.now), machine.is_busy);
-        let Some(side) = self.side(node, brick) else {
+        let (now, is_busy) = (machine.clocks.now(self.now()), machine.is_busy);
+        let Some(side) = self.machines.side(node, brick) else {
             return;
         };
         let since = now - std::mem::replace(&mut side.turned_at, now);
@@ -125,7 +89,7 @@ impl World {
     fn roles(&self, node: usize, brick: usize) -> BTreeMap<PartitionId, Role> {
         let process = self.machines[node].process.as_ref();
         let side = process.and_then(|it| it.bricks.get(brick));
-        let side = side.filter(|_| self.notes.coverage.is_some()).into_iter();
+        let side = side.filter(|_| self.ground.notes.is_covered()).into_iter();
         let standings = side.flat_map(|it| it.inspect().standings());
         standings.map(|it| (it.partition, it.role)).collect()
     }
@@ -138,7 +102,7 @@ impl World {
     ) {
         let process = self.machines[node].process.as_ref();
         let catalog = process.and_then(|it| it.catalog.as_ref());
-        if let (Some(coverage), Some(catalog)) = (&mut self.notes.coverage, catalog) {
+        if let (Some(coverage), Some(catalog)) = (self.ground.notes.coverage(), catalog) {
             for bytes in seen.iter().flatten() {
                 coverage.look_at_frames(bytes, roles, catalog);
             }
@@ -149,7 +113,7 @@ impl World {
     fn carry_out(&mut self, node: usize, brick: usize) -> bool {
         let life = self.machines[node].life;
         loop {
-            let Some(side) = self.side(node, brick) else {
+            let Some(side) = self.machines.side(node, brick) else {
                 return false;
             };
             let Some(act) = side.outside.acts.pop_front() else {
@@ -160,7 +124,7 @@ impl World {
                 return false;
             }
             self.act(node, brick, act);
-            if !self.lives(node, life) {
+            if !self.machines.lives(node, life) {
                 return false;
             }
         }
@@ -168,10 +132,12 @@ impl World {
 
     fn act(&mut self, node: usize, brick: usize, act: Act) {
         match act {
-            Act::Append(order) => self.with_log(node, brick, |log| log.append(order)),
-            Act::Read(order) => self.with_log(node, brick, |log| log.read(order)),
-            Act::Delete(segment) => self.with_log(node, brick, |log| log.delete(segment)),
-            Act::Flush => self.begin_work(node, brick),
+            Act::Append(order) => self.machines.with_log(node, brick, |log| log.append(order)),
+            Act::Read(order) => self.machines.with_log(node, brick, |log| log.read(order)),
+            Act::Delete(segment) => self
+                .machines
+                .with_log(node, brick, |log| log.delete(segment)),
+            Act::Flush => self.machines.begin_work(&mut self.ground, node, brick),
             Act::Forward(to, messages) => {
                 let from = BrickId(brick as u32);
                 self.give(node, to.0 as usize, |outside| {
@@ -188,12 +154,6 @@ impl World {
             Act::Publish(progress) => self.publish(node, brick, &progress),
             Act::Report(what) => self.tell(|| format!("node {node} reports: {what}")),
             Act::Stop(reason) => self.stop_process(node, &reason),
-        }
-    }
-
-    fn with_log(&mut self, node: usize, brick: usize, order: impl FnOnce(&mut LogWork)) {
-        if let Some(side) = self.side(node, brick) {
-            order(&mut side.log);
         }
     }
 
@@ -227,9 +187,9 @@ impl World {
             (Place::Node(node), Use::Client { brick }) => (node, *brick),
             _ => return,
         };
-        let side = self.side(node, brick);
+        let side = self.machines.side(node, brick);
         if side.is_some_and(|it| it.outside.unblock(socket)) {
-            self.wake(node, brick);
+            self.machines.wake(&mut self.ground, node, brick);
         }
     }
 
@@ -255,7 +215,7 @@ impl World {
         state.accepted = accepted;
         *adopted = progress.catalog;
         if !is_same {
-            self.look_soon(node);
+            self.machines.look_soon(&mut self.ground, node);
         }
     }
 
@@ -265,81 +225,23 @@ impl World {
         };
         let wait = brick_loop.timeout(&io).as_nanos() as u64;
         let span = self.machines[node].clocks.true_length(wait.max(TURN));
-        self.turn_at(node, brick, self.now + span);
+        let next = self.now() + span;
+        self.machines.turn_at(&mut self.ground, node, brick, next);
     }
 
-    /// How long something takes on a node's disk.
-    pub(crate) fn disk_delay(&mut self, node: usize, typical: Nanos) -> Nanos {
-        let machine = &self.machines[node];
-        machine.disks.delay(self.now, typical, &mut self.chance)
+    pub(crate) fn arrive(&mut self, node: usize, brick: usize, socket: Socket) {
+        self.give(node, brick, |outside| outside.on_arrived(socket));
     }
 
-    /// Workers that have nothing to do begin what there is.
-    pub(crate) fn begin_work(&mut self, node: usize, brick: usize) {
-        for worker in [Worker::Append, Worker::Sync, Worker::Read, Worker::Hint] {
-            let now = self.now;
-            let is_early = worker == Worker::Sync && self.chance.one_in(2);
-            let Some(process) = &mut self.machines[node].process else {
-                return;
-            };
-            let life = process.life;
-            let Some(side) = process.bricks.get_mut(brick) else {
-                return;
-            };
-            let is_noted =
-                |due: Nanos, at: &Option<Nanos>| at.is_some_and(|at| at > now && at <= due);
-            match side.log.begin(worker, now, is_early) {
-                Begun::Work => {
-                    let typical = match worker {
-                        Worker::Append => 20 * MICROSECOND,
-                        Worker::Sync => self.shape.sync,
-                        Worker::Read => 100 * MICROSECOND,
-                        Worker::Hint => 10 * MILLISECOND,
-                    };
-                    let delay = self.disk_delay(node, typical);
-                    self.after(delay, What::Worked(node, life, brick, worker));
-                }
-                Begun::Sleep(due) if !is_noted(due, &side.sync_at) => {
-                    side.sync_at = Some(due);
-                    self.agenda.note(due, What::SyncDue(node, life, brick));
-                }
-                Begun::Sleep(_) | Begun::Nothing => {}
-            }
-        }
-        if self
-            .side(node, brick)
-            .is_some_and(|it| it.log.has_reports())
-        {
-            self.wake(node, brick);
-        }
-    }
-
-    pub(crate) fn sync_due(&mut self, node: usize, life: u64, brick: usize) {
-        if self.lives(node, life) {
-            self.with_log(node, brick, LogWork::wake_sync);
-            self.begin_work(node, brick);
-        }
-    }
-
-    /// A worker is done; the disk has done it though the process may be stopped for a while.
-    pub(crate) fn worked(&mut self, node: usize, life: u64, brick: usize, worker: Worker) {
-        if !self.lives(node, life) {
-            return;
-        }
-        let now = self.now;
-        let until = self.machines[node].disks.stuck_until();
-        if until > now {
-            return self
-                .agenda
-                .note(until, What::Worked(node, life, brick, worker));
-        }
-        let Some(process) = &mut self.machines[node].process else {
+    /// The other end of a brick's socket is gone: what has arrived is there, and behind it the end.
+    pub(crate) fn end_socket(&mut self, node: usize, brick: usize, socket: Socket) {
+        let Some(connection) = self.network.get_mut(socket.connection) else {
             return;
         };
-        let Some(side) = process.bricks.get_mut(brick) else {
-            return;
-        };
-        side.log.finish(worker, now, process.catalog.as_deref());
-        self.begin_work(node, brick);
+        let flow = &mut connection.flows[1 - socket.end];
+        let rest = std::mem::take(&mut flow.arrived);
+        let bytes: usize = rest.iter().map(Vec::len).sum();
+        flow.bytes -= bytes;
+        self.give(node, brick, |outside| outside.on_ended(socket, rest));
     }
 }

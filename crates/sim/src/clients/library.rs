@@ -32,7 +32,7 @@ pub(super) fn call(world: &mut World, at: usize, call: Call) {
 
 /// Sends the call if it can be sent now, or gives it up.
 pub(super) fn go_on_calling(world: &mut World, at: usize) {
-    let now = world.now;
+    let now = world.now();
     let client = &world.clients.all[at];
     let is_ready = client.connection.is_some() && client.is_in_table && client.asked.is_empty();
     let is_silent = client
@@ -54,7 +54,7 @@ pub(super) fn go_on_calling(world: &mut World, at: usize) {
 }
 
 fn send_call(world: &mut World, at: usize) {
-    let now = world.now;
+    let now = world.now();
     let Some(library) = &mut world.clients.all[at].library else {
         return;
     };
@@ -80,7 +80,7 @@ fn send_call(world: &mut World, at: usize) {
 
 /// The server's clock, by which ids are numbered.
 pub(super) fn answer_clock(world: &mut World, at: usize, reply: &Reply) {
-    let now = world.now;
+    let now = world.now();
     let micros = match reply {
         Reply::Number(micros) => u64::try_from(*micros).ok(),
         Reply::Bulk(text) | Reply::Simple(text) => std::str::from_utf8(text)
@@ -170,7 +170,7 @@ fn time_out(world: &mut World, at: usize) {
 
 /// An attempt has failed: what the library makes of it is done.
 fn fail_call(world: &mut World, at: usize, failure: AttemptFailure) {
-    let now = world.now;
+    let now = world.now();
     let Some(library) = &mut world.clients.all[at].library else {
         return;
     };

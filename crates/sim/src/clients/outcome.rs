@@ -17,7 +17,7 @@ pub(super) fn answer_one(world: &mut World, index: usize, reply: &Reply) {
 
 /// An operation has come to its end for whoever asked.
 pub(super) fn conclude(world: &mut World, index: usize, outcome: Outcome) {
-    let now = world.now;
+    let now = world.now();
     let operation = &mut world.clients.history[index];
     operation.returned = now;
     operation.outcome = outcome;

@@ -98,7 +98,7 @@ fn ask_one(world: &mut World, at: usize, kind: Kind, number: u64, is_read: bool)
     };
     let operation = note(world, at, key, action);
     if world.clients.all[at].is_library() {
-        let made = Call::new(operation, words, is_read, world.now);
+        let made = Call::new(operation, words, is_read, world.now());
         return call(world, at, made);
     }
     let words: Vec<&[u8]> = words.iter().map(|it| &**it).collect();
@@ -300,7 +300,7 @@ fn last_seen(world: &World, key: &Bytes) -> Option<Bytes> {
 
 /// The value goes by itself: some time from when its life may end at the earliest, or is gone already.
 fn note_passing(world: &mut World, key: &Bytes, value: &Bytes, lives: u64) {
-    let earliest = world.now + lives.saturating_sub(SKEW_MS + 1) * MILLISECOND;
+    let earliest = world.now() + lives.saturating_sub(SKEW_MS + 1) * MILLISECOND;
     world.clients.history.push(Operation {
         key: key.clone(),
         client: NOBODY,

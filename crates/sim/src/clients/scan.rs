@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// The next step of the client's scan, or the first of one; false while a step is under way, whose answer says where the
 /// next one begins.
 pub(super) fn ask_scan(world: &mut World, at: usize) -> bool {
-    let now = world.now;
+    let now = world.now();
     let client = &mut world.clients.all[at];
     let mut asked = client.asked.iter();
     if asked.any(|it| matches!(it.expected, Expected::Scan)) {

@@ -17,7 +17,7 @@ pub(crate) fn command(words: &[&[u8]]) -> Vec<u8> {
 
 /// Notes an operation in the history; its outcome is unknown until it is known.
 pub(super) fn note(world: &mut World, at: usize, key: Bytes, action: Action) -> usize {
-    let now = world.now;
+    let now = world.now();
     let client = &world.clients.all[at];
     let (node, brick, port) = (client.place.node, client.place.brick, client.port);
     let way = if client.is_reader { ", reading" } else { "" };
@@ -41,22 +41,23 @@ pub(super) fn note(world: &mut World, at: usize, key: Bytes, action: Action) -> 
 /// Which partition has a key; for the story.
 fn partition_of(world: &World, table: &str, key: &[u8]) -> String {
     let catalog = world
+        .cluster
         .judges
         .latest
         .as_ref()
-        .filter(|_| world.notes.story.is_some());
+        .filter(|_| world.cluster.ground.notes.is_told());
     let table = catalog.and_then(|it| it.table(table));
     table.map_or_else(String::new, |it| it.map.locate(key).partition.to_string())
 }
 
 pub(super) fn send_command(world: &mut World, at: usize, words: &[&[u8]], expected: Expected) {
-    let now = world.now;
+    let now = world.now();
     let client = &mut world.clients.all[at];
     client.asked.push_back(Asked {
         expected,
         since: now,
     });
     if let Some(id) = client.connection {
-        world.send_bytes(id, 0, command(words));
+        world.cluster.send_bytes(id, 0, command(words));
     }
 }

@@ -51,14 +51,14 @@ pub(super) fn go_on_watching(world: &mut World, at: usize) -> bool {
     world.clients.watched.push(Watched {
         operation,
         since,
-        until: world.now,
+        until: world.now(),
     });
     send_command(world, at, &[b"EXEC"], Expected::Watched(operation));
     true
 }
 
 pub(super) fn answer_watch(world: &mut World, at: usize, reply: &Reply) {
-    let now = world.now;
+    let now = world.now();
     if let Reply::Error(_) = reply {
         return world.leave(at);
     }

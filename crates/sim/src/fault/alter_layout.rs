@@ -20,14 +20,14 @@ const BYTES: [u64; 4] = [0, 200, 600, 2_000];
 const PLENTY: u64 = 1 << 20;
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
-    let table = random.index(world.shape.tables.len());
+    let table = random.index(world.cluster.ground.shape.tables.len());
     let points = [0, 1, 3, 16][random.index(4)];
     let placement = match points {
         0 => Placement::Even,
         points => Placement::Ring { points },
     };
-    let copies = u64::from(world.shape.tables[table].attributes.replicas);
-    let nodes = some_nodes(world.machines.len(), copies, random);
+    let copies = u64::from(world.cluster.ground.shape.tables[table].attributes.replicas);
+    let nodes = some_nodes(world.cluster.machines.len(), copies, random);
     let bytes = BYTES[random.index(4)];
     let (first, second) = (random.between(1, 5), random.between(3, 9));
     match stage {

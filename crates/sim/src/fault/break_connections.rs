@@ -12,13 +12,16 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     let odds = random.between(1, 4);
-    let broken = world.network.at(Place::Node(node));
+    let broken = world.cluster.network.at(Place::Node(node));
     world.tell(|| format!("connections of node {node} break"));
     for id in broken {
         if random.one_in(odds) {
-            world.break_connection(id);
+            world
+                .cluster
+                .network
+                .break_connection(&mut world.cluster.ground, id);
         }
     }
 }

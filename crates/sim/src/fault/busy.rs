@@ -13,12 +13,12 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     if stage > 0 {
-        world.machines[node].is_busy = false;
+        world.cluster.machines[node].is_busy = false;
         return;
     }
     world.tell(|| format!("the bricks of node {node} are busy"));
-    world.machines[node].is_busy = true;
+    world.cluster.machines[node].is_busy = true;
     again(world, random.between(4_000, 15_000) * MILLISECOND, 1);
 }

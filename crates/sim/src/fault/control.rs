@@ -26,34 +26,35 @@ pub(super) const HERMIT: Kind = Kind {
 };
 
 fn hermit(world: &mut World, random: &mut Random, stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     let length = random.between(500, 3_000) * MILLISECOND;
     if stage > 0 {
-        return world.heal_control(node);
+        return world.cluster.heal_control(node);
     }
     world.tell(|| format!("node {node} is cut from the control plane, and its disk hangs"));
-    world.network.cut_control(node);
-    world.machines[node].disks.hold(world.now + length);
+    world.cluster.network.cut_control(node);
+    let until = world.now() + length;
+    world.cluster.machines[node].disks.hold(until);
     again(world, length + 200 * MILLISECOND, 1);
 }
 
 fn no_control(world: &mut World, random: &mut Random, stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     if stage > 0 {
-        return world.heal_control(node);
+        return world.cluster.heal_control(node);
     }
     world.tell(|| format!("node {node} is cut from the control plane"));
-    world.network.cut_control(node);
+    world.cluster.network.cut_control(node);
     again(world, random.between(100, 4_000) * MILLISECOND, 1);
 }
 
 fn slow_control(world: &mut World, random: &mut Random, stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     if stage > 0 {
-        return world.heal_control(node);
+        return world.cluster.heal_control(node);
     }
     let times = [50, 200, 1_000][random.index(3)];
     world.tell(|| format!("the control plane of node {node} takes {times} times as long"));
-    world.network.slow_control(node, times);
+    world.cluster.network.slow_control(node, times);
     again(world, random.between(200, 4_000) * MILLISECOND, 1);
 }

@@ -15,11 +15,11 @@ fn act(world: &mut World, random: &mut Random, stage: u32) {
     let (one, other) = two(world, random);
     if stage > 0 {
         world.tell(|| format!("nodes {one} and {other} reach each other again"));
-        world.heal(one, other);
-        return world.heal(other, one);
+        world.cluster.heal(one, other);
+        return world.cluster.heal(other, one);
     }
     world.tell(|| format!("nodes {one} and {other} are cut from each other"));
-    world.network.cut(one, other);
-    world.network.cut(other, one);
+    world.cluster.network.cut(one, other);
+    world.cluster.network.cut(other, one);
     again(world, random.between(50, 6_000) * MILLISECOND, 1);
 }

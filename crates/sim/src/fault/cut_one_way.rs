@@ -15,9 +15,9 @@ fn act(world: &mut World, random: &mut Random, stage: u32) {
     let (from, to) = two(world, random);
     if stage > 0 {
         world.tell(|| format!("node {from} reaches {to} again"));
-        return world.heal(from, to);
+        return world.cluster.heal(from, to);
     }
     world.tell(|| format!("node {from} does not reach {to}"));
-    world.network.cut(from, to);
+    world.cluster.network.cut(from, to);
     again(world, random.between(50, 6_000) * MILLISECOND, 1);
 }

@@ -12,13 +12,13 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     if stage > 0 {
         world.tell(|| format!("the disk of node {node} has room again"));
-        return world.machines[node].disks.make_room();
+        return world.cluster.machines[node].disks.make_room();
     }
     let room = random.below(4 << 10);
     world.tell(|| format!("the disk of node {node} has {room} bytes left"));
-    world.machines[node].disks.fill(room);
+    world.cluster.machines[node].disks.fill(room);
     again(world, random.between(100, 5_000) * MILLISECOND, 1);
 }

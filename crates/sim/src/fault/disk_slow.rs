@@ -12,13 +12,13 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     if stage > 0 {
-        world.machines[node].disks.slow_down(1);
+        world.cluster.machines[node].disks.slow_down(1);
         return;
     }
     let times = [10, 50, 200][random.index(3)];
     world.tell(|| format!("the disk of node {node} takes {times} times as long"));
-    world.machines[node].disks.slow_down(times);
+    world.cluster.machines[node].disks.slow_down(times);
     again(world, random.between(100, 5_000) * MILLISECOND, 1);
 }

@@ -12,7 +12,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     let length = random.between(50, 6_000) * MILLISECOND;
     world.tell(|| {
         format!(
@@ -20,5 +20,6 @@ fn act(world: &mut World, random: &mut Random, _stage: u32) {
             length / MILLISECOND
         )
     });
-    world.machines[node].disks.hold(world.now + length);
+    let until = world.now() + length;
+    world.cluster.machines[node].disks.hold(until);
 }

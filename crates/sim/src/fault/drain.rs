@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     if stage > 0 {
         return world.order(Order::Weigh(node, 100));
     }

@@ -12,9 +12,9 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     let ppm = [-DRIFT_PPM_MAX, 0, DRIFT_PPM_MAX][random.index(3)];
-    let now = world.now;
+    let now = world.now();
     world.tell(|| format!("the clock of node {node} is off by {ppm} ppm"));
-    world.machines[node].clocks.drift(now, ppm);
+    world.cluster.machines[node].clocks.drift(now, ppm);
 }

@@ -13,16 +13,16 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     let is_failing = stage == 0;
-    if is_failing && !world.may_come_to(Harm::Unsynced, node) {
+    if is_failing && !world.cluster.may_come_to(Harm::Unsynced, node) {
         return;
     }
-    world.machines[node].disks.fail_syncs(is_failing);
+    world.cluster.machines[node].disks.fail_syncs(is_failing);
     if is_failing {
         world.tell(|| format!("syncs fail on node {node}"));
-        let life = world.machines[node].life;
-        world.risks.at_risk.insert(node, life);
+        let life = world.cluster.machines[node].life;
+        world.cluster.risks.at_risk.insert(node, life);
         again(world, random.between(50, 3_000) * MILLISECOND, 1);
     }
 }

@@ -12,21 +12,21 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
-    let count = world.machines.len();
+    let count = world.cluster.machines.len();
     let node = random.index(count);
     let others: Vec<usize> = (0..count).filter(|other| *other != node).collect();
     if stage > 0 {
         world.tell(|| format!("node {node} is among the others again"));
         for other in others {
-            world.heal(node, other);
-            world.heal(other, node);
+            world.cluster.heal(node, other);
+            world.cluster.heal(other, node);
         }
         return;
     }
     world.tell(|| format!("node {node} is cut from all others"));
     for other in others {
-        world.network.cut(node, other);
-        world.network.cut(other, node);
+        world.cluster.network.cut(node, other);
+        world.cluster.network.cut(other, node);
     }
     again(world, random.between(200, 8_000) * MILLISECOND, 1);
 }

@@ -12,11 +12,11 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    let node = random.index(world.machines.len());
-    if !world.may_come_to(Harm::Memory, node) {
+    let node = random.index(world.cluster.machines.len());
+    if !world.cluster.may_come_to(Harm::Memory, node) {
         return;
     }
-    if world.machines[node].is_up() {
-        world.machines[node].dies_after = Some(random.below(60) as u32);
+    if world.cluster.machines[node].is_up() {
+        world.cluster.machines[node].dies_after = Some(random.below(60) as u32);
     }
 }

@@ -16,13 +16,16 @@ pub(super) const KIND: Kind = Kind {
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
     let leads = |process: &Process| process.member().is_some_and(|it| it.is_leading());
     let leader = world
+        .cluster
         .machines
         .iter()
         .position(|it| it.process.as_ref().is_some_and(leads));
     let Some(node) = leader else { return };
-    if !world.may_come_to(Harm::Memory, node) {
+    if !world.cluster.may_come_to(Harm::Memory, node) {
         return;
     }
-    world.kill(node, false);
-    world.restart_soon(node, random.between(1, 6) * SECOND);
+    world.cluster.kill(node, false);
+    world
+        .cluster
+        .restart_soon(node, random.between(1, 6) * SECOND);
 }

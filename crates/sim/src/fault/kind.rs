@@ -23,7 +23,7 @@ pub(super) fn again(world: &mut World, delay: Nanos, stage: u32) {
 
 /// Two different nodes.
 pub(super) fn two(world: &World, random: &mut Random) -> (usize, usize) {
-    let count = world.machines.len();
+    let count = world.cluster.machines.len();
     let from = random.index(count);
     let to = (from + 1 + random.index(count - 1)) % count;
     (from, to)

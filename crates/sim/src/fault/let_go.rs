@@ -26,7 +26,7 @@ fn let_go(world: &mut World, random: &mut Random, is_primary: bool) {
     let Some((partition, view, primary, leaves)) = found else {
         return;
     };
-    let Some((node, brick)) = world.seat_of(primary) else {
+    let Some((node, brick)) = world.cluster.machines.seat_of(primary) else {
         return;
     };
     world.tell(|| format!("{leaves} is to leave view {view} of partition {partition}"));
@@ -35,7 +35,9 @@ fn let_go(world: &mut World, random: &mut Random, is_primary: bool) {
         view,
         backup: leaves,
     };
-    world.control(node, |control| control.on_brick(brick, request));
+    world
+        .cluster
+        .control(node, |control| control.on_brick(brick, request));
 }
 
 /// Some partition of the run's tables in which somebody stays.
@@ -44,8 +46,8 @@ fn draw(
     random: &mut Random,
     is_primary: bool,
 ) -> Option<(PartitionId, View, Seat, Seat)> {
-    let catalog = world.judges.latest.as_ref()?;
-    let names = world.shape.tables.iter().map(|it| &it.name);
+    let catalog = world.cluster.judges.latest.as_ref()?;
+    let names = world.cluster.ground.shape.tables.iter().map(|it| &it.name);
     let tables = names.filter_map(|name| catalog.table(name));
     let groups: Vec<_> = tables.flat_map(|it| it.partitions()).collect();
     let (partition, group) = groups.get(random.index(groups.len()))?;

@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
-    let table = random.index(world.shape.tables.len());
+    let table = random.index(world.cluster.ground.shape.tables.len());
     if stage == 0 {
         world.order(Order::Split(table, random.next()));
         let delay = random.between(1, 5) * SECOND;

@@ -13,12 +13,12 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
-    let table = random.index(world.shape.tables.len());
+    let table = random.index(world.cluster.ground.shape.tables.len());
     let away = random.between(200, 6_000) * MILLISECOND;
     let back = random.between(20, 400) * MILLISECOND;
     let is_twice = random.one_in(3);
     match stage {
-        0 | 2 if !world.stage.is_calm => {
+        0 | 2 if !world.cluster.ground.stage.is_calm => {
             world.order(Order::TakeOffline(table));
             again(world, away, stage + 1);
         }

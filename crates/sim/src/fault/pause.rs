@@ -13,14 +13,15 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     let longest = [100, 1_600, 2_500, 6_000][random.index(4)];
     let length = random.between(10, longest) * MILLISECOND;
     world.tell(|| format!("node {node} pauses for {} ms", length / MILLISECOND));
     let is_in_turn = random.one_in(2);
-    let machine = &mut world.machines[node];
-    machine.paused_until = world.now + length;
-    let now = machine.clocks.now(world.now);
+    let now = world.now();
+    let machine = &mut world.cluster.machines[node];
+    machine.paused_until = now + length;
+    let now = machine.clocks.now(now);
     for side in machine.process.iter_mut().flat_map(|it| &mut it.bricks) {
         side.began = is_in_turn.then_some(now);
     }

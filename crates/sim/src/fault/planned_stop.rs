@@ -12,16 +12,16 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     if stage > 0 {
-        return world.stop_in_order(node);
+        return world.cluster.stop_in_order(node);
     }
-    let process = world.machines[node].process.as_ref();
+    let process = world.cluster.machines[node].process.as_ref();
     if process.is_none_or(|it| it.bricks.is_empty() || it.control.is_draining()) {
         return;
     }
-    world.note_stop(node);
-    let Some(process) = &mut world.machines[node].process else {
+    crate::judge::note_stop(&mut world.cluster, node);
+    let Some(process) = &mut world.cluster.machines[node].process else {
         return;
     };
     process.control.drain();

@@ -14,16 +14,16 @@ pub(super) const KIND: Kind = Kind {
 
 fn act(world: &mut World, _random: &mut Random, stage: u32) {
     if stage > 0 {
-        for node in 0..world.machines.len() {
-            world.stop_in_order(node);
+        for node in 0..world.cluster.machines.len() {
+            world.cluster.stop_in_order(node);
         }
         return;
     }
-    if world.shape.loses(Harm::Memory) || !world.risks.rotten.is_empty() {
+    if world.cluster.ground.shape.loses(Harm::Memory) || !world.cluster.risks.rotten.is_empty() {
         return;
     }
     world.tell(|| "all nodes are told to stop".to_owned());
-    for machine in &mut world.machines {
+    for machine in world.cluster.machines.iter_mut() {
         if let Some(process) = machine.process.as_mut().filter(|it| !it.bricks.is_empty()) {
             process.control.drain();
         }

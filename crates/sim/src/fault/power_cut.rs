@@ -13,10 +13,12 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    let node = random.index(world.machines.len());
-    if !world.may_come_to(Harm::Unsynced, node) {
+    let node = random.index(world.cluster.machines.len());
+    if !world.cluster.may_come_to(Harm::Unsynced, node) {
         return;
     }
-    world.kill(node, true);
-    world.restart_soon(node, random.between(1, 6) * SECOND);
+    world.cluster.kill(node, true);
+    world
+        .cluster
+        .restart_soon(node, random.between(1, 6) * SECOND);
 }

@@ -13,12 +13,12 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    if world.shape.loses(Harm::Unsynced) || !world.risks.rotten.is_empty() {
+    if world.cluster.ground.shape.loses(Harm::Unsynced) || !world.cluster.risks.rotten.is_empty() {
         return;
     }
     let longest = random.between(1, 5) * SECOND;
-    for node in 0..world.machines.len() {
-        world.kill(node, true);
-        world.restart_soon(node, longest);
+    for node in 0..world.cluster.machines.len() {
+        world.cluster.kill(node, true);
+        world.cluster.restart_soon(node, longest);
     }
 }

@@ -12,7 +12,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     world.order(Order::Drain(node));
     world.order(Order::Demote(node));
     world.order(Order::Remove(node));

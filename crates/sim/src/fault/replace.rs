@@ -13,8 +13,8 @@ pub(super) const KIND: Kind = Kind {
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
     let (old, other) = two(world, random);
-    let last = world.machines.len() - 1;
-    let new = if world.shape.has_spare && old != last {
+    let last = world.cluster.machines.len() - 1;
+    let new = if world.cluster.ground.shape.has_spare && old != last {
         last
     } else {
         other

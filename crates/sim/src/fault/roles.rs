@@ -20,7 +20,7 @@ const ROLES: [&str; 4] = [
 ];
 
 fn act(world: &mut World, random: &mut Random, stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     if stage > 0 {
         return world.order(Order::Employ(node, ALL_ROLES));
     }

@@ -12,15 +12,15 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     // Its disk does not count as one that survives.
-    if !world.may_come_to(Harm::Synced, node) {
+    if !world.cluster.may_come_to(Harm::Synced, node) {
         return;
     }
-    if let Some((file, offset)) = world.machines[node].disks.rot(random) {
-        let life = world.machines[node].life;
-        world.risks.at_risk.insert(node, life);
-        world.risks.rotten.insert(node);
+    if let Some((file, offset)) = world.cluster.machines[node].disks.rot(random) {
+        let life = world.cluster.machines[node].life;
+        world.cluster.risks.at_risk.insert(node, life);
+        world.cluster.risks.rotten.insert(node);
         world.tell(|| format!("a bit of {file} of node {node} turns over at {offset}"));
     }
 }

@@ -14,10 +14,10 @@ pub(super) const KIND: Kind = Kind {
 fn act(world: &mut World, random: &mut Random, stage: u32) {
     let (from, to) = two(world, random);
     if stage > 0 {
-        return world.heal(from, to);
+        return world.cluster.heal(from, to);
     }
     let times = [20, 100, 500][random.index(3)];
     world.tell(|| format!("the way from node {from} to {to} takes {times} times as long"));
-    world.network.slow(from, to, times);
+    world.cluster.network.slow(from, to, times);
     again(world, random.between(100, 5_000) * MILLISECOND, 1);
 }

@@ -12,6 +12,6 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    let table = random.index(world.shape.tables.len());
+    let table = random.index(world.cluster.ground.shape.tables.len());
     world.order(Order::Split(table, random.next()));
 }

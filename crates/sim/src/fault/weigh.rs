@@ -12,7 +12,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn act(world: &mut World, random: &mut Random, _stage: u32) {
-    let node = random.index(world.machines.len());
+    let node = random.index(world.cluster.machines.len());
     let weight = [1, 30, 100, 400][random.index(4)];
     world.order(Order::Weigh(node, weight));
 }

@@ -1,6 +1,6 @@
 //! Memory and queues stay within bounds.
 
-use crate::world::World;
+use crate::cluster::Cluster;
 
 /// What may wait for a brick's next turn.
 const WAITING_MAX: usize = 4_096;
@@ -9,26 +9,26 @@ const WAITING_MAX: usize = 4_096;
 const BYTES_MAX: usize = 64 << 20;
 
 /// A brick's turn is over.
-pub(super) fn judge(world: &mut World, node: usize, brick: usize) {
-    let process = world.machines[node].process.as_ref();
+pub(super) fn judge(cluster: &mut Cluster, node: usize, brick: usize) {
+    let process = cluster.machines[node].process.as_ref();
     let waiting = process
         .and_then(|it| it.bricks.get(brick))
         .map_or(0, |it| it.outside.waiting());
     if waiting > WAITING_MAX {
-        world.object(format!(
+        cluster.object(format!(
             "{waiting} messages wait for brick {brick} of node {node}"
         ));
     }
 }
 
 /// Nothing is under way any more: nothing may be left in memory.
-pub(super) fn judge_end(world: &mut World) {
-    let bytes = world.network.bytes_waiting();
+pub(super) fn judge_end(cluster: &mut Cluster) {
+    let bytes = cluster.network.bytes_waiting();
     if bytes > BYTES_MAX {
-        world.object(format!("{bytes} bytes wait on connections"));
+        cluster.object(format!("{bytes} bytes wait on connections"));
     }
-    for node in 0..world.machines.len() {
-        let Some(process) = &world.machines[node].process else {
+    for node in 0..cluster.machines.len() {
+        let Some(process) = &cluster.machines[node].process else {
             continue;
         };
         let left: Vec<String> = process
@@ -39,7 +39,7 @@ pub(super) fn judge_end(world: &mut World) {
             .collect();
         if let Some(left) = left.first() {
             let what = format!("node {node} has something left in memory: {left}");
-            return world.object(what);
+            return cluster.object(what);
         }
     }
 }

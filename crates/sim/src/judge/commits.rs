@@ -1,6 +1,6 @@
 //! A commit never goes back: not on a brick, and not in the history of a partition.
 
-use crate::world::World;
+use crate::cluster::Cluster;
 use brickyard_brick::{Role, Standing};
 use brickyard_routing::Seat;
 use brickyard_types::{Op, PartitionId, View};
@@ -16,8 +16,8 @@ pub(super) struct News {
 }
 
 /// Looks at a seat after its turn; what is new, if anything is.
-pub(super) fn judge(world: &mut World, seat: Seat, it: &Standing) -> Option<News> {
-    let commits = &mut world.judges.commits;
+pub(super) fn judge(cluster: &mut Cluster, seat: Seat, it: &Standing) -> Option<News> {
+    let commits = &mut cluster.judges.commits;
     // Who is out of the view may have dropped everything, and learns anew.
     if !it.role.is_in_sync() {
         commits.seats.remove(&(seat, it.partition));
@@ -33,7 +33,7 @@ pub(super) fn judge(world: &mut World, seat: Seat, it: &Standing) -> Option<News
     }
     *known = (it.generation, it.committed);
     if before.0 == it.generation && it.committed < before.1 {
-        world.object(format!(
+        cluster.object(format!(
             "the commit position of partition {} goes back at {seat}: from {} to {}",
             it.partition, before.1, it.committed
         ));
@@ -41,7 +41,7 @@ pub(super) fn judge(world: &mut World, seat: Seat, it: &Standing) -> Option<News
     }
     let is_primary = it.role == Role::Primary;
     if is_primary {
-        let newest = world
+        let newest = cluster
             .judges
             .commits
             .partitions

@@ -1,7 +1,7 @@
 //! In-sync replicas of a partition that have come equally far hold the same; at the end all do.
 
 use super::commits::News;
-use crate::world::World;
+use crate::cluster::Cluster;
 use brickyard_brick::Content;
 use brickyard_routing::Seat;
 use brickyard_types::{Op, PartitionId, TableId};
@@ -11,19 +11,19 @@ use std::collections::BTreeMap;
 const EVERY: u64 = 8;
 
 /// Something has committed somewhere: whoever is in sync and has come as far as the primary holds what it holds.
-pub(super) fn judge_commit(world: &mut World, news: &News) {
-    world.judges.news += 1;
-    if !world.judges.news.is_multiple_of(EVERY) {
+pub(super) fn judge_commit(cluster: &mut Cluster, news: &News) {
+    cluster.judges.news += 1;
+    if !cluster.judges.news.is_multiple_of(EVERY) {
         return;
     }
-    let Some(catalog) = world.judges.latest.clone() else {
+    let Some(catalog) = cluster.judges.latest.clone() else {
         return;
     };
     for table in catalog.tables() {
         let Some(group) = table.map.group(news.partition) else {
             continue;
         };
-        let held = |seat: Seat| held(world, seat, table.id, news.partition, group.generation);
+        let held = |seat: Seat| held(cluster, seat, table.id, news.partition, group.generation);
         let Some((committed, contents)) = held(group.primary) else {
             return;
         };
@@ -35,43 +35,43 @@ pub(super) fn judge_commit(world: &mut World, news: &News) {
                 "{seat} has {other:?} of partition {} at op {committed}, and {} has {contents:?}",
                 news.partition, group.primary
             );
-            return world.object(what);
+            return cluster.object(what);
         }
     }
 }
 
 /// How far a seat has come in a history of a partition, and what it holds of it.
 fn held(
-    world: &World,
+    cluster: &Cluster,
     seat: Seat,
     table: TableId,
     partition: PartitionId,
     generation: u32,
 ) -> Option<(Op, BTreeMap<Vec<u8>, Content>)> {
-    let standing = world.standing_of(seat, partition)?;
-    let (node, brick) = world.seat_of(seat)?;
-    let side = world.machines[node].process.as_ref()?.bricks.get(brick)?;
+    let standing = cluster.machines.standing_of(seat, partition)?;
+    let (node, brick) = cluster.machines.seat_of(seat)?;
+    let side = cluster.machines[node].process.as_ref()?.bricks.get(brick)?;
     let is_in_sync = standing.generation == generation && standing.role.is_in_sync();
     let contents = side.inspect().contents(table, partition)?;
     is_in_sync.then_some((standing.committed, contents))
 }
 
-pub(super) fn judge(world: &mut World) {
-    let Some(catalog) = world.judges.latest.clone() else {
+pub(super) fn judge(cluster: &mut Cluster) {
+    let Some(catalog) = cluster.judges.latest.clone() else {
         return;
     };
     for table in catalog.tables() {
         for (partition, group) in table.partitions() {
             let mut first = None;
             for seat in group.in_sync() {
-                let Some((node, brick)) = world.seat_of(seat) else {
+                let Some((node, brick)) = cluster.machines.seat_of(seat) else {
                     continue;
                 };
-                let process = world.machines[node].process.as_ref();
+                let process = cluster.machines[node].process.as_ref();
                 let side = process.and_then(|it| it.bricks.get(brick));
                 let contents = side.and_then(|it| it.inspect().contents(table.id, partition));
                 let Some(contents) = contents else {
-                    return world.object(format!("{seat} does not have partition {partition}"));
+                    return cluster.object(format!("{seat} does not have partition {partition}"));
                 };
                 let found = first.get_or_insert_with(|| contents.clone());
                 if *found != contents {
@@ -80,7 +80,7 @@ pub(super) fn judge(world: &mut World) {
                          {contents:?}",
                         table.name, group.primary
                     );
-                    return world.object(what);
+                    return cluster.object(what);
                 }
             }
         }

@@ -1,11 +1,11 @@
 //! No read outside a lease: when a view takes effect, nobody whom it removes can serve any more.
 
-use crate::world::World;
+use crate::cluster::Cluster;
 use brickyard_brick::Role;
 use brickyard_metadata::Catalog;
 
 /// The catalog goes on from one state to another.
-pub(super) fn judge(world: &mut World, former: &Catalog, catalog: &Catalog) {
+pub(super) fn judge(cluster: &mut Cluster, former: &Catalog, catalog: &Catalog) {
     for table in catalog.tables() {
         let Some(before) = former.table_by_id(table.id) else {
             continue;
@@ -21,11 +21,11 @@ pub(super) fn judge(world: &mut World, former: &Catalog, catalog: &Catalog) {
                 if group.in_sync().any(|it| it == seat) {
                     continue;
                 }
-                let Some((node, brick)) = world.seat_of(seat) else {
+                let Some((node, brick)) = cluster.machines.seat_of(seat) else {
                     continue;
                 };
-                let now = world.machines[node].clocks.now(world.now);
-                let process = world.machines[node].process.as_ref();
+                let now = cluster.machines[node].clocks.now(cluster.now());
+                let process = cluster.machines[node].process.as_ref();
                 let Some(side) = process.and_then(|it| it.bricks.get(brick)) else {
                     continue;
                 };
@@ -38,7 +38,7 @@ pub(super) fn judge(world: &mut World, former: &Catalog, catalog: &Catalog) {
                 });
                 let left = side.inspect().leased_until() - now;
                 if serves && !left.is_zero() {
-                    world.object(format!(
+                    cluster.object(format!(
                         "view {} of partition {partition} takes effect without {seat}, which may serve for \
                          {} ms more",
                         group.view,

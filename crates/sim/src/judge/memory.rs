@@ -6,7 +6,7 @@ use brickyard_brick::{LogUse, Standing};
 use brickyard_metadata::Catalog;
 use brickyard_routing::Seat;
 use brickyard_types::{Op, PartitionId, View};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What judges remember.
@@ -29,6 +29,16 @@ pub(crate) struct Judges {
     pub(crate) news: u64,
     /// So many nodes were told to stop that no majority of the voters was left.
     pub(crate) was_outvoted: bool,
+}
+
+/// What can be lost although nothing more goes wrong.
+#[derive(Default)]
+pub(crate) struct Risks {
+    /// Nodes that may lose what they acknowledged though nothing more happens to them, and since which life: their
+    /// disks rot or fail. Until they have been restarted, and everything is whole again.
+    pub(crate) at_risk: BTreeMap<usize, u64>,
+    /// Nodes whose logs may be damaged: a bit has turned over.
+    pub(crate) rotten: BTreeSet<usize>,
 }
 
 /// How far what has committed.

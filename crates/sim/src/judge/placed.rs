@@ -1,29 +1,29 @@
 //! Each key lies in the partition that the map names for it: looked at whenever a brick has adopted another map, and at the
 //! end.
 
-use crate::world::World;
+use crate::cluster::Cluster;
 
 /// A brick's turn is over.
-pub(super) fn judge(world: &mut World, node: usize, brick: usize) {
-    let process = world.machines[node].process.as_ref();
+pub(super) fn judge(cluster: &mut Cluster, node: usize, brick: usize) {
+    let process = cluster.machines[node].process.as_ref();
     let Some(side) = process.and_then(|it| it.bricks.get(brick)) else {
         return;
     };
     let version = side.brick().catalog_version();
-    let seen = world.judges.placed.0.insert((node, brick), version);
+    let seen = cluster.judges.placed.0.insert((node, brick), version);
     if seen == Some(version) {
         return;
     }
     if let Some(what) = side.inspect().misplaced() {
-        world.object(format!("on brick {brick} of node {node} {what}"));
+        cluster.object(format!("on brick {brick} of node {node} {what}"));
     }
 }
 
-pub(super) fn judge_end(world: &mut World) {
-    let machines = world.machines.iter();
+pub(super) fn judge_end(cluster: &mut Cluster) {
+    let machines = cluster.machines.iter();
     let bricks = machines.flat_map(|it| it.process.iter().flat_map(|it| it.bricks.iter()));
     let misplaced: Option<String> = bricks.filter_map(|side| side.inspect().misplaced()).next();
     if let Some(what) = misplaced {
-        world.object(what);
+        cluster.object(what);
     }
 }

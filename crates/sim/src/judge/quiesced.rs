@@ -1,7 +1,7 @@
 //! An idle cluster comes to rest: its bricks write nothing, and their logs are not much longer than what they hold.
 
 use crate::clock::SECOND;
-use crate::world::World;
+use crate::cluster::Cluster;
 
 /// How long nothing may be written before the logs are taken to be at rest.
 const UNCHANGED_FOR: u64 = 2 * SECOND;
@@ -10,14 +10,14 @@ const UNCHANGED_FOR: u64 = 2 * SECOND;
 const AT_REST_WITHIN: u64 = 60 * SECOND;
 
 /// Whether all logs are at rest and as short as they should be.
-pub(super) fn judge(world: &mut World, done_at: u64) -> bool {
-    let now = world.now;
+pub(super) fn judge(cluster: &mut Cluster, done_at: u64) -> bool {
+    let now = cluster.now();
     let mut restless = None;
-    for (node, machine) in world.machines.iter().enumerate() {
+    for (node, machine) in cluster.machines.iter().enumerate() {
         let bricks = machine.process.iter().flat_map(|it| it.bricks.iter());
         for (brick, side) in bricks.enumerate() {
             let log = side.inspect().log_use();
-            let seen = world
+            let seen = cluster
                 .judges
                 .logs
                 .0
@@ -37,7 +37,7 @@ pub(super) fn judge(world: &mut World, done_at: u64) -> bool {
     if let Some((node, brick, log)) = restless
         && now - done_at > AT_REST_WITHIN
     {
-        world.object(format!(
+        cluster.object(format!(
             "brick {brick} of node {node} does not come to rest: {log:?}"
         ));
     }

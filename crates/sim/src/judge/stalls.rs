@@ -2,6 +2,7 @@
 //! majority of those who vote stays.
 
 use crate::clock::{MILLISECOND, SECOND};
+use crate::cluster::Cluster;
 use crate::world::World;
 use brickyard_history::Outcome;
 
@@ -12,7 +13,7 @@ const LONGEST: u64 = 1_000 * MILLISECOND;
 const BEGIN: u64 = 4 * SECOND;
 
 pub(super) fn judge(world: &mut World) {
-    if !world.plan.is_orderly() || world.judges.was_outvoted {
+    if !world.plan.is_orderly() || world.cluster.judges.was_outvoted {
         return;
     }
     let mut history = world.clients.history.iter();
@@ -28,18 +29,16 @@ pub(super) fn judge(world: &mut World) {
     }
 }
 
-impl World {
-    /// A node is told to stop. Without a majority of those who vote nobody has a lease before long, whatever it hands over.
-    pub(crate) fn note_stop(&mut self, node: usize) {
-        let process = self.machines[node].process.as_ref();
-        let Some((member, process)) = process.and_then(|it| Some((it.member()?, it))) else {
-            return;
-        };
-        let voters = member.show(&process.control.common).voters;
-        let others = self.machines.iter().filter_map(|it| it.process.as_ref());
-        let others = others.filter(|it| !it.control.is_draining());
-        let others = others.filter_map(|it| Some(it.member()?.me()));
-        let stay = others.filter(|it| *it != member.me() && voters.contains(it));
-        self.judges.was_outvoted |= stay.count() <= voters.len() / 2;
-    }
+/// A node is told to stop. Without a majority of those who vote nobody has a lease before long, whatever it hands over.
+pub(crate) fn note_stop(cluster: &mut Cluster, node: usize) {
+    let process = cluster.machines[node].process.as_ref();
+    let Some((member, process)) = process.and_then(|it| Some((it.member()?, it))) else {
+        return;
+    };
+    let voters = member.show(&process.control.common).voters;
+    let others = cluster.machines.iter().filter_map(|it| it.process.as_ref());
+    let others = others.filter(|it| !it.control.is_draining());
+    let others = others.filter_map(|it| Some(it.member()?.me()));
+    let stay = others.filter(|it| *it != member.me() && voters.contains(it));
+    cluster.judges.was_outvoted |= stay.count() <= voters.len() / 2;
 }

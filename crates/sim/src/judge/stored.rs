@@ -2,14 +2,14 @@
 //! an older one can be lost (PROTOCOL rule 8).
 
 use super::commits::News;
-use crate::world::World;
+use crate::cluster::Cluster;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Seat;
 use brickyard_types::{Durability, Op, PartitionId, View};
 
 /// A primary has committed.
-pub(super) fn judge_commit(world: &mut World, news: &News) {
-    let Some(catalog) = world.judges.latest.clone().filter(|_| news.is_primary) else {
+pub(super) fn judge_commit(cluster: &mut Cluster, news: &News) {
+    let Some(catalog) = cluster.judges.latest.clone().filter(|_| news.is_primary) else {
         return;
     };
     for table in catalog.tables() {
@@ -21,10 +21,10 @@ pub(super) fn judge_commit(world: &mut World, news: &News) {
         }
         for seat in group.in_sync() {
             let durability = table.attributes.durability;
-            if let Some(op) = under_way(world, seat, news.partition, durability, |_, op| {
+            if let Some(op) = under_way(cluster, seat, news.partition, durability, |_, op| {
                 op <= news.committed
             }) {
-                return world.object(format!(
+                return cluster.object(format!(
                     "{} commits op {} of partition {} in view {}, and the log of {seat}, who is in sync, does not \
                      have op {op} yet ({durability})",
                     news.by, news.committed, news.partition, news.view
@@ -35,7 +35,7 @@ pub(super) fn judge_commit(world: &mut World, news: &News) {
 }
 
 /// Views take effect.
-pub(super) fn judge_views(world: &mut World, former: &Catalog, catalog: &Catalog) {
+pub(super) fn judge_views(cluster: &mut Cluster, former: &Catalog, catalog: &Catalog) {
     for table in catalog.tables() {
         if table.attributes.durability == Durability::Memory {
             continue;
@@ -47,9 +47,15 @@ pub(super) fn judge_views(world: &mut World, former: &Catalog, catalog: &Catalog
                 continue;
             }
             let is_older = |view: View, _| view < group.view;
-            let older = under_way(world, group.primary, partition, Durability::Fsync, is_older);
+            let older = under_way(
+                cluster,
+                group.primary,
+                partition,
+                Durability::Fsync,
+                is_older,
+            );
             if let Some(op) = older {
-                return world.object(format!(
+                return cluster.object(format!(
                     "view {} of partition {partition} takes effect, and {} has not synced op {op} of an older one",
                     group.view, group.primary
                 ));
@@ -60,13 +66,13 @@ pub(super) fn judge_views(world: &mut World, former: &Catalog, catalog: &Catalog
 
 /// A record that a seat's log does not have yet, or not so durably.
 fn under_way(
-    world: &World,
+    cluster: &Cluster,
     seat: Seat,
     partition: PartitionId,
     durability: Durability,
     is_it: impl Fn(View, Op) -> bool,
 ) -> Option<Op> {
-    let (node, brick) = world.seat_of(seat)?;
-    let side = world.machines[node].process.as_ref()?.bricks.get(brick)?;
+    let (node, brick) = cluster.machines.seat_of(seat)?;
+    let side = cluster.machines[node].process.as_ref()?.bricks.get(brick)?;
     side.log.under_way(partition, durability, is_it)
 }

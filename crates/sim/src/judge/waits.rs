@@ -11,15 +11,16 @@ pub(crate) fn judge_wait(world: &mut World, at: usize) {
     let Some((node, id, since)) = world.clients.waits(at) else {
         return;
     };
-    let connection = world.network.get(id);
-    let is_heard = connection.is_some_and(|it| it.is_open[1] && world.lives(node, it.ends[1].life));
-    let machine = &world.machines[node];
+    let connection = world.cluster.network.get(id);
+    let is_heard = connection
+        .is_some_and(|it| it.is_open[1] && world.cluster.machines.lives(node, it.ends[1].life));
+    let machine = &world.cluster.machines[node];
     // Who stood still may begin anew, and a value that the disk does not give is waited for.
     if machine.paused_until.max(machine.disks.stuck_until()) > since {
         return;
     }
-    let deadline = world.shape.request_deadline.as_nanos() as Nanos;
-    let waited = world.now.saturating_sub(since);
+    let deadline = world.cluster.ground.shape.request_deadline.as_nanos() as Nanos;
+    let waited = world.now().saturating_sub(since);
     if waited > deadline + SLACK && is_heard {
         world.object(format!(
             "client {at} has waited for {} ms at node {node}, which answers within {} ms",

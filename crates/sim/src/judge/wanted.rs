@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// What is not as it should be; `None` if everything is.
 pub(super) fn missing(world: &World) -> Option<String> {
-    let Some(catalog) = &world.judges.latest else {
+    let Some(catalog) = &world.cluster.judges.latest else {
         return Some("there is no cluster".to_owned());
     };
     if let Some(missing) = missing_nodes(world) {
@@ -37,8 +37,8 @@ pub(super) fn missing(world: &World) -> Option<String> {
             // What was in the damaged part of the one log there is, and not in memory, nobody can copy.
             let is_in_memory = table.attributes.medium == Medium::Ram;
             let is_rotten = |seat| {
-                let found = world.seat_of(seat);
-                found.is_some_and(|(node, _)| world.risks.rotten.contains(&node))
+                let found = world.cluster.machines.seat_of(seat);
+                found.is_some_and(|(node, _)| world.cluster.risks.rotten.contains(&node))
             };
             if have == 1 && !is_in_memory && is_rotten(group.primary) {
                 continue;
@@ -58,7 +58,7 @@ pub(super) fn missing(world: &World) -> Option<String> {
                 } else {
                     Role::Backup
                 };
-                let standing = world.standing_of(seat, partition);
+                let standing = world.cluster.machines.standing_of(seat, partition);
                 let is_so = standing
                     .as_ref()
                     .is_some_and(|it| it.view == group.view && it.role == role && it.serves_reads);
@@ -77,21 +77,21 @@ pub(super) fn missing(world: &World) -> Option<String> {
 /// Nodes that were told to stop, and that the simulator does not let go: with them would go what only their rotten logs have.
 fn kept_from_stopping(world: &World) -> BTreeSet<NodeId> {
     let is_told = |node: &usize| {
-        let process = world.machines[*node].process.as_ref();
+        let process = world.cluster.machines[*node].process.as_ref();
         process.is_some_and(|it| it.control.is_draining())
     };
-    let rotten = world.risks.rotten.iter().copied().filter(is_told);
+    let rotten = world.cluster.risks.rotten.iter().copied().filter(is_told);
     rotten
-        .filter_map(|node| Some(world.member_of(node)?.id))
+        .filter_map(|node| Some(world.cluster.member_of(node)?.id))
         .collect()
 }
 
 /// Who does not run, or runs though it was removed.
 fn missing_nodes(world: &World) -> Option<String> {
-    for (node, machine) in world.machines.iter().enumerate() {
-        let is_member = world.member_of(node).is_some();
+    for (node, machine) in world.cluster.machines.iter().enumerate() {
+        let is_member = world.cluster.member_of(node).is_some();
         let process = machine.process.as_ref();
-        if !is_member && world.operator.wants_gone(node) {
+        if !is_member && machine.is_unwanted {
             if process.is_some_and(knows_the_cluster) {
                 return Some(format!("node {node} was removed, and goes on"));
             }
@@ -117,7 +117,7 @@ fn missing_moves(world: &World, catalog: &Catalog, kept: &BTreeSet<NodeId>) -> O
         return None;
     }
     // What nobody can copy does not move either.
-    if world.risks.rotten.is_empty() && !world.operator.is_done() {
+    if world.cluster.risks.rotten.is_empty() && !world.operator.is_done() {
         return Some("an operator waits".to_owned());
     }
     let moves = catalog.plan(&BTreeSet::new()).moves(catalog);
@@ -125,7 +125,7 @@ fn missing_moves(world: &World, catalog: &Catalog, kept: &BTreeSet<NodeId>) -> O
         let mut tables = catalog
             .tables()
             .filter(|it| it.attributes.medium == Medium::Disk);
-        !world.risks.rotten.is_empty()
+        !world.cluster.risks.rotten.is_empty()
             && tables.any(|it| it.partitions().any(|(id, _)| id == partition))
     };
     // Of these the plan says who leads, too; of others any member may, as long as all have their shares.

@@ -70,17 +70,15 @@ pub(crate) const ALL_ROLES: &str = "storage,control,gateway";
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Operator {
-    pub(crate) orders: VecDeque<Order>,
-    pub(crate) connection: Option<ConnectionId>,
-    pub(crate) asked_at: Option<Nanos>,
-    pub(crate) received: Vec<u8>,
-    pub(crate) is_due: bool,
-    /// Nodes that were told to be removed.
-    pub(crate) unwanted: BTreeSet<usize>,
+    pub(super) orders: VecDeque<Order>,
+    pub(super) connection: Option<ConnectionId>,
+    pub(super) asked_at: Option<Nanos>,
+    pub(super) received: Vec<u8>,
+    pub(super) is_due: bool,
     /// Tables that were to be on some nodes only.
-    pub(crate) confined: BTreeSet<usize>,
+    pub(super) confined: BTreeSet<usize>,
     /// The last word on everything that was carried out.
-    pub(crate) latest: BTreeMap<Subject, Order>,
+    pub(super) latest: BTreeMap<Subject, Order>,
 }
 
 impl Operator {
@@ -101,13 +99,8 @@ impl Operator {
         }
     }
 
-    /// Whether a node was told to be removed, or will be.
+    /// Whether a node is to be removed, and was not told to be yet.
     pub(crate) fn is_to_remove(&self, node: usize) -> bool {
-        self.wants_gone(node) || self.orders.contains(&Order::Remove(node))
-    }
-
-    /// Whether a node was told to be removed.
-    pub(crate) fn wants_gone(&self, node: usize) -> bool {
-        self.unwanted.contains(&node)
+        self.orders.contains(&Order::Remove(node))
     }
 }
