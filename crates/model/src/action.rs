@@ -137,7 +137,7 @@ fn of_brick(state: &State, scope: &Scope, at: u8, actions: &mut Vec<Action>) {
     if left.writes > 0 && brick.leads() && brick.is_leased() && !brick.is_handing_over {
         actions.push(Action::Write(at));
     }
-    if scope.has_power_cuts() && brick.synced < brick.log.last() {
+    if scope.has_power_cuts() && brick.disk.synced < brick.disk.log.last() {
         actions.push(Action::Sync(at));
     }
     if brick.adopted < state.plane.version() {
@@ -149,13 +149,13 @@ fn of_brick(state: &State, scope: &Scope, at: u8, actions: &mut Vec<Action>) {
     if left.power_cuts > 0 && may_fail {
         actions.push(Action::PowerCut(at));
     }
-    if left.lapses > 0 && may_fail && brick.lease.is_some() {
+    if left.lapses > 0 && may_fail && brick.lease.names.is_some() {
         actions.push(Action::Lapse(at));
     }
-    if left.grants > 0 && brick.lease.is_none() {
+    if left.grants > 0 && brick.lease.names.is_none() {
         actions.push(Action::Grant(at));
     }
-    if brick.is_late {
+    if brick.lease.is_late {
         actions.push(Action::Wake(at));
     }
 }

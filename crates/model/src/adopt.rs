@@ -75,7 +75,8 @@ impl World<'_> {
         let me = self.state.seat(at);
         let brick = &self.state.bricks[at];
         // PROTOCOL rule 8: what made it the choice must not get lost.
-        let is_synced = brick.synced == brick.log.last() || self.rules.lack(Rule::AcceptingSyncs);
+        let is_synced =
+            brick.disk.synced == brick.disk.log.last() || self.rules.lack(Rule::AcceptingSyncs);
         let has_seen = brick.adopted >= change.version;
         if has_seen && is_synced && self.leads_in(&change.group, me) {
             self.state.plane.accepted = change.group.view;
@@ -95,9 +96,9 @@ impl World<'_> {
             self.join(at);
             return;
         }
-        if brick.log.last_view() > group.view {
+        if brick.disk.log.last_view() > group.view {
             // The map is older than what was done here.
-            brick.stopped = brick.stopped.max(brick.log.last_view());
+            brick.stopped = brick.stopped.max(brick.disk.log.last_view());
         } else if brick.is_current() {
             self.begin_view(at);
         }
@@ -150,10 +151,10 @@ impl World<'_> {
         brick.primary = Seat::default();
         brick.is_handing_over = false;
         brick.committed = 0;
-        brick.partial = None;
+        brick.disk.partial = None;
         brick.members = [Member::default(); BRICKS];
         brick.follow = Follow::default();
-        brick.log.cut(0);
+        brick.disk.log.cut(0);
         self.touch_log(at);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::map::Role;
 use crate::scope::Durability;
-use crate::state::{BRICKS, Brick, Stream};
+use crate::state::{BRICKS, Brick, Disk, Stream};
 use crate::world::World;
 use crate::{Rule, Rules};
 
@@ -18,8 +18,8 @@ impl World<'_> {
         self.state.left.power_cuts -= 1;
         self.crash(at);
         let brick = self.brick(at);
-        brick.log.cut(brick.synced);
-        brick.is_tail_sure = false;
+        brick.disk.log.cut(brick.disk.synced);
+        brick.disk.is_tail_sure = false;
         if self.scope.durability != Durability::Memory {
             self.forgive();
         }
@@ -29,16 +29,19 @@ impl World<'_> {
     fn crash(&mut self, at: usize) {
         let is_memory = self.scope.durability == Durability::Memory;
         let brick = self.brick(at);
-        let mut log = brick.log;
-        log.cut(brick.partial.unwrap_or_else(|| log.last()));
+        let mut log = brick.disk.log;
+        log.cut(brick.disk.partial.unwrap_or_else(|| log.last()));
         if is_memory {
             log.cut(0);
         }
         *brick = Brick {
             life: brick.life,
-            log,
-            synced: brick.synced.min(log.last()),
-            is_tail_sure: brick.is_tail_sure,
+            disk: Disk {
+                log,
+                synced: brick.disk.synced.min(log.last()),
+                partial: None,
+                is_tail_sure: brick.disk.is_tail_sure,
+            },
             ..Brick::default()
         };
         for other in 0..BRICKS {
@@ -58,8 +61,13 @@ impl World<'_> {
         brick.is_up = true;
         brick.life += 1;
         brick.adopted = version;
-        brick.lease = Some(version);
-        let shown = brick.log.iter().map(|(_, entry)| entry.committed).max();
+        brick.lease.names = Some(version);
+        let shown = brick
+            .disk
+            .log
+            .iter()
+            .map(|(_, entry)| entry.committed)
+            .max();
         brick.committed = shown.unwrap_or(0);
         let (life, committed) = (brick.life, brick.committed);
         self.state.plane.lives[at] = life;
@@ -91,8 +99,8 @@ impl World<'_> {
         self.state.left.lapses -= 1;
         let is_late = self.rules.lack(Rule::ClocksAreRead);
         let brick = self.brick(at);
-        brick.is_late = is_late && brick.is_leased();
-        brick.lease = None;
+        brick.lease.is_late = is_late && brick.is_leased();
+        brick.lease.names = None;
     }
 
     /// The brick's lease is renewed, if it owes no acknowledgement.
@@ -111,7 +119,7 @@ impl World<'_> {
         // PROTOCOL rule 3: it counts for a brick that has adopted that version.
         let names = !self.rules.lack(Rule::GrantsNameMaps);
         let version = if names { self.state.plane.version() } else { 0 };
-        self.brick(at).lease = Some(version);
+        self.brick(at).lease.names = Some(version);
         // What was voted for meanwhile counts now.
         self.settle(at);
         true

@@ -134,14 +134,14 @@ impl World<'_> {
         self.detach(at);
         let brick = &self.state.bricks[at];
         let anchor = brick.committed.max(committed);
-        let held = brick.log.view_at(anchor);
+        let held = brick.disk.log.view_at(anchor);
         // PROTOCOL rule 28: nothing at or below the own commit position is cut.
-        if brick.partial.is_some() || held.is_none() || held != log.view_at(anchor) {
+        if brick.disk.partial.is_some() || held.is_none() || held != log.view_at(anchor) {
             self.brick(at).follow.begun = 0;
             self.refuse(from, at, view);
             return;
         }
-        let op = anchor.max(brick.log.agreement(log));
+        let op = anchor.max(brick.disk.log.agreement(log));
         self.cut(at, op);
         for (_, entry) in log.iter().skip(usize::from(op)) {
             self.append(at, entry);
@@ -161,8 +161,8 @@ impl World<'_> {
             // It was refused, or never began.
             return;
         }
-        let (last, view) = (brick.log.last(), brick.log.last_view());
-        if op <= last && brick.log.view_at(op) == Some(entry.view) {
+        let (last, view) = (brick.disk.log.last(), brick.disk.log.last_view());
+        if op <= last && brick.disk.log.view_at(op) == Some(entry.view) {
             return;
         }
         // PROTOCOL rule 2: a record follows the one before it.
@@ -179,7 +179,7 @@ impl World<'_> {
     /// Commits what the primary has committed.
     fn commit_known(&mut self, at: usize) {
         let brick = &self.state.bricks[at];
-        let op = brick.follow.known.min(brick.log.last());
+        let op = brick.follow.known.min(brick.disk.log.last());
         self.commit(at, op);
     }
 
@@ -188,9 +188,9 @@ impl World<'_> {
         self.detach(at);
         let brick = self.brick(at);
         brick.follow.claimed = Some(from as u8);
-        let mut log = brick.log;
+        let mut log = brick.disk.log;
         // PROTOCOL rule 15: a claim ends where a catch-up that has not finished began.
-        log.cut(brick.partial.unwrap_or_else(|| log.last()));
+        log.cut(brick.disk.partial.unwrap_or_else(|| log.last()));
         let committed = brick.committed.min(log.last());
         let stream = self.state.stream_mut(from, at);
         stream.is_refused = false;
@@ -204,7 +204,7 @@ impl World<'_> {
     /// The primary has the learner's claim: its stream begins with the copies, and with what is pending.
     pub(crate) fn begin_learner(&mut self, at: usize, to: usize, claim: Log, known: u8) {
         let brick = &self.state.bricks[at];
-        let (view, committed, mut log) = (brick.view, brick.committed, brick.log);
+        let (view, committed, mut log) = (brick.view, brick.committed, brick.disk.log);
         let agreed = claim.agreement(&log);
         // What a learner knows to be committed is never cut, only replaced as a whole.
         let cut = if agreed < known { 0 } else { agreed };
@@ -243,17 +243,17 @@ impl World<'_> {
         if !is_asked || brick.role != Role::Learner || brick.view != view {
             return;
         }
-        let mut held = brick.log;
+        let mut held = brick.disk.log;
         held.cut(cut);
         for (_, entry) in log.iter().skip(usize::from(cut)) {
             held.push(entry);
         }
-        brick.log = held;
-        brick.synced = brick.synced.min(cut);
+        brick.disk.log = held;
+        brick.disk.synced = brick.disk.synced.min(cut);
         if cut < first {
             // What lies between is missing until the copies are here.
-            let claimed = brick.partial.map_or(cut, |claimed| claimed.min(cut));
-            brick.partial = Some(claimed);
+            let claimed = brick.disk.partial.map_or(cut, |claimed| claimed.min(cut));
+            brick.disk.partial = Some(claimed);
         }
         brick.committed = first.max(brick.committed.min(cut));
         let follow = &mut brick.follow;
@@ -262,7 +262,7 @@ impl World<'_> {
         follow.known = brick.committed;
         follow.is_copying = true;
         if self.rules.lack(Rule::BasesEndCatchUps) {
-            self.brick(at).partial = None;
+            self.brick(at).disk.partial = None;
         }
         self.touch_log(at);
         self.state.stream_mut(from, at).is_refused = false;
@@ -277,13 +277,13 @@ impl World<'_> {
         brick.follow.is_copying = false;
         for (op, entry) in copies.iter() {
             // Copies are older than what the stream brought.
-            if brick.log.get(op).is_some_and(|held| held.write == 0) {
-                brick.log.set(op, entry);
+            if brick.disk.log.get(op).is_some_and(|held| held.write == 0) {
+                brick.disk.log.set(op, entry);
             }
         }
         // The base record that says so is at the end of the log.
-        if let Some(claimed) = brick.partial.take() {
-            brick.synced = brick.synced.min(claimed);
+        if let Some(claimed) = brick.disk.partial.take() {
+            brick.disk.synced = brick.disk.synced.min(claimed);
         }
         let view = brick.view;
         self.touch_log(at);

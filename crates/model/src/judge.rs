@@ -34,7 +34,7 @@ fn nothing_is_lost(state: &State) -> bool {
     };
     let brick = &state.bricks[seat.at()];
     let has_entered = brick.is_up && brick.life == seat.life && brick.view == group.view;
-    !has_entered || writes(state).all(|(op, write)| brick.log.op_of(write) == Some(op))
+    !has_entered || writes(state).all(|(op, write)| brick.disk.log.op_of(write) == Some(op))
 }
 
 /// Whoever answers reads has every write that was acknowledged, or knows that it is under way and waits.
@@ -47,11 +47,11 @@ fn reads_are_linearizable(state: &State, rules: Rules) -> bool {
     let readers = state.bricks.iter().filter(|brick| brick.serves_reads());
     for brick in readers {
         for (_, write) in writes(state) {
-            let Some(op) = brick.log.op_of(write) else {
+            let Some(op) = brick.disk.log.op_of(write) else {
                 return false;
             };
             let is_applied = op <= brick.committed;
-            let is_inherited = brick.log.view_at(op) < Some(brick.view);
+            let is_inherited = brick.disk.log.view_at(op) < Some(brick.view);
             let waits = match brick.role {
                 // PROTOCOL rule 5.
                 crate::map::Role::Primary => is_inherited && waits_inherited,
@@ -71,7 +71,7 @@ fn members_hold_everything(state: &State) -> bool {
     let mut members = group.in_sync().map(|seat| (seat, &state.bricks[seat.at()]));
     members.all(|(seat, brick)| {
         let is_there = brick.is_up && brick.life == seat.life;
-        let has = |(op, write)| brick.log.op_of(write) == Some(op);
+        let has = |(op, write)| brick.disk.log.op_of(write) == Some(op);
         !is_there || brick.role == crate::map::Role::None || writes(state).all(has)
     })
 }

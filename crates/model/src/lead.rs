@@ -23,7 +23,7 @@ impl World<'_> {
     }
 
     fn send(&mut self, at: usize, entry: Entry) {
-        let op = self.state.bricks[at].log.last();
+        let op = self.state.bricks[at].disk.log.last();
         for to in 0..BRICKS {
             if self.state.bricks[at].members[to].phase != Phase::Streaming {
                 continue;
@@ -42,8 +42,8 @@ impl World<'_> {
             return;
         }
         let own = match self.scope.durability {
-            Durability::Fsync => brick.synced,
-            Durability::Memory | Durability::Log => brick.log.last(),
+            Durability::Fsync => brick.disk.synced,
+            Durability::Memory | Durability::Log => brick.disk.log.last(),
         };
         let Some(voted) = self.voted(at) else {
             return;
@@ -174,7 +174,7 @@ impl World<'_> {
         if !brick.leads() || brick.members[to].life == 0 {
             return;
         }
-        let (view, log, committed) = (brick.view, brick.log, brick.committed);
+        let (view, log, committed) = (brick.view, brick.disk.log, brick.committed);
         if brick.members[to].is_learner {
             self.state.bricks[at].members[to].phase = Phase::Claiming;
             self.state.stream_mut(at, to).send(Down::Ask { view });
@@ -195,7 +195,7 @@ impl World<'_> {
     /// Votes count from this frame on, which brought everything up to the end of the log.
     pub(crate) fn streams(&mut self, at: usize, to: usize, number: u8) {
         let brick = &mut self.state.bricks[at];
-        let base = brick.log.last();
+        let base = brick.disk.log.last();
         let member = &mut brick.members[to];
         member.phase = Phase::Streaming;
         member.since = number;
@@ -217,8 +217,8 @@ impl World<'_> {
     /// This brick is the primary of a view that it has just entered.
     pub(crate) fn begin_view(&mut self, at: usize) {
         let brick = &self.state.bricks[at];
-        if brick.log.last_view() < brick.view {
-            let inherited = brick.log.last();
+        if brick.disk.log.last_view() < brick.view {
+            let inherited = brick.disk.log.last();
             if self.rules.lack(Rule::InheritedCommitsWait) && brick.is_leased() {
                 self.commit(at, inherited);
             }

@@ -1,17 +1,30 @@
 //! The control plane: proposing views, putting them into effect, learners and promotions, full restarts.
 
-use crate::map::{Change, Group, Map, Place, Role};
-use crate::scope::Durability;
-use crate::state::BRICKS;
-use crate::world::World;
-use crate::{Rule, Seat};
+use crate::map::{Change, Group, Map, Place, Plane, Role};
+use crate::scope::{Durability, Scope};
+use crate::state::{BRICKS, Brick, Left, Past};
+use crate::{Rule, Rules, Seat};
 
-impl World<'_> {
+/// Who decides: it sees the bricks, and changes none of them.
+pub(crate) struct Leader<'a> {
+    pub(crate) scope: &'a Scope,
+    pub(crate) rules: Rules,
+    pub(crate) bricks: &'a [Brick; BRICKS],
+    pub(crate) plane: &'a mut Plane,
+    pub(crate) past: &'a mut Past,
+    pub(crate) left: &'a mut Left,
+}
+
+impl Leader<'_> {
+    const fn seat(&self, at: usize) -> Seat {
+        Seat::new(at, self.bricks[at].life)
+    }
+
     /// A view of these members is proposed, as the map stands or as it stood in an older version.
     pub(crate) fn propose(&mut self, version: Option<u8>, bits: u8, primary: u8) -> bool {
-        let map = self.state.plane.map();
+        let map = self.plane.map();
         let base = match version {
-            Some(version) => self.state.plane.maps[usize::from(version)].group,
+            Some(version) => self.plane.maps[usize::from(version)].group,
             None => map.group,
         };
         let mut group = Group {
@@ -38,18 +51,18 @@ impl World<'_> {
         if map.change.is_none() && group.places == map.group.places {
             return false;
         }
-        self.state.left.views -= 1;
+        self.left.views -= 1;
         self.change(map, group);
         true
     }
 
     fn is_current(&self, at: usize, life: u8) -> bool {
-        self.rules.lack(Rule::ViewsNameLives) || self.state.plane.is_current(Seat::new(at, life))
+        self.rules.lack(Rule::ViewsNameLives) || self.plane.is_current(Seat::new(at, life))
     }
 
     /// The map has a change under way.
     fn change(&mut self, map: Map, group: Group) {
-        let plane = &mut self.state.plane;
+        let plane = &mut *self.plane;
         let change = Change {
             group,
             fenced: map.fenced_by(&group, self.rules),
@@ -69,7 +82,7 @@ impl World<'_> {
 
     /// The proposed view takes effect, if it may.
     pub(crate) fn settle_change(&mut self) -> bool {
-        let Some(change) = self.state.plane.map().change else {
+        let Some(change) = self.plane.map().change else {
             return false;
         };
         let is_due = self.is_due(&change);
@@ -80,7 +93,7 @@ impl World<'_> {
     }
 
     fn is_due(&self, change: &Change) -> bool {
-        let plane = &self.state.plane;
+        let plane = &*self.plane;
         let Some(primary) = change.group.primary() else {
             return false;
         };
@@ -94,11 +107,10 @@ impl World<'_> {
 
     /// Whether a member certainly does nothing any more in the view that it is taken out of.
     fn is_fenced(&self, at: usize, life: u8, version: u8) -> bool {
-        let brick = &self.state.bricks[at];
-        let is_proven_dead =
-            self.state.plane.lives[at] > life && !self.rules.lack(Rule::ViewsNameLives);
+        let brick = &self.bricks[at];
+        let is_proven_dead = self.plane.lives[at] > life && !self.rules.lack(Rule::ViewsNameLives);
         let has_stopped = brick.is_up && brick.life == life && brick.adopted >= version;
-        let has_run_out = brick.lease.is_none() || self.state.plane.fears_nobody;
+        let has_run_out = brick.lease.names.is_none() || self.plane.fears_nobody;
         life == 0
             || is_proven_dead
             || has_stopped
@@ -108,7 +120,7 @@ impl World<'_> {
     }
 
     fn put_into_effect(&mut self, change: &Change) {
-        let plane = &mut self.state.plane;
+        let plane = &mut *self.plane;
         plane.accepted = 0;
         plane.fears_nobody = false;
         // PROTOCOL rule 4: what was asked for in a view that is over is answered by the newer one.
@@ -126,8 +138,8 @@ impl World<'_> {
 
     /// Whatever this brick has of what was acknowledged is in its keeping from now on.
     fn hold(&mut self, at: usize) {
-        let log = self.state.bricks[at].log;
-        let past = &mut self.state.past;
+        let log = self.bricks[at].disk.log;
+        let past = &mut *self.past;
         let outcome = past.outcome;
         for (op, entry) in outcome.iter() {
             let held = log.get(op).map(|it| (it.view, it.write));
@@ -139,25 +151,25 @@ impl World<'_> {
 
     /// A brick that is up and no member is to catch up; the view stays.
     pub(crate) fn learn(&mut self, at: usize) {
-        self.state.left.learners -= 1;
-        let mut map = self.state.plane.map();
+        self.left.learners -= 1;
+        let mut map = self.plane.map();
         map.group.places[at] = Place {
             role: Role::Learner,
-            life: self.state.bricks[at].life,
+            life: self.bricks[at].life,
         };
-        self.state.plane.decide(map);
+        self.plane.decide(map);
     }
 
     /// What a primary asked for is proposed, if it still holds.
     pub(crate) fn promote(&mut self) -> bool {
-        let map = self.state.plane.map();
-        let Some((view, seat)) = self.state.plane.ask else {
+        let map = self.plane.map();
+        let Some((view, seat)) = self.plane.ask else {
             return false;
         };
         let is_of_now = view == map.group.view || self.rules.lack(Rule::PromotionsNameViews);
         let place = map.group.places[seat.at()];
         let is_learner = place.role == Role::Learner && place.life == seat.life;
-        let is_current = self.state.plane.is_current(seat);
+        let is_current = self.plane.is_current(seat);
         // PROTOCOL rule 10: a learner that restarted is not the one that caught up.
         let is_any_life = self.rules.lack(Rule::PromotionsNameLives);
         if map.change.is_some() || !is_of_now || !(is_any_life || (is_learner && is_current)) {
@@ -171,7 +183,7 @@ impl World<'_> {
             places: map.group.places,
         };
         let life = if is_any_life {
-            self.state.plane.lives[seat.at()]
+            self.plane.lives[seat.at()]
         } else {
             seat.life
         };
@@ -179,17 +191,17 @@ impl World<'_> {
             role: Role::Backup,
             life,
         };
-        self.state.left.promotions -= 1;
+        self.left.promotions -= 1;
         self.change(map, group);
         true
     }
 
     /// All in-sync members of the last effective view are gone: whose log goes on?
     pub(crate) fn begin_again(&mut self) -> bool {
-        let map = self.state.plane.map();
+        let map = self.plane.map();
         let is_live = |seat: Seat| {
-            let brick = &self.state.bricks[seat.at()];
-            self.state.plane.is_current(seat) && brick.lease.is_some()
+            let brick = &self.bricks[seat.at()];
+            self.plane.is_current(seat) && brick.lease.names.is_some()
         };
         if map.group.in_sync().any(is_live) {
             return false;
@@ -217,10 +229,10 @@ impl World<'_> {
             view: map.next_view(),
             places,
         };
-        self.state.left.views -= 1;
-        self.state.plane.is_lost |= is_lost;
+        self.left.views -= 1;
+        self.plane.is_lost |= is_lost;
         if is_lost {
-            self.forget_outcome(0);
+            self.past.forget(0);
         }
         self.change(map, group);
         true
@@ -233,22 +245,22 @@ impl World<'_> {
         let mut best: Option<((u8, u8), Seat)> = None;
         for former in map.group.in_sync() {
             let at = former.at();
-            let brick = &self.state.bricks[at];
-            let seat = self.state.seat(at);
+            let brick = &self.bricks[at];
+            let seat = self.seat(at);
             if seat.life <= former.life || !brick.is_up {
                 is_all = false;
                 continue;
             }
             // PROTOCOL rule 9: the highest (view, op) among complete logs.
-            if brick.partial.is_some() {
+            if brick.disk.partial.is_some() {
                 continue;
             }
-            let rank = ((brick.log.last_view(), brick.log.last()), seat);
+            let rank = ((brick.disk.log.last_view(), brick.disk.log.last()), seat);
             let is_better = best.is_none_or(|best| rank.0 > best.0);
             best = if is_better { Some(rank) } else { best };
             is_enough |= match self.scope.durability {
                 Durability::Memory => false,
-                Durability::Log => brick.is_tail_sure,
+                Durability::Log => brick.disk.is_tail_sure,
                 Durability::Fsync => true,
             };
         }
@@ -258,17 +270,10 @@ impl World<'_> {
 
     /// Who begins with nothing, once it is certain that nothing is left (PROTOCOL rule 36).
     fn declare_lost(&self, map: &Map) -> Option<Seat> {
-        if map
-            .group
-            .in_sync()
-            .any(|seat| self.state.plane.is_current(seat))
-        {
+        if map.group.in_sync().any(|seat| self.plane.is_current(seat)) {
             return None;
         }
-        let mut present = map
-            .group
-            .in_sync()
-            .map(|former| self.state.seat(former.at()));
-        present.find(|seat| self.state.bricks[seat.at()].is_up)
+        let mut present = map.group.in_sync().map(|former| self.seat(former.at()));
+        present.find(|seat| self.bricks[seat.at()].is_up)
     }
 }

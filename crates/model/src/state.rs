@@ -67,24 +67,38 @@ pub struct Brick {
     pub stopped: u8,
     /// The highest view that it accepted as its primary.
     pub accepted: u8,
-    /// Its log; after a crash, what is on the disk.
-    pub log: Log,
     /// The commit position.
     pub committed: u8,
+    /// What it has on its disk.
+    pub disk: Disk,
+    /// Its lease.
+    pub lease: Lease,
+    /// As a backup or learner.
+    pub follow: Follow,
+    /// As a primary: the other members, by brick.
+    pub members: [Member; BRICKS],
+}
+
+/// A brick's log, and what of it is sure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Disk {
+    /// The log; after a crash, what is on the disk.
+    pub log: Log,
     /// How much of the log a power cut leaves.
     pub synced: u8,
     /// A catch-up has not finished: what may be claimed until it has.
     pub partial: Option<u8>,
     /// Nothing at the end of the log can have been lost.
     pub is_tail_sure: bool,
+}
+
+/// Until when a brick may act.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Lease {
     /// The version of the map that the present lease names; `None`: it has run out.
-    pub lease: Option<u8>,
-    /// It acts by a lease that is over (only without rule 22).
+    pub names: Option<u8>,
+    /// The brick acts by a lease that is over (only without rule 22).
     pub is_late: bool,
-    /// As a backup or learner.
-    pub follow: Follow,
-    /// As a primary: the other members, by brick.
-    pub members: [Member; BRICKS],
 }
 
 /// What a backup or learner knows of its stream.
@@ -313,6 +327,14 @@ pub struct Left {
     pub leaders: u8,
 }
 
+impl Past {
+    /// Of what was acknowledged the ops up to this one count.
+    pub(crate) fn forget(&mut self, op: u8) {
+        self.outcome.cut(op);
+        self.holders[usize::from(op)..].fill(0);
+    }
+}
+
 impl Stream {
     /// Sends a frame; on a connection that is gone nothing leaves.
     pub(crate) fn send(&mut self, frame: Down) {
@@ -350,8 +372,11 @@ impl Brick {
 
     /// May act, as far as its lease goes.
     pub(crate) fn is_leased(&self) -> bool {
-        let is_valid = self.lease.is_some_and(|version| self.adopted >= version);
-        self.is_up && (is_valid || self.is_late)
+        let is_valid = self
+            .lease
+            .names
+            .is_some_and(|version| self.adopted >= version);
+        self.is_up && (is_valid || self.lease.is_late)
     }
 
     /// Answers reads of keys without pending operations.

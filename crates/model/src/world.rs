@@ -3,8 +3,9 @@
 use crate::action::Action;
 use crate::log::{Entry, Log};
 use crate::map::{Map, Plane, Role};
+use crate::plane::Leader;
 use crate::scope::{Durability, Scope};
-use crate::state::{BRICKS, Brick, Down, Past, Phase, State, Stream, Up};
+use crate::state::{BRICKS, Brick, Disk, Down, Lease, Past, Phase, State, Stream, Up};
 use crate::{Rule, Rules};
 
 pub(crate) struct World<'a> {
@@ -20,8 +21,14 @@ impl World<'_> {
         let brick = Brick {
             is_up: true,
             life: 1,
-            is_tail_sure: true,
-            lease: Some(0),
+            disk: Disk {
+                is_tail_sure: true,
+                ..Disk::default()
+            },
+            lease: Lease {
+                names: Some(0),
+                is_late: false,
+            },
             ..Brick::default()
         };
         let map = Map {
@@ -65,8 +72,8 @@ impl World<'_> {
     fn forget_the_first_record(&mut self) {
         self.state.past = Past::default();
         for brick in &mut self.state.bricks {
-            brick.log.cut(0);
-            (brick.committed, brick.synced, brick.follow.known) = (0, 0, 0);
+            brick.disk.log.cut(0);
+            (brick.committed, brick.disk.synced, brick.follow.known) = (0, 0, 0);
             for member in &mut brick.members {
                 member.base = 0;
             }
@@ -87,20 +94,20 @@ impl World<'_> {
             Action::Answer(from, to) => self.answer(at(from), at(to)),
             Action::Sync(brick) => self.sync(at(brick)),
             Action::Adopt(brick) => self.adopt(at(brick)),
-            Action::Propose(bits, primary) => return self.propose(None, bits, primary),
+            Action::Propose(bits, primary) => return self.leader().propose(None, bits, primary),
             Action::ProposeLate(version, bits, primary) => {
-                return self.propose(Some(version), bits, primary);
+                return self.leader().propose(Some(version), bits, primary);
             }
-            Action::Settle => return self.settle_change(),
-            Action::Learn(brick) => self.learn(at(brick)),
-            Action::Promote => return self.promote(),
-            Action::BeginAgain => return self.begin_again(),
+            Action::Settle => return self.leader().settle_change(),
+            Action::Learn(brick) => self.leader().learn(at(brick)),
+            Action::Promote => return self.leader().promote(),
+            Action::BeginAgain => return self.leader().begin_again(),
             Action::Kill(brick) => self.kill(at(brick)),
             Action::PowerCut(brick) => self.cut_power(at(brick)),
             Action::Restart(brick) => self.restart(at(brick)),
             Action::Lapse(brick) => self.lapse(at(brick)),
             Action::Grant(brick) => return self.grant(at(brick)),
-            Action::Wake(brick) => self.state.bricks[at(brick)].is_late = false,
+            Action::Wake(brick) => self.state.bricks[at(brick)].lease.is_late = false,
             Action::Reconnect(from, to) => return self.reconnect(at(from), at(to)),
             Action::ChangeLeader => {
                 self.state.left.leaders -= 1;
@@ -123,13 +130,31 @@ impl World<'_> {
         }
     }
 
+    fn leader(&mut self) -> Leader<'_> {
+        let State {
+            bricks,
+            plane,
+            past,
+            left,
+            ..
+        } = &mut self.state;
+        Leader {
+            scope: self.scope,
+            rules: self.rules,
+            bricks,
+            plane,
+            past,
+            left,
+        }
+    }
+
     pub(crate) fn brick(&mut self, at: usize) -> &mut Brick {
         &mut self.state.bricks[at]
     }
 
     /// Adds an entry to a brick's log.
     pub(crate) fn append(&mut self, at: usize, entry: Entry) {
-        self.brick(at).log.push(entry);
+        self.brick(at).disk.log.push(entry);
         self.touch_log(at);
     }
 
@@ -137,10 +162,10 @@ impl World<'_> {
     pub(crate) fn touch_log(&mut self, at: usize) {
         let is_synced = !self.scope.has_power_cuts();
         let brick = self.brick(at);
-        brick.synced = if is_synced {
-            brick.log.last()
+        brick.disk.synced = if is_synced {
+            brick.disk.log.last()
         } else {
-            brick.synced.min(brick.log.last())
+            brick.disk.synced.min(brick.disk.log.last())
         };
     }
 
@@ -151,14 +176,14 @@ impl World<'_> {
             brick.committed = op;
             self.state.past.has_gone_back = true;
         }
-        self.brick(at).log.cut(op);
+        self.brick(at).disk.log.cut(op);
         self.touch_log(at);
     }
 
     /// The brick's commit position is `op` now.
     pub(crate) fn commit(&mut self, at: usize, op: u8) {
         let brick = &self.state.bricks[at];
-        let (from, log, view) = (brick.committed, brick.log, brick.view);
+        let (from, log, view) = (brick.committed, brick.disk.log, brick.view);
         let is_primary = brick.role == Role::Primary;
         let mut holders = 1 << at;
         for (other, member) in brick.members.iter().enumerate() {
@@ -197,7 +222,7 @@ impl World<'_> {
         let is_fsync = self.scope.durability == Durability::Fsync;
         let is_synced = {
             let brick = &self.state.bricks[to];
-            brick.synced == brick.log.last()
+            brick.disk.synced == brick.disk.log.last()
         };
         let stream = self.state.stream_mut(from, to);
         if is_fsync && !is_synced {
@@ -211,7 +236,7 @@ impl World<'_> {
     /// The log is synced.
     fn sync(&mut self, at: usize) {
         let brick = self.brick(at);
-        brick.synced = brick.log.last();
+        brick.disk.synced = brick.disk.log.last();
         for from in 0..BRICKS {
             let stream = self.state.stream_mut(from, at);
             let number = std::mem::take(&mut stream.unvoted);
@@ -304,17 +329,10 @@ impl World<'_> {
                 held == Some((entry.view, entry.write))
             };
             let mut bricks = self.state.bricks.iter().enumerate();
-            bricks.any(|(at, brick)| holders & 1 << at != 0 && same(&brick.log))
+            bricks.any(|(at, brick)| holders & 1 << at != 0 && same(&brick.disk.log))
         };
         if let Some((op, _)) = outcome.iter().find(|(op, entry)| !is_held(*op, *entry)) {
-            self.forget_outcome(op - 1);
+            self.state.past.forget(op - 1);
         }
-    }
-
-    /// Of what was acknowledged the ops up to this one count.
-    pub(crate) fn forget_outcome(&mut self, op: u8) {
-        let past = &mut self.state.past;
-        past.outcome.cut(op);
-        past.holders[usize::from(op)..].fill(0);
     }
 }
