@@ -62,15 +62,26 @@ pub(crate) struct Generator {
     pace: Pace,
     /// Requests of the measured part that may still be sent.
     budget: u64,
-    begin: Instant,
-    measure_from_ns: u64,
-    stop_at_ns: u64,
-    drain_limit: Duration,
+    times: Times,
     end_ns: u64,
     in_flight: usize,
     last_loss: Option<io::Error>,
     /// Sent after each pipeline of a closed loop; may be empty.
     confirmation: Vec<u8>,
+}
+
+/// When what begins and ends; nanoseconds since the beginning.
+struct Times {
+    begin: Instant,
+    measure_from_ns: u64,
+    stop_at_ns: u64,
+    drain_limit: Duration,
+}
+
+impl Times {
+    fn now_ns(&self) -> u64 {
+        self.begin.elapsed().as_nanos() as u64
+    }
 }
 
 impl Generator {
@@ -129,10 +140,12 @@ impl Generator {
             address: options.target.address.clone(),
             pace,
             budget,
-            begin,
-            measure_from_ns,
-            stop_at_ns,
-            drain_limit: options.drain_limit,
+            times: Times {
+                begin,
+                measure_from_ns,
+                stop_at_ns,
+                drain_limit: options.drain_limit,
+            },
             end_ns: measure_from_ns,
             in_flight: 0,
             last_loss: None,
@@ -160,17 +173,14 @@ impl Generator {
         })
     }
 
-    fn now_ns(&self) -> u64 {
-        self.begin.elapsed().as_nanos() as u64
-    }
-
     fn run_closed(&mut self, pipeline: usize) -> Result<(), Error> {
         let mut events = Events::with_capacity(1024);
         for token in 0..self.connections.len() {
             self.send_pipeline(token, pipeline);
         }
-        while self.budget > 0 && self.now_ns() < self.stop_at_ns {
-            let left = Duration::from_nanos(self.stop_at_ns.saturating_sub(self.now_ns()));
+        while self.budget > 0 && self.times.now_ns() < self.times.stop_at_ns {
+            let left =
+                Duration::from_nanos(self.times.stop_at_ns.saturating_sub(self.times.now_ns()));
             self.wait(&mut events, Some(left.min(Duration::from_millis(100))))?;
             for event in &events {
                 let token = event.token().0;
@@ -186,11 +196,11 @@ impl Generator {
 
     /// Sends the next pipeline of a connection, or what the budget leaves of it.
     fn send_pipeline(&mut self, token: usize, pipeline: usize) {
-        let now_ns = self.now_ns();
-        if now_ns >= self.stop_at_ns {
+        let now_ns = self.times.now_ns();
+        if now_ns >= self.times.stop_at_ns {
             return;
         }
-        let is_measured = now_ns >= self.measure_from_ns;
+        let is_measured = now_ns >= self.times.measure_from_ns;
         let count = if is_measured {
             self.budget.min(pipeline as u64)
         } else {
@@ -218,11 +228,11 @@ impl Generator {
     ) -> Result<(), Error> {
         let mut events = Events::with_capacity(1024);
         let mean_ns = 1e9 / per_s;
-        let mut due_ns = self.now_ns() as f64;
+        let mut due_ns = self.times.now_ns() as f64;
         let mut turn = 0usize;
         let mut touched = Vec::new();
         loop {
-            let now_ns = self.now_ns();
+            let now_ns = self.times.now_ns();
             due_ns += self.leave_out(due_ns, now_ns, mean_ns, waiting_max);
             let mut queued = 0;
             while due_ns <= now_ns as f64
@@ -230,7 +240,7 @@ impl Generator {
                 && self.in_flight < waiting_max
                 && queued < DUE_A_TURN_MAX
             {
-                self.budget -= u64::from(due_ns >= self.measure_from_ns as f64);
+                self.budget -= u64::from(due_ns >= self.times.measure_from_ns as f64);
                 turn += usize::from(queued % DUE_A_CONNECTION == 0);
                 self.queue_due(due_ns as u64, &mut turn, &mut touched);
                 due_ns += match arrivals {
@@ -239,7 +249,8 @@ impl Generator {
                 };
                 queued += 1;
             }
-            if self.is_over(due_ns) || (now_ns >= self.stop_at_ns && self.in_flight >= waiting_max)
+            if self.is_over(due_ns)
+                || (now_ns >= self.times.stop_at_ns && self.in_flight >= waiting_max)
             {
                 self.flush_all(&mut touched);
                 return Ok(());
@@ -247,7 +258,7 @@ impl Generator {
             self.flush_all(&mut touched);
             // Sleeping until the next due time would oversleep it by the timer's step, so the last
             // stretch is spent asking for replies instead. It costs a core, as measuring does.
-            let ahead = Duration::from_nanos((due_ns as u64).saturating_sub(self.now_ns()));
+            let ahead = Duration::from_nanos((due_ns as u64).saturating_sub(self.times.now_ns()));
             self.wait(&mut events, Some(ahead.saturating_sub(TIMER_STEP)))?;
             for event in &events {
                 self.serve(event.token().0, event.is_readable(), event.is_writable())?;
@@ -257,7 +268,7 @@ impl Generator {
 
     /// Whether nothing is left to be sent of a schedule whose next request is due at `due_ns`.
     fn is_over(&self, due_ns: f64) -> bool {
-        due_ns >= self.stop_at_ns as f64 || self.budget == 0
+        due_ns >= self.times.stop_at_ns as f64 || self.budget == 0
     }
 
     /// Leaves out the requests that are due beyond `waiting_max`, and returns how much of the schedule
@@ -267,10 +278,10 @@ impl Generator {
     /// pile them up where nobody counts them. They go all at once, at the mean distance, because at ten
     /// times of what a server can do nearly all of the schedule is left out.
     fn leave_out(&mut self, due_ns: f64, now_ns: u64, mean_ns: f64, waiting_max: usize) -> f64 {
-        let until_ns = now_ns.min(self.stop_at_ns) as f64;
+        let until_ns = now_ns.min(self.times.stop_at_ns) as f64;
         let overdue = ((until_ns - due_ns) / mean_ns).max(0.0) as u64;
         let room = waiting_max.saturating_sub(self.in_flight) as u64;
-        let is_measured = due_ns >= self.measure_from_ns as f64;
+        let is_measured = due_ns >= self.times.measure_from_ns as f64;
         let mut excess = overdue.saturating_sub(room);
         if is_measured {
             excess = excess.min(self.budget);
@@ -306,15 +317,15 @@ impl Generator {
     /// Waits for the replies that are still owed, for at most the drain limit.
     fn drain(&mut self) -> Result<(), Error> {
         let mut events = Events::with_capacity(1024);
-        let limit_ns = self.now_ns() + self.drain_limit.as_nanos() as u64;
-        while self.in_flight > 0 && self.now_ns() < limit_ns {
+        let limit_ns = self.times.now_ns() + self.times.drain_limit.as_nanos() as u64;
+        while self.in_flight > 0 && self.times.now_ns() < limit_ns {
             self.wait(&mut events, Some(Duration::from_millis(100)))?;
             for event in &events {
                 self.serve(event.token().0, event.is_readable(), event.is_writable())?;
             }
         }
         for connection in &mut self.connections {
-            connection.give_up(self.measure_from_ns, &mut self.record);
+            connection.give_up(self.times.measure_from_ns, &mut self.record);
         }
         Ok(())
     }
@@ -354,16 +365,15 @@ impl Generator {
             self.flush(token);
         }
         if readable && self.connections[token].is_open {
-            let begin = self.begin;
             let waiting = self.connections[token].in_flight();
             let result = self.connections[token].receive(
                 &mut self.scratch,
-                self.measure_from_ns,
-                || begin.elapsed().as_nanos() as u64,
+                self.times.measure_from_ns,
+                || self.times.now_ns(),
                 &mut self.record,
             );
             self.in_flight -= waiting - self.connections[token].in_flight();
-            self.end_ns = self.end_ns.max(self.now_ns());
+            self.end_ns = self.end_ns.max(self.times.now_ns());
             match result {
                 Ok(()) => {}
                 Err(Lost::Io(error)) => self.lose(token, error),
@@ -382,7 +392,7 @@ impl Generator {
     fn lose(&mut self, token: usize, error: io::Error) {
         let connection = &mut self.connections[token];
         self.in_flight -= connection.in_flight();
-        connection.give_up(self.measure_from_ns, &mut self.record);
+        connection.give_up(self.times.measure_from_ns, &mut self.record);
         self.last_loss = Some(error);
     }
 }

@@ -43,6 +43,26 @@ pub(crate) struct Arguments {
     /// How requests get there
     #[arg(long, value_enum, default_value_t = Through::Auto)]
     through: Through,
+    #[command(flatten)]
+    pace: PaceArguments,
+    #[command(flatten)]
+    workload: WorkloadArguments,
+    #[command(flatten)]
+    length: LengthArguments,
+    /// Threads of the client
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// Seed of keys, values and waiting times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How fast requests come.
+#[derive(Args, Debug)]
+struct PaceArguments {
     /// Connections; through the client library, callers
     #[arg(long, value_name = "N", default_value_t = 50)]
     clients: usize,
@@ -63,6 +83,11 @@ pub(crate) struct Arguments {
     /// Requests of an open loop that may wait for replies; more are left out and counted
     #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "rate")]
     waiting: usize,
+}
+
+/// What is asked.
+#[derive(Args, Debug)]
+struct WorkloadArguments {
     /// Share of writes: 0 is only GET, 1 is only SET
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     ratio: f64,
@@ -84,6 +109,11 @@ pub(crate) struct Arguments {
     /// Write every key once before measuring
     #[arg(long)]
     fill: bool,
+}
+
+/// How long it is asked.
+#[derive(Args, Debug)]
+struct LengthArguments {
     /// Load before measuring, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     warm_up: f64,
@@ -98,15 +128,6 @@ pub(crate) struct Arguments {
     /// Measure this many requests instead of a time
     #[arg(long, value_name = "N")]
     count: Option<u64>,
-    /// Threads of the client
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    threads: usize,
-    /// Seed of keys, values and waiting times
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// How requests get to the server.
@@ -144,9 +165,9 @@ fn parse_sizes(text: &str) -> Result<Sizes, String> {
     }
 }
 
-impl Arguments {
-    fn options(&self, target: Target) -> Options {
-        let pace = match self.rate {
+impl PaceArguments {
+    fn pace(&self) -> Pace {
+        match self.rate {
             Some(per_s) => Pace::Open {
                 per_s,
                 arrivals: self.arrivals,
@@ -155,28 +176,46 @@ impl Arguments {
             None => Pace::Closed {
                 pipeline: self.pipeline,
             },
-        };
-        let until = self.count.map_or_else(
-            || Until::Elapsed(Duration::from_secs_f64(self.duration.clamp(0.0, 1e9))),
-            Until::Count,
-        );
+        }
+    }
+}
+
+impl WorkloadArguments {
+    fn workload(&self) -> Workload {
+        Workload {
+            set_share: self.ratio,
+            keys: KeySpace {
+                count: self.keys,
+                bytes: self.key_bytes,
+                distribution: self.distribution,
+            },
+            value_bytes_min: self.value.min,
+            value_bytes_max: self.value.max,
+            expire_ms: self.expire,
+        }
+    }
+}
+
+impl LengthArguments {
+    fn until(&self) -> Until {
+        self.count
+            .map_or_else(|| Until::Elapsed(seconds(self.duration)), Until::Count)
+    }
+}
+
+fn seconds(count: f64) -> Duration {
+    Duration::from_secs_f64(count.clamp(0.0, 1e9))
+}
+
+impl Arguments {
+    fn options(&self, target: Target) -> Options {
         Options {
             target,
-            workload: Workload {
-                set_share: self.ratio,
-                keys: KeySpace {
-                    count: self.keys,
-                    bytes: self.key_bytes,
-                    distribution: self.distribution,
-                },
-                value_bytes_min: self.value.min,
-                value_bytes_max: self.value.max,
-                expire_ms: self.expire,
-            },
-            pace,
-            until,
-            warm_up: Duration::from_secs_f64(self.warm_up.clamp(0.0, 1e9)),
-            connections: self.clients,
+            workload: self.workload.workload(),
+            pace: self.pace.pace(),
+            until: self.length.until(),
+            warm_up: seconds(self.length.warm_up),
+            connections: self.pace.clients,
             threads: self.threads,
             seed: self.seed,
             drain_limit: Duration::from_secs(10),
@@ -204,7 +243,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         brickyard_bench::run
     };
     let options = arguments.options(target);
-    if arguments.fill {
+    if arguments.workload.fill {
         report_fill(&measure(&options.filling())?);
     }
     let report = measure(&options)?;
