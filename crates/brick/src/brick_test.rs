@@ -1,20 +1,9 @@
 use crate::accepted::Port;
 use crate::effect::Event;
-use crate::harness::Node;
+use crate::harness::{Node, log, with};
 use crate::users::{Grant, Rights, User};
 use brickyard_types::{Durability, Eviction, Medium, TableAttributes};
 use std::time::Duration;
-
-fn with(durability: Durability) -> TableAttributes {
-    TableAttributes {
-        durability,
-        ..TableAttributes::default()
-    }
-}
-
-fn log() -> Node {
-    Node::new(1, with(Durability::Log))
-}
 
 #[test]
 fn write_is_answered_when_it_is_in_the_log_and_not_before() {

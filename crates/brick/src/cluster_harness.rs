@@ -3,6 +3,7 @@
 
 mod control;
 mod disk;
+pub(crate) mod tables;
 
 use crate::accepted::{Accepted, Port};
 use crate::effect::{ControlReply, ControlRequest, Effect, Event};
@@ -348,6 +349,15 @@ impl Cluster {
         if self.is_deciding {
             self.remove(at);
         }
+    }
+
+    /// Nodes are killed at once: nothing is decided between one and the next.
+    pub(crate) fn kill_at_once(&mut self, nodes: impl IntoIterator<Item = usize>) {
+        let is_deciding = std::mem::replace(&mut self.is_deciding, false);
+        for node in nodes {
+            self.kill(node);
+        }
+        self.is_deciding = is_deciding;
     }
 
     /// Two nodes cannot reach one another any more.

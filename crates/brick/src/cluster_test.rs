@@ -1,30 +1,8 @@
 use crate::accepted::Port;
-use crate::cluster_harness::{Client, Cluster};
+use crate::cluster_harness::Cluster;
+use crate::cluster_harness::tables::{check, fill, replicated};
 use brickyard_types::{Durability, TableAttributes};
 use std::time::Duration;
-
-fn replicated(replicas: u8) -> TableAttributes {
-    TableAttributes {
-        replicas,
-        durability: Durability::Log,
-        ..TableAttributes::default()
-    }
-}
-
-fn fill(cluster: &mut Cluster, client: Client, keys: std::ops::Range<u32>) {
-    for key in keys {
-        let reply = cluster.call(client, &format!("SET key{key} value{key}"));
-        assert_eq!(reply, "+OK", "key{key}: {}", cluster.story());
-    }
-}
-
-fn check(cluster: &mut Cluster, client: Client, keys: std::ops::Range<u32>) {
-    for key in keys {
-        let expected = format!("value{key}");
-        let expected = format!("${} {expected}", expected.len());
-        assert_eq!(cluster.call(client, &format!("GET key{key}")), expected);
-    }
-}
 
 #[test]
 fn any_node_serves_any_key() {
@@ -83,11 +61,7 @@ fn cluster_that_was_killed_as_a_whole_has_everything() {
     let mut cluster = Cluster::new(3, replicated(3));
     let client = cluster.connect(0, Port::Node);
     fill(&mut cluster, client, 0..30);
-    cluster.is_deciding = false;
-    for node in 0..3 {
-        cluster.kill(node);
-    }
-    cluster.is_deciding = true;
+    cluster.kill_at_once(0..3);
     cluster.restart(1);
     let client = cluster.connect(1, Port::Node);
     check(&mut cluster, client, 0..30);

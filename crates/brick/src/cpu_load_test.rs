@@ -1,7 +1,7 @@
 use super::*;
 use crate::accepted::Port;
+use crate::cluster_harness::tables::replicated;
 use crate::cluster_harness::{Client, Cluster};
-use crate::pending_split::pending_split_test::replicated;
 
 /// A second passes, of which a brick was busy for so long, and as many commands of each kind came.
 fn pass(cluster: &mut Cluster, client: Client, taken: &mut Duration, commands: &[(&str, usize)]) {

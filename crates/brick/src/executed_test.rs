@@ -76,10 +76,7 @@ fn retry_after_a_restart_of_all_is_known() {
     let client = cluster.connect(0, Port::Node);
     assert_eq!(ask(&mut cluster, client, 1, "FIRST", "INCR k"), ":1");
     assert_eq!(ask(&mut cluster, client, 2, "FIRST", "APPEND k x"), ":2");
-    cluster.is_deciding = false;
-    cluster.kill(0);
-    cluster.kill(1);
-    cluster.is_deciding = true;
+    cluster.kill_at_once(0..2);
     cluster.restart(0);
     cluster.restart(1);
     let client = cluster.connect(1, Port::Node);
@@ -140,9 +137,7 @@ fn copy_in_full_brings_the_window_and_a_restart_keeps_it() {
             ":1"
         );
         assert_eq!(cluster.call(client, &format!("GET {key}")), "$1 5");
-        cluster.is_deciding = false;
-        cluster.kill(2);
-        cluster.is_deciding = true;
+        cluster.kill_at_once([2]);
         cluster.restart(2);
     }
 }

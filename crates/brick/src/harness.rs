@@ -16,7 +16,9 @@ use brickyard_metadata::{
 };
 use brickyard_routing::NodeId;
 use brickyard_types::record;
-use brickyard_types::{BrickId, Instant, Position, SegmentId, TableAttributes, UnixMillis};
+use brickyard_types::{
+    BrickId, Durability, Instant, Position, SegmentId, TableAttributes, UnixMillis,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,6 +134,18 @@ fn registration(bricks: u32) -> Registration {
         roles: Roles::default(),
         machine: Machine::default(),
     }
+}
+
+pub(crate) fn with(durability: Durability) -> TableAttributes {
+    TableAttributes {
+        durability,
+        ..TableAttributes::default()
+    }
+}
+
+/// A node of one brick, whose table is as durable as its log.
+pub(crate) fn log() -> Node {
+    Node::new(1, with(Durability::Log))
 }
 
 impl Node {

@@ -1,16 +1,9 @@
 use crate::accepted::Port;
+use crate::cluster_harness::tables::replicated;
 use crate::cluster_harness::{Client, Cluster};
 use brickyard_types::record::Kind;
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;
-
-fn replicated(replicas: u8) -> TableAttributes {
-    TableAttributes {
-        replicas,
-        durability: Durability::Log,
-        ..TableAttributes::default()
-    }
-}
 
 /// Alone and replicated, in memory and not, synced and not.
 fn all_kinds() -> Vec<TableAttributes> {

@@ -1,29 +1,10 @@
 use crate::accepted::Port;
+use crate::cluster_harness::tables::{
+    catches_up_with, check, delete, failure_ends, fill, kinds, merge, replicated, restart_all,
+    split, writes_wait,
+};
 use crate::cluster_harness::{Client, Cluster};
-use crate::pending_split::pending_split_test::{check, fill, kinds, replicated, split};
 use brickyard_types::Durability;
-
-/// Merges the partitions of these keys with their siblings, one after the other.
-fn merge(cluster: &mut Cluster, keys: &[&str]) {
-    for key in keys {
-        let before = cluster.partitions().0;
-        cluster.merge(key);
-        cluster.settle();
-        assert_eq!(cluster.partitions(), (before - 1, 0), "{}", cluster.story());
-    }
-}
-
-fn kill_all_and_restart(cluster: &mut Cluster) -> Client {
-    cluster.is_deciding = false;
-    for node in 0..3 {
-        cluster.kill(node);
-    }
-    cluster.is_deciding = true;
-    for node in 0..3 {
-        cluster.restart(node);
-    }
-    cluster.connect(1, Port::Node)
-}
 
 #[test]
 fn every_key_is_there_after_a_merge_and_after_the_next_split() {
@@ -78,15 +59,11 @@ fn cluster_that_was_killed_as_a_whole_finds_wholes_in_logs_of_halves() {
         fill(&mut cluster, client, 0..40);
         split(&mut cluster, &["key1", "key2", "key1"]);
         fill(&mut cluster, client, 20..60);
-        for key in 30..35 {
-            assert_eq!(cluster.call(client, &format!("DEL key{key}")), ":1");
-        }
+        delete(&mut cluster, client, 30..35);
         merge(&mut cluster, &["key1", "key1"]);
-        for key in 35..40 {
-            assert_eq!(cluster.call(client, &format!("DEL key{key}")), ":1");
-        }
+        delete(&mut cluster, client, 35..40);
         for _ in 0..2 {
-            let client = kill_all_and_restart(&mut cluster);
+            let client = restart_all(&mut cluster);
             check(&mut cluster, client, 0..30);
             check(&mut cluster, client, 40..60);
             assert_eq!(cluster.call(client, "DBSIZE"), ":50", "{attributes:?}");
@@ -95,7 +72,7 @@ fn cluster_that_was_killed_as_a_whole_finds_wholes_in_logs_of_halves() {
         merge(&mut cluster, &["key2"]);
         split(&mut cluster, &["key1"]);
         fill(&mut cluster, client, 0..60);
-        let client = kill_all_and_restart(&mut cluster);
+        let client = restart_all(&mut cluster);
         check(&mut cluster, client, 0..60);
     }
 }
@@ -122,7 +99,7 @@ fn clear_of_one_half_removes_nothing_of_the_other() {
         assert_eq!(count, ":26", "{attributes:?}");
         if is_logged {
             for _ in 0..2 {
-                let client = kill_all_and_restart(&mut cluster);
+                let client = restart_all(&mut cluster);
                 check(&mut cluster, client, 10..35);
                 assert_eq!(cluster.call(client, "DBSIZE"), count, "{attributes:?}");
             }
@@ -137,21 +114,7 @@ fn node_that_was_away_while_partitions_were_merged_catches_up_with_the_whole() {
         let client = cluster.connect(0, Port::Node);
         fill(&mut cluster, client, 0..40);
         split(&mut cluster, &["key1", "key2"]);
-        cluster.kill(2);
-        fill(&mut cluster, client, 30..50);
-        merge(&mut cluster, &["key1"]);
-        for key in 0..10 {
-            assert_eq!(cluster.call(client, &format!("DEL key{key}")), ":1");
-        }
-        cluster.restart(2);
-        cluster.settle();
-        assert!(cluster.is_whole(3), "{attributes:?}: {}", cluster.story());
-        cluster.kill(1);
-        cluster.kill(0);
-        let client = cluster.connect(2, Port::Node);
-        check(&mut cluster, client, 10..50);
-        assert_eq!(cluster.call(client, "DBSIZE"), ":40", "{attributes:?}");
-        fill(&mut cluster, client, 0..60);
+        catches_up_with(&mut cluster, client, merge, &["key1"]);
     }
 }
 
@@ -174,7 +137,7 @@ fn request_that_was_executed_by_a_half_is_known_to_the_whole() {
         merge(&mut cluster, &["n1", "n1"]);
         (0..20).for_each(|key| ask(&mut cluster, client, key, "AGAIN"));
         if is_logged {
-            let client = kill_all_and_restart(&mut cluster);
+            let client = restart_all(&mut cluster);
             (0..20).for_each(|key| ask(&mut cluster, client, key, "AGAIN"));
         }
     }
@@ -186,18 +149,7 @@ fn writes_wait_for_a_merge_and_none_is_lost() {
     let client = cluster.connect(0, Port::Node);
     fill(&mut cluster, client, 0..10);
     split(&mut cluster, &["key1"]);
-    cluster.is_deciding = false;
-    cluster.merge("key1");
-    for key in 0..10 {
-        cluster.send(client, &format!("APPEND key{key} x"));
-    }
-    cluster.settle();
-    cluster.is_deciding = true;
-    cluster.settle();
-    let replies = cluster.receive(client);
-    let done = replies.matches(":7").count();
-    assert_eq!(done, 10, "{replies}: {}", cluster.story());
-    assert_eq!(cluster.partitions().1, 0);
+    writes_wait(&mut cluster, client, Cluster::merge);
 }
 
 #[test]
@@ -213,7 +165,7 @@ fn siblings_that_different_bricks_lead_are_led_by_one_before_they_rest() {
     merge(&mut cluster, &["key1"]);
     check(&mut cluster, client, 0..20);
     fill(&mut cluster, client, 0..30);
-    let client = kill_all_and_restart(&mut cluster);
+    let client = restart_all(&mut cluster);
     check(&mut cluster, client, 0..30);
 }
 
@@ -223,19 +175,7 @@ fn failure_while_siblings_come_to_rest_ends_the_merge() {
     let client = cluster.connect(0, Port::Node);
     fill(&mut cluster, client, 0..20);
     split(&mut cluster, &["key1"]);
-    cluster.is_deciding = false;
-    let (primary, backup) = cluster.places_of("key1");
-    cluster.merge("key1");
-    cluster.settle();
-    let before = cluster.partitions().0;
-    cluster.is_deciding = true;
-    cluster.kill(primary);
-    assert_eq!(cluster.partitions(), (before, 0), "{}", cluster.story());
-    let client = cluster.connect(backup.unwrap(), Port::Node);
-    check(&mut cluster, client, 0..20);
-    fill(&mut cluster, client, 0..30);
-    merge(&mut cluster, &["key1"]);
-    check(&mut cluster, client, 0..30);
+    failure_ends(&mut cluster, Cluster::merge, merge);
 }
 
 /// A brick that stopped when the siblings were at rest, and was told of nothing that came after, has both in its log to
@@ -254,9 +194,7 @@ fn brick_that_never_put_the_halves_together_claims_the_whole_by_their_ends() {
         cluster.is_deciding = false;
         cluster.merge("key1");
         cluster.settle();
-        for node in 0..3 {
-            cluster.kill(node);
-        }
+        cluster.kill_at_once(0..3);
         // The maps changed, and nobody was there to hear of it.
         cluster.finish_merges();
         cluster.is_deciding = true;
@@ -268,7 +206,7 @@ fn brick_that_never_put_the_halves_together_claims_the_whole_by_their_ends() {
         check(&mut cluster, client, 0..50);
         assert_eq!(cluster.call(client, "DBSIZE"), ":50");
         fill(&mut cluster, client, 0..60);
-        let client = kill_all_and_restart(&mut cluster);
+        let client = restart_all(&mut cluster);
         check(&mut cluster, client, 0..60);
     }
 }

@@ -1,6 +1,6 @@
 use crate::accepted::Port;
+use crate::cluster_harness::tables::{check, fill, replicated, split};
 use crate::cluster_harness::{Client, Cluster};
-use crate::pending_split::pending_split_test::{check, fill, replicated, split};
 use brickyard_types::PartitionId;
 use std::time::Duration;
 

@@ -1,19 +1,8 @@
 //! Schedules that once broke something.
 
 use crate::accepted::Port;
-use crate::harness::Node;
+use crate::harness::{Node, log, with};
 use brickyard_types::{Durability, TableAttributes};
-
-fn with(durability: Durability) -> TableAttributes {
-    TableAttributes {
-        durability,
-        ..TableAttributes::default()
-    }
-}
-
-fn log() -> Node {
-    Node::new(1, with(Durability::Log))
-}
 
 /// Sends commands without settling, so that effects pile up as they do under load.
 fn pipeline(node: &mut Node, client: crate::harness::Client, commands: &[&[u8]]) {

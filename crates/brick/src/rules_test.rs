@@ -5,26 +5,9 @@ mod answers;
 mod log;
 mod views;
 
+use crate::cluster_harness::tables::{on_disk, replicated};
 use crate::cluster_harness::{Client, Cluster};
-use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;
-
-fn replicated(replicas: u8) -> TableAttributes {
-    TableAttributes {
-        replicas,
-        durability: Durability::Log,
-        ..TableAttributes::default()
-    }
-}
-
-/// Values are read back from the log unless they were used just now.
-fn on_disk(replicas: u8) -> TableAttributes {
-    TableAttributes {
-        medium: Medium::Disk,
-        maxmemory: Some(1),
-        ..replicated(replicas)
-    }
-}
 
 /// The key's primary, its first backup, and the node that is neither.
 fn places(cluster: &Cluster, key: &str) -> (usize, usize, usize) {

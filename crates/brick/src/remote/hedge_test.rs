@@ -1,18 +1,11 @@
 use crate::accepted::Port;
+use crate::cluster_harness::tables::replicated;
 use crate::cluster_harness::{Client, Cluster};
-use brickyard_types::{Durability, Medium, TableAttributes};
+use brickyard_types::{Medium, TableAttributes};
 use std::time::Duration;
 
 /// Longer than a stream that owes an answer may be silent, here where an answer may take the 100 ms of a tick.
 const SILENCE: Duration = Duration::from_millis(500);
-
-fn replicated(replicas: u8) -> TableAttributes {
-    TableAttributes {
-        replicas,
-        durability: Durability::Log,
-        ..TableAttributes::default()
-    }
-}
 
 /// A client of the node that has no replica of `k`, which holds `old`; and the key's primary and backup.
 fn stranger(attributes: TableAttributes) -> (Cluster, Client, usize, usize) {

@@ -17,10 +17,7 @@ fn clean(cluster: &mut Cluster) {
 
 /// Both nodes are killed, and one comes back alone.
 fn restart_alone(cluster: &mut Cluster, alone: usize) {
-    cluster.is_deciding = false;
-    cluster.kill(0);
-    cluster.kill(1);
-    cluster.is_deciding = true;
+    cluster.kill_at_once(0..2);
     cluster.restart(alone);
 }
 
@@ -65,9 +62,7 @@ fn copy_after_a_restart_reads_the_segment_at_hand() {
     cluster.settle();
     assert_eq!(cluster.call(client, "SET {k}2 x"), "+OK");
     // No sealed segment is left that would tell which one is written to.
-    cluster.is_deciding = false;
-    cluster.kill(primary);
-    cluster.is_deciding = true;
+    cluster.kill_at_once([primary]);
     cluster.restart(primary);
     cluster.restart(backup);
     assert!(cluster.is_whole(2), "{}", cluster.story());
@@ -226,9 +221,7 @@ fn rule_21_end_of_a_part_that_is_elsewhere_is_written_when_there_is_room() {
     let here = cluster.group_of("k0").1;
     keys.retain(|key| cluster.group_of(key).1 != here);
     let elsewhere = cluster.group_of(&keys[0]).1;
-    cluster.is_deciding = false;
-    cluster.kill(backup);
-    cluster.is_deciding = true;
+    cluster.kill_at_once([backup]);
     cluster.regroup(&keys[0], &[primary]);
     cluster.settle();
     cluster.is_deciding = false;
@@ -255,9 +248,7 @@ fn rule_21_late_end_of_a_whole_does_not_take_a_part_that_came_back() {
     let backup = backup.unwrap();
     let client = cluster.connect(primary, Port::Node);
     assert_eq!(cluster.call(client, "SET k0 v"), "+OK");
-    cluster.is_deciding = false;
-    cluster.kill(backup);
-    cluster.is_deciding = true;
+    cluster.kill_at_once([backup]);
     cluster.regroup("k0", &[primary]);
     cluster.settle();
     cluster.split("k0");
@@ -332,10 +323,7 @@ fn rule_9_partition_of_which_no_log_has_anything_begins() {
         for at in [0, 1] {
             assert_eq!(cluster.records(at).len(), 0);
         }
-        cluster.is_deciding = false;
-        cluster.kill(0);
-        cluster.kill(1);
-        cluster.is_deciding = true;
+        cluster.kill_at_once(0..2);
         cluster.restart(0);
         cluster.restart(1);
         let client = cluster.connect(0, Port::Node);

@@ -1,15 +1,8 @@
 use crate::accepted::Port;
+use crate::cluster_harness::tables::replicated;
 use crate::cluster_harness::{Client, Cluster};
-use brickyard_types::{Durability, TableAttributes};
+use brickyard_types::TableAttributes;
 use std::time::Duration;
-
-fn replicated(replicas: u8) -> TableAttributes {
-    TableAttributes {
-        replicas,
-        durability: Durability::Log,
-        ..TableAttributes::default()
-    }
-}
 
 /// Three nodes with twenty keys, and a client of the first.
 fn filled(attributes: TableAttributes) -> (Cluster, Client) {
