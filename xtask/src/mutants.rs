@@ -7,21 +7,26 @@
 //! cargo xtask mutants --mutant 5f2ab31c07         one of them (`--list` has their names)
 //! cargo xtask mutants --list                      those that it would try, and nothing else
 //! cargo xtask mutants --own                       only the tests of its own crate judge a mutant: a first look
+//! cargo xtask mutants --again                     those that survived earlier runs are tried again: tests have come
+//! cargo xtask mutants --known                     nothing is tried: what earlier runs have found
+//! cargo xtask mutants --jobs 1                    so many at a time; as many as there are processors
 //! cargo xtask mutants --page                      what was found goes into docs/mutants.md
 //! ```
 //!
-//! In:  the tree, xtask/mutants.toml. Out: who survived without a reason there; findings about those reasons
-//! ([`findings`]), which need no build.
+//! In:  the tree, xtask/mutants.toml, what earlier runs have found (`results`). Out: who survived without a reason there;
+//! findings about those reasons ([`findings`]), which need no build.
 //!
 //! Invariants:
 //! - A mutant's name hangs on its function and texts, so it stays the same when lines move; so does the order of a sample.
 //! - Tests that fail without a mutant are no tests of one: they run first with none on.
+//! - What was judged is not judged again, unless its function has changed since.
 
 mod build;
 mod crates;
 mod find;
 mod page;
 mod reasons;
+mod results;
 mod trial;
 
 use crate::{finding::Finding, tree::Tree};
@@ -29,9 +34,11 @@ use crates::{CRATES, Judges};
 use find::Mutant;
 use page::PAGE;
 use reasons::REASONS;
-use std::collections::BTreeSet;
+use results::Results;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
 use std::path::Path;
-use std::{env, fs, io};
+use std::{env, fs, io, thread};
 use trial::Outcome;
 
 /// How many of each crate, unless more or fewer are asked for.
@@ -52,6 +59,12 @@ pub struct Options {
     pub mutants: Vec<String>,
     /// Only the tests of its own crate judge a mutant.
     pub is_own: bool,
+    /// Survivors of earlier runs are tried again.
+    pub is_again: bool,
+    /// Try none: what earlier runs have found.
+    pub is_known: bool,
+    /// So many at a time.
+    pub jobs: Option<usize>,
     /// Say which, and try none.
     pub is_list: bool,
     /// Write the page.
@@ -69,6 +82,9 @@ impl Options {
             match argument {
                 "--list" => options.is_list = true,
                 "--own" => options.is_own = true,
+                "--again" => options.is_again = true,
+                "--known" => options.is_known = true,
+                "--jobs" => options.jobs = Some(arguments.next()?.parse().ok()?),
                 "--page" => options.is_page = true,
                 "--sample" => options.sample = Some(arguments.next()?.parse().ok()?),
                 "--seed" => options.seed = arguments.next()?.parse().ok()?,
@@ -88,6 +104,23 @@ impl Options {
             seed: self.seed,
             ..Self::default()
         }
+    }
+
+    /// What was asked for of a crate, for the page.
+    fn sample_of(&self, krate: &str, total: Option<&usize>) -> String {
+        let total = total.copied().unwrap_or_default();
+        let count = self.sample.unwrap_or(SAMPLE);
+        let mut asked = format!("`--crate {krate} --sample {count}");
+        for (option, all) in [("--file", &self.files), ("--mutant", &self.mutants)] {
+            asked.extend(all.iter().map(|it| format!(" {option} {it}")));
+        }
+        if self.seed != 1 {
+            asked += &format!(" --seed {}", self.seed);
+        }
+        if self.is_own {
+            asked += " --own";
+        }
+        format!("{asked}` of {total}")
     }
 
     /// The mutants that this asks for, crate by crate.
@@ -135,6 +168,10 @@ pub fn run(root: &Path, tree: &Tree, options: &Options) -> io::Result<Vec<Findin
     let all = find::all(tree).map_err(io::Error::other)?;
     let reasons = reasons::read(tree, &all, &mut findings);
     let count = all.len();
+    let mut totals: BTreeMap<String, usize> = BTreeMap::new();
+    for mutant in &all {
+        *totals.entry(mutant.krate().to_owned()).or_default() += 1;
+    }
     // What a sample of every crate has is in the build whichever crate is tried, so that the next one needs no other build.
     let planted = options.of_all_crates().choose(all.clone());
     let chosen = options.choose(all);
@@ -146,14 +183,32 @@ pub fn run(root: &Path, tree: &Tree, options: &Options) -> io::Result<Vec<Findin
         return Ok(findings);
     }
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
-    let more = chosen.iter().filter(|it| !planted.contains(it)).cloned();
-    let planted: Vec<Mutant> = planted.iter().cloned().chain(more).collect();
-    let crates: BTreeSet<&str> = chosen.iter().map(Mutant::krate).collect();
     let judges = Judges {
         is_own: options.is_own,
     };
-    let built = build::build(root, tree, &target, &planted, &judges.of_all(&crates))?;
-    let outcomes = trial::run(&built, &chosen, judges)?;
+    let mut results = Results::open(&target)?;
+    if options.is_again {
+        results.forget_survivors();
+    }
+    let unknown: Vec<&Mutant> = chosen
+        .iter()
+        .filter(|it| outcome(&results, it, judges).is_none())
+        .collect();
+    if !options.is_known && !unknown.is_empty() {
+        let crates: BTreeSet<&str> = unknown.iter().map(|it| it.krate()).collect();
+        let programs = judges.of_all(&crates).iter().map(|it| it.krate).collect();
+        let more = chosen.iter().filter(|it| !planted.contains(it)).cloned();
+        let planted: Vec<Mutant> = planted.iter().cloned().chain(more).collect();
+        let built = build::build(root, tree, &target, &planted, &programs, &results)?;
+        let all = || thread::available_parallelism().map_or(1, NonZero::get);
+        let jobs = options.jobs.unwrap_or_else(all);
+        trial::run(&built, &unknown, judges, jobs, &results)?;
+        results = Results::open(&target)?;
+    }
+    let judged = chosen
+        .iter()
+        .filter_map(|it| Some((it.clone(), outcome(&results, it, judges)?)));
+    let (chosen, outcomes): (Vec<Mutant>, Vec<Outcome>) = judged.unzip();
     for (mutant, outcome) in chosen.iter().zip(&outcomes) {
         if matches!(outcome, Outcome::Survived) && !reasons.contains_key(&mutant.name) {
             let Mutant {
@@ -163,7 +218,8 @@ pub fn run(root: &Path, tree: &Tree, options: &Options) -> io::Result<Vec<Findin
             findings.push(Finding::new(file, *line, what));
         }
     }
-    let report = page::Report::of(&chosen, &outcomes, &reasons);
+    let samples = CRATES.map(|name| (name, options.sample_of(name, totals.get(name))));
+    let report = page::Report::of(&chosen, &outcomes, &reasons, &samples.into());
     print!("{}", report.table());
     if options.is_page {
         let path = root.join(PAGE);
@@ -171,6 +227,12 @@ pub fn run(root: &Path, tree: &Tree, options: &Options) -> io::Result<Vec<Findin
         fs::write(path, report.update(&text))?;
     }
     Ok(findings)
+}
+
+/// What earlier runs have said, if all who judge it have.
+fn outcome(results: &Results, mutant: &Mutant, judges: Judges) -> Option<Outcome> {
+    let names: Vec<&str> = judges.of(mutant.krate()).iter().map(|it| it.name).collect();
+    results.outcome(mutant, &names)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! there goes, and it is built again, until nothing is wrong.
 
 use super::find::Mutant;
+use super::results::{Known, Results};
 use crate::planted::choice::{self, Edit, Spot};
 use crate::planted::copy::{self, Changes};
 use crate::tree::Tree;
@@ -31,17 +32,20 @@ pub(super) struct Program {
     pub(super) folder: PathBuf,
 }
 
-/// Builds until all that is left compiles; the tests of these crates.
+/// Builds until all that is left compiles; the tests of these crates. What is known not to compile is left out from the
+/// beginning.
 pub(super) fn build(
     root: &Path,
     tree: &Tree,
     target: &Path,
     mutants: &[Mutant],
     crates: &BTreeSet<&str>,
+    results: &Results,
 ) -> io::Result<Built> {
     let (copy, built) = (target.join("mutants/tree"), target.join("mutants/build"));
     copy::share_built(&target.join("debug"), &built.join("debug"))?;
-    let mut left_out = BTreeSet::new();
+    let is_known = |it: &usize| results.of(&mutants[*it]) == Some(&Known::LeftOut);
+    let mut left_out: BTreeSet<usize> = (0..mutants.len()).filter(is_known).collect();
     loop {
         let planted = plant(tree, mutants, &left_out);
         let texts = planted
@@ -70,13 +74,16 @@ pub(super) fn build(
             let left_out = left_out.collect();
             return Ok(Built { programs, left_out });
         }
-        let count = left_out.len();
+        let before = left_out.clone();
         let errors = messages.iter().map(|it| &it["message"]);
         for error in errors.filter(|it| it["level"] == "error") {
             left_out.extend(blamed(error, &planted));
         }
         println!("{} mutants do not compile so far", left_out.len());
-        if left_out.len() == count {
+        for number in left_out.difference(&before) {
+            results.note(&mutants[*number], &Known::LeftOut)?;
+        }
+        if left_out == before {
             let told = messages
                 .iter()
                 .filter_map(|it| it["message"]["rendered"].as_str());

@@ -32,10 +32,12 @@ use syn::{BinOp, Block, Expr, ReturnType, Signature, Stmt, Type, UnOp};
 /// A small error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mutant {
-    /// Of ten digits: hangs on all that is below but the line and the range.
+    /// Of ten digits: hangs on the file, the function's name and the two texts.
     pub(super) name: String,
     pub(super) file: String,
     pub(super) function: String,
+    /// Hangs on the function's text.
+    pub(super) body: u64,
     pub(super) line: usize,
     pub(super) range: Range<usize>,
     pub(super) before: String,
@@ -96,6 +98,9 @@ pub(super) fn hash(text: &str) -> u64 {
     })
 }
 
+/// Ten of them.
+const DIGITS: u64 = 0xff_ffff_ffff;
+
 /// All mutants, in the order of crates, files and places.
 ///
 /// # Errors
@@ -112,6 +117,7 @@ pub(super) fn all(tree: &Tree) -> Result<Vec<Mutant>, String> {
             path: &file.path,
             text: tree.text(&file.path).unwrap_or_default(),
             function: Vec::new(),
+            body: 0,
             counts: BTreeMap::new(),
             found: Vec::new(),
         };
@@ -127,6 +133,7 @@ struct Finder<'a> {
     text: &'a str,
     /// Where it is: types, functions.
     function: Vec<String>,
+    body: u64,
     /// How often the same change was made in a function.
     counts: BTreeMap<String, usize>,
     found: Vec<Mutant>,
@@ -155,11 +162,12 @@ impl Finder<'_> {
         let key = format!("{} {function} {texts}", self.path);
         let count = self.counts.entry(key.clone()).or_default();
         *count += 1;
-        let name = hash(&format!("{key} {count}")) & 0xff_ffff_ffff;
+        let name = hash(&format!("{key} {count}")) & DIGITS;
         self.found.push(Mutant {
             name: format!("{name:010x}"),
             file: self.path.to_owned(),
             function,
+            body: self.body,
             line: span.start().line,
             range,
             before,
@@ -203,6 +211,8 @@ impl Finder<'_> {
         if signature.constness.is_some() {
             return;
         }
+        let body = hash(&squeeze(self.text(block))) & DIGITS;
+        let around = std::mem::replace(&mut self.body, body);
         self.within(signature.ident.to_string(), |it| {
             it.results(&signature.output, block);
             if matches!(signature.output, ReturnType::Default) {
@@ -210,6 +220,7 @@ impl Finder<'_> {
             }
             it.visit_block(block);
         });
+        self.body = around;
     }
 
     /// Bodies that are a constant.

@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// The page's path.
 pub(super) const PAGE: &str = "docs/mutants.md";
 
-const CRATES: &str = "| Crate | Tried | Caught by its own tests | By others | By hanging | Survived | of these equivalent | Noticed |";
+const CRATES: &str = "| Crate | Sample | Tried | Caught by its own tests | By others | By hanging | Survived | of these equivalent | Noticed |";
 const SURVIVORS: &str = "| Where | Change | Why |";
 
 /// Rows, by crate.
@@ -40,6 +40,7 @@ impl Report {
         mutants: &[Mutant],
         outcomes: &[Outcome],
         reasons: &BTreeMap<String, String>,
+        samples: &BTreeMap<&str, String>,
     ) -> Self {
         let mut report = Self::default();
         let mut counts: BTreeMap<&str, Counts> = BTreeMap::new();
@@ -74,7 +75,8 @@ impl Report {
             let real = it.tried - it.equivalent;
             let noticed = (it.tried - it.survived) * 1000 / real.max(1);
             let row = format!(
-                "| {krate} | {} | {} | {} | {} | {} | {} | {}.{} % |",
+                "| {krate} | {} | {} | {} | {} | {} | {} | {} | {}.{} % |",
+                samples.get(krate).map_or("", String::as_str),
                 it.tried,
                 it.own,
                 it.others,

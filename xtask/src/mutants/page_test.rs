@@ -6,6 +6,7 @@ fn mutant(krate: &str, name: &str) -> Mutant {
         name: name.to_owned(),
         file: format!("crates/{krate}/src/a.rs"),
         function: "f".to_owned(),
+        body: 0,
         line: 7,
         range: 0..1,
         before: "a ||\n    b".to_owned(),
@@ -15,10 +16,10 @@ fn mutant(krate: &str, name: &str) -> Mutant {
 }
 
 const PAGE: &str = "# Mutants
-| Crate | Tried | Caught by its own tests | By others | By hanging | Survived | of these equivalent | Noticed |
-|---|---|---|---|---|---|---|---|
-| brick | 9 | 9 | 0 | 0 | 0 | 0 | 100.0 % |
-| store | 1 | 1 | 0 | 0 | 0 | 0 | 100.0 % |
+| Crate | Sample | Tried | Caught by its own tests | By others | By hanging | Survived | of these equivalent | Noticed |
+|---|---|---|---|---|---|---|---|---|
+| brick | `--own` of 99 | 9 | 9 | 0 | 0 | 0 | 0 | 100.0 % |
+| store | `--own` of 50 | 1 | 1 | 0 | 0 | 0 | 0 | 100.0 % |
 
 | Where | Change | Why |
 |---|---|---|
@@ -41,12 +42,13 @@ fn page_has_new_rows_of_the_crates_that_were_tried() {
         Outcome::Survived,
     ];
     let reasons = BTreeMap::from([("f".to_owned(), "no matter".to_owned())]);
-    let report = Report::of(&mutants, &outcomes, &reasons);
+    let samples = BTreeMap::from([("store", "`--sample 6` of 50".to_owned())]);
+    let report = Report::of(&mutants, &outcomes, &reasons, &samples);
     let page = report.update(PAGE);
     let expected = PAGE
         .replace(
-            "| store | 1 | 1 | 0 | 0 | 0 | 0 | 100.0 % |",
-            "| store | 5 | 1 | 1 | 1 | 2 | 1 | 75.0 % |",
+            "| store | `--own` of 50 | 1 | 1 | 0 | 0 | 0 | 0 | 100.0 % |",
+            "| store | `--sample 6` of 50 | 5 | 1 | 1 | 1 | 2 | 1 | 75.0 % |",
         )
         .replace(
             "| `store/a.rs:1` `x` | `1` becomes `2` | open |",

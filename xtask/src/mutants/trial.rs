@@ -3,18 +3,17 @@
 //! In:  the test programs, the mutants. Out: who noticed each, if anybody.
 //!
 //! Invariants:
-//! - A mutant survives if all who judge its crate pass: its own tests, those of crates that use it, the simulator's.
+//! - A mutant survives if all who judge its crate pass: its own tests, the simulator, tests of crates that use it.
 //! - A program that hangs, or takes all memory, has noticed.
 
 use super::build::{Built, Program};
-use super::crates::Judges;
+use super::crates::{Judge, Judges};
 use super::find::Mutant;
+use super::results::{Known, Results};
 use crate::planted::patience;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader};
-use std::num::NonZero;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,29 +23,36 @@ use std::time::{Duration, Instant};
 pub(super) enum Outcome {
     /// It is no Rust.
     LeftOut,
-    /// Tests of this crate failed.
+    /// Tests of this name failed.
     Caught(String),
-    /// Tests of this crate did not end.
+    /// Tests of this name did not end.
     TimedOut(String),
     Survived,
 }
 
 /// Tests may take so many times as long as without a mutant, and so much more.
-const PATIENCE_TIMES: u32 = 5;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE_TIMES: u32 = 4;
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// What a test program may have, in KiB of addresses.
 const MEMORY_MAX: &str = "8000000";
 
-/// Tries all of them, on all processors.
-pub(super) fn run(built: &Built, mutants: &[Mutant], judges: Judges) -> io::Result<Vec<Outcome>> {
-    let crates: BTreeSet<&str> = mutants.iter().map(Mutant::krate).collect();
+/// Tries these, so many at a time, and notes what became of each.
+pub(super) fn run(
+    built: &Built,
+    mutants: &[&Mutant],
+    judges: Judges,
+    jobs: usize,
+    results: &Results,
+) -> io::Result<()> {
+    let crates: BTreeSet<&str> = mutants.iter().map(|it| it.krate()).collect();
     let mut patience = BTreeMap::new();
-    for name in judges.of_all(&crates) {
+    for judge in judges.of_all(&crates) {
         let begun = Instant::now();
-        let missing = || io::Error::other(format!("no test program of {name}"));
-        let program = built.programs.get(name).ok_or_else(missing)?;
-        if run_tests(program, "", Duration::MAX)? != Verdict::Passed {
+        let Judge { name, krate, .. } = judge;
+        let missing = || io::Error::other(format!("no test program of {krate}"));
+        let program = built.programs.get(krate).ok_or_else(missing)?;
+        if run_tests(program, judge, "", Duration::MAX)? != Verdict::Passed {
             return Err(io::Error::other(format!(
                 "the tests of {name} fail without a mutant: {}",
                 program.path.display()
@@ -57,7 +63,6 @@ pub(super) fn run(built: &Built, mutants: &[Mutant], judges: Judges) -> io::Resu
         patience.insert(name, took * PATIENCE_TIMES + PATIENCE);
     }
     let next = AtomicUsize::new(0);
-    let outcomes = Mutex::new(vec![Outcome::LeftOut; mutants.len()]);
     let work = || -> io::Result<()> {
         loop {
             let number = next.fetch_add(1, Relaxed);
@@ -67,25 +72,21 @@ pub(super) fn run(built: &Built, mutants: &[Mutant], judges: Judges) -> io::Resu
             if built.left_out.contains(&mutant.name) {
                 continue;
             }
-            let outcome = judge(built, mutant, judges, &patience)?;
-            println!("{number}/{} {outcome:?}: {mutant}", mutants.len());
-            if let Ok(mut outcomes) = outcomes.lock() {
-                outcomes[number] = outcome;
-            }
+            let begun = Instant::now();
+            let known = judge(built, mutant, judges, &patience, results)?;
+            let took = begun.elapsed().as_secs_f64();
+            println!("{number}/{} {took:.1} s {known:?}: {mutant}", mutants.len());
+            results.note(mutant, &known)?;
         }
     };
-    let count = thread::available_parallelism().map_or(1, NonZero::get);
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
         let ended = workers.into_iter().map(|it| {
             let panicked = |_| Err(io::Error::other("a worker panicked"));
             it.join().unwrap_or_else(panicked)
         });
         ended.collect::<io::Result<()>>()
-    })?;
-    outcomes
-        .into_inner()
-        .map_err(|_| io::Error::other("a worker panicked"))
+    })
 }
 
 fn judge(
@@ -93,16 +94,21 @@ fn judge(
     mutant: &Mutant,
     judges: Judges,
     patience: &BTreeMap<&str, Duration>,
-) -> io::Result<Outcome> {
-    for name in judges.of(mutant.krate()) {
-        let verdict = run_tests(&built.programs[*name], &mutant.name, patience[name])?;
-        match verdict {
-            Verdict::Passed => {}
-            Verdict::Failed => return Ok(Outcome::Caught((*name).to_owned())),
-            Verdict::Hung => return Ok(Outcome::TimedOut((*name).to_owned())),
+    results: &Results,
+) -> io::Result<Known> {
+    let mut passed = results.passed(mutant);
+    for judge in judges.of(mutant.krate()) {
+        if passed.contains(judge.name) {
+            continue;
+        }
+        let program = &built.programs[judge.krate];
+        match run_tests(program, *judge, &mutant.name, patience[judge.name])? {
+            Verdict::Passed => drop(passed.insert(judge.name.to_owned())),
+            Verdict::Failed => return Ok(Known::Caught(judge.name.to_owned())),
+            Verdict::Hung => return Ok(Known::TimedOut(judge.name.to_owned())),
         }
     }
-    Ok(Outcome::Survived)
+    Ok(Known::Passed(passed))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,12 +118,18 @@ enum Verdict {
     Hung,
 }
 
-/// Runs a test program with a mutant on, up to the first failure.
-fn run_tests(program: &Program, mutant: &str, patience: Duration) -> io::Result<Verdict> {
+/// Runs tests with a mutant on, up to the first failure.
+fn run_tests(
+    program: &Program,
+    judge: Judge,
+    mutant: &str,
+    patience: Duration,
+) -> io::Result<Verdict> {
     let mut command = Command::new("sh");
     let script = format!("ulimit -v {MEMORY_MAX}; exec \"$0\" \"$@\"");
     command.args(["-c", &script]).arg(&program.path);
-    command.arg("--test-threads=2").env("SABOTAGE_ON", mutant);
+    command.args(["--test-threads=2", judge.filter]);
+    command.env("SABOTAGE_ON", mutant);
     command.current_dir(&program.folder);
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     patience::groups(&mut command);
