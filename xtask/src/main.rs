@@ -81,7 +81,7 @@ fn hunt(root: &Path, tree: &Tree, options: &[&str]) -> ExitCode {
 fn try_mutants(root: &Path, tree: &Tree, options: &[&str]) -> ExitCode {
     let Some(options) = mutants::Options::parse(options.iter().copied()) else {
         return failed(
-            "usage: cargo xtask mutants [--sample N] [--seed S] [--crate C] [--file F] [--mutant M] [--own] [--again] [--known] [--jobs J] [--list] [--page]",
+            "usage: cargo xtask mutants [--sample N] [--seed S] [--crate C] [--file F] [--mutant M] [--own] [--quick] [--again] [--known] [--jobs J] [--list] [--page]",
         );
     };
     match mutants::run(root, tree, &options) {

@@ -7,6 +7,7 @@
 //! cargo xtask mutants --mutant 5f2ab31c07         one of them (`--list` has their names)
 //! cargo xtask mutants --list                      those that it would try, and nothing else
 //! cargo xtask mutants --own                       only the tests of its own crate judge a mutant: a first look
+//! cargo xtask mutants --quick                     all but the slowest tests judge, those of bricks
 //! cargo xtask mutants --again                     those that survived earlier runs are tried again: tests have come
 //! cargo xtask mutants --known                     nothing is tried: what earlier runs have found
 //! cargo xtask mutants --jobs 1                    so many at a time; as many as there are processors
@@ -59,6 +60,8 @@ pub struct Options {
     pub mutants: Vec<String>,
     /// Only the tests of its own crate judge a mutant.
     pub is_own: bool,
+    /// The slowest tests, those of bricks, judge nothing.
+    pub is_quick: bool,
     /// Survivors of earlier runs are tried again.
     pub is_again: bool,
     /// Try none: what earlier runs have found.
@@ -82,6 +85,7 @@ impl Options {
             match argument {
                 "--list" => options.is_list = true,
                 "--own" => options.is_own = true,
+                "--quick" => options.is_quick = true,
                 "--again" => options.is_again = true,
                 "--known" => options.is_known = true,
                 "--jobs" => options.jobs = Some(arguments.next()?.parse().ok()?),
@@ -117,8 +121,8 @@ impl Options {
         if self.seed != 1 {
             asked += &format!(" --seed {}", self.seed);
         }
-        if self.is_own {
-            asked += " --own";
+        for (option, is_on) in [(" --own", self.is_own), (" --quick", self.is_quick)] {
+            asked += if is_on { option } else { "" };
         }
         format!("{asked}` of {total}")
     }
@@ -185,6 +189,7 @@ pub fn run(root: &Path, tree: &Tree, options: &Options) -> io::Result<Vec<Findin
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let judges = Judges {
         is_own: options.is_own,
+        is_quick: options.is_quick,
     };
     let mut results = Results::open(&target)?;
     if options.is_again {

@@ -37,15 +37,17 @@ const SIM: Judge = Judge {
 pub(super) struct Judges {
     /// The tests of a crate alone.
     pub(super) is_own: bool,
+    /// All but the slowest: those of bricks.
+    pub(super) is_quick: bool,
 }
 
 impl Judges {
     /// Who judges a crate, the quick ones first.
-    pub(super) fn of(self, krate: &str) -> &'static [Judge] {
-        const REPLICATION: &[Judge] = &[tests("replication"), SIM, tests("node"), tests("brick")];
-        const CONTROL: &[Judge] = &[tests("control"), SIM, tests("node")];
-        const STORE: &[Judge] = &[tests("store"), SIM, tests("node")];
-        const CONSENSUS: &[Judge] = &[tests("consensus"), SIM, tests("node")];
+    pub(super) fn of(self, krate: &str) -> Vec<Judge> {
+        const REPLICATION: &[Judge] = &[tests("replication"), tests("node"), SIM, tests("brick")];
+        const CONTROL: &[Judge] = &[tests("control"), tests("node"), SIM];
+        const STORE: &[Judge] = &[tests("store"), tests("node"), SIM];
+        const CONSENSUS: &[Judge] = &[tests("consensus"), tests("node"), SIM];
         const BRICK: &[Judge] = &[SIM, tests("brick"), tests("node")];
         let all = match krate {
             "replication" => REPLICATION,
@@ -54,16 +56,16 @@ impl Judges {
             "consensus" => CONSENSUS,
             _ => BRICK,
         };
-        if !self.is_own {
-            return all;
-        }
-        let own = all.iter().position(|it| it.krate == krate);
-        own.map_or(&[], |at| &all[at..=at])
+        let is_wanted = |it: &&Judge| {
+            let is_own = it.krate == krate;
+            (is_own || !self.is_own) && (it.krate != "brick" || !self.is_quick)
+        };
+        all.iter().filter(is_wanted).copied().collect()
     }
 
     /// The same of several.
     pub(super) fn of_all(self, crates: &BTreeSet<&str>) -> BTreeSet<Judge> {
         let judges = crates.iter().flat_map(|it| self.of(it));
-        judges.copied().collect()
+        judges.collect()
     }
 }

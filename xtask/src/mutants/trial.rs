@@ -32,7 +32,7 @@ pub(super) enum Outcome {
 
 /// Tests may take so many times as long as without a mutant, and so much more.
 const PATIENCE_TIMES: u32 = 4;
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What a test program may have, in KiB of addresses.
 const MEMORY_MAX: &str = "8000000";
@@ -102,7 +102,7 @@ fn judge(
             continue;
         }
         let program = &built.programs[judge.krate];
-        match run_tests(program, *judge, &mutant.name, patience[judge.name])? {
+        match run_tests(program, judge, &mutant.name, patience[judge.name])? {
             Verdict::Passed => drop(passed.insert(judge.name.to_owned())),
             Verdict::Failed => return Ok(Known::Caught(judge.name.to_owned())),
             Verdict::Hung => return Ok(Known::TimedOut(judge.name.to_owned())),
