@@ -36,7 +36,7 @@ use find::Mutant;
 use page::PAGE;
 use reasons::REASONS;
 use results::Results;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::Path;
 use std::{env, fs, io, thread};
@@ -200,8 +200,9 @@ pub fn run(root: &Path, tree: &Tree, options: &Options) -> io::Result<Vec<Findin
         .filter(|it| outcome(&results, it, judges).is_none())
         .collect();
     if !options.is_known && !unknown.is_empty() {
-        let crates: BTreeSet<&str> = unknown.iter().map(|it| it.krate()).collect();
-        let programs = judges.of_all(&crates).iter().map(|it| it.krate).collect();
+        // So is each test program: with fewer, cargo chooses other features of what they use, and builds that again.
+        let programs = Judges::default().of_all(&CRATES.into());
+        let programs = programs.iter().map(|it| it.krate).collect();
         let more = chosen.iter().filter(|it| !planted.contains(it)).cloned();
         let planted: Vec<Mutant> = planted.iter().cloned().chain(more).collect();
         let built = build::build(root, tree, &target, &planted, &programs, &results)?;

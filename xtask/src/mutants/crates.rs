@@ -33,7 +33,7 @@ const SIM: Judge = Judge {
 };
 
 /// Who judges.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Judges {
     /// The tests of a crate alone.
     pub(super) is_own: bool,
