@@ -134,3 +134,7 @@ impl ControlConfig {
         assert!(self.voters > 0, "an agreement without voters");
     }
 }
+
+#[cfg(test)]
+#[path = "config_test.rs"]
+mod config_test;

@@ -296,3 +296,38 @@ fn small_file_system_gets_small_segments_and_a_small_reserve() {
     );
     assert_eq!(SpaceGuard::new(&defaults, space(mib(64))).reserve, mib(4));
 }
+
+#[test]
+fn roll_of_a_poisoned_log_is_refused() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    log.fill(1, 3);
+    disk.inject(Fault::SyncFails { after: 0 });
+    let end = log.ends.appender.end();
+    let poisoned = log.ends.syncer.sync(end).unwrap_err();
+    disk.heal();
+    let Err(AppendError::Poisoned(told)) = log.roll() else {
+        panic!("it goes on");
+    };
+    assert_eq!(told, poisoned);
+    assert_eq!(disk.list().unwrap(), ["000001.seg", file_name::UNSURE]);
+}
+
+/// An attempt that found the disk full may have left it.
+#[test]
+fn file_that_is_in_the_way_of_the_next_segment_is_replaced() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    log.fill(1, 3);
+    disk.put("000002.seg", b"left");
+    log.roll().unwrap();
+    let next = log.append(&put(1, 4, b"k", b"v")).unwrap();
+    assert_eq!(next.start.segment, SegmentId(2));
+    drop(log);
+    assert_eq!(Log::open(&disk, config()).ops(), [1, 2, 3, 4]);
+    // Whatever else is wrong is said.
+    let mut log = Log::open(&disk, config());
+    disk.put("000003.seg", b"left");
+    disk.inject(Fault::Dies { after: 0 });
+    assert!(log.roll().is_err());
+}

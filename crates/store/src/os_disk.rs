@@ -131,3 +131,7 @@ impl DiskFile for File {
         Ok(self.metadata()?.len())
     }
 }
+
+#[cfg(test)]
+#[path = "os_disk_test.rs"]
+mod os_disk_test;

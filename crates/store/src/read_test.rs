@@ -270,3 +270,18 @@ fn segment_that_is_full_and_not_sealed_yet_is_read_to_its_end() {
     assert_eq!(chunk.len(), expected.count());
     assert!(chunk.damages.is_empty());
 }
+
+#[test]
+fn error_of_the_disk_is_the_source_of_one_of_reading() {
+    use std::error::Error;
+    let position = Position {
+        segment: SegmentId(1),
+        offset: 64,
+    };
+    let source = io::Error::other("it is ill");
+    let error = ReadError::Io { position, source };
+    assert_eq!(
+        error.source().map(ToString::to_string).unwrap(),
+        "it is ill"
+    );
+}

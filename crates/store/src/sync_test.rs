@@ -179,3 +179,27 @@ fn hint_job_of_a_deleted_segment_leaves_nothing_behind() {
     assert!(job.run().is_err());
     assert!(!exists(&disk, "000001.hint"));
 }
+
+#[test]
+fn failed_sync_of_a_full_segment_is_that_segments() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    log.fill(1, 40);
+    disk.inject(Fault::SyncFails { after: 0 });
+    let end = log.ends.appender.end();
+    let poisoned = log.ends.syncer.sync(end).unwrap_err();
+    let text = poisoned.to_string();
+    assert!(text.contains("cannot sync 000001.seg"), "{text}");
+}
+
+#[test]
+fn segment_that_cannot_be_deleted_poisons_the_log() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    log.fill(1, 40);
+    log.sync();
+    disk.inject(Fault::Dies { after: 0 });
+    let poisoned = log.ends.syncer.delete_segments(&[SegmentId(1)]);
+    let text = poisoned.unwrap_err().to_string();
+    assert!(text.contains("cannot delete"), "{text}");
+}

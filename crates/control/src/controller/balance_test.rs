@@ -1,3 +1,4 @@
+use super::{Balance, Held, Holdings, Primaries};
 use crate::controller::testing::{World, first, ms};
 use brickyard_metadata::{Change, Proposal};
 use std::collections::BTreeMap;
@@ -122,4 +123,66 @@ fn each_step_is_small_and_waits_for_the_one_before() {
             .all(|count| (21..=22).contains(count))
     );
     world.rest();
+}
+
+/// Whoever is relieved gives what is at home there first, and last what is at home where it is.
+#[test]
+fn partition_goes_home_before_another_and_leaves_home_last() {
+    let world = World::new(3, 3, 4);
+    let table = world.catalog.table("t").unwrap();
+    let (from, to) = (first(0).member, first(1).member);
+    let groups = table.partitions().map(|(partition, _)| Held {
+        partition,
+        primary: from,
+        in_sync: vec![first(0), first(1)],
+        is_moved: false,
+    });
+    let groups: Vec<Held> = groups.take(3).collect();
+    let order = [2, 1, 0].map(|leaf| groups[leaf].partition);
+    let mut primaries = Primaries {
+        groups,
+        counts: BTreeMap::from([(from, 3)]),
+        homes: vec![Some(from), Some(first(2).member), Some(to)],
+    };
+    for (moved, partition) in (1..).zip(order) {
+        let proposal = primaries.hand_over(table, from, to).unwrap();
+        assert_eq!(
+            (proposal.partition, proposal.primary),
+            (partition, first(1))
+        );
+        assert_eq!(
+            (primaries.counts[&from], primaries.counts[&to]),
+            (3 - moved, moved)
+        );
+    }
+    assert_eq!(primaries.hand_over(table, from, to), None);
+}
+
+#[test]
+fn brick_that_leaves_is_given_no_partition_to_lead_though_the_plan_has_it_first() {
+    let mut world = World::new(3, 3, 4);
+    world.run(ms(3_000));
+    let lead_as_planned = |world: &World| {
+        let view = world.controller.view(world.now);
+        let balance = Balance {
+            catalog: &world.catalog,
+            view: &view,
+            placement: &world.controller.placement,
+            hot: &world.controller.hot,
+            holdings: &Holdings::of(&world.catalog),
+        };
+        balance.lead_as_planned(world.catalog.table("t").unwrap(), 9)
+    };
+    let group = world.group();
+    world.propose(&[group.backups[0], group.backups[1], group.primary]);
+    world.run_until(World::is_settled);
+    // Whoever is first in the plan and does not lead.
+    let planned = lead_as_planned(&world)[0].primary.member;
+    let ask = crate::message::DrainAsk {
+        node: planned.node,
+        incarnation: world.nodes[planned.node.0 as usize].incarnation,
+    };
+    world.controller.on_drain(world.now, ask, world.log);
+    let proposals = lead_as_planned(&world);
+    assert!(proposals.iter().all(|it| it.primary.member != planned));
 }

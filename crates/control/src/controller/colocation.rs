@@ -311,7 +311,7 @@ impl Colocation {
         timer: &mut DecisionTimer,
     ) {
         let is_time = !findings.is_impaired && !view.has_draining() && !catalog.is_paused();
-        if self.reported.is_empty() || config.merge_after == Duration::ZERO || !is_time {
+        if self.reported.is_empty() || !is_time {
             self.small_since.clear();
             return;
         }

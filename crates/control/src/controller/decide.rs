@@ -78,7 +78,7 @@ impl Controller {
             };
             balance.step(self.config.balance_step, &mut findings.decisions);
         }
-        let change = self.next_change(view, may_balance, &mut holdings, findings);
+        let change = self.next_change(view, may_balance, findings);
         if let Some(change) = change {
             self.outbox.propose(change);
         }
@@ -89,7 +89,6 @@ impl Controller {
         &mut self,
         view: &LivenessView,
         may_balance: bool,
-        holdings: &mut Holdings,
         findings: Findings,
     ) -> Option<Change> {
         let catalog = Arc::clone(&self.catalog);
@@ -115,16 +114,11 @@ impl Controller {
         if change.is_some() || !may_balance {
             return change;
         }
-        self.relieve(view, findings.is_impaired, holdings)
+        self.relieve(view, findings.is_impaired)
     }
 
     /// The next remedy for a brick that is too busy, if one is needed and it is time.
-    fn relieve(
-        &mut self,
-        view: &LivenessView,
-        is_impaired: bool,
-        holdings: &mut Holdings,
-    ) -> Option<Change> {
+    fn relieve(&mut self, view: &LivenessView, is_impaired: bool) -> Option<Change> {
         let (now, catalog) = (view.now(), &*self.catalog);
         self.hot.maintain(now, catalog, &self.config);
         // What was lent before it was turned off is given back all the same.
@@ -152,7 +146,7 @@ impl Controller {
             let may_move = !catalog.is_paused();
             may_move.then(|| {
                 self.hot
-                    .relieve_busiest(catalog, view, &self.requests, &self.config, holdings)
+                    .relieve_busiest(catalog, view, &self.requests, &self.config)
             })?
         });
         if change.is_some() {
@@ -193,7 +187,6 @@ impl Controller {
             .or_else(|| drop_surplus(case, &self.placement, holdings))
             .or_else(|| dismiss_learners(case, &self.placement, holdings));
         if let Some(proposal) = proposal {
-            findings.is_busy = true;
             decisions.proposals.push(proposal);
             return;
         }

@@ -1,8 +1,11 @@
-use crate::controller::testing::{World, first, ms, seat};
-use crate::message::ToNode;
-use brickyard_metadata::{CatalogVersion, Change};
-use brickyard_routing::NodeId;
-use brickyard_types::View;
+use crate::controller::case::{Case, is_stable};
+use crate::controller::proposals::propose;
+use crate::controller::testing::{TABLE, World, first, ms, seat};
+use crate::message::{DrainAsk, ToNode};
+use crate::output::ControlOutput;
+use brickyard_metadata::{CatalogVersion, Change, NewLearners};
+use brickyard_routing::{NodeId, Seat};
+use brickyard_types::{Durability, View};
 use std::time::Duration;
 
 /// Long enough for a lease to run out that was renewed a moment ago, with its margin.
@@ -297,4 +300,168 @@ fn one_lease_after_the_last_round_that_was_answered_nobody_has_a_lease() {
     world.run(ms(1_000));
     assert_eq!(world.nodes[1].grants.len(), granted);
     assert_eq!(seat(1, 2), first(1));
+}
+
+/// Whoever has reported is not made to wait for the next look at all nodes.
+#[test]
+fn report_that_was_waited_for_decides_at_once() {
+    let mut world = World::with(3, 3, 1, |it| it.durability = Durability::Fsync);
+    world.run(ms(3_000));
+    for node in &mut world.nodes {
+        node.is_up = false;
+    }
+    world.run(ms(2_000));
+    world.nodes[2].claims = vec![world.claim((1, 9))];
+    world.restart(2);
+    let asked = |world: &World| {
+        let mut sent = world.sent.iter();
+        sent.any(|(_, message)| matches!(message, ToNode::Report(_)))
+    };
+    while !asked(&world) {
+        world.now = world.now + ms(10);
+        world.tick();
+    }
+    assert!(!world.is_settled(), "{:?}", world.group());
+}
+
+/// What came to nothing is proposed again after a third of the time between two renewals.
+#[test]
+fn decision_that_failed_is_made_again_after_a_pause() {
+    let mut world = World::new(3, 3, 1);
+    world.run(ms(3_000));
+    world.holds_proposals = true;
+    world.propose(&[first(1), first(2)]);
+    world.run(ms(300));
+    let [(token, _)] = world.held.as_slice() else {
+        panic!("{:?}", world.held);
+    };
+    let (token, failed_at) = (*token, world.now);
+    let lost = Err("no majority".to_owned());
+    world.controller.on_outcome(failed_at, token, &lost);
+    let proposed_at = |world: &mut World, after| {
+        world.now = failed_at + ms(after);
+        world.controller.run(world.now);
+        world.carry_out();
+        world.held.len()
+    };
+    assert_eq!(proposed_at(&mut world, 99), 1);
+    assert_eq!(proposed_at(&mut world, 100), 2);
+}
+
+/// Members of a group that are handed partitions in one pass are each given their part.
+#[test]
+fn primaries_of_a_node_that_leaves_are_spread_in_one_pass() {
+    let mut world = World::new(3, 3, 32);
+    world.run(ms(3_000));
+    let before = world.proposed.len();
+    let ask = DrainAsk {
+        node: NodeId(0),
+        incarnation: world.nodes[0].incarnation,
+    };
+    world.controller.on_drain(world.now, ask, world.log);
+    world.controller.run(world.now);
+    world.carry_out();
+    let Change::Decide(decisions) = &world.proposed[before] else {
+        panic!("{:?}", world.proposed[before]);
+    };
+    let of_table = decisions.proposals.iter().filter(|it| it.table == TABLE);
+    let mut given = std::collections::BTreeMap::new();
+    for proposal in of_table {
+        assert!(proposal.primary != first(0), "{proposal:?}");
+        *given.entry(proposal.primary).or_insert(0) += 1;
+    }
+    assert_eq!(given.into_values().collect::<Vec<_>>(), [16, 16]);
+}
+
+/// A leader keeps nothing of lives that are over.
+#[test]
+fn lives_that_are_over_are_forgotten() {
+    let mut world = World::new(3, 3, 4);
+    world.run(ms(3_000));
+    for _ in 0..3 {
+        world.restart(1);
+        world.run(ms(4_000));
+    }
+    world.restart(2);
+    let told = format!("{:?}", world.controller.leases);
+    let former = format!("({:?}, {:?})", NodeId(1), first(1).incarnation);
+    assert!(!told.contains(&former), "{former} in {told}");
+    let told = format!("{:?}", world.controller.recovery);
+    let of_node = |it: Seat| it.member.node == NodeId(1) && told.contains(&format!("{it:?}"));
+    let lives = (2..6).map(|it| seat(1, it)).filter(|it| of_node(*it));
+    assert!(lives.count() <= 1, "{told}");
+}
+
+/// Voters that say nothing are asked again after a third of the time between two renewals.
+#[test]
+fn voters_that_are_silent_are_asked_again() {
+    let mut world = World::new(3, 3, 4);
+    world.elect();
+    let begun = world.now;
+    let mut asked_at = |after| {
+        world.now = begun + ms(after);
+        world.controller.run(world.now);
+        let outputs = std::iter::from_fn(|| world.controller.poll());
+        let is_query = |it: &ControlOutput| matches!(it, ControlOutput::Send(_, ToNode::Heard(_)));
+        outputs.filter(is_query).count()
+    };
+    assert_eq!([0, 99, 100, 199, 200].map(&mut asked_at), [3, 0, 3, 0, 3]);
+}
+
+#[test]
+fn partition_is_stable_while_nobody_comes_or_goes() {
+    let mut world = World::new(4, 2, 1);
+    world.run(ms(3_000));
+    let is_so = |world: &World| {
+        let view = world.controller.view(world.now);
+        is_stable(&world.catalog, &view, world.partition(), &world.group())
+    };
+    assert!(is_so(&world));
+    let members = world.in_sync();
+    let other = (0..4).map(first).find(|it| !members.contains(it));
+    world.change(Change::from(vec![NewLearners {
+        table: TABLE,
+        partition: world.partition(),
+        view: world.group().view,
+        learners: vec![other.unwrap()],
+    }]));
+    assert!(!is_so(&world), "one learns");
+    world.run_until(|world| world.group().learners.is_empty() && world.is_settled());
+    assert!(is_so(&world));
+    world.holds_proposals = true;
+    world.propose(&[world.in_sync()[1], world.in_sync()[0]]);
+    assert!(!is_so(&world), "its view changes");
+}
+
+/// The first view's primary leads on if the next one's dies before it leads.
+#[test]
+fn primary_stays_where_the_one_that_was_to_follow_it_fails() {
+    let mut world = World::new(3, 3, 1);
+    world.run(ms(3_000));
+    world.propose(&[first(2), first(0), first(1)]);
+    world.run_until(World::is_settled);
+    assert_eq!(world.group().primary, first(2));
+    world.nodes[1].stops_at = world.catalog.version();
+    world.nodes[1].is_up = false;
+    world.propose(&[first(1), first(2), first(0)]);
+    world.run(ms(4_000));
+    assert_eq!(world.group().primary, first(2), "{:?}", world.group());
+}
+
+#[test]
+#[should_panic = "two copies of"]
+fn view_with_two_members_on_a_node_is_a_bug() {
+    let world = World::of(3, 2, 2, 8, |_| ());
+    let table = world.catalog.table("t").unwrap();
+    let (partition, group) = table.partitions().next().unwrap();
+    let case = Case {
+        catalog: &world.catalog,
+        view: &world.controller.view(world.now),
+        table,
+        partition,
+        group,
+    };
+    let mut other = group.primary;
+    other.member.brick.0 ^= 1;
+    propose(&case, &[group.primary, other]);
 }

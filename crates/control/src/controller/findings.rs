@@ -6,7 +6,7 @@ use brickyard_metadata::Decisions;
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     pub(super) decisions: Decisions,
-    /// A change is under way, or a copy is missing: not the time to even out primaries.
+    /// A change is under way, or a copy is missing: not the time to even out primaries. Nor is it while there are decisions.
     pub(super) is_busy: bool,
     /// A copy is missing, or a member does not answer: not the time to move anything.
     pub(super) is_impaired: bool,

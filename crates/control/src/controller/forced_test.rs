@@ -235,3 +235,25 @@ fn what_is_served_is_not_forced() {
         .unwrap_err();
     assert!(text.contains("does not exist"), "{text}");
 }
+
+#[test]
+fn operator_is_told_who_of_the_members_does_not_answer() {
+    let mut world = World::with(3, 3, 1, |attributes| {
+        attributes.durability = Durability::Log;
+    });
+    world.run(ms(3_000));
+    for node in &mut world.nodes {
+        node.is_up = false;
+    }
+    world.run(ms(5_000));
+    for node in 0..2 {
+        let mut claim = world.claim((7, 12));
+        claim.is_tail_sure = false;
+        world.nodes[node].claims = vec![claim];
+        world.restart(node as u32);
+    }
+    world.run(ms(3_000));
+    let text = told(&mut world, false).unwrap_err();
+    let (_, silent) = text.split_once("no answer from: ").unwrap();
+    assert!(silent.starts_with(&first(2).member.to_string()), "{text}");
+}

@@ -112,3 +112,7 @@ impl Holdings {
         self.partners.contains(&(primary, other))
     }
 }
+
+#[cfg(test)]
+#[path = "holdings_test.rs"]
+mod holdings_test;

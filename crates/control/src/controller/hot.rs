@@ -23,7 +23,6 @@
 
 use super::case::is_stable;
 use super::colocation::Colocation;
-use super::holdings::Holdings;
 use super::liveness::LivenessView;
 use super::requests::Requests;
 use crate::config::ControlConfig;
@@ -198,7 +197,6 @@ impl HotPartitions {
         view: &LivenessView,
         requests: &Requests,
         config: &ControlConfig,
-        holdings: &mut Holdings,
     ) -> Option<Change> {
         let now = view.now();
         let pause = config.hot_pause();
@@ -211,7 +209,7 @@ impl HotPartitions {
         busy.sort_by_key(|seat| std::cmp::Reverse(self.busy(*seat, now)));
         busy.into_iter().find_map(|seat| {
             let hot = self.hottest(seat, catalog, view);
-            self.hand_off(seat, &hot, view, config, holdings)
+            self.hand_off(seat, &hot, view, config)
                 .or_else(|| self.split_hot(now, seat, &hot))
                 .or_else(|| {
                     let hot = self.dominant(now, seat, &hot)?;
@@ -253,7 +251,6 @@ impl HotPartitions {
         hot: &[Hot<'_>],
         view: &LivenessView,
         config: &ControlConfig,
-        holdings: &mut Holdings,
     ) -> Option<Change> {
         let now = view.now();
         let busy = self.busy(seat, now)?;
@@ -283,7 +280,6 @@ impl HotPartitions {
             to, seat,
             "a partition is handed over to the brick that leads it"
         );
-        holdings.hand_over(hot.table.id, seat.member, to.member);
         let proposal = Proposal::of(hot.table.id, hot.partition, hot.group, &ordered);
         let until = now + config.hot.cool;
         self.placed.insert(hot.partition, until);

@@ -1,3 +1,4 @@
+use super::{Hot, SPLIT_DEPTH_MAX};
 use crate::ControlConfig;
 use crate::controller::testing::{World, first, ms};
 use crate::message::{LoadReport, SplitAsk};
@@ -305,4 +306,137 @@ fn copy_more_that_is_lost_is_made_anew() {
         .collect();
     run(&mut world, &shared, secs(10));
     assert_eq!((extra(&world), world.in_sync().len()), (1, 3));
+}
+
+#[test]
+fn brick_that_is_busy_now_and_then_is_left_alone() {
+    let mut world = world();
+    let (hot, before) = (world.partition(), world.proposed.len());
+    let busy = [Told(0, 900, vec![takes(hot, 500)])];
+    for _ in 0..4 {
+        run(&mut world, &busy, secs(8));
+        run(&mut world, &[], secs(2));
+    }
+    assert_eq!(world.proposed.len(), before);
+}
+
+#[test]
+fn what_a_backup_does_for_a_partition_goes_the_other_way() {
+    let mut world = world();
+    let (hot, before) = (world.partition(), world.proposed.len());
+    let backup = world.group().backups[0];
+    let there = backup.member.node.0;
+    // 850 there and 150 here would be the same trouble the other way round.
+    let told = |busy, takes_here| {
+        [
+            Told(0, 900, vec![takes(hot, takes_here)]),
+            Told(there, busy, vec![takes(hot, 100)]),
+        ]
+    };
+    run(&mut world, &told(200, 850), secs(30));
+    assert_eq!(world.group().primary, first(0));
+    assert_eq!(remedies(&world, before).len(), 1, "it is split instead");
+    // 600 there, and 500 here.
+    let mut world = self::world();
+    run(&mut world, &told(200, 500), secs(12));
+    assert_eq!(world.group().primary, backup);
+}
+
+#[test]
+fn what_load_put_somewhere_stays_there_as_long_as_it_is_hot() {
+    let mut world = world();
+    let (hot, now) = (world.partition(), world.now);
+    let report = |load| {
+        let load = BrickLoad {
+            busy: 900,
+            partitions: vec![takes(hot, load)],
+        };
+        (now, load)
+    };
+    let other = world.controller.hot.placed.insert(PartitionId(99), now);
+    assert_eq!(other, None);
+    world.controller.hot.placed.insert(hot, now);
+    world.controller.hot.reported.insert(first(0), report(100));
+    let hottest = &mut world.controller.hot;
+    hottest.forget(now, &world.catalog, 100);
+    assert!(hottest.is_placed(hot) && !hottest.is_placed(PartitionId(99)));
+    hottest.reported.insert(first(0), report(99));
+    hottest.forget(now, &world.catalog, 100);
+    assert!(!hottest.is_placed(hot));
+}
+
+#[test]
+fn partition_is_split_for_its_load_up_to_the_depth_that_a_map_may_have() {
+    let mut world = world();
+    let (partition, now) = (world.partition(), world.now);
+    let load = BrickLoad {
+        busy: 900,
+        partitions: vec![takes(partition, 880)],
+    };
+    world
+        .controller
+        .hot
+        .reported
+        .insert(first(0), (now, load.clone()));
+    let (table, group) = (world.catalog.table("t").unwrap(), world.group());
+    let is_split = |depth| {
+        let hot = Hot {
+            table,
+            partition,
+            group: &group,
+            depth,
+            load: load.partitions[0],
+        };
+        let split = world.controller.hot.split_hot(now, first(0), &[hot]);
+        split.is_some()
+    };
+    assert!(is_split(SPLIT_DEPTH_MAX - 1));
+    assert!(!is_split(SPLIT_DEPTH_MAX));
+}
+
+#[test]
+fn partition_is_cool_whose_load_one_copy_less_would_hardly_notice() {
+    let mut world = world();
+    let (partition, now) = (world.partition(), world.now);
+    let group = world.group();
+    let mut is_cool = |of_each: [u16; 2]| {
+        for (seat, load) in group.in_sync().zip(of_each) {
+            let load = BrickLoad {
+                busy: 500,
+                partitions: vec![takes(partition, load)],
+            };
+            world.controller.hot.reported.insert(seat, (now, load));
+        }
+        let config = &world.config;
+        world.controller.hot.is_cool(&group, partition, config)
+    };
+    assert!(is_cool([100, 75]));
+    assert!(!is_cool([100, 76]));
+}
+
+#[test]
+fn halves_that_are_still_loaded_or_not_stable_stay_two() {
+    let mut world = world_of(2, |config| config.hot.cool = secs(20));
+    let hot = world.partition();
+    run(&mut world, &[Told(0, 900, vec![takes(hot, 880)])], secs(12));
+    answer_split(&mut world, hot);
+    let table = world.catalog.table("t").unwrap().id;
+    let [left, right] = world.catalog.hot_siblings(table)[0];
+    let before = world.proposed.len();
+    let told = |of_each| {
+        [
+            Told(0, 400, vec![takes(left, of_each), takes(right, of_each)]),
+            Told(1, 100, vec![]),
+        ]
+    };
+    run(&mut world, &told(100), secs(60));
+    assert!(remedies(&world, before).is_empty(), "still loaded");
+    // One of them is being split again: nothing is given back before that is over.
+    let partitions = vec![(table, left)];
+    world.change(Change::Divide(Divide {
+        cause: Cause::Size,
+        partitions,
+    }));
+    run(&mut world, &told(10), secs(60));
+    assert!(remedies(&world, before).is_empty(), "not stable");
 }

@@ -1,6 +1,6 @@
 use crate::controller::testing::{TABLE, World, first, ms, seat};
 use crate::message::{DrainAsk, EvictAsk, LogSummary, ToNode};
-use brickyard_metadata::{Alteration, Change, NodeAlteration};
+use brickyard_metadata::{Alteration, Change, NewLearners, NodeAlteration};
 use brickyard_routing::NodeId;
 use brickyard_types::{BrickId, View};
 use std::collections::BTreeSet;
@@ -407,4 +407,39 @@ fn drained_life_is_over_with_the_next_registration() {
     world.run(ms(1_000));
     assert_eq!(world.group().learners, [again]);
     assert_eq!(seat(1, 4).member.brick, BrickId(0));
+}
+
+#[test]
+fn copy_too_many_goes_though_writes_need_all_that_are_left() {
+    let mut world = World::with(3, 3, 1, |it| it.min_in_sync = 2);
+    world.run(ms(3_000));
+    world.change(replicas(2));
+    world.run(ms(5_000));
+    assert_eq!(world.in_sync().len(), 2);
+    world.rest();
+}
+
+#[test]
+fn learner_that_the_plan_has_stays_before_others() {
+    let mut world = World::new(4, 2, 1);
+    world.run(ms(3_000));
+    world.change(replicas(3));
+    world.run_until(|world| !world.group().learners.is_empty());
+    let planned = world.group().learners[0];
+    let members = world.in_sync();
+    let mut others = (0..4).map(first);
+    let other = others.find(|it| *it != planned && !members.contains(it));
+    let (other, group) = (other.unwrap(), world.group());
+    let learners = |learners| {
+        Change::from(vec![NewLearners {
+            table: TABLE,
+            partition: world.partition(),
+            view: group.view,
+            learners,
+        }])
+    };
+    let both = learners(vec![other, planned]);
+    world.change(both);
+    world.run(ms(3_000));
+    assert_eq!(world.group().learners, [planned]);
 }

@@ -297,3 +297,21 @@ fn recovery_of_a_table_that_comes_back_goes_on_from_what_was_read() {
     assert!(!is_parked(&world));
     assert_eq!(first(0), seat(0, 1));
 }
+
+/// PROTOCOL rule 10: what a brick has read in a life that is over says nothing of its log now.
+#[test]
+fn what_was_said_in_another_life_does_not_count() {
+    let mut world = offline(Durability::Log);
+    let since = online(&mut world);
+    let [a, b] = members(&world);
+    let now = world.restart(a.member.node.0);
+    world.run(ms(3_000));
+    let claim = world.claim((1, 12));
+    read(&mut world, a, since, claim);
+    let kept = format!("{:?}", world.controller.recovery);
+    assert!(!kept.contains("Op(12)"), "{kept}");
+    let claim = world.claim((1, 9));
+    read(&mut world, now, since, claim);
+    read(&mut world, b, since, claim);
+    assert!(!is_parked(&world));
+}

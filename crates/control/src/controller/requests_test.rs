@@ -1,5 +1,6 @@
+use super::Requests;
 use crate::controller::testing::{TABLE, World, first, ms, seat};
-use crate::message::{EvictAsk, PromoteAsk};
+use crate::message::{EvictAsk, PromoteAsk, RestAsk};
 use brickyard_metadata::Change;
 use brickyard_routing::Seat;
 use brickyard_types::View;
@@ -239,4 +240,54 @@ fn learner_whose_life_is_over_costs_no_view() {
     let again = world.restart(2);
     world.run_until(|world| world.group().learners == [again]);
     assert_eq!(world.group().view, View(2));
+}
+
+/// PROTOCOL rule 4: a promotion that cannot be is answered by a view in which the learner is none.
+#[test]
+fn learner_that_lost_its_place_is_dismissed_when_it_is_to_be_promoted() {
+    let mut world = world();
+    let fewer = Change::AlterTable {
+        name: "t".to_owned(),
+        alteration: brickyard_metadata::Alteration {
+            replicas: Some(2),
+            ..Default::default()
+        },
+    };
+    world.catalog.apply(fewer).unwrap();
+    let catalog = std::sync::Arc::new(world.catalog.clone());
+    world.controller.on_catalog(world.now, catalog);
+    world.promote(seat(2, 4));
+    let before = world.proposed.len();
+    world.run(ms(50));
+    let Change::Decide(decisions) = &world.proposed[before] else {
+        panic!("{:?}", world.proposed[before]);
+    };
+    let partition = world.partition();
+    let mut proposals = decisions.proposals.iter();
+    let proposal = proposals.find(|it| it.partition == partition);
+    let proposal = proposal.expect("a view without it");
+    assert_eq!(
+        (proposal.learners.len(), proposal.in_sync().count()),
+        (0, 2)
+    );
+}
+
+#[test]
+fn what_was_asked_in_views_that_are_over_is_forgotten() {
+    let world = world();
+    let mut requests = Requests::default();
+    let rest = RestAsk {
+        primary: first(0),
+        rest: brickyard_metadata::Rest {
+            table: TABLE,
+            partition: world.partition(),
+            view: View(1),
+            begun_at: world.catalog.version(),
+            last: (View(1), brickyard_types::Op(9)),
+        },
+    };
+    requests.rests.insert(world.partition(), rest);
+    assert!(requests.has_any(world.partition()));
+    requests.forget(&world.catalog);
+    assert!(!requests.has_any(world.partition()));
 }

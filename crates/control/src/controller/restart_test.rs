@@ -254,3 +254,47 @@ fn reports_are_asked_for_only_when_they_matter() {
     world.run(ms(1_000));
     assert_eq!(asked(&world), 1);
 }
+
+/// What the first view of a restart is.
+fn proposal(world: &World) -> brickyard_metadata::Proposal {
+    let mut decided = world.proposed.iter().filter_map(|it| match it {
+        Change::Decide(decisions) => decisions.proposals.first(),
+        _ => None,
+    });
+    decided.next_back().expect("a proposal").clone()
+}
+
+/// PROTOCOL rule 15: although none of them is sure of its end, there was nothing.
+#[test]
+fn logs_with_nothing_are_the_first_history_and_not_another_one() {
+    let back_with = |generation| {
+        let mut world = world(Durability::Log);
+        for node in 0..3 {
+            back(&mut world, node, (0, 0), |claim| {
+                unsure(claim);
+                claim.generation = generation;
+            });
+        }
+        world
+    };
+    let world = back_with(0);
+    assert_eq!(world.group().view, View(2));
+    assert_eq!(proposal(&world).floor, View(0), "nothing was seen");
+    assert_eq!(back_with(2).group().view, View(1), "not of this history");
+}
+
+#[test]
+fn nobody_learns_in_the_view_of_a_restart() {
+    let mut world = World::with(3, 3, 1, |it| it.durability = Durability::Fsync);
+    world.run(ms(3_000));
+    world.restart(2);
+    world.run(ms(1_000));
+    assert_eq!(world.group().learners, [seat(2, 4)]);
+    for node in &mut world.nodes {
+        node.is_up = false;
+    }
+    world.run(ms(2_500));
+    back(&mut world, 0, (2, 9), unsure);
+    let proposal = proposal(&world);
+    assert_eq!((proposal.primary, proposal.learners), (seat(0, 5), vec![]));
+}

@@ -1,6 +1,6 @@
 use super::testing::{World, first, ms};
 use crate::message::{LogSummary, SplitAsk};
-use brickyard_metadata::{Change, SplitReady};
+use brickyard_metadata::{Change, Proposal, SplitReady};
 use brickyard_routing::Seat;
 use brickyard_types::{Durability, PartitionId, View};
 
@@ -129,4 +129,35 @@ fn rule_31_report_from_before_a_split_is_asked_for_again() {
         (world.group().view, world.group().primary),
         (View(3), risen)
     );
+}
+
+/// It holds up the balance of primaries, and no longer than it takes.
+#[test]
+fn primaries_are_not_evened_out_while_a_partition_is_split() {
+    let mut world = World::new(3, 3, 16);
+    world.run(ms(3_000));
+    let partition = world.partition();
+    world.change(Change::SplitPartition {
+        table: "t".to_owned(),
+        partition,
+    });
+    let table = world.catalog.table("t").unwrap();
+    let all = table.partitions().filter(|it| it.1.primary == first(2));
+    let moved = all.map(|(partition, group)| {
+        let next = [first(1), first(0), first(2)];
+        Proposal::of(table.id, partition, group, &next)
+    });
+    let moved: Vec<Proposal> = moved.collect();
+    world.change(Change::from(moved));
+    let led = |world: &World| {
+        let groups = world.groups();
+        groups.iter().filter(|it| it.primary == first(2)).count()
+    };
+    world.run_until(World::is_settled);
+    world.run(ms(5_000));
+    assert_eq!(led(&world), 0);
+    let ask = answer(&world, partition, world.group().primary);
+    world.controller.on_split_ready(ask);
+    world.run(ms(5_000));
+    assert!(led(&world) > 4, "{}", led(&world));
 }

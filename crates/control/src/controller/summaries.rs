@@ -200,3 +200,7 @@ impl LogSummaries {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "summaries_test.rs"]
+mod summaries_test;

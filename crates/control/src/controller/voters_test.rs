@@ -218,3 +218,40 @@ fn lone_voter_that_starts_again_does_not_wait_for_its_former_life() {
     let wished = world.steps.first();
     assert_eq!(wished, Some(&MembershipChange::Promote(NodeId(1))));
 }
+
+#[test]
+fn of_two_that_should_vote_no_more_the_one_that_is_down_goes_first() {
+    let mut world = World::new(5, 3, 1);
+    world.run(ms(3_000));
+    world.nodes[1].is_up = false;
+    world.run(ms(5_000));
+    members(&mut world, &[0, 1, 2, 3], &[4]);
+    world.run(ms(100));
+    assert_eq!(
+        world.steps.first(),
+        Some(&MembershipChange::Demote(NodeId(1)))
+    );
+}
+
+/// That a learner has caught up is no reason to ask for the same step once more; that voters have changed is.
+#[test]
+fn step_is_asked_for_again_when_members_have_changed() {
+    let mut world = World::new(4, 3, 1);
+    world.run(ms(3_000));
+    members(&mut world, &[0, 1, 2, 3], &[]);
+    world.run(ms(100));
+    let asked = world.steps.len();
+    assert_eq!(asked, 1);
+    world.membership.caught_up = ids(&[0]);
+    world.controller.on_membership(world.membership.clone());
+    world.run(ms(100));
+    assert_eq!(world.steps.len(), asked, "it is under way");
+    world.membership.voters = ids(&[0, 1, 2]);
+    world.membership.learners = ids(&[3]);
+    world.controller.on_membership(world.membership.clone());
+    world.membership.voters = ids(&[0, 1, 2, 3]);
+    world.membership.learners = ids(&[]);
+    world.controller.on_membership(world.membership.clone());
+    world.run(ms(100));
+    assert_eq!(world.steps.len(), asked + 1, "as before, once more");
+}

@@ -281,3 +281,29 @@ fn what_is_read_with_a_full_disk_is_synced() {
     }
     assert_eq!(open(&disk, PageCache::MaybeLost).state.hard_state.term, 9);
 }
+
+/// It is written where it was, whatever there is room for.
+#[test]
+fn what_a_failed_sync_may_have_lost_is_written_again_though_the_disk_is_full() {
+    let disk = MemDisk::new(2);
+    let mut log = create(&disk);
+    log.append(Some(hard_state(9, 11)), &[]).unwrap();
+    log.sync().unwrap();
+    disk.put(UNSURE, b"");
+    let before = disk.content(NAME);
+    disk.inject(Fault::Full {
+        capacity: log.byte_len(),
+    });
+    assert_eq!(open(&disk, PageCache::Intact).state.hard_state.term, 9);
+    assert_eq!(disk.content(NAME), before);
+}
+
+#[test]
+fn log_that_cannot_be_looked_at_is_not_made_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(NAME);
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+    let disk = OsDisk::open(directory.path()).unwrap();
+    let error = ControlLog::create(disk, DIRECTORY, &begun()).unwrap_err();
+    assert!(matches!(error, ControlLogError::Io { .. }), "{error}");
+}

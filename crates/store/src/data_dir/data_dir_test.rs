@@ -175,3 +175,12 @@ fn bricks_are_listed_in_order() {
         [BrickId(0), BrickId(2), BrickId(10)]
     );
 }
+
+#[test]
+fn brick_whose_directory_cannot_be_made_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let data_dir = open(directory.path()).unwrap();
+    std::fs::remove_dir_all(directory.path()).unwrap();
+    let error = data_dir.brick(BrickId(0)).unwrap_err();
+    assert!(error.to_string().contains("create directory"), "{error}");
+}

@@ -75,6 +75,7 @@ fn tail_that_a_dying_process_tore_is_cut() {
                 (cut.at, cut.len),
                 (last, (end - last.offset as usize) as u64)
             );
+            assert_eq!(log.report().set_aside, [""; 0], "there is no record in it");
             log.append(&put(1, 3, b"k", b"again")).unwrap();
             assert_eq!(Log::open(&torn, wide(page_cache)).ops(), [1, 2, 3]);
         }
@@ -484,4 +485,84 @@ fn ends_are_for_three_threads() {
         .for_each(|rolled| syncer.add_rolled(rolled));
     syncer.sync(end).unwrap();
     assert_eq!(syncer.synced(), end);
+}
+
+/// What ends a segment is written once, whoever seals it.
+#[test]
+fn segment_that_another_process_seals_is_the_same_to_the_byte() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    log.fill(1, 20);
+    assert!(disk.content("000002.seg").is_some());
+    let other = disk.fork(1);
+    log.sync();
+    let mut log = Log::open(&other, config());
+    log.sync();
+    assert_eq!(disk.content("000001.seg"), other.content("000001.seg"));
+}
+
+#[test]
+fn each_segment_is_damaged_by_its_own_damages() {
+    let (disk, _) = Log::sealed();
+    for name in ["000001.seg", "000003.seg"] {
+        disk.flip(name, SEGMENT_HEADER_BYTES + 60, 1);
+        disk.remove(&name.replace("seg", "hint")).unwrap();
+    }
+    let log = Log::open(&disk, config());
+    let damaged: Vec<bool> = log
+        .report()
+        .segments
+        .iter()
+        .map(|it| it.is_damaged)
+        .collect();
+    assert_eq!(damaged, [true, false, true, false], "{:?}", log.report());
+}
+
+/// A footer says what its segment lacks also when the next process has sealed it.
+#[test]
+fn damage_is_found_again_after_its_segment_was_sealed() {
+    let disk = MemDisk::new(1);
+    let first = Log::open(&disk, wide(PageCache::Intact)).fill(1, 3)[0];
+    disk.flip("000001.seg", first.offset as usize + 50, 1);
+    let mut log = Log::open(&disk, wide(PageCache::Intact));
+    let damages = log.report().damages.clone();
+    assert_eq!((log.ops(), damages.len()), (vec![2, 3], 1));
+    log.append(&put(1, 4, b"k", b"v")).unwrap();
+    log.roll().unwrap();
+    log.sync();
+    log.write_hints();
+    drop(log);
+    let log = Log::open(&disk, wide(PageCache::Intact));
+    assert_eq!(log.ops(), [2, 3, 4]);
+    assert_eq!(log.report().damages, damages);
+    assert!(log.report().segments[0].is_damaged);
+}
+
+/// A file of a whole step and a byte: the last one is written again as well.
+#[test]
+fn all_that_may_be_lost_is_written_again_to_the_last_byte() {
+    let room = (1 << 20) + 1 - SEGMENT_HEADER_BYTES - put(1, 1, b"k", b"").len();
+    let disk = MemDisk::new(1);
+    let large = LogConfig {
+        segment_bytes: 4 << 20,
+        ..config()
+    };
+    let mut log = Log::open(&disk, large.clone());
+    log.append(&put(1, 1, b"k", &vec![7; room])).unwrap();
+    assert_eq!(disk.content("000001.seg").unwrap().len(), (1 << 20) + 1);
+    disk.inject(Fault::SyncFails { after: 0 });
+    let end = log.ends.appender.end();
+    assert!(log.ends.syncer.sync(end).is_err());
+    disk.heal();
+    drop(log);
+    assert_eq!(Log::open(&disk, large.clone()).ops(), [1]);
+    for seed in 0..8 {
+        let disk = disk.fork(seed);
+        disk.power_cut();
+        let lost = LogConfig {
+            page_cache: PageCache::MaybeLost,
+            ..large.clone()
+        };
+        assert_eq!(Log::open(&disk, lost).ops(), [1], "seed {seed}");
+    }
 }

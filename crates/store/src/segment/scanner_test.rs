@@ -144,3 +144,53 @@ fn record_with_a_long_key_is_found_past_a_damaged_header() {
         );
     }
 }
+
+#[test]
+fn nothing_of_sound_bytes_is_unreadable() {
+    let bytes = [put(1, 1, b"a", b"bc"), put(1, 2, b"a", b"")].concat();
+    let mut count = 0;
+    let unreadable = crate::segment::scan_bytes(&bytes, &mut |_, _| count += 1);
+    assert_eq!((unreadable, count), (0, 2));
+}
+
+#[test]
+fn outcome_is_what_the_record_has() {
+    let header = Header {
+        request: Some(record::RequestId {
+            client: 7,
+            sequence: 9,
+        }),
+        ..crate::fixture::header(record::Kind::Put, 1, 1)
+    };
+    let mut bytes = Vec::new();
+    record::encode_with(&mut bytes, &header, Some(b"outcome"), b"key", &[b"value"]);
+    let disk = MemDisk::new(1);
+    disk.put("f", &bytes);
+    let file = disk.open("f", Access::Read).unwrap();
+    let mut scanner = Scanner::active(&file, 0, bytes.len() as u64);
+    let Some(Found::Record { record, .. }) = scanner.next().unwrap() else {
+        panic!("no record");
+    };
+    assert_eq!(record.outcome, Some(&b"outcome"[..]));
+}
+
+/// A seal that was under way ends what can be read, also behind damage.
+#[test]
+fn footer_ends_an_active_segment_and_is_nothing_within_a_sealed_one() {
+    let footer = [&FOOTER_MAGIC[..], &[0; 60]].concat();
+    let bytes = [put(1, 1, b"a", b"bc"), footer.clone()].concat();
+    let end = bytes.len() - footer.len();
+    assert_eq!(
+        scan(&bytes, None),
+        ["op 1 at 0".to_owned(), format!("footer {end}")]
+    );
+    let mut damaged = bytes.clone();
+    damaged[3] ^= 1;
+    assert_eq!(
+        scan(&damaged, None),
+        [format!("damage 0+{end} None"), format!("footer {end}")]
+    );
+    let sealed = scan(&bytes, Some(vec![PartitionId(1)]));
+    let damage = format!("damage {end}+{} None", footer.len());
+    assert_eq!(sealed, ["op 1 at 0".to_owned(), damage]);
+}
