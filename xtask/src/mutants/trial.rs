@@ -12,7 +12,9 @@ use super::find::Mutant;
 use super::results::{Known, Results};
 use crate::planted::patience;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io::{self, BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -30,9 +32,13 @@ pub(super) enum Outcome {
     Survived,
 }
 
-/// Tests may take so many times as long as without a mutant, and so much more.
-const PATIENCE_TIMES: u32 = 4;
-const PATIENCE: Duration = Duration::from_secs(8);
+/// Tests may take so many times the processor's time that they take without a mutant, and so much more. How busy the machine
+/// is does not matter.
+const PATIENCE_TIMES: u32 = 3;
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// And so many times that by the clock: whoever waits takes no processor's time.
+const WAITING_TIMES: u32 = 6;
 
 /// What a test program may have, in KiB of addresses.
 const MEMORY_MAX: &str = "8000000";
@@ -48,18 +54,21 @@ pub(super) fn run(
     let crates: BTreeSet<&str> = mutants.iter().map(|it| it.krate()).collect();
     let mut patience = BTreeMap::new();
     for judge in judges.of_all(&crates) {
-        let begun = Instant::now();
+        let begun = processor_time()?;
         let Judge { name, krate, .. } = judge;
         let missing = || io::Error::other(format!("no test program of {krate}"));
         let program = built.programs.get(krate).ok_or_else(missing)?;
-        if run_tests(program, judge, "", Duration::MAX)? != Verdict::Passed {
+        if run_tests(program, judge, "", NEVER)? != Verdict::Passed {
             return Err(io::Error::other(format!(
                 "the tests of {name} fail without a mutant: {}",
                 program.path.display()
             )));
         }
-        let took = begun.elapsed();
-        println!("tests of {name}: {:.1} s", took.as_secs_f64());
+        let took = processor_time()?.saturating_sub(begun);
+        println!(
+            "tests of {name}: {:.1} s of a processor",
+            took.as_secs_f64()
+        );
         patience.insert(name, took * PATIENCE_TIMES + PATIENCE);
     }
     let next = AtomicUsize::new(0);
@@ -111,6 +120,22 @@ fn judge(
     Ok(Known::Passed(passed))
 }
 
+/// A day.
+const NEVER: Duration = Duration::from_secs(86_400);
+
+/// `SIGXCPU`: its processor's time is over.
+const OUT_OF_TIME: i32 = 24;
+
+/// What the programs that have ended took of processors.
+fn processor_time() -> io::Result<Duration> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    // Behind the name, which may have blanks: the 16th and 17th of all, in hundredths of a second.
+    let fields = stat.rsplit_once(") ").map_or("", |it| it.1);
+    let fields = fields.split(' ').skip(13).take(2);
+    let ticks: u64 = fields.filter_map(|it| it.parse::<u64>().ok()).sum();
+    Ok(Duration::from_millis(ticks * 10))
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Passed,
@@ -126,7 +151,8 @@ fn run_tests(
     patience: Duration,
 ) -> io::Result<Verdict> {
     let mut command = Command::new("sh");
-    let script = format!("ulimit -v {MEMORY_MAX}; exec \"$0\" \"$@\"");
+    let seconds = patience.as_secs();
+    let script = format!("ulimit -v {MEMORY_MAX}; ulimit -t {seconds}; exec \"$0\" \"$@\"");
     command.args(["-c", &script]).arg(&program.path);
     command.args(["--test-threads=2", judge.filter]);
     command.env("SABOTAGE_ON", mutant);
@@ -144,13 +170,14 @@ fn run_tests(
         }
         Ok(false)
     });
-    let status = patience::wait(child, patience)?;
+    let status = patience::wait(child, patience.saturating_mul(WAITING_TIMES))?;
     let has_failed = reader
         .join()
         .unwrap_or_else(|_| Err(io::Error::other("a reader panicked")))?;
     Ok(match status {
         Some(status) if status.success() && !has_failed => Verdict::Passed,
         None if !has_failed => Verdict::Hung,
+        Some(status) if status.signal() == Some(OUT_OF_TIME) => Verdict::Hung,
         _ => Verdict::Failed,
     })
 }
