@@ -110,6 +110,11 @@ impl Options {
         }
     }
 
+    /// Where a mutant is in the order of samples.
+    fn place(&self, mutant: &Mutant) -> u64 {
+        find::hash(&format!("{} {}", self.seed, mutant.name))
+    }
+
     /// What was asked for of a crate, for the page.
     fn sample_of(&self, krate: &str, total: Option<&usize>) -> String {
         let total = total.copied().unwrap_or_default();
@@ -136,7 +141,7 @@ impl Options {
         };
         let mut wanted: Vec<Mutant> = all.into_iter().filter(is_wanted).collect();
         if self.mutants.is_empty() {
-            wanted.sort_by_cached_key(|it| find::hash(&format!("{} {}", self.seed, it.name)));
+            wanted.sort_by_cached_key(|it| self.place(it));
         }
         let count = self.sample.unwrap_or(SAMPLE);
         let of = |name: &&str| {
@@ -195,10 +200,12 @@ pub fn run(root: &Path, tree: &Tree, options: &Options) -> io::Result<Vec<Findin
     if options.is_again {
         results.forget_survivors();
     }
-    let unknown: Vec<&Mutant> = chosen
+    let mut unknown: Vec<&Mutant> = chosen
         .iter()
         .filter(|it| outcome(&results, it, judges).is_none())
         .collect();
+    // What is known of a run that was ended is a sample, too.
+    unknown.sort_by_cached_key(|it| options.place(it));
     if !options.is_known && !unknown.is_empty() {
         // So is each test program: with fewer, cargo chooses other features of what they use, and builds that again.
         let programs = Judges::default().of_all(&CRATES.into());

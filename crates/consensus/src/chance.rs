@@ -23,3 +23,7 @@ fn mix(value: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
 }
+
+#[cfg(test)]
+#[path = "chance_test.rs"]
+mod chance_test;

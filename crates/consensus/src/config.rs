@@ -64,3 +64,7 @@ impl ConsensusConfig {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "config_test.rs"]
+mod config_test;

@@ -77,6 +77,15 @@ fn with_voters(voters: &[u64]) -> RecoveredState {
 
 /// Passes messages between two nodes until there are none.
 fn converse(benches: &mut [&mut Bench]) {
+    converse_but(benches, |_| false);
+}
+
+fn is_snapshot(message: &[u8]) -> bool {
+    wire::decode(message).unwrap().get_msg_type() == MessageType::MsgSnapshot
+}
+
+/// The same, where some are lost.
+fn converse_but(benches: &mut [&mut Bench], is_lost: impl Fn(&[u8]) -> bool) {
     loop {
         let mut packets = Vec::new();
         for bench in benches.iter_mut() {
@@ -91,7 +100,7 @@ fn converse(benches: &mut [&mut Bench]) {
         for (to, from, message) in packets {
             let receiver = benches
                 .iter_mut()
-                .find(|bench| bench.consensus.config.id == to);
+                .find(|bench| bench.consensus.config.id == to && !is_lost(&message));
             if let Some(receiver) = receiver {
                 receiver.consensus.step(from, &message).unwrap();
             }
@@ -525,4 +534,85 @@ fn spoilt_messages_make_no_node_panic_and_a_seed_is_a_run() {
     for seed in 0..200 {
         assert_eq!(spoilt(seed), spoilt(seed), "seed {seed}");
     }
+}
+
+#[test]
+fn learner_that_is_to_learn_and_proposals_of_the_longest_kind() {
+    let (mut one, mut two) = pair();
+    let mut longest = vec![7; ENTRY_BYTES_MAX];
+    assert_eq!(one.consensus.propose(longest.clone()), Ok(()));
+    longest.push(7);
+    assert_eq!(one.consensus.propose(longest), Err(Refused::TooLarge));
+    converse(&mut [&mut one, &mut two]);
+    let refused = two.consensus.transfer_leader(1);
+    assert_eq!(refused, Err(Refused::NotLeader { leader: Some(1) }));
+    one.consensus
+        .change_membership(ConfChange::AddLearner(3))
+        .unwrap();
+    converse(&mut [&mut one, &mut two]);
+    let demoted = one.consensus.change_membership(ConfChange::Demote(3));
+    assert_eq!(demoted, Err(Refused::IsSo));
+}
+
+/// A node that is new gets a snapshot, and it again as long as nothing is heard of it.
+#[test]
+fn snapshot_is_asked_for_once_and_sent_again_when_it_is_lost() {
+    let (mut one, mut two) = pair();
+    one.consensus.config.entries_kept = 0;
+    for data in 0..9 {
+        one.consensus.propose(vec![data]).unwrap();
+    }
+    converse(&mut [&mut one, &mut two]);
+    let applied = one.consensus.applied();
+    one.consensus.compact(applied, vec![5]).unwrap();
+    converse(&mut [&mut one, &mut two]);
+    one.consensus
+        .change_membership(ConfChange::AddLearner(3))
+        .unwrap();
+    converse(&mut [&mut one, &mut two]);
+    let wanted = |bench: &Bench| {
+        let wanted = bench.outputs.iter();
+        wanted
+            .filter(|it| **it == ConsensusOutput::SnapshotWanted)
+            .count()
+    };
+    let sent = |bench: &Bench| {
+        let sent = Bench::sent(&bench.outputs);
+        sent.iter().filter(|it| is_snapshot(&it.1)).count()
+    };
+    let three = Bench::new(3, RecoveredState::default());
+    let mut benches = [one, two, three];
+    let never: fn(&[u8]) -> bool = |_| false;
+    let tick = |benches: &mut [Bench; 3], ticks, is_lost: fn(&[u8]) -> bool| {
+        let [one, two, three] = benches;
+        for _ in 0..ticks {
+            one.consensus.tick();
+            converse_but(&mut [one, two, three], is_lost);
+        }
+        (wanted(one), sent(one), three.consensus.learners().len())
+    };
+    // The snapshot that is there does not name it.
+    assert_eq!(
+        tick(&mut benches, 3, is_snapshot),
+        (1, 0, 0),
+        "it is asked for once"
+    );
+    let applied = benches[0].consensus.applied();
+    benches[0].consensus.compact(applied, vec![6]).unwrap();
+    assert_eq!(
+        tick(&mut benches, 190, is_snapshot),
+        (1, 1, 0),
+        "its answer is waited for"
+    );
+    assert_eq!(
+        tick(&mut benches, 20, is_snapshot),
+        (1, 2, 0),
+        "and not for ever"
+    );
+    assert_eq!(tick(&mut benches, 220, never), (1, 3, 1));
+    let [one, _, three] = &benches;
+    let restored = three.outputs.iter();
+    let restored = restored.filter(|it| matches!(it, ConsensusOutput::Restore(_)));
+    assert_eq!(restored.count(), 1);
+    assert_eq!(three.consensus.applied(), one.consensus.applied());
 }

@@ -284,3 +284,7 @@ pub(crate) fn snapshot_of_library(library: &eraftpb::Snapshot) -> Snapshot {
         data: library.data.to_vec(),
     }
 }
+
+#[cfg(test)]
+#[path = "log_test.rs"]
+mod log_test;

@@ -163,3 +163,7 @@ impl History {
         assert!(!self.since.is_empty(), "no members are known");
     }
 }
+
+#[cfg(test)]
+#[path = "members_test.rs"]
+mod members_test;

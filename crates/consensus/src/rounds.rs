@@ -44,3 +44,7 @@ impl Rounds {
         lost.map(|(_, (token, _))| token).collect()
     }
 }
+
+#[cfg(test)]
+#[path = "rounds_test.rs"]
+mod rounds_test;
