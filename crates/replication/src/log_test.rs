@@ -89,3 +89,23 @@ fn a_log_that_ends_where_it_commits_is_whole_and_one_that_ends_before_claims_its
     let less = found(5, 3, true);
     assert_eq!((less.last, less.is_complete), ((View(1), Op(3)), false));
 }
+
+#[test]
+fn a_claim_that_was_cut_once_is_cut_again() {
+    let mut log = log(3, &[(2, 4), (2, 5)]);
+    for (op, claimed, committed) in [
+        (5, (2, 5), 3),
+        (4, (2, 4), 3),
+        (2, (1, 2), 2),
+        (4, (1, 2), 2),
+    ] {
+        log.become_partial(Op(op));
+        let claim = log.claim();
+        let expected = ((View(claimed.0), Op(claimed.1)), Op(committed), false);
+        assert_eq!(
+            (claim.last, claim.committed, claim.is_complete),
+            expected,
+            "{op}"
+        );
+    }
+}

@@ -144,3 +144,20 @@ fn a_message_that_no_frame_holds_is_refused() {
     bytes.pop();
     assert!(outbox.message(LINK, &bytes), "the longest one");
 }
+
+#[test]
+fn a_closed_link_is_stuck_no_more_and_others_are() {
+    let other = LinkId(4);
+    let mut config = ReplicatorConfig::new(Seat::default());
+    config.output_bytes_max = 100;
+    let mut outbox = Outbox::new(&config);
+    for link in [LINK, other] {
+        outbox.open(link, Direction::Outgoing);
+        for _ in 0..20 {
+            outbox.frame(link, &pong());
+        }
+    }
+    outbox.close(LINK);
+    let stuck: Vec<LinkId> = std::iter::from_fn(|| outbox.poll_stuck()).collect();
+    assert_eq!(stuck, [other]);
+}

@@ -1,5 +1,6 @@
-use crate::fixture::{Brick, Cluster, P, TABLE, changing, group, header};
+use crate::fixture::{Brick, Cluster, P, TABLE, changing, group, header, seat};
 use crate::frame::{Begin, Frame};
+use crate::view::names;
 use crate::{Role, Run, ViewStart, Want};
 use brickyard_routing::Group;
 use brickyard_types::record::{Kind, encode};
@@ -405,4 +406,14 @@ fn rule_10_only_the_primary_that_the_map_names_begins_a_view() {
         let is_refusal = |it: &Frame<'_>| matches!(it, Frame::Refuse(it) if it.partition == P);
         assert!(up.iter().any(is_refusal), "from {from}: {up:?}");
     }
+}
+
+/// Who has no part in a view, nor in the next one, is not told of the partition.
+#[test]
+fn a_group_names_whoever_has_a_part_in_it_or_in_its_change() {
+    let first = group(1, 0, &[1], &[2]);
+    let next = changing(&first, &group(2, 3, &[1], &[]), &[4]);
+    let named = |group: &Group| [0, 1, 2, 3, 4, 5].map(|it| names(group, seat(it)));
+    assert_eq!(named(&first), [true, true, true, false, false, false]);
+    assert_eq!(named(&next), [true, true, true, true, true, false]);
 }
