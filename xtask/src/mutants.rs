@@ -218,9 +218,12 @@ pub fn run(root: &Path, tree: &Tree, options: &Options) -> io::Result<Vec<Findin
         trial::run(&built, &unknown, judges, jobs, &results)?;
         results = Results::open(&target)?;
     }
-    let judged = chosen
-        .iter()
-        .filter_map(|it| Some((it.clone(), outcome(&results, it, judges)?)));
+    let judged = chosen.iter().filter_map(|it| {
+        let outcome = outcome(&results, it, judges);
+        // Where a run was ended: what passed some judges has survived so far.
+        let so_far = || (!results.passed(it).is_empty()).then_some(Outcome::Survived);
+        Some((it.clone(), outcome.or_else(so_far)?))
+    });
     let (chosen, outcomes): (Vec<Mutant>, Vec<Outcome>) = judged.unzip();
     for (mutant, outcome) in chosen.iter().zip(&outcomes) {
         if matches!(outcome, Outcome::Survived) && !reasons.contains_key(&mutant.name) {

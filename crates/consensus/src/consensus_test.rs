@@ -119,6 +119,29 @@ fn pair() -> (Bench, Bench) {
 }
 
 #[test]
+fn first_node_begins_with_a_snapshot_and_no_vote() {
+    let RecoveredState {
+        hard_state,
+        snapshot,
+        entries,
+    } = Consensus::bootstrap(7, vec![9]);
+    assert_eq!(
+        (hard_state.term, hard_state.vote, hard_state.commit),
+        (1, 0, 1)
+    );
+    let Some(Snapshot {
+        index,
+        term,
+        voters,
+        ..
+    }) = snapshot
+    else {
+        panic!("no snapshot");
+    };
+    assert_eq!((index, term, voters, entries), (1, 1, vec![7], vec![]));
+}
+
+#[test]
 fn only_voter_leads_at_once() {
     let mut bench = Bench::new(1, Consensus::bootstrap(1, vec![9]));
     assert!(bench.consensus.is_leader());
@@ -611,7 +634,14 @@ fn snapshot_is_asked_for_once_and_sent_again_when_it_is_lost() {
         (1, 2, 0),
         "and not for ever"
     );
-    assert_eq!(tick(&mut benches, 220, never), (1, 3, 1));
+    // Whoever sends it says that it could not.
+    benches[0].consensus.report_snapshot(3, false);
+    assert_eq!(
+        tick(&mut benches, 4, is_snapshot),
+        (1, 3, 0),
+        "at once then"
+    );
+    assert_eq!(tick(&mut benches, 220, never), (1, 4, 1));
     let [one, _, three] = &benches;
     let restored = three.outputs.iter();
     let restored = restored.filter(|it| matches!(it, ConsensusOutput::Restore(_)));

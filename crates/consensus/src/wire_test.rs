@@ -75,6 +75,24 @@ fn what_is_sent_arrives() {
 }
 
 /// The bytes are for ever: nodes of two versions talk while a cluster is updated.
+/// The first entries that a node is sent follow none.
+#[test]
+fn entries_of_the_first_term_are_taken_and_of_none_are_not() {
+    for (term, is_taken) in [(1, true), (0, false)] {
+        let mut message = head(MessageType::MsgAppend);
+        (message.log_term, message.index) = (0, 0);
+        let entry = LogEntry {
+            index: 1,
+            term,
+            kind: EntryKind::Data,
+            data: vec![1],
+        };
+        message.set_entries(vec![entry_to_library(entry)].into());
+        let bytes = encode(&message).unwrap();
+        assert_eq!(decode(&bytes).is_ok(), is_taken, "term {term}");
+    }
+}
+
 #[test]
 fn bytes_are_as_documented() {
     let mut expected = vec![1, 1, 0, 0];
