@@ -101,7 +101,7 @@ impl<P> Rebuild<P> {
                 {
                     self.generation = start.generation;
                 }
-                // Records of a partition that was never replicated are committed when they are there.
+                // What says nothing of that was committed when it was written.
                 let committed = header.committed.unwrap_or(header.op);
                 self.commit(committed, apply);
             }
