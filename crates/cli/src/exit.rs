@@ -28,21 +28,21 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_output(error) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("brickyard: {}", told(error));
+    eprintln!("brickyard: {}", message(error));
     ExitCode::from(FAILED)
 }
 
 /// The error and its causes, each said once: many errors quote their cause in words of their own.
-fn told(error: &anyhow::Error) -> String {
-    let mut told = String::new();
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
-        if told.is_empty() {
-            told = cause;
-        } else if !told.contains(&cause) {
-            told = format!("{told}: {cause}");
+        if message.is_empty() {
+            message = cause;
+        } else if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
         }
     }
-    told
+    message
 }
 
 /// `brickyard dump | head` ends when head has seen enough: nothing is wrong. A server that went away

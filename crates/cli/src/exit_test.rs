@@ -1,4 +1,4 @@
-use super::{is_closed_output, told};
+use super::{is_closed_output, message};
 use anyhow::Context;
 use std::io;
 
@@ -26,12 +26,12 @@ fn a_cause_that_is_quoted_is_not_said_again() {
     };
     let quoting = anyhow::Error::from(quoting).context("loading f");
     assert_eq!(
-        told(&quoting),
+        message(&quoting),
         format!(
             "loading f: cannot connect to here:1: {}; is the server running there?",
             error()
         )
     );
     let plain = anyhow::Error::from(error()).context("cannot open f");
-    assert_eq!(told(&plain), format!("cannot open f: {}", error()));
+    assert_eq!(message(&plain), format!("cannot open f: {}", error()));
 }

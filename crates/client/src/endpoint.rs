@@ -8,7 +8,7 @@
 
 use crate::{
     call::Call,
-    lane::Lane,
+    channel::Channel,
     peer::{Kind, Peer},
     retry::AttemptFailure,
     setting::{Setting, Use},
@@ -20,23 +20,23 @@ use std::{sync::Arc, time::Instant};
 pub(crate) struct Endpoint {
     pub(crate) peer: Arc<Peer>,
     /// As many for each use, in the order of the uses.
-    lanes: Vec<Lane>,
+    channels: Vec<Channel>,
     setting: Arc<Setting>,
 }
 
 impl Endpoint {
     pub(crate) fn new(address: &str, kind: Kind, setting: &Arc<Setting>) -> Arc<Self> {
         let peer = Arc::new(Peer::new(address, kind));
-        let of_a_use = setting.lanes.max(1);
+        let of_a_use = setting.channels.max(1);
         let uses = setting.uses().iter();
-        let lanes = uses
+        let channels = uses
             .flat_map(|purpose| std::iter::repeat_n(*purpose, of_a_use))
-            .map(|purpose| Lane::new(Arc::clone(&peer), Arc::clone(setting), purpose))
+            .map(|purpose| Channel::new(Arc::clone(&peer), Arc::clone(setting), purpose))
             .collect();
         let setting = Arc::clone(setting);
         Arc::new(Self {
             peer,
-            lanes,
+            channels,
             setting,
         })
     }
@@ -58,11 +58,11 @@ impl Endpoint {
             (true, true) => Use::SlowReads,
         };
         let at = uses.iter().position(|it| *it == wanted).unwrap_or(0);
-        let of_a_use = self.lanes.len() / uses.len();
-        let Some(lane) = self.lanes.get(at * of_a_use + spread % of_a_use) else {
+        let of_a_use = self.channels.len() / uses.len();
+        let Some(channel) = self.channels.get(at * of_a_use + spread % of_a_use) else {
             return Err((call, AttemptFailure::NotSent("no connection".to_owned())));
         };
         call.on_handed_to(&self.peer, uses.get(at).copied(), now);
-        lane.push(call, now)
+        channel.push(call, now)
     }
 }

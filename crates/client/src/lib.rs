@@ -31,7 +31,7 @@
 //! - **Reads from replicas**, if wanted ([`ReadPolicy`]), with the caches of all replicas adding up ([`Lard`]).
 //!
 //! Reading order: `client`, `table`, `pending` (what a program sees); `call`, `router`, `map`, `lard`, `retry`,
-//! `refresh` (where a call goes and what follows when that fails); `peer`, `endpoint`, `setting`, `lane` (sockets and tasks);
+//! `refresh` (where a call goes and what follows when that fails); `peer`, `endpoint`, `setting`, `channel` (sockets and tasks);
 //! `connection` (the protocol, without IO).
 //!
 //! Invariants:
@@ -45,6 +45,7 @@
 
 mod budget;
 mod call;
+mod channel;
 mod client;
 mod command;
 mod connection;
@@ -53,7 +54,6 @@ mod directory;
 mod endpoint;
 mod error;
 mod ids;
-mod lane;
 mod lard;
 mod map;
 mod options;

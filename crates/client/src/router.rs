@@ -72,7 +72,7 @@ impl Router {
                 table,
                 reads_from_backups: options.reads != ReadPolicy::Primary,
             },
-            lanes: options.connections_per_brick,
+            channels: options.connections_per_brick,
             connect_timeout: options.connect_timeout,
             silence_limit: options.silence_limit,
             hedge_after: options.hedge_after,

@@ -20,7 +20,7 @@ pub(crate) trait MapWatcher: fmt::Debug + Send + Sync {
 pub(crate) struct Setting {
     pub(crate) greeting: Greeting,
     /// Connections to one address.
-    pub(crate) lanes: usize,
+    pub(crate) channels: usize,
     pub(crate) connect_timeout: Duration,
     pub(crate) silence_limit: Duration,
     pub(crate) hedge_after: Duration,

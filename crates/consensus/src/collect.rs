@@ -4,7 +4,7 @@ use crate::consensus::{Consensus, Handed};
 use crate::log::{entry_of_library, members_of, snapshot_of_library};
 use crate::members::{ConfChange, History, Members};
 use crate::output::{ConsensusOutput, Persist};
-use crate::owed::Debt;
+use crate::pending_acks::PendingAck;
 use crate::state::{EntryKind, HardState, Snapshot};
 use crate::wire;
 use raft::eraftpb;
@@ -117,14 +117,14 @@ impl Consensus {
                     self.hard_state
                 );
                 let snapshot = snapshot.as_ref().map(snapshot_of_library);
-                let debt = Debt {
+                let ack = PendingAck {
                     library: Some(library),
                     vote: hard_state.map(|it| (it.term, it.vote)),
                     restored: snapshot.clone(),
                     held,
-                    ..Debt::default()
+                    ..PendingAck::default()
                 };
-                let number = self.owed.add(debt);
+                let number = self.pending_acks.add(ack);
                 self.hand(ConsensusOutput::Persist(Persist {
                     number,
                     hard_state: hard_state
@@ -133,7 +133,7 @@ impl Consensus {
                     snapshot,
                     must_sync,
                 }));
-            } else if let Some(latest) = self.owed.latest() {
+            } else if let Some(latest) = self.pending_acks.latest() {
                 latest.library = Some(library);
                 latest.held.append(&mut held);
             } else {
@@ -161,9 +161,9 @@ impl Consensus {
             snapshot.index,
             hard_state.commit
         );
-        let number = self.owed.add(Debt {
+        let number = self.pending_acks.add(PendingAck {
             vote: Some((hard_state.term, hard_state.vote)),
-            ..Debt::default()
+            ..PendingAck::default()
         });
         self.hand(ConsensusOutput::Persist(Persist {
             number,

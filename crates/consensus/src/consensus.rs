@@ -9,7 +9,7 @@ use crate::config::ConsensusConfig;
 use crate::log::{Log, members_of};
 use crate::members::{ConfChange, History, Members};
 use crate::output::ConsensusOutput;
-use crate::owed::Owed;
+use crate::pending_acks::PendingAcks;
 use crate::plausible;
 use crate::refused::{Refused, Rejected};
 use crate::rounds::Rounds;
@@ -28,7 +28,7 @@ pub struct Consensus {
     pub(crate) config: ConsensusConfig,
     pub(crate) raft: RawNode<Log>,
     pub(crate) outputs: VecDeque<Handed>,
-    pub(crate) owed: Owed,
+    pub(crate) pending_acks: PendingAcks,
     pub(crate) rounds: Rounds,
     pub(crate) members: History,
     /// Term and vote that are stored.
@@ -96,7 +96,7 @@ impl Consensus {
             config,
             raft,
             outputs: VecDeque::new(),
-            owed: Owed::default(),
+            pending_acks: PendingAcks::default(),
             rounds: Rounds::default(),
             members: History::new(applied, members),
             vote_stored: (hard_state.term, hard_state.vote),
@@ -250,8 +250,8 @@ impl Consensus {
     /// # Panics
     /// If no such number was handed out (a caller bug).
     pub fn on_persisted(&mut self, number: u64) {
-        while let Some(debt) = self.owed.paid(number) {
-            if let Some(vote) = debt.vote {
+        while let Some(ack) = self.pending_acks.paid(number) {
+            if let Some(vote) = ack.vote {
                 assert!(
                     vote.0 >= self.vote_stored.0,
                     "term {} was stored after {}",
@@ -260,13 +260,13 @@ impl Consensus {
                 );
                 self.vote_stored = vote;
             }
-            if let Some(library) = debt.library {
+            if let Some(library) = ack.library {
                 self.raft.on_persist_ready(library);
             }
-            for output in debt.held {
+            for output in ack.held {
                 self.hand(output);
             }
-            if let Some(snapshot) = debt.restored {
+            if let Some(snapshot) = ack.restored {
                 self.raft.advance_apply_to(snapshot.index);
                 self.hand_restored(snapshot);
             }
@@ -346,7 +346,7 @@ impl Consensus {
     fn is_all_stored(&self) -> bool {
         let log = &self.raft.raft.raft_log;
         let is_handed_out = log.unstable_entries().is_empty() && log.unstable_snapshot().is_none();
-        is_handed_out && self.owed.is_empty()
+        is_handed_out && self.pending_acks.is_empty()
     }
 
     /// The library waits for ever for the answer to a snapshot; the network may have lost either.

@@ -33,7 +33,7 @@ mod eligible;
 mod log;
 mod members;
 mod output;
-mod owed;
+mod pending_acks;
 mod plausible;
 mod refused;
 mod rounds;

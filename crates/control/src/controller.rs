@@ -49,8 +49,8 @@ use crate::config::ControlConfig;
 use crate::lease_keeper::{LeaseKeeper, RoundToken};
 use crate::membership::Membership;
 use crate::message::{
-    DrainAsk, Drained, EvictAsk, HeardReply, LeaseRequest, LoadReport, LogReport, PromoteAsk,
-    RestAsk, ReturnReport, SmallReport, SplitAsk, ToNode,
+    DrainAsk, Drained, EvictAsk, LeaderContactReply, LeaseRequest, LoadReport, LogReport,
+    PromoteAsk, RestAsk, ReturnReport, SmallReport, SplitAsk, ToNode,
 };
 use crate::output::{ControlOutput, ProposalToken};
 use brickyard_metadata::{Catalog, CatalogVersion, Outcome};
@@ -169,8 +169,8 @@ impl Controller {
     }
 
     /// A voter answers when it last heard an earlier leader.
-    pub fn on_heard(&mut self, now: Instant, from: NodeId, reply: HeardReply) {
-        self.leases.on_heard(now, from, reply);
+    pub fn on_leader_contact(&mut self, now: Instant, from: NodeId, reply: LeaderContactReply) {
+        self.leases.on_leader_contact(now, from, reply);
         self.timer.mark_dirty();
     }
 

@@ -16,7 +16,7 @@
 //! Source: Gray & Cheriton, "Leases" (SOSP 1989); DESIGN.md section 5.
 
 use crate::config::ControlConfig;
-use crate::message::{BrickState, HeardReply, LeaseGrant, LeaseRequest};
+use crate::message::{BrickState, LeaderContactReply, LeaseGrant, LeaseRequest};
 use brickyard_metadata::Catalog;
 use brickyard_routing::{Member, NodeId, Seat};
 use brickyard_types::{BrickId, Incarnation, Instant};
@@ -56,7 +56,7 @@ pub struct LeaseKeeper {
     /// Leases of earlier leaders have ended by then.
     earlier_until: Instant,
     /// When voters last heard an earlier leader, as this clock has it.
-    heard: BTreeMap<NodeId, Instant>,
+    contacts: BTreeMap<NodeId, Instant>,
     known: BTreeMap<Seat, Known>,
     /// When each life of a node last asked.
     asked: BTreeMap<(NodeId, Incarnation), Instant>,
@@ -91,7 +91,7 @@ impl LeaseKeeper {
             term,
             voters,
             earlier_until,
-            heard: BTreeMap::new(),
+            contacts: BTreeMap::new(),
             known: BTreeMap::new(),
             asked: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -110,12 +110,15 @@ impl LeaseKeeper {
     /// The voters that have not said when they last heard an earlier leader, as long as that matters.
     pub fn voters_to_query(&self, now: Instant) -> impl Iterator<Item = NodeId> {
         let is_over = now >= self.earlier_until || self.has_majority();
-        let silent = self.voters.iter().filter(|it| !self.heard.contains_key(it));
+        let silent = self
+            .voters
+            .iter()
+            .filter(|it| !self.contacts.contains_key(it));
         silent.copied().filter(move |_| !is_over)
     }
 
     /// A voter says when it last heard an earlier leader.
-    pub fn on_heard(&mut self, now: Instant, from: NodeId, reply: HeardReply) {
+    pub fn on_leader_contact(&mut self, now: Instant, from: NodeId, reply: LeaderContactReply) {
         // PROTOCOL rule 22: an answer of another term does not bound what the voter may still hear.
         if reply.term != self.term {
             return;
@@ -123,18 +126,18 @@ impl LeaseKeeper {
         // The answer is older than now, so the contact was no later than this, should the voter's clock be fast too.
         let ago = reply.ago - reply.ago / 100;
         let ago = u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX);
-        let heard_at = Instant(now.0.saturating_sub(ago));
+        let contact_at = Instant(now.0.saturating_sub(ago));
         assert!(
-            heard_at <= now,
-            "{from} heard a leader at {heard_at:?}, and it is {now:?}"
+            contact_at <= now,
+            "{from} heard a leader at {contact_at:?}, and it is {now:?}"
         );
-        let known = self.heard.entry(from).or_insert(heard_at);
-        *known = (*known).max(heard_at);
+        let known = self.contacts.entry(from).or_insert(contact_at);
+        *known = (*known).max(contact_at);
         if !self.has_majority() {
             return;
         }
         let of_voters = self
-            .heard
+            .contacts
             .iter()
             .filter(|(node, _)| self.voters.contains(node));
         let latest = of_voters.map(|(_, at)| *at).max().unwrap_or(now);
@@ -143,8 +146,11 @@ impl LeaseKeeper {
     }
 
     fn has_majority(&self) -> bool {
-        let heard = self.voters.iter().filter(|it| self.heard.contains_key(it));
-        heard.count() > self.voters.len() / 2
+        let contacts = self
+            .voters
+            .iter()
+            .filter(|it| self.contacts.contains_key(it));
+        contacts.count() > self.voters.len() / 2
     }
 
     /// A node asks in its present life. The states of its bricks count at once; the grant waits for a
@@ -171,7 +177,7 @@ impl LeaseKeeper {
     }
 
     /// Begins a round if a node waits for one. The caller asks a majority, after it has noted that it
-    /// leads ([`crate::Heard::on_leader`]).
+    /// leads ([`crate::LeaderContact::on_leader`]).
     pub fn poll_round(&mut self, now: Instant) -> Option<RoundToken> {
         let newest = self.rounds.values().next_back();
         // One that is not answered may never be; others follow it, but not without end.
@@ -195,12 +201,12 @@ impl LeaseKeeper {
 
     /// A majority answered a round: nodes that asked before it began are granted.
     ///
-    /// `owed`: for each brick, the version of the catalog from which on it has to have stopped something.
+    /// `pending_acks`: for each brick, the version of the catalog from which on it has to have stopped something.
     pub fn on_quorum(
         &mut self,
         token: RoundToken,
         catalog: &Catalog,
-        owed: &BTreeMap<Seat, u64>,
+        pending_acks: &BTreeMap<Seat, u64>,
     ) -> Vec<(NodeId, LeaseGrant)> {
         let later = self.rounds.split_off(&RoundToken(token.0 + 1));
         let answered = std::mem::replace(&mut self.rounds, later);
@@ -223,7 +229,7 @@ impl LeaseKeeper {
         }
         let mut grants = Vec::new();
         for (node, waiting) in newest {
-            if let Some(grant) = self.grant(&waiting, catalog, owed) {
+            if let Some(grant) = self.grant(&waiting, catalog, pending_acks) {
                 grants.push((node, grant));
             }
         }
@@ -243,7 +249,7 @@ impl LeaseKeeper {
         &mut self,
         waiting: &Waiting,
         catalog: &Catalog,
-        owed: &BTreeMap<Seat, u64>,
+        pending_acks: &BTreeMap<Seat, u64>,
     ) -> Option<LeaseGrant> {
         let request = &waiting.request;
         let until = waiting.received_at + self.config.lease_and_margin();
@@ -253,12 +259,12 @@ impl LeaseKeeper {
                 bricks.push(false);
                 continue;
             };
-            let owes = owed
+            let is_ack_pending = pending_acks
                 .get(&seat)
                 .is_some_and(|version| known.state.stopped.0 < *version);
             // PROTOCOL rules 10 (an older life gets nothing), 23 (nor does a loop that hangs) and 3 (nor
             // one that has not reported that it stopped what it was removed from).
-            let is_granted = catalog.is_current(seat) && known.state.is_turning && !owes;
+            let is_granted = catalog.is_current(seat) && known.state.is_turning && !is_ack_pending;
             if is_granted {
                 known.granted_until = known.granted_until.max(until);
             }

@@ -38,8 +38,8 @@ fn catalog() -> Catalog {
     World::new(3, 3, 1).catalog
 }
 
-fn heard(ago: u64) -> HeardReply {
-    HeardReply {
+fn contact(ago: u64) -> LeaderContactReply {
+    LeaderContactReply {
         term: TERM,
         ago: ms(ago),
     }
@@ -50,12 +50,12 @@ fn renew(
     keeper: &mut LeaseKeeper,
     now: Instant,
     request: LeaseRequest,
-    owed: &[(Seat, u64)],
+    pending_acks: &[(Seat, u64)],
 ) -> Vec<LeaseGrant> {
     keeper.on_request(now, request);
     let token = keeper.poll_round(now).unwrap();
-    let owed = owed.iter().copied().collect();
-    let grants = keeper.on_quorum(token, &catalog(), &owed);
+    let pending_acks = pending_acks.iter().copied().collect();
+    let grants = keeper.on_quorum(token, &catalog(), &pending_acks);
     grants.into_iter().map(|(_, grant)| grant).collect()
 }
 
@@ -144,13 +144,13 @@ fn voters_shorten_the_wait_once_a_majority_has_said_when_it_last_heard_a_leader(
             .collect::<Vec<_>>()
     };
     assert_eq!(unheard(&keeper, at(0)), [0, 1, 2]);
-    keeper.on_heard(at(10), NodeId(0), heard(1_000));
+    keeper.on_leader_contact(at(10), NodeId(0), contact(1_000));
     assert!(
         !keeper.has_run_out(first(1), at(600)),
         "one voter is no majority"
     );
     assert_eq!(unheard(&keeper, at(10)), [1, 2]);
-    keeper.on_heard(at(10), NodeId(1), heard(900));
+    keeper.on_leader_contact(at(10), NodeId(1), contact(900));
     assert_eq!(unheard(&keeper, at(10)), Vec::<u32>::new());
     // 900 ms ago, by a clock that may be fast by 1 %.
     let until = 10 - 9 + 1_525 - 900 + 18;
@@ -163,14 +163,14 @@ fn voters_shorten_the_wait_once_a_majority_has_said_when_it_last_heard_a_leader(
 fn answers_of_another_term_or_of_others_than_voters_do_not_count() {
     let config = ControlConfig::default();
     let mut keeper = keeper(&config, at(0));
-    let other = HeardReply {
+    let other = LeaderContactReply {
         term: TERM - 1,
-        ..heard(5_000)
+        ..contact(5_000)
     };
-    keeper.on_heard(at(10), NodeId(0), other);
-    keeper.on_heard(at(10), NodeId(1), other);
-    keeper.on_heard(at(10), NodeId(7), heard(5_000));
-    keeper.on_heard(at(10), NodeId(8), heard(5_000));
+    keeper.on_leader_contact(at(10), NodeId(0), other);
+    keeper.on_leader_contact(at(10), NodeId(1), other);
+    keeper.on_leader_contact(at(10), NodeId(7), contact(5_000));
+    keeper.on_leader_contact(at(10), NodeId(8), contact(5_000));
     assert!(!keeper.has_run_out(first(1), at(1_000)));
 }
 
@@ -178,13 +178,23 @@ fn answers_of_another_term_or_of_others_than_voters_do_not_count() {
 #[test]
 fn brick_that_owes_an_acknowledgement_gets_no_extension() {
     let mut keeper = keeper(&ControlConfig::default(), at(0));
-    let owed = [(first(1), 40)];
+    let pending_acks = [(first(1), 40)];
     assert_eq!(
-        renew(&mut keeper, at(2_000), request(1, at(2_000), 39), &owed),
+        renew(
+            &mut keeper,
+            at(2_000),
+            request(1, at(2_000), 39),
+            &pending_acks
+        ),
         []
     );
     assert!(keeper.has_run_out(first(1), at(2_000)));
-    let grants = renew(&mut keeper, at(2_100), request(1, at(2_100), 40), &owed);
+    let grants = renew(
+        &mut keeper,
+        at(2_100),
+        request(1, at(2_100), 40),
+        &pending_acks,
+    );
     assert_eq!(grants[0].bricks, [true]);
     assert_eq!(
         grants[0].version,
@@ -296,12 +306,12 @@ fn half_of_an_even_number_of_voters_is_no_majority() {
     let mut keeper = keeper(&ControlConfig::default(), at(0));
     keeper.set_voters((0..4).map(NodeId).collect());
     for node in 0..2 {
-        keeper.on_heard(at(10), NodeId(node), heard(5_000));
+        keeper.on_leader_contact(at(10), NodeId(node), contact(5_000));
     }
     assert!(!keeper.has_run_out(first(1), at(1_000)), "two of four");
     let silent: Vec<NodeId> = keeper.voters_to_query(at(10)).collect();
     assert_eq!(silent, [NodeId(2), NodeId(3)]);
-    keeper.on_heard(at(10), NodeId(2), heard(5_000));
+    keeper.on_leader_contact(at(10), NodeId(2), contact(5_000));
     assert!(keeper.has_run_out(first(1), at(1_000)));
 }
 
@@ -311,7 +321,7 @@ fn what_a_voter_heard_last_counts_by_the_slower_of_two_clocks() {
     let config = ControlConfig::default();
     let mut late = keeper(&config, at(0));
     for node in 0..2 {
-        late.on_heard(at(1_000), NodeId(node), heard(1_100));
+        late.on_leader_contact(at(1_000), NodeId(node), contact(1_100));
     }
     let until = at(1_000 + 1_525 - 1_100 + 11);
     assert!(!late.has_run_out(first(1), Instant(until.0 - 1)));
@@ -320,9 +330,9 @@ fn what_a_voter_heard_last_counts_by_the_slower_of_two_clocks() {
     for answers in [[1_000, 5], [5, 1_000]] {
         let mut keeper = keeper(&config, at(0));
         for ago in answers {
-            keeper.on_heard(at(20), NodeId(0), heard(ago));
+            keeper.on_leader_contact(at(20), NodeId(0), contact(ago));
         }
-        keeper.on_heard(at(30), NodeId(1), heard(1_000));
+        keeper.on_leader_contact(at(30), NodeId(1), contact(1_000));
         assert!(!keeper.has_run_out(first(1), at(1_000)), "{answers:?}");
     }
 }

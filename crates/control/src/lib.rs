@@ -20,7 +20,7 @@
 
 mod config;
 mod controller;
-mod heard;
+mod leader_contact;
 mod lease_keeper;
 mod membership;
 pub mod message;
@@ -29,7 +29,7 @@ mod output;
 
 pub use config::{ControlConfig, HotConfig};
 pub use controller::{Controller, LogEnds};
-pub use heard::Heard;
+pub use leader_contact::LeaderContact;
 pub use lease_keeper::{LeaseKeeper, RoundToken};
 pub use membership::{Membership, MembershipChange};
 pub use node_lease::{LoopState, NodeLease, needs_none};

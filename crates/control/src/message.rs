@@ -17,7 +17,7 @@ pub enum ToLeader {
     /// Extend my lease; this is how far I am.
     Lease(LeaseRequest),
     /// When I last heard an earlier leader.
-    Heard(HeardReply),
+    LeaderContact(LeaderContactReply),
     /// What a brick of mine holds.
     Report(LogReport),
     /// A learner of my partition holds everything.
@@ -50,7 +50,7 @@ pub enum ToNode {
     /// Your incarnation is over: register again, or end.
     Superseded(Superseded),
     /// When did you last hear an earlier leader?
-    Heard(HeardQuery),
+    LeaderContact(LeaderContactQuery),
     /// What do these bricks of yours hold?
     Report(ReportRequest),
     /// How far the node's emptying is.
@@ -116,14 +116,14 @@ pub struct Superseded {
 
 /// A new leader asks a voter how old the leases may be that others granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeardQuery {
+pub struct LeaderContactQuery {
     /// The term of the one that asks.
     pub term: u64,
 }
 
 /// Answered in the term of the query: from then on the voter hears no earlier leader (PROTOCOL rule 22).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeardReply {
+pub struct LeaderContactReply {
     /// The term of the query.
     pub term: u64,
     /// How long ago it last heard a leader of an earlier term, or, since it forgot that, started.

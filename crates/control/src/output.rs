@@ -14,7 +14,7 @@ pub struct ProposalToken(pub u64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlOutput {
     /// Ask a majority of voters whether this node still leads; note first that it does
-    /// ([`crate::Heard::on_leader`]). Then [`crate::Controller::on_quorum`].
+    /// ([`crate::LeaderContact::on_leader`]). Then [`crate::Controller::on_quorum`].
     Round(RoundToken),
     /// Propose a change; then [`crate::Controller::on_outcome`].
     Propose(ProposalToken, Change),

@@ -27,7 +27,7 @@ const LATER: &str = "the change may be made later: look before you repeat it";
 
 /// Whom to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asker {
+pub struct ChangeOrigin {
     /// Which brick.
     pub brick: usize,
     /// Which of its requests.
@@ -35,18 +35,18 @@ pub struct Asker {
 }
 
 /// An answer.
-pub(crate) type Answer = (Asker, ControlReply);
+pub(crate) type Answer = (ChangeOrigin, ControlReply);
 
 #[derive(Debug)]
 struct Asked {
-    asker: Asker,
+    origin: ChangeOrigin,
     change: Change,
     since: Instant,
 }
 
 #[derive(Debug)]
 struct Current {
-    asker: Asker,
+    origin: ChangeOrigin,
     envelope: Envelope,
     since: Instant,
     sent: Option<Instant>,
@@ -57,7 +57,7 @@ struct Current {
 /// A change that was made, and bricks that do not act by it yet.
 #[derive(Debug)]
 struct Adopting {
-    asker: Asker,
+    origin: ChangeOrigin,
     applied: brickyard_metadata::Applied,
     since: Instant,
 }
@@ -74,13 +74,13 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// A brick asks for a change.
-    pub(crate) fn ask(&mut self, now: Instant, asker: Asker, change: Change) {
+    pub(crate) fn ask(&mut self, now: Instant, origin: ChangeOrigin, change: Change) {
         if self.waiting.len() >= WAITING_MAX {
             let busy = "BUSY too many changes are waiting; try again".to_owned();
-            return self.answers.push((asker, ControlReply::Failed(busy)));
+            return self.answers.push((origin, ControlReply::Failed(busy)));
         }
         self.waiting.push_back(Asked {
-            asker,
+            origin,
             change,
             since: now,
         });
@@ -95,13 +95,13 @@ impl Changes {
     ) -> Option<Envelope> {
         if self.current.is_none() {
             let Asked {
-                asker,
+                origin,
                 change,
                 since,
             } = self.waiting.pop_front()?;
             self.sequence += 1;
             self.current = Some(Current {
-                asker,
+                origin,
                 envelope: Envelope {
                     from,
                     incarnation,
@@ -137,7 +137,7 @@ impl Changes {
         };
         match outcome {
             Ok(applied) => self.adopting.push(Adopting {
-                asker: current.asker,
+                origin: current.origin,
                 applied: applied.clone(),
                 since: now,
             }),
@@ -148,7 +148,7 @@ impl Changes {
                     false => format!("ERR {refusal}"),
                 };
                 let reply = ControlReply::Failed(text);
-                self.answers.push((current.asker, reply));
+                self.answers.push((current.origin, reply));
             }
         }
     }
@@ -166,7 +166,7 @@ impl Changes {
             let text =
                 format!("UNKNOWNRESULT {refusal}; it was asked for before, and then {LATER}");
             self.answers
-                .push((current.asker, ControlReply::Failed(text)));
+                .push((current.origin, ControlReply::Failed(text)));
         }
     }
 
@@ -177,7 +177,7 @@ impl Changes {
                 "UNKNOWNRESULT this node's part of the agreement cannot be written ({reason}); {LATER}"
             );
             self.answers
-                .push((current.asker, ControlReply::Failed(text)));
+                .push((current.origin, ControlReply::Failed(text)));
         }
     }
 
@@ -188,7 +188,7 @@ impl Changes {
             let is_late = now - it.since >= PATIENCE;
             let is_done = adopted >= it.applied.version.0 || is_late;
             if is_done {
-                answers.push((it.asker, ControlReply::Changed(it.applied.clone())));
+                answers.push((it.origin, ControlReply::Changed(it.applied.clone())));
             }
             !is_done
         });
@@ -197,11 +197,11 @@ impl Changes {
             // It was sent, if not to the present leader.
             let text = format!("UNKNOWNRESULT the nodes that vote did not agree in time; {LATER}");
             let reply = ControlReply::Failed(text);
-            answers.push((current.asker, reply));
+            answers.push((current.origin, reply));
         }
         while let Some(asked) = self.waiting.pop_front_if(|it| is_late(it.since)) {
             let text = "CLUSTERDOWN no majority of the nodes that vote can be reached; try again";
-            answers.push((asked.asker, ControlReply::Failed(text.to_owned())));
+            answers.push((asked.origin, ControlReply::Failed(text.to_owned())));
         }
         answers
     }

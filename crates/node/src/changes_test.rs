@@ -13,8 +13,8 @@ fn drop_table(name: &str) -> Change {
     }
 }
 
-fn asker(token: u64) -> Asker {
-    Asker { brick: 0, token }
+fn origin(token: u64) -> ChangeOrigin {
+    ChangeOrigin { brick: 0, token }
 }
 
 fn at(milliseconds: u64) -> Instant {
@@ -31,14 +31,14 @@ fn applied(version: u64) -> Outcome {
 }
 
 fn tokens(answers: &[Answer]) -> Vec<u64> {
-    answers.iter().map(|(asker, _)| asker.token).collect()
+    answers.iter().map(|(origin, _)| origin.token).collect()
 }
 
 #[test]
 fn one_request_is_on_its_way_and_repeated_with_its_number() {
     let mut changes = Changes::default();
-    changes.ask(at(0), asker(1), drop_table("a"));
-    changes.ask(at(0), asker(2), drop_table("b"));
+    changes.ask(at(0), origin(1), drop_table("a"));
+    changes.ask(at(0), origin(2), drop_table("b"));
     let first = changes.poll(at(0), ME, LIFE).expect("sent");
     assert_eq!((first.sequence, first.change.clone()), (1, drop_table("a")));
     assert_eq!(changes.poll(at(10), ME, LIFE), None);
@@ -54,7 +54,7 @@ fn one_request_is_on_its_way_and_repeated_with_its_number() {
 #[test]
 fn change_is_answered_when_all_bricks_act_by_it() {
     let mut changes = Changes::default();
-    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.ask(at(0), origin(1), drop_table("a"));
     changes.poll(at(0), ME, LIFE);
     changes.on_outcome(at(1), 1, &applied(7));
     assert!(changes.take_answers(at(2), 6).is_empty());
@@ -72,13 +72,13 @@ fn text(answer: &Answer) -> String {
 #[test]
 fn what_was_sent_and_not_answered_may_be_made_later() {
     let mut changes = Changes::default();
-    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.ask(at(0), origin(1), drop_table("a"));
     changes.poll(at(0), ME, LIFE);
     changes.on_disk_refused("disk full");
     let answers = changes.take_answers(at(1), 0);
     assert!(text(&answers[0]).starts_with("UNKNOWNRESULT"));
     // And if another node leads now, to which it was not sent.
-    changes.ask(at(2), asker(2), drop_table("b"));
+    changes.ask(at(2), origin(2), drop_table("b"));
     changes.poll(at(2), ME, LIFE);
     changes.hurry();
     let answers = changes.take_answers(at(10_002), 0);
@@ -88,7 +88,7 @@ fn what_was_sent_and_not_answered_may_be_made_later() {
 #[test]
 fn refused_change_is_answered_with_an_error() {
     let mut changes = Changes::default();
-    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.ask(at(0), origin(1), drop_table("a"));
     changes.poll(at(0), ME, LIFE);
     changes.on_outcome(at(1), 1, &Err("there is no table 'a'".to_owned()));
     let answers = changes.take_answers(at(2), 0);
@@ -103,16 +103,16 @@ fn refusal_of_a_change_that_was_sent_before_does_not_say_that_it_is_not_made() {
         changes.on_refused(at(400), sequence, "table 'a' is not whole");
         text(&changes.take_answers(at(400), 0)[0])
     };
-    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.ask(at(0), origin(1), drop_table("a"));
     changes.poll(at(0), ME, LIFE);
     changes.hurry();
     changes.poll(at(1), ME, LIFE);
-    let told = refuse(&mut changes, 1);
+    let response = refuse(&mut changes, 1);
     assert!(
-        told.starts_with("UNKNOWNRESULT table 'a' is not whole"),
-        "{told}"
+        response.starts_with("UNKNOWNRESULT table 'a' is not whole"),
+        "{response}"
     );
-    changes.ask(at(400), asker(2), drop_table("a"));
+    changes.ask(at(400), origin(2), drop_table("a"));
     changes.poll(at(400), ME, LIFE);
     assert_eq!(refuse(&mut changes, 2), "ERR table 'a' is not whole");
 }
@@ -120,20 +120,20 @@ fn refusal_of_a_change_that_was_sent_before_does_not_say_that_it_is_not_made() {
 #[test]
 fn change_that_is_not_made_yet_is_answered_with_a_word_to_ask_again() {
     let mut changes = Changes::default();
-    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.ask(at(0), origin(1), drop_table("a"));
     changes.poll(at(0), ME, LIFE);
-    let told = "TRYAGAIN it is on its way".to_owned();
-    changes.on_outcome(at(1), 1, &Err(told.clone()));
+    let response = "TRYAGAIN it is on its way".to_owned();
+    changes.on_outcome(at(1), 1, &Err(response.clone()));
     let answers = changes.take_answers(at(1), 0);
-    assert_eq!(text(&answers[0]), told);
+    assert_eq!(text(&answers[0]), response);
 }
 
 #[test]
 fn nobody_waits_for_ever() {
     let mut changes = Changes::default();
-    changes.ask(at(0), asker(1), drop_table("a"));
+    changes.ask(at(0), origin(1), drop_table("a"));
     changes.poll(at(0), ME, LIFE);
-    changes.ask(at(0), asker(2), drop_table("b"));
+    changes.ask(at(0), origin(2), drop_table("b"));
     assert!(changes.take_answers(at(9_000), 0).is_empty());
     let answers = changes.take_answers(at(10_000), 0);
     assert_eq!(tokens(&answers), [1, 2]);

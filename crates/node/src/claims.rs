@@ -101,7 +101,7 @@ pub(crate) struct Tail {
 }
 
 /// A claim with what only the node knows of it.
-fn told(
+fn report(
     table: &TableEntry,
     partition: PartitionId,
     claim: Claim,
@@ -132,7 +132,7 @@ pub(crate) fn returned(
     };
     let claims = held.into_iter();
     let claims: Vec<_> = claims
-        .map(|(partition, claim)| told(table, partition, claim, tail))
+        .map(|(partition, claim)| report(table, partition, claim, tail))
         .collect();
     let parts = claims.chunks(CLAIMS_MAX).map(|claims| {
         ToLeader::Returned(ReturnReport {
@@ -156,7 +156,7 @@ pub(crate) fn reports(
         // A brick that has not heard yet that a partition was split or merged says so by what it holds of it.
         let whole = || catalog.table_by_id(catalog.former(partition)?.table);
         let table = table_of(catalog, partition).or_else(whole)?;
-        Some(told(table, partition, claim, tail))
+        Some(report(table, partition, claim, tail))
     });
     let claims: Vec<message::LogSummary> = claims.collect();
     let mut parts: Vec<LogReport> = claims

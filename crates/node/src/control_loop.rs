@@ -9,10 +9,10 @@
 //! Invariant: after each input [`ControlLoop::settle`] is called, which carries out all that came of it.
 
 use crate::address::HostPort;
-use crate::changes::Asker;
+use crate::bootstrap::{Bootstrap, BootstrapOutcome};
+use crate::changes::ChangeOrigin;
+use crate::discovery::{Kept, kept};
 use crate::draining::Draining;
-use crate::forming::{Kept, kept};
-use crate::founding::{Ended, Founding};
 use crate::host::{Common, ControlIo, Source, Target};
 use crate::log_writer::{LogWriter, Report};
 use crate::member::{ClusterMember, First};
@@ -87,7 +87,7 @@ impl<D: Disk> ControlStart<D> {
 #[derive(Debug)]
 enum Phase<D: Disk> {
     /// With what its directory has of a cluster that it was taken into.
-    Founding(Founding, Option<Stored<D>>),
+    Bootstrap(Bootstrap, Option<Stored<D>>),
     Member(ClusterMember),
     Failed,
 }
@@ -126,8 +126,8 @@ impl<H: ControlIo> ControlLoop<H> {
                 begin(me, stored, &mut common, &mut news)
             }
             (stored, _) => {
-                let founding = Founding::new(address, seeds, expect, kept, &mut common);
-                Phase::Founding(founding, stored)
+                let bootstrap = Bootstrap::new(address, seeds, expect, kept, &mut common);
+                Phase::Bootstrap(bootstrap, stored)
             }
         };
         Self {
@@ -145,7 +145,7 @@ impl<H: ControlIo> ControlLoop<H> {
     pub fn member(&self) -> Option<&ClusterMember> {
         match &self.phase {
             Phase::Member(member) => Some(member),
-            Phase::Founding(..) | Phase::Failed => None,
+            Phase::Bootstrap(..) | Phase::Failed => None,
         }
     }
 
@@ -153,7 +153,7 @@ impl<H: ControlIo> ControlLoop<H> {
     #[must_use]
     pub fn waits_for(&self) -> Option<String> {
         match &self.phase {
-            Phase::Founding(founding, _) => Some(founding.waits_for()),
+            Phase::Bootstrap(bootstrap, _) => Some(bootstrap.waits_for()),
             Phase::Failed => Some("nothing any more: see the log".to_owned()),
             Phase::Member(_) => None,
         }
@@ -178,10 +178,10 @@ impl<H: ControlIo> ControlLoop<H> {
 
     /// Carries out everything that the last input came to.
     pub fn settle(&mut self) {
-        if let Phase::Founding(founding, _) = &mut self.phase
-            && let Some(ended) = founding.take_ended()
+        if let Phase::Bootstrap(bootstrap, _) = &mut self.phase
+            && let Some(ended) = bootstrap.take_ended()
         {
-            self.end_founding(ended);
+            self.end_bootstrap(ended);
         }
         let Phase::Member(member) = &mut self.phase else {
             return;
@@ -211,14 +211,14 @@ impl<H: ControlIo> ControlLoop<H> {
         }
     }
 
-    fn end_founding(&mut self, ended: Ended) {
+    fn end_bootstrap(&mut self, ended: BootstrapOutcome) {
         let phase = std::mem::replace(&mut self.phase, Phase::Failed);
-        let Phase::Founding(founding, stored) = phase else {
+        let Phase::Bootstrap(bootstrap, stored) = phase else {
             return;
         };
         let made = match ended {
-            Ended::Found => self.found(),
-            Ended::Joined(taken_in) => self.join(taken_in, founding, stored),
+            BootstrapOutcome::Found => self.found(),
+            BootstrapOutcome::Joined(taken_in) => self.join(taken_in, bootstrap, stored),
         };
         match made {
             Ok((me, stored, news)) => {
@@ -256,7 +256,7 @@ impl<H: ControlIo> ControlLoop<H> {
     fn join(
         &mut self,
         taken_in: TakenIn,
-        mut founding: Founding,
+        mut bootstrap: Bootstrap,
         stored: Option<Stored<H::Disk>>,
     ) -> Result<(NodeId, Stored<H::Disk>, News), String> {
         let TakenIn {
@@ -267,7 +267,7 @@ impl<H: ControlIo> ControlLoop<H> {
         tracing::info!(%cluster, node = registered.node.0, "taken into the cluster");
         self.common.taken_in = Some(taken_in);
         let host = &mut self.common.host;
-        let kept = founding.joined(cluster);
+        let kept = bootstrap.joined(cluster);
         host.keep(&kept).map_err(|error| error.to_string())?;
         let stored = match stored {
             Some(stored) => stored,
@@ -285,7 +285,7 @@ impl<H: ControlIo> ControlLoop<H> {
     /// Time went on, by a tick of the agreement.
     pub fn on_tick(&mut self) {
         match &mut self.phase {
-            Phase::Founding(founding, _) => founding.on_tick(&mut self.common),
+            Phase::Bootstrap(bootstrap, _) => bootstrap.on_tick(&mut self.common),
             Phase::Member(member) => member.on_tick(&mut self.common),
             Phase::Failed => {}
         }
@@ -309,9 +309,9 @@ impl<H: ControlIo> ControlLoop<H> {
     }
 
     /// A brick asks for a change of the catalog.
-    pub fn on_change(&mut self, asker: Asker, change: Change) {
+    pub fn on_change(&mut self, origin: ChangeOrigin, change: Change) {
         if let Phase::Member(member) = &mut self.phase {
-            member.on_change(self.common.host.now(), asker, change);
+            member.on_change(self.common.host.now(), origin, change);
         }
     }
 
@@ -359,9 +359,9 @@ impl<H: ControlIo> ControlLoop<H> {
 
     /// A node that was dialed took the connection.
     pub fn on_welcome(&mut self, target: Target, welcome: Welcome) {
-        if let Phase::Founding(founding, _) = &mut self.phase {
+        if let Phase::Bootstrap(bootstrap, _) = &mut self.phase {
             let source = Source::Dialed(target);
-            founding.on_welcome(source, welcome.key, welcome.cluster, &mut self.common);
+            bootstrap.on_welcome(source, welcome.key, welcome.cluster, &mut self.common);
         }
     }
 
@@ -385,8 +385,8 @@ impl<H: ControlIo> ControlLoop<H> {
     /// A message of a node, or of a stranger.
     pub fn on_message(&mut self, source: Source, message: Message) {
         match &mut self.phase {
-            Phase::Founding(founding, _) => {
-                founding.on_message(source, message, &mut self.common);
+            Phase::Bootstrap(bootstrap, _) => {
+                bootstrap.on_message(source, message, &mut self.common);
             }
             Phase::Member(member) => member.on_message(&source, message, &mut self.common),
             Phase::Failed => {}
@@ -396,7 +396,7 @@ impl<H: ControlIo> ControlLoop<H> {
     /// A connection is gone, whoever made it.
     pub fn on_closed(&mut self, source: &Source) {
         match &mut self.phase {
-            Phase::Founding(founding, _) => founding.forget(source),
+            Phase::Bootstrap(bootstrap, _) => bootstrap.forget(source),
             Phase::Member(member) => {
                 if let Source::Dialed(Target::Node(node)) = source {
                     member.on_lost(*node);

@@ -4,7 +4,7 @@
 
 use crate::address::HostPort;
 use crate::changes::Answer;
-use crate::forming::Kept;
+use crate::discovery::Kept;
 use crate::log_writer::LogWriter;
 use crate::message::Message;
 use crate::peer::Introduction;
@@ -237,9 +237,9 @@ impl<H: Host> Common<H> {
     }
 
     pub(crate) fn answer(&mut self, answers: Vec<Answer>) {
-        for (asker, reply) in answers {
+        for (origin, reply) in answers {
             self.host
-                .tell(asker.brick, ToBrick::Reply(asker.token, reply));
+                .tell(origin.brick, ToBrick::Reply(origin.token, reply));
         }
     }
 }

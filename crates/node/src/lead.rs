@@ -8,7 +8,7 @@ use crate::host::{Common, Host, Source, Urgency, peer_address};
 use crate::message::Message;
 use crate::register;
 use brickyard_control::message::{Changed, Join, Joined, NotLeader, Present, ToLeader, ToNode};
-use brickyard_control::{ControlOutput, Controller, Heard, ProposalToken, RoundToken};
+use brickyard_control::{ControlOutput, Controller, LeaderContact, ProposalToken, RoundToken};
 use brickyard_metadata::{Catalog, Node, Outcome, Registered};
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
@@ -76,9 +76,9 @@ impl Lead {
             ToLeader::Lease(request) if Some(request.node) == from => {
                 controller.on_lease_request(now, request);
             }
-            ToLeader::Heard(reply) => {
+            ToLeader::LeaderContact(reply) => {
                 if let Some(from) = from {
-                    controller.on_heard(now, from, reply);
+                    controller.on_leader_contact(now, from, reply);
                 }
             }
             ToLeader::Report(report) if Some(report.seat.member.node) == from => {
@@ -252,7 +252,7 @@ impl Lead {
         me: NodeId,
         common: &mut Common<H>,
         agreement: &mut Agreement,
-        heard: &mut Heard,
+        leader_contact: &mut LeaderContact,
         consensus: &brickyard_consensus::ConsensusConfig,
     ) -> Own {
         let now = common.host.now();
@@ -262,7 +262,7 @@ impl Lead {
         while let Some(output) = self.controller.poll() {
             match output {
                 ControlOutput::Round(RoundToken(round)) => {
-                    heard.on_leader(self.term, now);
+                    leader_contact.on_leader(self.term, now);
                     agreement.confirm_quorum(round);
                 }
                 ControlOutput::Propose(ProposalToken(token), change) => {

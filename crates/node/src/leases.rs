@@ -25,7 +25,7 @@ pub(crate) struct Leases {
     /// When the newest request that was granted had been made.
     granted: Option<Instant>,
     /// What the bricks had acknowledged when it was asked last.
-    told: Vec<(CatalogVersion, CatalogVersion)>,
+    last_reported: Vec<(CatalogVersion, CatalogVersion)>,
     /// There is no other node.
     is_alone: bool,
 }
@@ -44,7 +44,7 @@ impl Leases {
             bricks,
             asked: None,
             granted: None,
-            told: Vec::new(),
+            last_reported: Vec::new(),
             is_alone: false,
         }
     }
@@ -72,11 +72,11 @@ impl Leases {
             self.renew / REPEATS
         };
         let is_due = self.asked.is_none_or(|asked| now - asked >= pause);
-        if !is_due && news == self.told {
+        if !is_due && news == self.last_reported {
             return None;
         }
         self.asked = Some(now);
-        self.told = news;
+        self.last_reported = news;
         Some(self.lease.request(now, &states))
     }
 

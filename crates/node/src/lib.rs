@@ -29,17 +29,17 @@
 
 mod address;
 mod agreement;
+mod bootstrap;
 mod brick_loop;
 mod changes;
 mod claims;
 mod control_loop;
 #[doc(hidden)]
 pub mod decoders;
+pub mod discovery;
 pub mod disk;
 mod draining;
 mod entry;
-pub mod forming;
-mod founding;
 mod host;
 pub mod io;
 mod lead;
@@ -55,7 +55,7 @@ mod streams;
 
 pub use address::HostPort;
 pub use brick_loop::BrickLoop;
-pub use changes::Asker;
+pub use changes::ChangeOrigin;
 pub use control_loop::{ControlLoop, ControlStart, News};
 pub use host::{Common, ControlIo, ENDLESS, Host, Source, Target, ToBrick, Urgency, peer_address};
 pub use log_writer::{LogWriter, Report};

@@ -6,21 +6,21 @@
 //! Invariant: after each input [`ClusterMember::settle`] is called, which carries out all that came of it.
 
 use crate::agreement::{Agreement, Happened};
-use crate::changes::{Asker, Changes};
+use crate::changes::{ChangeOrigin, Changes};
 use crate::claims;
+use crate::discovery;
 use crate::entry::Entry;
-use crate::forming;
 use crate::host::{Common, Host, Source, Target, ToBrick, Urgency};
 use crate::lead::{Lead, not_leader, removed};
 use crate::leases::Leases;
 use crate::log_writer::Report;
 use crate::message::Message;
 use crate::raft_id;
-use crate::register::{Anybody, Registrar, is_removed, other_number, own_node};
+use crate::register::{RegistrationRequest, SeedContact, is_removed, other_number, own_node};
 use crate::streams::Streams;
 use brickyard_brick::ControlRequest;
 use brickyard_consensus::{Consensus, ConsensusConfig, RecoveredState};
-use brickyard_control::Heard;
+use brickyard_control::LeaderContact;
 use brickyard_control::message::{Superseded, ToLeader, ToNode};
 use brickyard_metadata::{Catalog, Change, Outcome};
 use brickyard_routing::{NodeId, Seat};
@@ -79,13 +79,13 @@ pub struct ClusterMember {
     catalog: Option<Arc<Catalog>>,
     /// This life, once the catalog has it.
     incarnation: Option<Incarnation>,
-    registrar: Registrar,
+    registration_request: RegistrationRequest,
     changes: Changes,
     lead: Option<Lead>,
-    heard: Heard,
+    leader_contact: LeaderContact,
     contacts: u64,
     leases: Option<Leases>,
-    anybody: Anybody,
+    seed_contact: SeedContact,
     streams: Streams,
     /// Proposals of the leader whose outcome it is to hear after the catalog.
     outcomes: Vec<(Entry, Outcome)>,
@@ -121,13 +121,13 @@ impl ClusterMember {
             agreement: Agreement::new(agreed),
             catalog: None,
             incarnation: None,
-            registrar: Registrar::default(),
+            registration_request: RegistrationRequest::default(),
             changes: Changes::default(),
             lead: None,
-            heard: Heard::new(common.host.now()),
+            leader_contact: LeaderContact::new(common.host.now()),
             contacts: 0,
             leases: None,
-            anybody: Anybody::default(),
+            seed_contact: SeedContact::default(),
             streams: Streams::new(random),
             outcomes: Vec::new(),
             end: End::default(),
@@ -296,8 +296,8 @@ impl ClusterMember {
             // Who led before answers for nothing that happens now.
             (Message::ToNode(ToNode::Drained(_)), from) if from != self.agreement.leader() => {}
             (Message::ToNode(message), _) => self.take_for_node(message, common),
-            (Message::Forming(_), _) => {
-                if let Some(status) = self.forming_status(common) {
+            (Message::Discovery(_), _) => {
+                if let Some(status) = self.discovery_status(common) {
                     common.host.reply(source, &status, Urgency::Normal);
                 }
             }
@@ -305,15 +305,17 @@ impl ClusterMember {
         }
     }
 
-    fn forming_status<H>(&self, common: &Common<H>) -> Option<Message> {
-        let status = forming::FormingStatus {
+    fn discovery_status<H>(&self, common: &Common<H>) -> Option<Message> {
+        let status = discovery::DiscoveryStatus {
             key: common.registration.key,
             cluster: Some(self.catalog.as_ref()?.cluster()),
             promised: None,
             attempts: u64::MAX,
             knows: Vec::new(),
         };
-        Some(Message::Forming(forming::Word::Status(status)))
+        Some(Message::Discovery(discovery::DiscoveryMessage::Status(
+            status,
+        )))
     }
 
     /// The leader of an earlier term may have granted leases until now (PROTOCOL rule 22).
@@ -321,7 +323,7 @@ impl ClusterMember {
         let contacts = self.agreement.leader_contacts();
         if contacts != self.contacts {
             self.contacts = contacts;
-            self.heard.on_leader(self.agreement.term(), now);
+            self.leader_contact.on_leader(self.agreement.term(), now);
         }
     }
 
@@ -382,12 +384,12 @@ impl ClusterMember {
             ToNode::Superseded(it) if Some(it.incarnation) == self.incarnation => {
                 self.end.superseded = Some(it.present);
             }
-            ToNode::Heard(query) => {
-                let reply = self
-                    .heard
-                    .answer(query, self.agreement.term(), common.host.now());
+            ToNode::LeaderContact(query) => {
+                let reply =
+                    self.leader_contact
+                        .answer(query, self.agreement.term(), common.host.now());
                 if let Some(reply) = reply {
-                    self.tell_leader(ToLeader::Heard(reply), Urgency::High, common);
+                    self.tell_leader(ToLeader::LeaderContact(reply), Urgency::High, common);
                 }
             }
             ToNode::Report(request) if Some(request.incarnation) == self.incarnation => {
@@ -416,7 +418,7 @@ impl ClusterMember {
                     tracing::error!(refusal, "the cluster does not take this node");
                 }
             }
-            ToNode::Present(present) => self.registrar.on_present(present, common),
+            ToNode::Present(present) => self.registration_request.on_present(present, common),
             ToNode::NotLeader(_) => {}
             ToNode::Superseded(_) | ToNode::Report(_) => {}
         }
@@ -440,8 +442,8 @@ impl ClusterMember {
     }
 
     /// A brick asks for a change of the catalog.
-    pub fn on_change(&mut self, now: Instant, asker: Asker, change: Change) {
-        self.changes.ask(now, asker, change);
+    pub fn on_change(&mut self, now: Instant, origin: ChangeOrigin, change: Change) {
+        self.changes.ask(now, origin, change);
     }
 
     /// A brick tells the control plane something.
@@ -567,8 +569,8 @@ impl ClusterMember {
                 self.on_happened(happened, common);
             }
             self.publish(common);
-            self.see_to_lead(common);
-            self.see_to_tail(common);
+            self.maintain_lead(common);
+            self.maintain_tail(common);
             self.ask(common);
             if !self.agreement.has_news() {
                 break;
@@ -612,7 +614,7 @@ impl ClusterMember {
                     self.outcomes.clear();
                 }
                 self.changes.hurry();
-                self.registrar.hurry();
+                self.registration_request.hurry();
                 if let Some(leases) = &mut self.leases {
                     leases.hurry();
                 }
@@ -661,7 +663,7 @@ impl ClusterMember {
         }
     }
 
-    fn see_to_lead<H: Host>(&mut self, common: &mut Common<H>) {
+    fn maintain_lead<H: Host>(&mut self, common: &mut Common<H>) {
         let is_settled = self.agreement.is_settled();
         if let (None, true, Some(catalog)) = (&self.lead, is_settled, &self.catalog) {
             let catalog = Arc::clone(catalog);
@@ -678,7 +680,7 @@ impl ClusterMember {
             self.me,
             common,
             &mut self.agreement,
-            &mut self.heard,
+            &mut self.leader_contact,
             &self.consensus,
         );
         for message in own {
@@ -689,7 +691,7 @@ impl ClusterMember {
     /// After the machine has stopped this node's logs may be short. They are not any more once every partition of
     /// which it is a member has it in sync, in this life (PROTOCOL rule 13). Not before: whoever is started a second
     /// time in the same boot could not tell.
-    fn see_to_tail<H: Host>(&mut self, common: &mut Common<H>) {
+    fn maintain_tail<H: Host>(&mut self, common: &mut Common<H>) {
         let (Some(catalog), Some(incarnation)) = (&self.catalog, self.incarnation) else {
             return;
         };
@@ -717,7 +719,7 @@ impl ClusterMember {
     fn ask<H: Host>(&mut self, common: &mut Common<H>) {
         let now = common.host.now();
         let Some(incarnation) = self.incarnation else {
-            self.registrar.poll(common, &mut self.agreement);
+            self.registration_request.poll(common, &mut self.agreement);
             return;
         };
         let leases = self.leases.as_mut();
@@ -726,7 +728,7 @@ impl ClusterMember {
             if self.lead.is_some() {
                 self.tell_leader(request, Urgency::High, common);
             } else {
-                self.anybody
+                self.seed_contact
                     .ask(request, Urgency::High, common, &self.agreement);
             }
         }

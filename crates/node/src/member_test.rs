@@ -1,8 +1,8 @@
 use super::*;
 use crate::address::HostPort;
+use crate::discovery::Kept;
 use crate::draining::Draining;
 use crate::entry::Entry;
-use crate::forming::Kept;
 use crate::register::TakenIn;
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
@@ -199,7 +199,7 @@ fn node_that_is_to_stop_does_not_go_by_the_word_of_a_leader_that_is_none_any_mor
 
 #[test]
 fn node_that_was_removed_ends_when_it_hears_of_it() {
-    let told = |version: u64, run: u64| {
+    let seen = |version: u64, run: u64| {
         let mut member = second(2);
         let joined = ToNode::Joined(Joined {
             run,
@@ -213,9 +213,9 @@ fn node_that_was_removed_ends_when_it_hears_of_it() {
         member.superseded()
     };
     let known = catalog().version().0;
-    assert_eq!(told(known, 2), Some(None));
-    assert_eq!(told(known - 1, 2), None, "it may not have heard of it yet");
-    assert_eq!(told(known, 1), None, "an earlier process asked");
+    assert_eq!(seen(known, 2), Some(None));
+    assert_eq!(seen(known - 1, 2), None, "it may not have heard of it yet");
+    assert_eq!(seen(known, 1), None, "an earlier process asked");
 }
 
 /// Node 0 of a cluster that node 1 was removed from; it does not lead.
@@ -303,7 +303,7 @@ fn node_that_knows_no_leader_asks_anybody_for_its_lease() {
 
 /// What is told the second node, which was taken in and has no catalog yet: what it is a life of from then on, if not of
 /// node 1, and whether it was removed.
-fn told_before_the_first_catalog(told: Joined) -> (Option<NodeId>, bool) {
+fn refused_before_the_first_catalog(seen: Joined) -> (Option<NodeId>, bool) {
     let mut common = common(2, 1);
     let known = catalog();
     common.taken_in = Some(TakenIn {
@@ -320,7 +320,7 @@ fn told_before_the_first_catalog(told: Joined) -> (Option<NodeId>, bool) {
     };
     assert_eq!(join.cluster, Some(known.cluster()), "it is nobody new");
     let source = Source::Dialed(Target::Node(NodeId(0)));
-    member.on_message(&source, Message::ToNode(ToNode::Joined(told)), &mut common);
+    member.on_message(&source, Message::ToNode(ToNode::Joined(seen)), &mut common);
     (member.renumbered(), member.superseded() == Some(None))
 }
 
@@ -343,18 +343,18 @@ fn node_that_was_removed_before_its_first_catalog_hears_what_became_of_it() {
     };
     let removed = || Err("removed".to_owned());
     let as_itself = joined(1, 0, Ok(registered(1, 2)));
-    assert_eq!(told_before_the_first_catalog(as_itself), (None, false));
+    assert_eq!(refused_before_the_first_catalog(as_itself), (None, false));
     // It had asked once more before it heard that it had been taken in, and was removed in between.
     let as_another = joined(1, 2, Ok(registered(2, 3)));
     let expected = (Some(NodeId(2)), false);
-    assert_eq!(told_before_the_first_catalog(as_another), expected);
+    assert_eq!(refused_before_the_first_catalog(as_another), expected);
     let late = joined(1, 0, Ok(registered(0, 1)));
-    assert_eq!(told_before_the_first_catalog(late), (None, false));
+    assert_eq!(refused_before_the_first_catalog(late), (None, false));
     let is_removed = joined(1, 1, removed());
-    assert_eq!(told_before_the_first_catalog(is_removed), (None, true));
+    assert_eq!(refused_before_the_first_catalog(is_removed), (None, true));
     let earlier_process = joined(7, 1, removed());
     assert_eq!(
-        told_before_the_first_catalog(earlier_process),
+        refused_before_the_first_catalog(earlier_process),
         (None, false)
     );
 }
@@ -427,8 +427,8 @@ fn late_request_of_a_node_that_was_removed_does_not_take_it_in_again() {
         node: NodeId(1),
         force: false,
     };
-    let asker = Asker { brick: 0, token: 1 };
-    leader.on_change(Instant(1), asker, removal);
+    let origin = ChangeOrigin { brick: 0, token: 1 };
+    leader.on_change(Instant(1), origin, removal);
     for _ in 0..1_000 {
         if leader.catalog().is_some_and(|it| it.nodes().len() == 1) {
             break;
@@ -484,7 +484,7 @@ fn node_that_is_told_of_a_later_life_of_its_own_asks_again_after_that() {
     let mut common = common(2, 2);
     let source = Source::Dialed(Target::Node(NodeId(0)));
     common.host.targets.push(Target::Node(NodeId(0)));
-    let mut told = |run: u64, incarnation: u64| {
+    let mut seen = |run: u64, incarnation: u64| {
         let incarnation = Incarnation(incarnation);
         let present = ToNode::Present(Present { run, incarnation });
         member.on_message(&source, Message::ToNode(present), &mut common);
@@ -495,7 +495,7 @@ fn node_that_is_told_of_a_later_life_of_its_own_asks_again_after_that() {
         });
         asked.map(|it| it.0)
     };
-    assert_eq!(told(1, 9), None, "an earlier process asked");
-    assert_eq!(told(2, 9), Some(9));
-    assert_eq!(told(2, 8), None, "it said so already, and knows better");
+    assert_eq!(seen(1, 9), None, "an earlier process asked");
+    assert_eq!(seen(2, 9), Some(9));
+    assert_eq!(seen(2, 8), None, "it said so already, and knows better");
 }

@@ -1,6 +1,6 @@
 //! What nodes say to one another on the control plane's connections.
 
-use crate::forming::Word;
+use crate::discovery::DiscoveryMessage;
 use brickyard_control::message::{ToLeader, ToNode};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub enum Message {
     /// From the leader to a node.
     ToNode(ToNode),
     /// Among nodes that are about to found a cluster.
-    Forming(Word),
+    Discovery(DiscoveryMessage),
 }
 
 impl Message {

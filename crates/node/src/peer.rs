@@ -13,7 +13,7 @@
 //!   which life.
 //! - What comes from outside is bounded and checked; nothing of it makes the process panic.
 //!
-//! Not here: bytes on sockets, and how long anything takes (`server`, `sim`); what the messages mean (`member`, `founding`);
+//! Not here: bytes on sockets, and how long anything takes (`server`, `sim`); what the messages mean (`member`, `bootstrap`);
 //! what is on a brick's stream (`brick`).
 
 mod contacts;

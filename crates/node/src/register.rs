@@ -26,14 +26,14 @@ pub struct TakenIn {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Registrar {
+pub(crate) struct RegistrationRequest {
     asked: Option<Instant>,
-    anybody: Anybody,
+    seed_contact: SeedContact,
     /// The latest life of this node that the leader told of.
-    told: Option<Incarnation>,
+    reported: Option<Incarnation>,
 }
 
-impl Registrar {
+impl RegistrationRequest {
     /// Says it if it is time.
     pub(crate) fn poll<H: Host>(&mut self, common: &mut Common<H>, agreement: &mut Agreement) {
         let now = common.host.now();
@@ -48,7 +48,7 @@ impl Registrar {
         let join = Join {
             // Without it a node that was removed meanwhile would be taken in once more.
             cluster: known.or_else(|| Some(common.taken_in?.cluster)),
-            after: own.map(|node| node.incarnation).max(self.told),
+            after: own.map(|node| node.incarnation).max(self.reported),
             registration,
         };
         if agreement.is_settled() {
@@ -56,14 +56,14 @@ impl Registrar {
             tracing::debug!(?proposed, "this node registers with itself");
             return;
         }
-        self.anybody
+        self.seed_contact
             .ask(ToLeader::Join(join), Urgency::Normal, common, agreement);
     }
 
     /// The leader knows of a later life of this node than was said.
     pub(crate) fn on_present<H>(&mut self, present: Present, common: &Common<H>) {
-        if present.run == common.registration.run && Some(present.incarnation) > self.told {
-            self.told = Some(present.incarnation);
+        if present.run == common.registration.run && Some(present.incarnation) > self.reported {
+            self.reported = Some(present.incarnation);
             self.hurry();
         }
     }
@@ -77,11 +77,11 @@ impl Registrar {
 /// Whom to ask while there is no way to who leads: each node that this one is connected to, in turn. Who was removed while
 /// it was away hears of no leader any more, and only whoever is asked tells it so.
 #[derive(Debug, Default)]
-pub(crate) struct Anybody {
+pub(crate) struct SeedContact {
     next: usize,
 }
 
-impl Anybody {
+impl SeedContact {
     /// Asks who leads, or one of the others.
     pub(crate) fn ask<H: Host>(
         &mut self,

@@ -34,7 +34,7 @@ use crate::config::HostPort;
 use crate::control::Notices;
 use crate::{clock, random};
 use brickyard_metadata::{Catalog, ClusterId, Genesis, Registration};
-use brickyard_node::{First, forming};
+use brickyard_node::{First, discovery};
 use brickyard_store::BootNote;
 use brickyard_types::TableAttributes;
 use outside::Outside;
@@ -48,7 +48,7 @@ pub(crate) struct Setup {
     /// What the directory has of a cluster.
     pub(crate) stored: Option<Stored>,
     /// What it has where there is no cluster yet.
-    pub(crate) kept: forming::Kept,
+    pub(crate) kept: discovery::Kept,
     pub(crate) directory: Directory,
     /// What this node says of itself.
     pub(crate) registration: Registration,

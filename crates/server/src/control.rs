@@ -38,7 +38,7 @@ use crate::cluster::{self, Driver, Loops, Order};
 use brickyard_brick::{ControlReply, ControlRequest};
 use brickyard_metadata::Catalog;
 use brickyard_node::io::Ask;
-use brickyard_node::{Asker, ToBrick};
+use brickyard_node::{ChangeOrigin, ToBrick};
 use copies::Copies;
 use http_listener::HttpListener;
 use shutdown::Stop;
@@ -72,7 +72,7 @@ pub(crate) struct Setup {
     pub(crate) stop_timeout: Duration,
     pub(crate) cluster: cluster::Setup,
     /// What the cluster's part shows.
-    pub(crate) standing: watch::Receiver<ClusterView>,
+    pub(crate) cluster_view: watch::Receiver<ClusterView>,
     /// Told once the node serves; dropped if it never will.
     pub(crate) serving: std_mpsc::SyncSender<()>,
 }
@@ -133,14 +133,14 @@ async fn run(
         mut stop,
         stop_timeout,
         cluster,
-        standing,
+        cluster_view,
         serving,
     } = setup;
     let (phase, phase_seen) = watch::channel(Phase::Starting);
     let (copies, copies_seen) = watch::channel(Copies::default());
     let view = Arc::new(View {
         phase: phase_seen,
-        standing: standing.clone(),
+        cluster_view: cluster_view.clone(),
         opened: OnceLock::new(),
         copies: copies_seen,
     });
@@ -201,7 +201,7 @@ async fn run(
                 counted = Some(catalog.version());
                 missing = partitions::missing(&catalog);
             }
-            copies.send_if_modified(|copies| copies.look(missing, clock::now()));
+            copies.send_if_modified(|copies| copies.check(missing, clock::now()));
             for link in housekeeping_loops.borrow_mut().iter_mut() {
                 link.flush();
             }
@@ -209,7 +209,7 @@ async fn run(
     });
     let open = || send_all(&loops, || ToLoop::Open);
     tokio::select! {
-        () = follow_standing(standing, &phase, serving, open, patience) => {}
+        () = follow_cluster_view(cluster_view, &phase, serving, open, patience) => {}
         () = stop.wait() => {}
     }
     phase.send_replace(Phase::Stopping);
@@ -225,8 +225,8 @@ async fn run(
 ///
 /// Whoever is answered finds a node that says that it is ready. One that may not serve for so long, as without a
 /// majority of its cluster, opens all the same: it can say what it waits for.
-async fn follow_standing(
-    mut standing: watch::Receiver<ClusterView>,
+async fn follow_cluster_view(
+    mut cluster_view: watch::Receiver<ClusterView>,
     phase: &watch::Sender<Phase>,
     serving: std_mpsc::SyncSender<()>,
     open: impl Fn(),
@@ -236,7 +236,7 @@ async fn follow_standing(
     let mut is_open = false;
     let opens_at = tokio::time::Instant::now() + patience;
     loop {
-        let is_serving = standing.borrow_and_update().is_serving();
+        let is_serving = cluster_view.borrow_and_update().is_serving();
         let now = if is_serving {
             Phase::Ready
         } else {
@@ -249,12 +249,12 @@ async fn follow_standing(
         if is_new && is_serving {
             crate::notify::notify(crate::notify::State::Ready);
             if let Some(serving) = serving.take() {
-                let told = serving.try_send(());
-                debug_assert!(told != Err(std_mpsc::TrySendError::Full(())), "told twice");
+                let sent = serving.try_send(());
+                debug_assert!(sent != Err(std_mpsc::TrySendError::Full(())), "told twice");
             }
         }
         tokio::select! {
-            changed = standing.changed() => if changed.is_err() {
+            changed = cluster_view.changed() => if changed.is_err() {
                 // The driver has panicked, and with it the process.
                 std::future::pending::<()>().await;
             },
@@ -294,7 +294,7 @@ async fn serve_requests(
         match ask {
             Ask::Dial(peer) => order(Order::Dial(brick, peer)),
             Ask::Request(token, ControlRequest::Change(change)) => {
-                order(Order::Change(Asker { brick, token }, change));
+                order(Order::Change(ChangeOrigin { brick, token }, change));
             }
             Ask::Request(token, ControlRequest::Authenticate { user, password }) => {
                 let check = Arc::clone(&authenticator).check(user, password);

@@ -5,7 +5,7 @@
 
 use crate::peer::frame;
 use brickyard_control::message::{
-    BrickState, HeardReply, LeaseGrant, LeaseRequest, ToLeader, ToNode,
+    BrickState, LeaderContactReply, LeaseGrant, LeaseRequest, ToLeader, ToNode,
 };
 use brickyard_metadata::{CatalogVersion, ClusterId, NodeKey};
 use brickyard_node::peer::{
@@ -89,7 +89,7 @@ pub fn node_messages() -> Vec<Vec<u8>> {
         version: CatalogVersion(4),
         bricks: vec![true, false],
     };
-    let heard = HeardReply {
+    let contact = LeaderContactReply {
         term: 3,
         ago: Duration::from_secs(1),
     };
@@ -100,7 +100,9 @@ pub fn node_messages() -> Vec<Vec<u8>> {
         Answer::Refused(HandshakeRefused::Unknown(seat)).frame(),
         framed_as(&encode(&Message::Raft(vec![1, 2, 3]))),
         framed_as(&encode(&Message::ToLeader(ToLeader::Lease(lease)))),
-        framed_as(&encode(&Message::ToLeader(ToLeader::Heard(heard)))),
+        framed_as(&encode(&Message::ToLeader(ToLeader::LeaderContact(
+            contact,
+        )))),
         framed_as(&encode(&Message::ToNode(ToNode::Grant(grant)))),
     ];
     let bodies = frames.iter().map(|frame| frame[HEADER_BYTES..].to_vec());

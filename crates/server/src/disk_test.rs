@@ -25,7 +25,7 @@ struct Bench {
 }
 
 /// What a report said, in words.
-type Said = String;
+type ReportText = String;
 
 impl Bench {
     fn new(disk: MemDisk, sync_interval: Duration) -> Self {
@@ -98,14 +98,14 @@ impl Bench {
     }
 
     /// Takes reports until `is_done` of all that was said, sleeping as a loop does.
-    fn wait(&mut self, is_done: impl Fn(&[Said]) -> bool) -> Vec<Said> {
-        let mut said = Vec::new();
+    fn wait(&mut self, is_done: impl Fn(&[ReportText]) -> bool) -> Vec<ReportText> {
+        let mut reports = Vec::new();
         let mut events = Events::with_capacity(4);
         let deadline = std::time::Instant::now() + Duration::from_secs(30);
-        while !is_done(&said) {
+        while !is_done(&reports) {
             assert!(
                 std::time::Instant::now() < deadline,
-                "only this was said: {said:?}"
+                "only this was said: {reports:?}"
             );
             self.wakers[0].fall_asleep();
             if !self.link().has_reports() {
@@ -114,9 +114,9 @@ impl Bench {
                     .expect("polled");
             }
             self.wakers[0].wake_up();
-            self.link().deliver(|event| said.push(say(&event)));
+            self.link().deliver(|event| reports.push(say(&event)));
         }
-        said
+        reports
     }
 
     /// Ends the threads and gives back the disk.
@@ -173,7 +173,7 @@ fn header(op: u64) -> Header {
     }
 }
 
-fn say(event: &Event<'_>) -> Said {
+fn say(event: &Event<'_>) -> ReportText {
     match event {
         Event::Appended { id, .. } => format!("appended {}", id.0),
         Event::AppendFailed { id, .. } => format!("failed {}", id.0),
@@ -204,8 +204,8 @@ fn say(event: &Event<'_>) -> Said {
     }
 }
 
-fn has(said: &[Said], wanted: &str) -> bool {
-    said.iter().any(|said| said == wanted)
+fn has(reports: &[ReportText], wanted: &str) -> bool {
+    reports.iter().any(|reports| reports == wanted)
 }
 
 const NEVER: Duration = Duration::from_secs(3600);
@@ -215,8 +215,8 @@ fn batch_is_appended_and_then_synced_when_it_asks() {
     let mut bench = Bench::new(MemDisk::new(1), NEVER);
     bench.append(1, 0, false, 10);
     bench.append(2, 0, true, 10);
-    let said = bench.wait(|said| has(said, "synced 2"));
-    assert_eq!(said, ["appended 1", "appended 2", "synced 2"]);
+    let reports = bench.wait(|reports| has(reports, "synced 2"));
+    assert_eq!(reports, ["appended 1", "appended 2", "synced 2"]);
     bench.end();
 }
 
@@ -224,9 +224,9 @@ fn batch_is_appended_and_then_synced_when_it_asks() {
 fn idle_log_is_synced_after_the_interval() {
     let mut bench = Bench::new(MemDisk::new(1), Duration::from_millis(1));
     bench.append(1, 0, false, 10);
-    bench.wait(|said| has(said, "synced 1"));
+    bench.wait(|reports| has(reports, "synced 1"));
     bench.append(2, 0, false, 10);
-    bench.wait(|said| has(said, "synced 2"));
+    bench.wait(|reports| has(reports, "synced 2"));
     bench.end();
 }
 
@@ -235,17 +235,17 @@ fn full_disk_fails_the_rest_of_the_epoch_and_the_next_one_goes_on() {
     let disk = MemDisk::new(1);
     let mut bench = Bench::new(disk.clone(), NEVER);
     bench.append(1, 0, false, 10);
-    bench.wait(|said| has(said, "appended 1"));
+    bench.wait(|reports| has(reports, "appended 1"));
     disk.inject(Fault::Full { capacity: 0 });
     bench.append(2, 0, false, 10);
-    bench.wait(|said| has(said, "failed 2"));
+    bench.wait(|reports| has(reports, "failed 2"));
     disk.heal();
     // Sent before the brick heard of the failure: refused although there is room again.
     bench.append(3, 0, false, 10);
     bench.append(4, 0, false, 10);
     bench.append(5, 1, false, 10);
-    let said = bench.wait(|said| has(said, "appended 5"));
-    assert_eq!(said, ["failed 3", "failed 4", "appended 5"]);
+    let reports = bench.wait(|reports| has(reports, "appended 5"));
+    assert_eq!(reports, ["failed 3", "failed 4", "appended 5"]);
     let disk = bench.end();
     assert_eq!(ops(&disk), [1, 5]);
 }
@@ -256,14 +256,14 @@ fn failed_sync_poisons() {
     let mut bench = Bench::new(disk.clone(), NEVER);
     disk.inject(Fault::SyncFails { after: 0 });
     bench.append(1, 0, true, 10);
-    let said = bench.wait(|said| has(said, "poisoned"));
+    let reports = bench.wait(|reports| has(reports, "poisoned"));
     assert!(
-        !said.iter().any(|said| said.starts_with("synced")),
-        "{said:?}"
+        !reports.iter().any(|reports| reports.starts_with("synced")),
+        "{reports:?}"
     );
     bench.append(2, 0, false, 10);
-    let said = bench.wait(|said| has(said, "poisoned"));
-    assert!(!has(&said, "appended 2"), "{said:?}");
+    let reports = bench.wait(|reports| has(reports, "poisoned"));
+    assert!(!has(&reports, "appended 2"), "{reports:?}");
     bench.end();
 }
 
@@ -284,9 +284,9 @@ fn checkpoint_is_told_after_all_before_it_are_synced() {
     bench.append(1, 0, false, 10);
     bench.checkpoint(77);
     bench.link().flush();
-    let said = bench.wait(|said| has(said, "checkpointed 77") && has(said, "synced 1"));
-    let at = |wanted: &str| said.iter().position(|said| said == wanted);
-    assert!(at("appended 1") < at("checkpointed 77"), "{said:?}");
+    let reports = bench.wait(|reports| has(reports, "checkpointed 77") && has(reports, "synced 1"));
+    let at = |wanted: &str| reports.iter().position(|reports| reports == wanted);
+    assert!(at("appended 1") < at("checkpointed 77"), "{reports:?}");
     bench.end();
 }
 
@@ -298,11 +298,13 @@ fn checkpoint_seals_the_active_segment_and_the_roll_is_told_before() {
     // The second finds a segment without records.
     bench.checkpoint(78);
     bench.link().flush();
-    let said = bench.wait(|said| has(said, "checkpointed 78"));
-    let rolls = said.iter().filter(|said| said.starts_with("rolled"));
+    let reports = bench.wait(|reports| has(reports, "checkpointed 78"));
+    let rolls = reports
+        .iter()
+        .filter(|reports| reports.starts_with("rolled"));
     assert_eq!(rolls.collect::<Vec<_>>(), ["rolled 1"]);
-    let at = |wanted: &str| said.iter().position(|said| said == wanted);
-    assert!(at("rolled 1") < at("checkpointed 77"), "{said:?}");
+    let at = |wanted: &str| reports.iter().position(|reports| reports == wanted);
+    assert!(at("rolled 1") < at("checkpointed 77"), "{reports:?}");
     let sealed = bench.disk.content("000001.seg").expect("a segment");
     assert!(sealed.ends_with(b"BRKYSEAL"));
     bench.append(2, 0, false, 10);
@@ -318,16 +320,19 @@ fn sync_of_the_replicator_rolls_nothing_and_is_always_answered() {
         bench.append(id, 0, false, 10);
         bench.checkpoint(u64::MAX);
         bench.link().flush();
-        let said = bench.wait(|said| has(said, &answer));
-        let at = |wanted: &str| said.iter().position(|said| said == wanted);
+        let reports = bench.wait(|reports| has(reports, &answer));
+        let at = |wanted: &str| reports.iter().position(|reports| reports == wanted);
         let appended = at(&format!("appended {id}")).expect("appended");
         let synced = at(&format!("synced {id}")).expect("synced");
-        assert!(appended < synced && Some(synced) < at(&answer), "{said:?}");
-        assert!(!said.iter().any(|said| said.starts_with("rolled")));
+        assert!(
+            appended < synced && Some(synced) < at(&answer),
+            "{reports:?}"
+        );
+        assert!(!reports.iter().any(|reports| reports.starts_with("rolled")));
         // There is nothing to sync now.
         bench.checkpoint(u64::MAX);
         bench.link().flush();
-        bench.wait(|said| has(said, &answer));
+        bench.wait(|reports| has(reports, &answer));
     }
     let disk = bench.end();
     assert!(disk.content("000002.seg").is_none());
@@ -338,11 +343,11 @@ fn checkpoint_on_a_full_disk_is_a_sync() {
     let disk = MemDisk::new(1);
     let mut bench = Bench::new(disk.clone(), NEVER);
     bench.append(1, 0, false, 10);
-    bench.wait(|said| has(said, "appended 1"));
+    bench.wait(|reports| has(reports, "appended 1"));
     disk.inject(Fault::Full { capacity: 0 });
     bench.checkpoint(77);
     bench.link().flush();
-    bench.wait(|said| has(said, "checkpointed 77"));
+    bench.wait(|reports| has(reports, "checkpointed 77"));
     disk.heal();
     bench.append(2, 0, false, 10);
     let disk = bench.end();
@@ -356,7 +361,7 @@ fn active_segment_is_read_up_to_the_last_whole_batch() {
     let mut bench = Bench::new(disk.clone(), NEVER);
     bench.append(1, 0, true, 10);
     bench.append(2, 0, true, 10);
-    bench.wait(|said| has(said, "synced 2"));
+    bench.wait(|reports| has(reports, "synced 2"));
     // As if the next batch were half-way.
     let bytes = disk.content("000001.seg").expect("a segment");
     disk.put("000001.seg", &[&bytes[..], &bytes[64..90]].concat());
@@ -365,9 +370,9 @@ fn active_segment_is_read_up_to_the_last_whole_batch() {
         bench.read_segment(SegmentId(segment));
     }
     bench.link().flush();
-    let said = bench.wait(|said| said.len() == 2);
+    let reports = bench.wait(|reports| reports.len() == 2);
     assert_eq!(
-        said,
+        reports,
         [
             "chunk of 122 bytes, next None, damaged false",
             "chunk of 0 bytes, next None, damaged false"
@@ -383,7 +388,7 @@ fn segments_are_deleted_many_with_one_sync() {
     for id in 1..=100 {
         bench.append(id, 0, true, 4000);
     }
-    bench.wait(|said| has(said, "synced 100"));
+    bench.wait(|reports| has(reports, "synced 100"));
     // Four would do for the deletes and one for the end, if the sync thread saw all orders at once.
     disk.inject(Fault::SyncFails { after: 20 });
     for segment in 1..100 {
@@ -402,7 +407,7 @@ fn segment_that_is_dead_as_soon_as_it_is_full_is_deleted_once_it_is_sealed() {
         bench.append(1, 0, false, 4000);
         // Nobody asks for a sync: the sync thread has no other reason to look.
         bench.append(2, 0, false, 4000);
-        bench.wait(|said| has(said, "rolled 1"));
+        bench.wait(|reports| has(reports, "rolled 1"));
         bench.delete_segment(SegmentId(1));
         bench.link().flush();
         let disk = bench.end();
@@ -417,22 +422,22 @@ fn full_segments_are_rolled_read_in_chunks_and_deleted() {
     for id in 1..=5 {
         bench.append(id, 0, true, 1500);
     }
-    let said = bench.wait(|said| has(said, "synced 5"));
-    let rolled = said
+    let reports = bench.wait(|reports| has(reports, "synced 5"));
+    let rolled = reports
         .iter()
-        .position(|said| said == "rolled 1")
+        .position(|reports| reports == "rolled 1")
         .expect("a roll");
     assert!(
         rolled
-            < said
+            < reports
                 .iter()
-                .position(|said| said == "appended 3")
+                .position(|reports| reports == "appended 3")
                 .expect("appended")
     );
     bench.read_segment(SegmentId(1));
     bench.link().flush();
-    let said = bench.wait(|said| said.iter().any(|said| said.starts_with("chunk")));
-    assert_eq!(said, ["chunk of 3102 bytes, next None, damaged false"]);
+    let reports = bench.wait(|reports| reports.iter().any(|reports| reports.starts_with("chunk")));
+    assert_eq!(reports, ["chunk of 3102 bytes, next None, damaged false"]);
     bench.delete_segment(SegmentId(1));
     bench.link().flush();
     let disk = bench.end();
@@ -443,7 +448,7 @@ fn full_segments_are_rolled_read_in_chunks_and_deleted() {
 fn value_is_read_back_and_a_wrong_one_is_not() {
     let mut bench = Bench::new(MemDisk::new(1), NEVER);
     bench.append(1, 0, true, 42);
-    bench.wait(|said| has(said, "synced 1"));
+    bench.wait(|reports| has(reports, "synced 1"));
     for (token, op) in [(1, 1), (2, 9)] {
         bench.link().read(ReadOrder::Value(ColdRead {
             token,
@@ -458,8 +463,8 @@ fn value_is_read_back_and_a_wrong_one_is_not() {
         }));
     }
     bench.link().flush();
-    let said = bench.wait(|said| said.len() == 2);
-    assert_eq!(said, ["read 1: 42 bytes", "read 2: no"]);
+    let reports = bench.wait(|reports| reports.len() == 2);
+    assert_eq!(reports, ["read 1: 42 bytes", "read 2: no"]);
     bench.end();
 }
 

@@ -21,7 +21,7 @@ mod shared;
 pub use error::{AddressUse, StartError};
 
 use crate::addresses::ListenAddresses;
-use crate::cluster::view::{ClusterView, Standing};
+use crate::cluster::view::{ClusterView, MembershipState};
 use crate::cluster::{self, Hot, Timing};
 use crate::config::Config;
 use crate::control::{self, Control, Notices, Signals, Stopper};
@@ -63,7 +63,7 @@ impl RunningNode {
         let registration = data.introduce(config, &addresses)?;
         let (stopper, stop) = control::stopper();
         let (to_node, first) = std_mpsc::sync_channel(1);
-        let (standing, standing_seen) = watch::channel(ClusterView::default());
+        let (cluster_view, cluster_view_seen) = watch::channel(ClusterView::default());
         let (serve, serving) = std_mpsc::sync_channel(1);
         let notices = Arc::new(Notices::default());
         let listen = |reserved: Option<Reserved>, kind: AddressUse, at: Option<SocketAddr>| {
@@ -75,7 +75,7 @@ impl RunningNode {
             signals,
             stop,
             stop_timeout: config.stop_timeout,
-            standing: standing_seen.clone(),
+            cluster_view: cluster_view_seen.clone(),
             serving: serve,
             cluster: cluster::Setup {
                 stored: data.stored.take(),
@@ -103,7 +103,7 @@ impl RunningNode {
                 boot: data.directory.boot().clone(),
                 first: to_node,
                 notices: Arc::clone(&notices),
-                view: standing,
+                view: cluster_view,
             },
         };
         let Control {
@@ -153,16 +153,16 @@ impl RunningNode {
             serving,
             data,
         };
-        if node.is_alone_in_its_cluster(&standing_seen) {
+        if node.is_alone_in_its_cluster(&cluster_view_seen) {
             node.wait_until_serving();
         }
         Ok(node)
     }
 
-    fn is_alone_in_its_cluster(&self, standing: &watch::Receiver<ClusterView>) -> bool {
-        match &standing.borrow().standing {
-            Standing::Member(it) => it.is_alone,
-            Standing::Founding(_) => false,
+    fn is_alone_in_its_cluster(&self, cluster_view: &watch::Receiver<ClusterView>) -> bool {
+        match &cluster_view.borrow().membership {
+            MembershipState::Member(it) => it.is_alone,
+            MembershipState::Bootstrap(_) => false,
         }
     }
 

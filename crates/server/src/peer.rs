@@ -12,13 +12,13 @@
 pub(crate) mod dial;
 pub(crate) mod frame;
 pub(crate) mod incoming;
-pub(crate) mod lane;
 pub(crate) mod outgoing;
 pub(crate) mod peers;
+pub(crate) mod send_queue;
 
 pub(crate) use incoming::Arrived;
-pub(crate) use lane::Lane;
 pub(crate) use peers::Peers;
+pub(crate) use send_queue::SendQueue;
 
 use brickyard_node::peer::{HandshakeRefused, Welcome};
 use brickyard_node::{Message, Source, Target};

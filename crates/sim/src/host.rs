@@ -7,7 +7,7 @@ use crate::random::Random;
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
 use brickyard_metadata::{Catalog, ClusterId, Genesis, NodeKey, Registration};
-use brickyard_node::forming::{Kept, kept};
+use brickyard_node::discovery::{Kept, kept};
 use brickyard_node::peer::{Contacts, Introduction, Redial, Wires};
 use brickyard_node::storage::Directory;
 use brickyard_node::{

@@ -20,7 +20,7 @@ use brickyard_control::LoopState;
 use brickyard_metadata::{
     Addresses, Catalog, Machine as MachineId, Registration, Roles, brick_name,
 };
-use brickyard_node::forming::kept;
+use brickyard_node::discovery::kept;
 use brickyard_node::io::ToLoop;
 use brickyard_node::storage::{self, Stored};
 use brickyard_node::{

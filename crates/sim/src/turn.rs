@@ -9,7 +9,7 @@ use crate::network::{Place, Use};
 use brickyard_brick::{ControlRequest, Role};
 use brickyard_metadata::CatalogVersion;
 use brickyard_node::io::{Ask, LoopProgress};
-use brickyard_node::{Asker, BrickLoop};
+use brickyard_node::{BrickLoop, ChangeOrigin};
 use brickyard_types::{BrickId, PartitionId};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -161,8 +161,8 @@ impl Cluster {
         match ask {
             Ask::Dial(peer) => self.control(node, |control| control.on_dial(brick, peer)),
             Ask::Request(token, ControlRequest::Change(change)) => {
-                let asker = Asker { brick, token };
-                self.control(node, |control| control.on_change(asker, change));
+                let origin = ChangeOrigin { brick, token };
+                self.control(node, |control| control.on_change(origin, change));
             }
             Ask::Request(_, request) => {
                 self.control(node, |control| control.on_brick(brick, request));

@@ -60,17 +60,17 @@ fn read(
     part: &Part,
     mut f: impl FnMut(Row) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let told = || part.file.clone();
+    let file_name = || part.file.clone();
     let file = repository.part(&part.file)?;
-    let len = file.metadata().with_context(told)?.len();
+    let len = file.metadata().with_context(file_name)?.len();
     ensure!(
         len == part.file_bytes,
         "{}: it has {len} bytes, and had {} when the backup was made",
         part.file,
         part.file_bytes
     );
-    let mut reader = PartReader::begin(file, part.partition).with_context(told)?;
-    while let Some(row) = reader.next_row().with_context(told)? {
+    let mut reader = PartReader::begin(file, part.partition).with_context(file_name)?;
+    while let Some(row) = reader.next_row().with_context(file_name)? {
         f(row)?;
     }
     ensure!(

@@ -5,7 +5,7 @@
 
 use crate::{
     dev::{
-        cluster::{self, Wishes},
+        cluster::{self, DevOptions},
         ports::REDIS,
         remote::{self, Request},
     },
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             remote::ask(request, dir)?;
         }
         None if is_alone(arguments.nodes, dir)? => run_alone(arguments)?,
-        None => cluster::run(&Wishes {
+        None => cluster::run(&DevOptions {
             nodes: arguments.nodes,
             nodes_default: NODES,
             bricks: arguments.bricks,

@@ -134,19 +134,19 @@ fn control_log_is_verified_too() {
         let directory = DataDir::open(made.path(), Create::Never).unwrap();
         control::ControlLog::verify(&directory).unwrap().unwrap()
     };
-    let told = control(&made).to_text();
-    assert!(told.contains("term 3, vote for node 0"), "{told}");
-    assert!(told.contains("entries 1 to 1 of term 3"), "{told}");
+    let shown = control(&made).to_text();
+    assert!(shown.contains("term 3, vote for node 0"), "{shown}");
+    assert!(shown.contains("entries 1 to 1 of term 3"), "{shown}");
     let path = made.path().join("control");
     let mut bytes = std::fs::read(&path).unwrap();
     let at = bytes.windows(8).position(|it| it == b"an entry").unwrap();
     bytes[at] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     assert_ne!(code(run(arguments(made.path()))), success);
-    let told = control(&made);
-    let offset = told.to_json()["damage_offset"].as_u64().unwrap();
+    let shown = control(&made);
+    let offset = shown.to_json()["damage_offset"].as_u64().unwrap();
     assert!((64..at as u64).contains(&offset), "{offset}");
-    let text = told.to_text();
+    let text = shown.to_text();
     assert!(
         text.contains(&format!("damaged at offset {offset}")),
         "{text}"

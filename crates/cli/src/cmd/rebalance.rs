@@ -60,25 +60,37 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Verb::Pause) => server.order(&["REBALANCE", "PAUSE"])?,
         Some(Verb::Resume) => server.order(&["REBALANCE", "RESUME"])?,
         Some(Verb::Status) => {
-            let standing = server.standing()?;
+            let rebalance_status = server.rebalance_status()?;
             if arguments.json {
-                writeln!(output, "{}", serde_json::to_string_pretty(&standing)?)?;
+                writeln!(
+                    output,
+                    "{}",
+                    serde_json::to_string_pretty(&rebalance_status)?
+                )?;
             } else {
-                write!(output, "{}", text::standing(&standing))?;
+                write!(output, "{}", text::rebalance_status(&rebalance_status))?;
             }
         }
         None if arguments.dry_run => {
-            let (moves, standing) = (server.plan()?, server.standing()?);
+            let (moves, rebalance_status) = (server.plan()?, server.rebalance_status()?);
             if arguments.json {
                 writeln!(output, "{}", serde_json::to_string_pretty(&moves)?)?;
             } else {
-                write!(output, "{}", text::plan(&moves, &standing, arguments.pace))?;
+                write!(
+                    output,
+                    "{}",
+                    text::plan(&moves, &rebalance_status, arguments.pace)
+                )?;
             }
         }
         None => {
             server.order(&["REBALANCE", "RESUME"])?;
             wait::until_even(&mut server, "moving")?;
-            write!(output, "{}", text::standing(&server.standing()?))?;
+            write!(
+                output,
+                "{}",
+                text::rebalance_status(&server.rebalance_status()?)
+            )?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         watch(arguments)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let report = Report::new(&collect::look(&arguments.http)?);
+    let report = Report::new(&collect::snapshot(&arguments.http)?);
     let mut output = io::stdout().lock();
     if arguments.json {
         writeln!(output, "{}", serde_json::to_string_pretty(&report)?)?;
@@ -85,9 +85,9 @@ fn watch(arguments: &Arguments) -> anyhow::Result<()> {
     let mut known = arguments.http.clone();
     let is_terminal = io::stdout().is_terminal();
     loop {
-        let text = match collect::look(&known) {
-            Ok(look) => {
-                let report = Report::new(&look);
+        let text = match collect::snapshot(&known) {
+            Ok(snapshot) => {
+                let report = Report::new(&snapshot);
                 let others = report.nodes.iter().filter_map(|node| node.http.clone());
                 known = arguments.http.iter().cloned().chain(others).collect();
                 known.dedup();

@@ -1,12 +1,12 @@
 //! All nodes of a trial cluster, from the first start to the last stop.
 //!
-//! In:  [`Wishes`], signals, what [`remote`](super::remote) is asked for. Out: a cluster that serves.
+//! In:  [`DevOptions`], signals, what [`remote`](super::remote) is asked for. Out: a cluster that serves.
 //!
 //! The first node founds the cluster and the others join it one after the other, so that a node's number
 //! here is its number in the cluster too.
 
 use super::{
-    node::{Launch, Node, Order, Standing},
+    node::{Launch, Node, Order, ProcessState},
     place::{Place, State},
     ports::{self, Ports},
     remote,
@@ -38,17 +38,17 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 const COPY_LIMIT: Duration = Duration::from_secs(20);
 
 /// How often a node that starts is looked at.
-const LOOK: Duration = Duration::from_millis(30);
+const POLL_EVERY: Duration = Duration::from_millis(30);
 
 /// How long a look may take.
-const LOOK_LIMIT: Duration = Duration::from_secs(2);
+const POLL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Lines of a log that are shown when its node does not start.
 const LINES_SHOWN: usize = 12;
 
 /// What was asked for on the command line.
 #[derive(Clone, Debug)]
-pub(crate) struct Wishes {
+pub(crate) struct DevOptions {
     /// None: as many as the directory has, or [`Self::nodes_default`].
     pub(crate) nodes: Option<u16>,
     pub(crate) nodes_default: u16,
@@ -58,19 +58,19 @@ pub(crate) struct Wishes {
 }
 
 /// Runs a cluster until a signal ends it.
-pub(crate) fn run(wishes: &Wishes) -> anyhow::Result<()> {
+pub(crate) fn run(options: &DevOptions) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    LocalSet::new().block_on(&runtime, serve(wishes))
+    LocalSet::new().block_on(&runtime, serve(options))
 }
 
-async fn serve(wishes: &Wishes) -> anyhow::Result<()> {
+async fn serve(options: &DevOptions) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
-    let mut place = Place::open(wishes.dir.as_deref())?;
+    let mut place = Place::open(options.dir.as_deref())?;
     let listener = UnixListener::from_std(place.claim()?)?;
-    let (state, is_moved) = decide(wishes, place.state()?)?;
+    let (state, is_moved) = decide(options, place.state()?)?;
     let ports = ports::choose(
         state.nodes,
         state.bricks,
@@ -142,17 +142,17 @@ impl Signals {
 
 /// How many nodes of how many bricks from which port on; and whether that is not the port of last time, or
 /// of the first choice.
-fn decide(wishes: &Wishes, kept: Option<State>) -> anyhow::Result<(State, bool)> {
-    let nodes = match (wishes.nodes, kept) {
+fn decide(options: &DevOptions, kept: Option<State>) -> anyhow::Result<(State, bool)> {
+    let nodes = match (options.nodes, kept) {
         (Some(asked), Some(kept)) if asked < kept.nodes => bail!(
             "the directory has {} nodes, and {asked} of them would not have all of the data; leave --nodes out",
             kept.nodes
         ),
         (Some(asked), _) => asked,
         (None, Some(kept)) => kept.nodes,
-        (None, None) => wishes.nodes_default,
+        (None, None) => options.nodes_default,
     };
-    let bricks = match (wishes.bricks, kept) {
+    let bricks = match (options.bricks, kept) {
         (Some(asked), Some(kept)) if asked != kept.bricks => bail!(
             "the directory's nodes have {} bricks each, which cannot be changed; leave --bricks out",
             kept.bricks
@@ -160,12 +160,12 @@ fn decide(wishes: &Wishes, kept: Option<State>) -> anyhow::Result<(State, bool)>
         (_, Some(kept)) => kept.bricks,
         (asked, None) => asked.unwrap_or(1),
     };
-    let wish = wishes.first_port;
+    let preferred = options.first_port;
     let last = kept.map_or(ports::REDIS, |kept| kept.first_port);
-    let choose = |wish| ports::choose(nodes, bricks, wish, ports::is_free);
-    let chosen = choose(wish.or(Some(last)));
+    let choose = |preferred| ports::choose(nodes, bricks, preferred, ports::is_free);
+    let chosen = choose(preferred.or(Some(last)));
     let chosen = match chosen {
-        Err(_) if wish.is_none() => choose(None),
+        Err(_) if preferred.is_none() => choose(None),
         chosen => chosen,
     };
     let first_port = match chosen.map_err(anyhow::Error::msg)?.first() {
@@ -177,7 +177,7 @@ fn decide(wishes: &Wishes, kept: Option<State>) -> anyhow::Result<(State, bool)>
         bricks,
         first_port,
     };
-    Ok((state, wish.is_none() && first_port != last))
+    Ok((state, preferred.is_none() && first_port != last))
 }
 
 /// The nodes of a cluster, running or not.
@@ -279,30 +279,30 @@ pub(crate) async fn serving(node: &Node) -> anyhow::Result<()> {
     let deadline = Instant::now() + START_LIMIT;
     let number = node.launch.number;
     loop {
-        let standing = node.standing.borrow().clone();
-        match standing {
-            Standing::Running(_) => {}
-            Standing::Died(how) => bail!(
+        let process_state = node.process_state.borrow().clone();
+        match process_state {
+            ProcessState::Running(_) => {}
+            ProcessState::Died(how) => bail!(
                 "node {number} has ended ({how}); its log ends in\n{}",
                 end_of(&node.launch.log)
             ),
-            Standing::Ended => bail!("node {number} was stopped before it served"),
+            ProcessState::Ended => bail!("node {number} was stopped before it served"),
         }
-        let said = ask(&node.launch, "/readyz").await;
-        match said {
+        let reply = ask(&node.launch, "/readyz").await;
+        match reply {
             Ok(answer) if answer.status == 200 => return Ok(()),
-            said if Instant::now() >= deadline => {
-                let said = match said {
+            reply if Instant::now() >= deadline => {
+                let reply = match reply {
                     Ok(answer) => String::from_utf8_lossy(&answer.body).trim().to_owned(),
                     Err(error) => format!("{error:#}"),
                 };
                 bail!(
-                    "node {number} does not serve after {} s: {said}; its log is {}",
+                    "node {number} does not serve after {} s: {reply}; its log is {}",
                     START_LIMIT.as_secs(),
                     node.launch.log.display()
                 );
             }
-            _ => sleep(LOOK).await,
+            _ => sleep(POLL_EVERY).await,
         }
     }
 }
@@ -310,7 +310,7 @@ pub(crate) async fn serving(node: &Node) -> anyhow::Result<()> {
 /// Asks a node over HTTP.
 pub(crate) async fn ask(launch: &Launch, path: &'static str) -> anyhow::Result<http::Answer> {
     let address = launch.http_address();
-    spawn_blocking(move || http::get(&address, path, LOOK_LIMIT)).await?
+    spawn_blocking(move || http::get(&address, path, POLL_TIMEOUT)).await?
 }
 
 /// Gives the default table so many copies, and waits until they are there, and evenly.
@@ -329,7 +329,7 @@ async fn replicate(launch: &Launch, replicas: u16) -> anyhow::Result<()> {
                 "the table `default` cannot have {replicas} replicas: {}",
                 String::from_utf8_lossy(&text)
             ),
-            Value::Error(_) => sleep(LOOK).await,
+            Value::Error(_) => sleep(POLL_EVERY).await,
             _ => break,
         }
     }
@@ -341,7 +341,7 @@ async fn replicate(launch: &Launch, replicas: u16) -> anyhow::Result<()> {
         if table["replicas"] == replicas && is_whole && is_even(table) {
             return Ok(());
         }
-        sleep(LOOK).await;
+        sleep(POLL_EVERY).await;
     }
     eprintln!(
         "The copies of the table `default` take long; `brickyard status` shows how far they are."

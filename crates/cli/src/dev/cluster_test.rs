@@ -1,7 +1,7 @@
 use super::*;
 
-fn wishes() -> Wishes {
-    Wishes {
+fn options() -> DevOptions {
+    DevOptions {
         nodes: None,
         nodes_default: 3,
         bricks: None,
@@ -18,28 +18,28 @@ const KEPT: State = State {
 
 #[test]
 fn directory_decides_what_it_was_made_with() {
-    let (state, _) = decide(&wishes(), Some(KEPT)).unwrap();
+    let (state, _) = decide(&options(), Some(KEPT)).unwrap();
     assert_eq!((state.nodes, state.bricks), (4, 2));
-    let more = Wishes {
+    let more = DevOptions {
         nodes: Some(5),
-        ..wishes()
+        ..options()
     };
     assert_eq!(decide(&more, Some(KEPT)).unwrap().0.nodes, 5);
-    let (state, _) = decide(&wishes(), None).unwrap();
+    let (state, _) = decide(&options(), None).unwrap();
     assert_eq!((state.nodes, state.bricks), (3, 1));
 }
 
 #[test]
 fn what_would_lose_data_or_cannot_be_is_refused() {
-    let fewer = Wishes {
+    let fewer = DevOptions {
         nodes: Some(3),
-        ..wishes()
+        ..options()
     };
     let refused = decide(&fewer, Some(KEPT)).unwrap_err().to_string();
     assert!(refused.contains("4 nodes"), "{refused}");
-    let other = Wishes {
+    let other = DevOptions {
         bricks: Some(1),
-        ..wishes()
+        ..options()
     };
     let refused = decide(&other, Some(KEPT)).unwrap_err().to_string();
     assert!(refused.contains("2 bricks"), "{refused}");

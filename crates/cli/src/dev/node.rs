@@ -50,7 +50,7 @@ pub(crate) enum Order {
 
 /// How the process is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ProcessState {
     /// Never started, or ended as it was told to.
     Ended,
     /// With this process id.
@@ -66,7 +66,7 @@ pub(crate) type Answer = Result<String, String>;
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) launch: Launch,
-    pub(crate) standing: watch::Receiver<Standing>,
+    pub(crate) process_state: watch::Receiver<ProcessState>,
     orders: mpsc::UnboundedSender<(Order, oneshot::Sender<Answer>)>,
 }
 
@@ -74,17 +74,17 @@ impl Node {
     /// Looks after a node; it is not started yet.
     pub(crate) fn new(launch: Launch) -> Self {
         let (orders, from_cluster) = mpsc::unbounded_channel();
-        let (told, standing) = watch::channel(Standing::Ended);
+        let (state_out, process_state) = watch::channel(ProcessState::Ended);
         let keeper = Keeper {
             launch: launch.clone(),
             child: None,
-            standing: told,
+            process_state: state_out,
             waiting: Vec::new(),
         };
         tokio::task::spawn_local(keeper.run(from_cluster));
         Self {
             launch,
-            standing,
+            process_state,
             orders,
         }
     }
@@ -99,14 +99,14 @@ impl Node {
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        matches!(*self.standing.borrow(), Standing::Running(_))
+        matches!(*self.process_state.borrow(), ProcessState::Running(_))
     }
 }
 
 struct Keeper {
     launch: Launch,
     child: Option<Child>,
-    standing: watch::Sender<Standing>,
+    process_state: watch::Sender<ProcessState>,
     /// Who waits for the end of the process.
     waiting: Vec<oneshot::Sender<Answer>>,
 }
@@ -131,7 +131,7 @@ impl Keeper {
                 match self.launch.command().and_then(|mut it| Ok(it.spawn()?)) {
                     Ok(child) => {
                         let id = child.id().unwrap_or_default();
-                        self.standing.send_replace(Standing::Running(id));
+                        self.process_state.send_replace(ProcessState::Running(id));
                         self.child = Some(child);
                         Ok(format!("node {number} is started"))
                     }
@@ -168,10 +168,10 @@ impl Keeper {
                  `brickyard dev start {number}` starts it again.",
                 self.launch.log.display()
             );
-            self.standing.send_replace(Standing::Died(how));
+            self.process_state.send_replace(ProcessState::Died(how));
             return;
         }
-        self.standing.send_replace(Standing::Ended);
+        self.process_state.send_replace(ProcessState::Ended);
         for reply in self.waiting.drain(..) {
             drop(reply.send(Ok(format!("node {number} has ended ({how})"))));
         }

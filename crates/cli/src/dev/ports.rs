@@ -40,14 +40,14 @@ impl Ports {
     }
 }
 
-/// Chooses ports: from `wish` on if there is one, else from [`REDIS`] on, or else where all are free.
+/// Chooses ports: from `preferred` on if there is one, else from [`REDIS`] on, or else where all are free.
 pub(crate) fn choose(
     nodes: u16,
     bricks: u16,
-    wish: Option<u16>,
+    preferred: Option<u16>,
     is_free: impl Fn(u16) -> bool,
 ) -> Result<Vec<Ports>, String> {
-    if let Some(first) = wish {
+    if let Some(first) = preferred {
         let ports = from(first, nodes, bricks)?;
         let taken = ports
             .iter()

@@ -4,7 +4,7 @@
 
 use super::{
     cluster::{Cluster, serving},
-    node::{Order, Standing},
+    node::{Order, ProcessState},
     place::{find, socket_of},
 };
 use anyhow::{Context as _, bail};
@@ -120,10 +120,10 @@ async fn execute(request: Request, cluster: &Cluster) -> Result<String, String> 
         Request::List => {
             let line = |node: &super::node::Node| {
                 let launch = &node.launch;
-                let how = match &*node.standing.borrow() {
-                    Standing::Running(id) => format!("running, process {id}"),
-                    Standing::Ended => "stopped".to_owned(),
-                    Standing::Died(how) => format!("ended by itself: {how}"),
+                let how = match &*node.process_state.borrow() {
+                    ProcessState::Running(id) => format!("running, process {id}"),
+                    ProcessState::Ended => "stopped".to_owned(),
+                    ProcessState::Died(how) => format!("ended by itself: {how}"),
                 };
                 let (port, http) = (launch.ports.node, launch.ports.http);
                 format!(

@@ -2,10 +2,10 @@
 //!
 //! In:  a server's address. Out: [`NodeRow`](said::NodeRow)s, [`Planned`](said::Planned) moves, a progress bar.
 //!
-//! Reading order: `said` (the replies of NODE and REBALANCE), `server` (asking), `wait` (until nothing is left to
+//! Reading order: `replies` (the replies of NODE and REBALANCE), `server` (asking), `wait` (until nothing is left to
 //! move), `text` (for people).
 
-pub(crate) mod said;
+pub(crate) mod replies;
 pub(crate) mod server;
 pub(crate) mod text;
 pub(crate) mod wait;

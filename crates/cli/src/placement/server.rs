@@ -1,6 +1,6 @@
 //! Asking a server about nodes and moves.
 
-use super::said::{self, NodeRow, Planned, Standing, each};
+use super::replies::{self, NodeRow, Planned, RebalanceStatus, each};
 use anyhow::{Context, bail};
 use brickyard_bench::{Link, Target};
 use brickyard_wire::Value;
@@ -73,7 +73,7 @@ impl Server {
         let mut found = Vec::new();
         for name in names {
             let described = self.reply(&["TABLE", "DESCRIBE", &name])?;
-            if said::nodes_named(&described).contains(&node) {
+            if replies::nodes_named(&described).contains(&node) {
                 found.push(name);
             }
         }
@@ -85,9 +85,9 @@ impl Server {
         each(&reply, Planned::read).with_context(|| self.strange("REBALANCE PLAN"))
     }
 
-    pub(crate) fn standing(&mut self) -> anyhow::Result<Standing> {
+    pub(crate) fn rebalance_status(&mut self) -> anyhow::Result<RebalanceStatus> {
         let reply = self.ask(&["REBALANCE", "STATUS"])?;
-        Standing::read(&reply).with_context(|| self.strange("REBALANCE STATUS"))
+        RebalanceStatus::read(&reply).with_context(|| self.strange("REBALANCE STATUS"))
     }
 
     fn strange(&self, request: &str) -> String {

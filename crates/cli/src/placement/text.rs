@@ -1,6 +1,6 @@
 //! Nodes and moves for people.
 
-use super::said::{NodeRow, Planned, Standing};
+use super::replies::{NodeRow, Planned, RebalanceStatus};
 use crate::status::text::{aligned, bytes_text, time_text};
 use brickyard_bench::grouped;
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub(crate) fn nodes(rows: &[NodeRow]) -> String {
 }
 
 /// The moves of a plan: of each table from each brick to each other, and in all.
-pub(crate) fn plan(moves: &[Planned], standing: &Standing, pace: u64) -> String {
+pub(crate) fn plan(moves: &[Planned], rebalance_status: &RebalanceStatus, pace: u64) -> String {
     if moves.is_empty() {
         return "Everything is where it should be: nothing has to move.\n".to_owned();
     }
@@ -97,33 +97,33 @@ pub(crate) fn plan(moves: &[Planned], standing: &Standing, pace: u64) -> String 
         out,
         "\n{} copies with {} go over and {} primaries change; about {} at {} a second for each brick that learns.",
         grouped(copies),
-        bytes_text(standing.bytes),
+        bytes_text(rebalance_status.bytes),
         grouped(moves.len() as u64 - copies),
         time_text(time_ms(longest, pace)),
         bytes_text(pace),
     );
-    if standing.is_paused() {
+    if rebalance_status.is_paused() {
         out += "Moves are paused: \"brickyard rebalance resume\" lets them begin.\n";
     }
     out
 }
 
 /// How far moves are, in a line.
-pub(crate) fn standing(standing: &Standing) -> String {
-    let paused = if standing.is_paused() {
+pub(crate) fn rebalance_status(rebalance_status: &RebalanceStatus) -> String {
+    let paused = if rebalance_status.is_paused() {
         "Moves are paused. "
     } else {
         ""
     };
-    if standing.is_done() {
+    if rebalance_status.is_done() {
         return format!("{paused}Everything is where it should be.\n");
     }
     format!(
         "{paused}{} copies with {} have to move, {} of them are under way; {} primaries change.\n",
-        grouped(standing.copies),
-        bytes_text(standing.bytes),
-        grouped(standing.learning),
-        grouped(standing.primaries)
+        grouped(rebalance_status.copies),
+        bytes_text(rebalance_status.bytes),
+        grouped(rebalance_status.learning),
+        grouped(rebalance_status.primaries)
     )
 }
 

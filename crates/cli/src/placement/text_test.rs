@@ -20,14 +20,14 @@ fn plan_adds_up_what_goes_the_same_way() {
         planned("copy", "1/0", "3/0", 6_000_000),
         planned("primary", "1/0", "2/0", 0),
     ];
-    let standing = Standing {
+    let rebalance_status = RebalanceStatus {
         moves: "paused".to_owned(),
         copies: 3,
         primaries: 1,
         learning: 0,
         bytes: 10_000_000,
     };
-    let text = plan(&moves, &standing, 1_000_000);
+    let text = plan(&moves, &rebalance_status, 1_000_000);
     let lines: Vec<&str> = text.lines().collect();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(words(lines[1]), "default ring:5 0/0 3/0 2 0 4.0 MB 4.0 s");
@@ -38,5 +38,5 @@ fn plan_adds_up_what_goes_the_same_way() {
         "{text}"
     );
     assert!(text.contains("rebalance resume"));
-    assert!(plan(&[], &standing, 1).starts_with("Everything is where it should be"));
+    assert!(plan(&[], &rebalance_status, 1).starts_with("Everything is where it should be"));
 }

@@ -21,11 +21,11 @@ pub(crate) struct Left {
 /// Looks again and again until nothing is left.
 ///
 /// # Errors
-/// The server does not answer for long, or `look` says that it is of no use.
+/// The server does not answer for long, or `poll` says that it is of no use.
 pub(crate) fn until_done(
     server: &mut Server,
     what: &str,
-    mut look: impl FnMut(&mut Server) -> anyhow::Result<Left>,
+    mut poll: impl FnMut(&mut Server) -> anyhow::Result<Left>,
 ) -> anyhow::Result<()> {
     let bar = ProgressBar::new(0);
     if let Ok(style) =
@@ -37,7 +37,7 @@ pub(crate) fn until_done(
     let mut most = 0;
     let mut heard = Instant::now();
     loop {
-        match look(server) {
+        match poll(server) {
             Ok(left) => {
                 heard = Instant::now();
                 if left.is_done {
@@ -64,14 +64,14 @@ pub(crate) fn until_done(
 /// Waits until everything is where it should be, and led from where it should be.
 pub(crate) fn until_even(server: &mut Server, what: &str) -> anyhow::Result<()> {
     until_done(server, what, |server| {
-        let standing = server.standing()?;
+        let rebalance_status = server.rebalance_status()?;
         Ok(Left {
-            count: standing.copies + standing.primaries,
+            count: rebalance_status.copies + rebalance_status.primaries,
             text: format!(
                 "{} copies to move, {} under way, {} primaries to hand over",
-                standing.copies, standing.learning, standing.primaries
+                rebalance_status.copies, rebalance_status.learning, rebalance_status.primaries
             ),
-            is_done: standing.is_done(),
+            is_done: rebalance_status.is_done(),
         })
     })
 }

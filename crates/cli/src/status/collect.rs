@@ -2,7 +2,7 @@
 //!
 //! In:  HTTP addresses to begin with. Out: what each node said, or why it did not.
 
-use super::said::{Entry, Said};
+use super::node_status::{Entry, NodeStatus};
 use crate::http;
 use anyhow::{Context, bail};
 use std::{collections::BTreeMap, thread, time::Duration};
@@ -15,21 +15,21 @@ const AT_A_TIME: usize = 32;
 
 /// What was heard.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct ClusterSnapshot {
     /// Who was asked first.
     pub(crate) asked: String,
     /// The answer of the node whose catalog is the newest.
-    pub(crate) newest: Said,
+    pub(crate) newest: NodeStatus,
     /// By node id: its answer, or why there is none. Nodes without HTTP are not in it.
-    pub(crate) answers: BTreeMap<u32, Result<Said, String>>,
+    pub(crate) answers: BTreeMap<u32, Result<NodeStatus, String>>,
 }
 
 /// Asks the first of these addresses that answers, and then every node that it names.
-pub(crate) fn look(addresses: &[String]) -> anyhow::Result<Look> {
+pub(crate) fn snapshot(addresses: &[String]) -> anyhow::Result<ClusterSnapshot> {
     let mut refusals = Vec::new();
     for address in addresses {
         match ask(address) {
-            Ok(said) => return Ok(look_around(address, said)),
+            Ok(node_status) => return Ok(snapshot_from(address, node_status)),
             Err(error) => refusals.push(format!("{error:#}")),
         }
     }
@@ -39,7 +39,7 @@ pub(crate) fn look(addresses: &[String]) -> anyhow::Result<Look> {
     )
 }
 
-fn ask(address: &str) -> anyhow::Result<Said> {
+fn ask(address: &str) -> anyhow::Result<NodeStatus> {
     let answer = http::get(address, "/status", ANSWER_LIMIT)?;
     if answer.status != 200 {
         bail!("http://{address}/status answered {}", answer.status);
@@ -48,7 +48,7 @@ fn ask(address: &str) -> anyhow::Result<Said> {
         .with_context(|| format!("http://{address}/status is not what a node of this version says"))
 }
 
-fn look_around(asked: &str, first: Said) -> Look {
+fn snapshot_from(asked: &str, first: NodeStatus) -> ClusterSnapshot {
     let me = first.membership.node;
     let others: Vec<&Entry> = first
         .nodes
@@ -75,15 +75,17 @@ fn look_around(asked: &str, first: Said) -> Look {
         });
     }
     let mut newest = first.clone();
-    for said in answers.values().flatten() {
-        if said.catalog_version > newest.catalog_version && said.cluster == newest.cluster {
-            newest = said.clone();
+    for node_status in answers.values().flatten() {
+        if node_status.catalog_version > newest.catalog_version
+            && node_status.cluster == newest.cluster
+        {
+            newest = node_status.clone();
         }
     }
     if let Some(me) = me {
         answers.insert(me, Ok(first));
     }
-    Look {
+    ClusterSnapshot {
         asked: asked.to_owned(),
         newest,
         answers,

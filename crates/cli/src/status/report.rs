@@ -1,12 +1,12 @@
 //! What the nodes' answers mean together.
 //!
-//! In:  a [`Look`]. Out: a [`Report`], whose fields are also what `--json` shows.
+//! In:  a [`ClusterSnapshot`]. Out: a [`Report`], whose fields are also what `--json` shows.
 //!
 //! Invariant: what is not known is not told as well. Only the leader knows who is down; without its answer a
 //! node counts as down that should answer and does not.
 
-use super::collect::{Look, join};
-use super::said::{Copies, Extra, Said, States, Table, Unsettled};
+use super::collect::{ClusterSnapshot, join};
+use super::node_status::{Copies, Extra, NodeStatus, States, Table, Unsettled};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -127,20 +127,20 @@ pub(crate) struct TableReport {
 }
 
 impl Report {
-    pub(crate) fn new(look: &Look) -> Self {
-        let newest = &look.newest;
-        let down = down(look);
-        let nodes = nodes(look, &down);
+    pub(crate) fn new(snapshot: &ClusterSnapshot) -> Self {
+        let newest = &snapshot.newest;
+        let down = down(snapshot);
+        let nodes = nodes(snapshot, &down);
         let tables: Vec<TableReport> = newest
             .tables
             .iter()
-            .map(|table| table_report(table, look, &down))
+            .map(|table| table_report(table, snapshot, &down))
             .collect();
         let mut partitions = Partitions::default();
         for table in &tables {
             partitions.add(&table.partitions);
         }
-        let bricks = bricks(look);
+        let bricks = bricks(snapshot);
         let catching_up: Vec<CatchingUp> = bricks
             .iter()
             .filter(|brick| brick.learning > 0)
@@ -158,7 +158,7 @@ impl Report {
             matches!(node.state.as_str(), "ready" | "unknown") && node.damages.is_empty()
         };
         Self {
-            asked: look.asked.clone(),
+            asked: snapshot.asked.clone(),
             cluster: newest.cluster.clone(),
             catalog_version: newest.catalog_version,
             leader: newest.membership.leader,
@@ -198,31 +198,34 @@ impl Partitions {
 }
 
 /// The nodes that are down: by the leader's word, if it is heard.
-fn down(look: &Look) -> BTreeSet<u32> {
-    let told = look
+fn down(snapshot: &ClusterSnapshot) -> BTreeSet<u32> {
+    let reported = snapshot
         .answers
         .values()
         .flatten()
-        .filter(|said| said.membership.leader == said.membership.node)
-        .find_map(|said| said.membership.down.as_ref());
-    match told {
+        .filter(|node_status| node_status.membership.leader == node_status.membership.node)
+        .find_map(|node_status| node_status.membership.down.as_ref());
+    match reported {
         Some(down) => down.iter().copied().collect(),
         None => {
-            let silent = look.answers.iter().filter(|(_, answer)| answer.is_err());
+            let silent = snapshot
+                .answers
+                .iter()
+                .filter(|(_, answer)| answer.is_err());
             silent.map(|(node, _)| *node).collect()
         }
     }
 }
 
-fn nodes(look: &Look, down: &BTreeSet<u32>) -> Vec<NodeReport> {
-    let report = |entry: &super::said::Entry| {
-        let answer = look.answers.get(&entry.node);
-        let said = answer.and_then(|answer| answer.as_ref().ok());
+fn nodes(snapshot: &ClusterSnapshot, down: &BTreeSet<u32>) -> Vec<NodeReport> {
+    let report = |entry: &super::node_status::Entry| {
+        let answer = snapshot.answers.get(&entry.node);
+        let node_status = answer.and_then(|answer| answer.as_ref().ok());
         let error = answer.and_then(|answer| answer.as_ref().err());
-        let state = match (said, error) {
-            (Some(said), _) if said.phase != "ready" => said.phase.as_str(),
+        let state = match (node_status, error) {
+            (Some(node_status), _) if node_status.phase != "ready" => node_status.phase.as_str(),
             _ if down.contains(&entry.node) => "down",
-            (Some(said), _) => said.phase.as_str(),
+            (Some(node_status), _) => node_status.phase.as_str(),
             (None, Some(_)) => "silent",
             (None, None) => "unknown",
         };
@@ -234,37 +237,44 @@ fn nodes(look: &Look, down: &BTreeSet<u32>) -> Vec<NodeReport> {
             roles: entry.roles.clone(),
             weight: entry.weight,
             state: state.to_owned(),
-            waits_for: said.and_then(|said| said.membership.waits_for.clone()),
-            version: said.map(|said| said.version.clone()),
-            lease_left_ms: said.and_then(|said| said.membership.lease_left_ms),
-            damages: said.map(|said| said.damages.clone()).unwrap_or_default(),
-            refusals: said
-                .map(|said| said.membership.refusals.clone())
+            waits_for: node_status.and_then(|node_status| node_status.membership.waits_for.clone()),
+            version: node_status.map(|node_status| node_status.version.clone()),
+            lease_left_ms: node_status.and_then(|node_status| node_status.membership.lease_left_ms),
+            damages: node_status
+                .map(|node_status| node_status.damages.clone())
+                .unwrap_or_default(),
+            refusals: node_status
+                .map(|node_status| node_status.membership.refusals.clone())
                 .unwrap_or_default(),
             error: error.cloned(),
         }
     };
-    look.newest.nodes.iter().map(report).collect()
+    snapshot.newest.nodes.iter().map(report).collect()
 }
 
-fn bricks(look: &Look) -> Vec<BrickReport> {
+fn bricks(snapshot: &ClusterSnapshot) -> Vec<BrickReport> {
     let mut shares: BTreeMap<(u32, u32), (u64, u64, u64)> = BTreeMap::new();
-    for share in look.newest.tables.iter().flat_map(|table| &table.placement) {
+    for share in snapshot
+        .newest
+        .tables
+        .iter()
+        .flat_map(|table| &table.placement)
+    {
         let sum = shares.entry((share.node, share.brick)).or_default();
         sum.0 += share.primaries;
         sum.1 += share.copies;
         sum.2 += share.learning;
     }
-    let of_node = |entry: &super::said::Entry| {
-        let said = look.answers.get(&entry.node).cloned();
-        let said: Said = said.and_then(Result::ok).unwrap_or_default();
+    let of_node = |entry: &super::node_status::Entry| {
+        let node_status = snapshot.answers.get(&entry.node).cloned();
+        let node_status: NodeStatus = node_status.and_then(Result::ok).unwrap_or_default();
         let (node, host) = (entry.node, entry.host.clone());
         let ports = entry.brick_ports.clone().into_iter().enumerate();
         let shares = &shares;
         let reports = ports.map(move |(brick, port)| {
             let brick = brick as u32;
             let sum = shares.get(&(node, brick)).copied().unwrap_or_default();
-            let load = said.bricks.iter().find(|it| it.brick == brick);
+            let load = node_status.bricks.iter().find(|it| it.brick == brick);
             BrickReport {
                 node,
                 brick,
@@ -283,17 +293,17 @@ fn bricks(look: &Look) -> Vec<BrickReport> {
         });
         reports.collect::<Vec<_>>()
     };
-    look.newest.nodes.iter().flat_map(of_node).collect()
+    snapshot.newest.nodes.iter().flat_map(of_node).collect()
 }
 
-fn table_report(table: &Table, look: &Look, down: &BTreeSet<u32>) -> TableReport {
+fn table_report(table: &Table, snapshot: &ClusterSnapshot, down: &BTreeSet<u32>) -> TableReport {
     let on_dead = table
         .placement
         .iter()
         .filter(|share| down.contains(&share.node));
-    let everywhere = look.answers.values().flatten();
+    let everywhere = snapshot.answers.values().flatten();
     let everywhere: Vec<&Table> = everywhere
-        .flat_map(|said| &said.tables)
+        .flat_map(|node_status| &node_status.tables)
         .filter(|it| it.name == table.name)
         .collect();
     TableReport {

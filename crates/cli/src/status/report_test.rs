@@ -2,7 +2,7 @@ use super::*;
 use crate::status::text;
 use serde_json::json;
 
-fn said(node: u32, changes: &serde_json::Value) -> Said {
+fn node_status(node: u32, changes: &serde_json::Value) -> NodeStatus {
     let entry = |node: u16| {
         json!({
             "node": node, "host": "10.0.0.1", "port": 7000 + 10 * node, "brick_ports": [7001 + 10 * node],
@@ -10,7 +10,7 @@ fn said(node: u32, changes: &serde_json::Value) -> Said {
             "roles": ["storage", "control"],
         })
     };
-    let mut said = json!({
+    let mut node_status = json!({
         "phase": "ready", "version": "0.1.0", "cluster": "c", "catalog_version": 7,
         "membership": { "node": node, "leader": 0, "voters": [0, 1, 2], "lease_left_ms": 1200 },
         "nodes": [entry(0), entry(1), entry(2)],
@@ -36,14 +36,14 @@ fn said(node: u32, changes: &serde_json::Value) -> Said {
         "unsettled": [], "splits": 0, "merges": 0, "extras": [],
     });
     for (path, value) in changes.as_object().unwrap() {
-        *said.pointer_mut(path).unwrap() = value.clone();
+        *node_status.pointer_mut(path).unwrap() = value.clone();
     }
-    serde_json::from_value(said).unwrap()
+    serde_json::from_value(node_status).unwrap()
 }
 
-fn look(answers: Vec<Result<Said, String>>) -> Look {
+fn snapshot(answers: Vec<Result<NodeStatus, String>>) -> ClusterSnapshot {
     let newest = answers.iter().flatten().max_by_key(|it| it.catalog_version);
-    Look {
+    ClusterSnapshot {
         asked: "10.0.0.1:8000".to_owned(),
         newest: newest.unwrap().clone(),
         answers: answers
@@ -57,7 +57,9 @@ fn look(answers: Vec<Result<Said, String>>) -> Look {
 #[test]
 fn cluster_that_is_well_is_whole() {
     let nothing = json!({});
-    let report = Report::new(&look((0..3).map(|node| Ok(said(node, &nothing))).collect()));
+    let report = Report::new(&snapshot(
+        (0..3).map(|node| Ok(node_status(node, &nothing))).collect(),
+    ));
     assert!(report.is_whole, "{report:?}");
     assert_eq!(report.tables[0].keys_in_copies, 30);
     let shown = text::render(&report, false);
@@ -90,7 +92,9 @@ fn what_lacks_copies_comes_first_with_who_catches_up() {
             "backups": [], "learners": ["1/0@6"],
         }],
     });
-    let report = Report::new(&look((0..3).map(|node| Ok(said(node, &changes))).collect()));
+    let report = Report::new(&snapshot(
+        (0..3).map(|node| Ok(node_status(node, &changes))).collect(),
+    ));
     assert!(!report.is_whole);
     assert_eq!(report.partitions.states.short, 1);
     assert_eq!(report.moves.catching_up[0].partitions, 2);
@@ -115,11 +119,11 @@ fn partitions_of_a_dead_node_are_not_served() {
     let leader = json!({ "/membership": { "node": 0, "leader": 0, "down": [2] } });
     let nothing = json!({});
     let answers = vec![
-        Ok(said(0, &leader)),
-        Ok(said(1, &nothing)),
+        Ok(node_status(0, &leader)),
+        Ok(node_status(1, &nothing)),
         Err("cannot connect".to_owned()),
     ];
-    let report = Report::new(&look(answers));
+    let report = Report::new(&snapshot(answers));
     assert_eq!(report.partitions.unserved, 2);
     assert_eq!(report.nodes[2].state, "down");
     assert!(!report.is_whole);
@@ -130,34 +134,34 @@ fn without_the_leaders_word_silence_is_taken_for_it() {
     let nothing = json!({});
     let answers = vec![
         Err("cannot connect".to_owned()),
-        Ok(said(1, &nothing)),
-        Ok(said(2, &nothing)),
+        Ok(node_status(1, &nothing)),
+        Ok(node_status(2, &nothing)),
     ];
-    let report = Report::new(&look(answers));
+    let report = Report::new(&snapshot(answers));
     assert_eq!(report.nodes[0].state, "down");
     assert_eq!(report.partitions.unserved, 2);
     // The leader answers and says that a silent one is up: it is only its HTTP that is silent.
     let leader = json!({ "/membership": { "node": 0, "leader": 0, "down": [] } });
     let answers = vec![
-        Ok(said(0, &leader)),
+        Ok(node_status(0, &leader)),
         Err("refused".to_owned()),
-        Ok(said(2, &nothing)),
+        Ok(node_status(2, &nothing)),
     ];
-    let report = Report::new(&look(answers));
+    let report = Report::new(&snapshot(answers));
     assert_eq!(report.nodes[1].state, "silent");
     assert_eq!(report.partitions.unserved, 0);
 }
 
 #[test]
 fn node_without_a_cluster_says_what_it_waits_for() {
-    let said: Said = serde_json::from_value(json!({
+    let node_status: NodeStatus = serde_json::from_value(json!({
         "phase": "starting", "version": "0.1.0",
         "membership": { "is_member": false, "waits_for": "2 others" },
     }))
     .unwrap();
-    let report = Report::new(&Look {
+    let report = Report::new(&ClusterSnapshot {
         asked: "a:1".to_owned(),
-        newest: said,
+        newest: node_status,
         answers: BTreeMap::new(),
     });
     assert!(!report.is_whole);

@@ -5,7 +5,7 @@
 use super::cluster::Cluster;
 use super::failure::Order;
 use super::plan::Plan;
-use super::report::{self, Told};
+use super::report::{self, CampaignResult};
 use super::round::{self, Round};
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -22,12 +22,12 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<bool> {
         .build()
         .context("cannot start the runtime")?;
     let dir = Dir::open(plan.dir.as_deref())?;
-    let told = LocalSet::new().block_on(&runtime, carry_out(plan, dir.path()));
+    let result = LocalSet::new().block_on(&runtime, carry_out(plan, dir.path()));
     // What went wrong is to be looked into.
-    let is_good = matches!(&told, Ok(told) if told.is_good());
+    let is_good = matches!(&result, Ok(result) if result.is_good());
     let kept = dir.end(is_good);
-    let told = match told {
-        Ok(told) => told,
+    let result = match result {
+        Ok(result) => result,
         Err(error) => {
             let place = kept.map_or_else(String::new, |kept| {
                 format!("; data and logs are in {}", kept.display())
@@ -35,10 +35,10 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<bool> {
             return Err(error.context(format!("the campaign did not come to its end{place}")));
         }
     };
-    let page = report::page(plan, &told);
+    let page = report::page(plan, &result);
     fs::write(&plan.report, page)
         .with_context(|| format!("cannot write the report to {}", plan.report.display()))?;
-    print!("{}", report::summary(&told));
+    print!("{}", report::summary(&result));
     println!("Report: {}", plan.report.display());
     if let Some(kept) = kept {
         println!("Data and logs: {}", kept.display());
@@ -46,19 +46,19 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<bool> {
     Ok(is_good)
 }
 
-async fn carry_out(plan: &Plan, dir: &Path) -> anyhow::Result<Told> {
+async fn carry_out(plan: &Plan, dir: &Path) -> anyhow::Result<CampaignResult> {
     let begin = Instant::now();
     let cluster = Cluster::start(plan, dir).await?;
     let bar = bar(plan);
     let mut order = Order::new(&plan.kinds, plan.seed);
-    let mut told = Told::default();
+    let mut result = CampaignResult::default();
     while begin.elapsed() < plan.time
-        && plan.rounds.is_none_or(|most| told.rounds.len() < most)
+        && plan.rounds.is_none_or(|most| result.rounds.len() < most)
         && let Some((kind, draw)) = order.next()
     {
         bar.set_position(begin.elapsed().as_secs().min(plan.time.as_secs()));
         bar.set_message(kind.title());
-        let number = told.rounds.len();
+        let number = result.rounds.len();
         let round = tokio::select! {
             round = round::run(&cluster, number, kind, draw) => round,
             _ = tokio::signal::ctrl_c() => break,
@@ -75,7 +75,7 @@ async fn carry_out(plan: &Plan, dir: &Path) -> anyhow::Result<Told> {
         if is_bad {
             keep_history(dir, number, &round)?;
         }
-        told.rounds.push(round);
+        result.rounds.push(round);
         if is_bad {
             // What comes later would bury it.
             break;
@@ -83,8 +83,8 @@ async fn carry_out(plan: &Plan, dir: &Path) -> anyhow::Result<Told> {
     }
     bar.finish_and_clear();
     cluster.end().await;
-    told.took = begin.elapsed();
-    Ok(told)
+    result.took = begin.elapsed();
+    Ok(result)
 }
 
 fn bar(plan: &Plan) -> ProgressBar {

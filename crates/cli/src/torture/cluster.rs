@@ -23,7 +23,7 @@ pub(super) const TABLE: &str = "torture";
 const WHOLE_LIMIT: Duration = Duration::from_secs(120);
 
 /// How often the nodes are looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// Longest that a node may take to answer an operation of the audit.
 const AUDIT_LIMIT: Duration = Duration::from_secs(30);
@@ -127,7 +127,7 @@ impl Cluster {
                     return Ok(leader as usize);
                 }
             }
-            sleep(LOOK).await;
+            sleep(POLL_EVERY).await;
         }
         bail!("no node leads the control plane; {}", self.last_words())
     }
@@ -145,7 +145,7 @@ impl Cluster {
                         self.last_words()
                     );
                 }
-                sleep(LOOK).await;
+                sleep(POLL_EVERY).await;
             }
         }
         Ok(())

@@ -25,12 +25,12 @@ pre{background:#f5f5f5;padding:1rem;overflow:auto}";
 
 /// What came of a campaign.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct CampaignResult {
     pub(super) rounds: Vec<Round>,
     pub(super) took: Duration,
 }
 
-impl Told {
+impl CampaignResult {
     pub(super) fn is_good(&self) -> bool {
         self.rounds.iter().all(|round| round.judged.is_ok())
     }
@@ -76,9 +76,9 @@ struct Row {
     whole_after: Duration,
 }
 
-fn rows(told: &Told) -> Vec<Row> {
+fn rows(result: &CampaignResult) -> Vec<Row> {
     let row = |kind: Kind| {
-        let rounds = || told.rounds.iter().filter(move |round| round.kind == kind);
+        let rounds = || result.rounds.iter().filter(move |round| round.kind == kind);
         let judged = || rounds().filter_map(|round| round.judged.as_ref().ok());
         let worst = |of: fn(&Round) -> Duration| rounds().map(of).max().unwrap_or_default();
         Row {
@@ -97,14 +97,14 @@ fn rows(told: &Told) -> Vec<Row> {
 }
 
 /// For the terminal.
-pub(super) fn summary(told: &Told) -> String {
-    let mut out = format!("{}\n\n", told.verdict());
+pub(super) fn summary(result: &CampaignResult) -> String {
+    let mut out = format!("{}\n\n", result.verdict());
     let _ = writeln!(
         out,
         "{:<38} {:>6} {:>10} {:>7} {:>11} {:>10} {:>11}",
         "failure", "rounds", "operations", "unknown", "write ms", "read ms", "whole ms"
     );
-    for row in rows(told) {
+    for row in rows(result) {
         let _ = writeln!(
             out,
             "{:<38} {:>6} {:>10} {:>7} {:>11} {:>10} {:>11}",
@@ -117,7 +117,7 @@ pub(super) fn summary(told: &Told) -> String {
             row.whole_after.as_millis()
         );
     }
-    if let Some((_, _, violation)) = told.violation() {
+    if let Some((_, _, violation)) = result.violation() {
         let _ = writeln!(out, "\n{violation}");
     }
     out.push('\n');
@@ -125,12 +125,12 @@ pub(super) fn summary(told: &Told) -> String {
 }
 
 /// The whole page.
-pub(super) fn page(plan: &Plan, told: &Told) -> String {
-    let class = if told.is_good() { "good" } else { "bad" };
+pub(super) fn page(plan: &Plan, result: &CampaignResult) -> String {
+    let class = if result.is_good() { "good" } else { "bad" };
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Brickyard torture</title>\
          <style>{STYLE}</style></head><body>\n<h1>Torture</h1>\n<p class=\"{class}\"><strong>{}</strong></p>\n",
-        escaped(&told.verdict())
+        escaped(&result.verdict())
     );
     let _ = writeln!(
         out,
@@ -142,11 +142,11 @@ pub(super) fn page(plan: &Plan, told: &Told) -> String {
         std::thread::available_parallelism().map_or(0, usize::from),
         plan.replicas,
         plan.durability.word(),
-        told.took.as_secs_f64()
+        result.took.as_secs_f64()
     );
     out += "<table><tr><th>failure</th><th>rounds</th><th>operations</th><th>unknown</th><th>lost or stale</th>\
             <th>longest write</th><th>longest read</th><th>whole after</th></tr>\n";
-    for row in rows(told) {
+    for row in rows(result) {
         let _ = writeln!(
             out,
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{} ms</td><td>{} ms</td><td>{} ms</td></tr>",
@@ -163,11 +163,11 @@ pub(super) fn page(plan: &Plan, told: &Told) -> String {
     out += "</table>\n<p>The worst of the rounds is shown. <em>Unknown</em>: writes of which nobody was told whether they \
             were executed; the judge allows both. <em>Whole</em>: every partition has all its replicas in sync \
             again, counted from the end of the failure.</p>\n";
-    let (samples, marks) = timeline(told);
+    let (samples, marks) = timeline(result);
     if !samples.is_empty() {
         out += &plot("Operations a second, and failures", &samples, &marks);
     }
-    if let Some((at, _, violation)) = told.violation() {
+    if let Some((at, _, violation)) = result.violation() {
         let _ = writeln!(
             out,
             "<h2>Round {at}</h2>\n<pre>{}</pre>\n<p>All of its operations are in <code>round{at}.history</code>, beside \
@@ -177,7 +177,7 @@ pub(super) fn page(plan: &Plan, told: &Told) -> String {
     }
     out += "<h2>Rounds</h2>\n<table><tr><th>failure</th><th>node</th><th>operations</th><th>longest write</th>\
             <th>longest read</th><th>whole after</th></tr>\n";
-    for round in told.rounds.iter().take(ROUNDS_LISTED) {
+    for round in result.rounds.iter().take(ROUNDS_LISTED) {
         let node = round
             .node
             .map_or_else(|| "all".to_owned(), |node| node.to_string());
@@ -192,27 +192,27 @@ pub(super) fn page(plan: &Plan, told: &Told) -> String {
         );
     }
     out += "</table>\n";
-    if told.rounds.len() > ROUNDS_LISTED {
+    if result.rounds.len() > ROUNDS_LISTED {
         let _ = writeln!(
             out,
             "<p>And {} more.</p>",
-            told.rounds.len() - ROUNDS_LISTED
+            result.rounds.len() - ROUNDS_LISTED
         );
     }
     let _ = writeln!(
         out,
         "<p>The same failures in the same order: <code>{}</code></p>\n</body></html>",
-        escaped(&command(plan, told))
+        escaped(&command(plan, result))
     );
     out
 }
 
 /// What makes the same failures.
-fn command(plan: &Plan, told: &Told) -> String {
+fn command(plan: &Plan, result: &CampaignResult) -> String {
     let mut out = format!(
         "brickyard torture --seed {} --rounds {} --nodes {} --bricks {} --replicas {} --durability {}",
         plan.seed,
-        told.rounds.len(),
+        result.rounds.len(),
         plan.nodes,
         plan.bricks,
         plan.replicas,
@@ -231,12 +231,12 @@ fn command(plan: &Plan, told: &Told) -> String {
 }
 
 /// Throughput of all rounds, one behind the other.
-fn timeline(told: &Told) -> (Vec<Sample>, Vec<Mark>) {
+fn timeline(result: &CampaignResult) -> (Vec<Sample>, Vec<Mark>) {
     let mut samples: Vec<Sample> = Vec::new();
     let mut marks = Vec::new();
     let mut offset = 0.0;
-    for round in &told.rounds {
-        if told.rounds.len() <= MARKS {
+    for round in &result.rounds {
+        if result.rounds.len() <= MARKS {
             marks.push(Mark {
                 at: offset + round.began.as_secs_f64(),
                 text: round.kind.title().to_owned(),

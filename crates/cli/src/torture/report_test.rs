@@ -47,7 +47,7 @@ fn round(kind: Kind, judged: Result<usize, &str>, wait_ms: u64) -> Round {
 
 #[test]
 fn page_shows_the_worst_of_each_kind_and_how_to_repeat_it() {
-    let told = Told {
+    let result = CampaignResult {
         rounds: vec![
             round(Kind::Kill, Ok(1000), 300),
             round(Kind::Kill, Ok(500), 700),
@@ -55,7 +55,7 @@ fn page_shows_the_worst_of_each_kind_and_how_to_repeat_it() {
         ],
         took: Duration::from_secs(50),
     };
-    let page = page(&plan(), &told);
+    let page = page(&plan(), &result);
     let row = "<td>kill -9 of a node, away for two leases</td><td>2</td><td>1500</td><td>4</td><td>0</td>\
                <td>700 ms</td><td>350 ms</td><td>1400 ms</td>";
     assert!(page.contains(row), "{page}");
@@ -64,22 +64,22 @@ fn page_shows_the_worst_of_each_kind_and_how_to_repeat_it() {
         "brickyard torture --seed 9 --rounds 3 --nodes 3 --bricks 1 --replicas 2 --durability log --only kill,cut-to"
     ));
     assert!(page.contains("<svg") && page.ends_with("</html>\n"));
-    let (samples, marks) = timeline(&told);
+    let (samples, marks) = timeline(&result);
     assert!(samples.len() <= POINTS && marks.len() == 3);
 }
 
 #[test]
 fn a_violation_is_the_first_thing_that_is_said() {
-    let told = Told {
+    let result = CampaignResult {
         rounds: vec![
             round(Kind::Kill, Ok(1000), 300),
             round(Kind::CutTo, Err("key <a>: nothing explains"), 20),
         ],
         took: Duration::from_secs(50),
     };
-    assert!(!told.is_good());
-    let page = page(&plan(), &told);
+    assert!(!result.is_good());
+    let page = page(&plan(), &result);
     assert!(page.contains("NOT LINEARIZABLE: round 1, cut, to the node, after 1 rounds"));
     assert!(page.contains("key &lt;a&gt;: nothing explains"));
-    assert!(summary(&told).starts_with("NOT LINEARIZABLE"));
+    assert!(summary(&result).starts_with("NOT LINEARIZABLE"));
 }

@@ -82,15 +82,15 @@ fn load_counts_bad_lines_and_strict_stops_at_the_first() {
 
     let output = load(&server.address, path, &["--key", "id"]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
-    let said = text(&output);
-    assert!(said.contains("stored 2 records"), "{said}");
+    let shown = text(&output);
+    assert!(shown.contains("stored 2 records"), "{shown}");
     assert!(
-        said.contains("bad lines, left out: 2\n  line 2: not JSON"),
-        "{said}"
+        shown.contains("bad lines, left out: 2\n  line 2: not JSON"),
+        "{shown}"
     );
     assert!(
-        said.contains("  line 4: the object has no field 'id'\n"),
-        "{said}"
+        shown.contains("  line 4: the object has no field 'id'\n"),
+        "{shown}"
     );
 
     let output = load(&server.address, path, &["--key", "id", "--strict"]);
@@ -198,9 +198,9 @@ fn a_missing_file_or_server_is_one_clear_line() {
     let words = sample("words.sample");
     let output = brickyard(&["load", words.to_str().unwrap(), "--to", "127.0.0.1:1"]);
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output);
-    assert!(said.contains("cannot connect to 127.0.0.1:1"), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let shown = text(&output);
+    assert!(shown.contains("cannot connect to 127.0.0.1:1"), "{shown}");
+    assert_eq!(shown.lines().count(), 1, "{shown}");
 }
 
 #[test]
@@ -287,11 +287,11 @@ fn tables_are_made_filled_and_dropped_from_the_shell() {
     assert!(dumped.contains("ann@example.org\n"), "{dumped}");
     assert!(dumped.contains("dumped 10 records"), "{dumped}");
 
-    let (code, said) = table(&["drop", "people", "--confirm", "people2"]);
-    assert_eq!(code, Some(1), "{said}");
+    let (code, shown) = table(&["drop", "people", "--confirm", "people2"]);
+    assert_eq!(code, Some(1), "{shown}");
     assert!(
-        said.contains("refused TABLE DROP people CONFIRM people2: "),
-        "{said}"
+        shown.contains("refused TABLE DROP people CONFIRM people2: "),
+        "{shown}"
     );
     assert_eq!(table(&["drop", "people", "--confirm", "people"]).0, Some(0));
     assert!(!table(&["list"]).1.contains("people"));
@@ -323,10 +323,10 @@ fn a_user_signs_in_with_the_password_of_the_environment() {
     assert!(output.status.success(), "{}", text(&output));
     let output = load_as("wrong");
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output);
-    assert!(said.contains("refused AUTH: WRONGPASS"), "{said}");
+    let shown = text(&output);
+    assert!(shown.contains("refused AUTH: WRONGPASS"), "{shown}");
     assert!(
-        !said.contains("wrong "),
-        "the password is not repeated: {said}"
+        !shown.contains("wrong "),
+        "the password is not repeated: {shown}"
     );
 }

@@ -13,7 +13,7 @@
 //!   other side takes nothing.
 //! - Memory follows the bytes that have arrived, not the lengths that they announce.
 //!
-//! Not here: sockets and clocks (`lane`), whether a request is sent again (`retry`).
+//! Not here: sockets and clocks (`channel`), whether a request is sent again (`retry`).
 
 mod greeting;
 mod input;

@@ -314,8 +314,8 @@ fn is_pair(world: &World) -> bool {
 #[test]
 fn operator_who_asks_for_a_merge_of_siblings_apart_asks_until_they_are_together() {
     let (mut world, siblings) = world();
-    let told = ask(&mut world, siblings[1]).unwrap_err();
-    assert!(told.starts_with("TRYAGAIN partitions "), "{told}");
+    let refusal = ask(&mut world, siblings[1]).unwrap_err();
+    assert!(refusal.starts_with("TRYAGAIN partitions "), "{refusal}");
     for _ in 0..40 {
         step(&mut world);
     }
@@ -348,8 +348,8 @@ fn what_an_operator_asks_for_no_more_is_given_up() {
 fn operator_is_told_what_stands_against_it() {
     let (mut world, siblings) = world();
     world.change(Change::PauseMoves(true));
-    let told = ask(&mut world, siblings[0]).unwrap_err();
-    assert!(told.contains("moves are paused"), "{told}");
+    let refusal = ask(&mut world, siblings[0]).unwrap_err();
+    assert!(refusal.contains("moves are paused"), "{refusal}");
     // What is no matter of bricks the catalog says.
     let other = world.catalog.table("t").unwrap().map.partitions().leaves()[3].partition;
     assert!(ask(&mut world, other).is_ok());

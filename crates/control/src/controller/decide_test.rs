@@ -402,7 +402,8 @@ fn voters_that_are_silent_are_asked_again() {
         world.now = begun + ms(after);
         world.controller.run(world.now);
         let outputs = std::iter::from_fn(|| world.controller.poll());
-        let is_query = |it: &ControlOutput| matches!(it, ControlOutput::Send(_, ToNode::Heard(_)));
+        let is_query =
+            |it: &ControlOutput| matches!(it, ControlOutput::Send(_, ToNode::LeaderContact(_)));
         outputs.filter(is_query).count()
     };
     assert_eq!([0, 99, 100, 199, 200].map(&mut asked_at), [3, 0, 3, 0, 3]);

@@ -37,15 +37,15 @@ fn world(claims: bool) -> World {
 }
 
 /// What the operator is told, once the bricks were heard.
-fn told(world: &mut World, is_confirmed: bool) -> Result<Change, String> {
+fn outcome(world: &mut World, is_confirmed: bool) -> Result<Change, String> {
     for _ in 0..20 {
         let now = world.now;
-        let told = world
+        let outcome = world
             .controller
             .admit(now, Change::Recover(recovery(is_confirmed)));
-        match told {
+        match outcome {
             Err(text) if text.contains("being asked") => world.run(ms(300)),
-            told => return told,
+            outcome => return outcome,
         }
     }
     panic!("the bricks are never heard");
@@ -54,7 +54,7 @@ fn told(world: &mut World, is_confirmed: bool) -> Result<Change, String> {
 #[test]
 fn loss_is_told_first_and_nothing_is_done_before_it_is_confirmed() {
     let mut world = world(true);
-    let text = told(&mut world, false).unwrap_err();
+    let text = outcome(&mut world, false).unwrap_err();
     assert!(text.starts_with("nothing was done"), "{text}");
     for part in [
         "view 7 op 12",
@@ -72,7 +72,7 @@ fn loss_is_told_first_and_nothing_is_done_before_it_is_confirmed() {
 fn confirmed_recovery_begins_a_new_generation_above_all_views() {
     let mut world = world(true);
     let member = world.group().primary.member.node.0;
-    let change = told(&mut world, true).unwrap();
+    let change = outcome(&mut world, true).unwrap();
     world.change(change);
     world.run(ms(3_000));
     let group = world.group();
@@ -82,7 +82,7 @@ fn confirmed_recovery_begins_a_new_generation_above_all_views() {
     assert!(group.primary > first(member), "in its present life");
     assert_ne!(group.primary, seat(member, 1));
     // It is served now: there is nothing to recover.
-    let text = told(&mut world, true).unwrap_err();
+    let text = outcome(&mut world, true).unwrap_err();
     assert!(text.contains("no partition that is not served"), "{text}");
 }
 
@@ -91,7 +91,7 @@ fn confirmed_recovery_begins_a_new_generation_above_all_views() {
 fn recovered_partition_goes_on_when_its_primary_stops_before_the_first_record() {
     for is_sure in [true, false] {
         let mut world = world(true);
-        let change = told(&mut world, true).unwrap();
+        let change = outcome(&mut world, true).unwrap();
         world.change(change);
         world.run(ms(3_000));
         let recovered = world.group();
@@ -108,12 +108,12 @@ fn recovered_partition_goes_on_when_its_primary_stops_before_the_first_record() 
         }
         // A copy of the new history may have been at its end: that is for the operator to say again.
         assert_eq!(world.group().view, recovered.view);
-        let text = told(&mut world, false).unwrap_err();
+        let text = outcome(&mut world, false).unwrap_err();
         assert!(
             text.contains("history before an earlier recovery"),
             "{text}"
         );
-        let change = told(&mut world, true).unwrap();
+        let change = outcome(&mut world, true).unwrap();
         world.change(change);
         world.run(ms(3_000));
         let group = world.group();
@@ -125,9 +125,9 @@ fn recovered_partition_goes_on_when_its_primary_stops_before_the_first_record() 
 #[test]
 fn partition_of_which_nothing_is_left_begins_empty_and_that_is_said() {
     let mut world = world(false);
-    let text = told(&mut world, false).unwrap_err();
+    let text = outcome(&mut world, false).unwrap_err();
     assert!(text.contains("begins EMPTY"), "{text}");
-    let change = told(&mut world, true).unwrap();
+    let change = outcome(&mut world, true).unwrap();
     world.change(change);
     world.run(ms(3_000));
     assert_eq!(world.group().generation, 2);
@@ -143,7 +143,7 @@ fn logs_with_gaps_are_not_gone_on_from() {
     world.nodes[node as usize].claims = vec![claim];
     world.restart(node);
     world.run(ms(3_000));
-    let text = told(&mut world, true).unwrap_err();
+    let text = outcome(&mut world, true).unwrap_err();
     assert!(text.contains("has gaps"), "{text}");
     assert_eq!(world.group().view, View(1));
 }
@@ -154,13 +154,13 @@ fn what_a_brick_said_before_it_was_copied_to_does_not_count() {
     let node = world.group().primary.member.node.0;
     let now = world.now;
     // It has told the operator of a whole log once. That was long ago.
-    told(&mut world, false).unwrap_err();
+    outcome(&mut world, false).unwrap_err();
     assert!(world.now > now);
     let mut claim = world.claim((7, 12));
     claim.is_complete = false;
     world.nodes[node as usize].claims = vec![claim];
     world.run(ms(20_000));
-    let text = told(&mut world, true).unwrap_err();
+    let text = outcome(&mut world, true).unwrap_err();
     assert!(text.contains("has gaps"), "{text}");
     assert_eq!(world.group().view, View(1));
 }
@@ -173,7 +173,7 @@ fn what_a_brick_said_before_the_partition_was_served_does_not_count() {
         let nodes: Vec<u32> = world.in_sync().iter().map(|it| it.member.node.0).collect();
         (nodes[0] as usize, nodes[1] as usize)
     };
-    told(&mut world, false).unwrap_err();
+    outcome(&mut world, false).unwrap_err();
     world.nodes[gone].is_up = true;
     world.run(ms(1_000));
     assert!(world.in_sync().contains(&first(gone as u32)));
@@ -182,7 +182,7 @@ fn what_a_brick_said_before_the_partition_was_served_does_not_count() {
     world.nodes[back].claims = vec![claim];
     world.nodes[gone].is_up = false;
     world.run(ms(4_000));
-    let text = told(&mut world, true).unwrap_err();
+    let text = outcome(&mut world, true).unwrap_err();
     assert!(text.contains("has gaps"), "{text}");
 }
 
@@ -197,16 +197,16 @@ fn brick_with_a_part_of_an_earlier_copy_does_not_begin_empty() {
     let mut claim = world.claim((1, 40));
     claim.is_complete = false;
     world.nodes[other as usize].claims = vec![claim];
-    let text = told(&mut world, true).unwrap_err();
+    let text = outcome(&mut world, true).unwrap_err();
     assert!(text.contains("add a node"), "{text}");
     // One that is whole is better than nothing.
     world.nodes[other as usize].claims = vec![world.claim((1, 30))];
     world.run(ms(20_000));
-    let text = told(&mut world, false).unwrap_err();
+    let text = outcome(&mut world, false).unwrap_err();
     assert!(text.contains("ends at view 1 op 30"), "{text}");
     world.nodes[other as usize].claims = Vec::new();
     world.run(ms(20_000));
-    let text = told(&mut world, false).unwrap_err();
+    let text = outcome(&mut world, false).unwrap_err();
     assert!(text.contains("begins EMPTY"), "{text}");
 }
 
@@ -253,7 +253,7 @@ fn operator_is_told_who_of_the_members_does_not_answer() {
         world.restart(node as u32);
     }
     world.run(ms(3_000));
-    let text = told(&mut world, false).unwrap_err();
+    let text = outcome(&mut world, false).unwrap_err();
     let (_, silent) = text.split_once("no answer from: ").unwrap();
     assert!(silent.starts_with(&first(2).member.to_string()), "{text}");
 }

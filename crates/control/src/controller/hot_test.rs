@@ -26,7 +26,7 @@ fn world_of(nodes: u8, change: impl FnOnce(&mut ControlConfig)) -> World {
 
 /// What a brick says that is so busy, with its partitions.
 #[derive(Clone, Debug)]
-struct Told(u32, u16, Vec<PartitionLoad>);
+struct Report(u32, u16, Vec<PartitionLoad>);
 
 fn takes(partition: PartitionId, load: u16) -> PartitionLoad {
     PartitionLoad {
@@ -46,16 +46,17 @@ fn read(partition: PartitionId, load: u16) -> PartitionLoad {
 }
 
 /// Bricks say this for a while; those of which nothing is said are idle. Learners catch up at once.
-fn run(world: &mut World, told: &[Told], time: Duration) {
+fn run(world: &mut World, reports: &[Report], time: Duration) {
     let until = world.now + time;
     while world.now < until {
         for node in 0..world.nodes.len() as u32 {
-            let said = told.iter().find(|it| it.0 == node);
-            let load =
-                said.map_or_else(BrickLoad::default, |Told(_, busy, partitions)| BrickLoad {
+            let report = reports.iter().find(|it| it.0 == node);
+            let load = report.map_or_else(BrickLoad::default, |Report(_, busy, partitions)| {
+                BrickLoad {
                     busy: *busy,
                     partitions: partitions.clone(),
-                });
+                }
+            });
             let seat = Seat {
                 incarnation: world.nodes[node as usize].incarnation,
                 ..first(node)
@@ -95,9 +96,17 @@ fn hot_partition_is_handed_over_to_a_copy_whose_brick_has_room() {
     let (hot, before) = (world.partition(), world.proposed.len());
     assert_eq!(world.group().primary, first(0));
     let backup = world.group().backups[0];
-    run(&mut world, &[Told(0, 900, vec![takes(hot, 500)])], secs(9));
+    run(
+        &mut world,
+        &[Report(0, 900, vec![takes(hot, 500)])],
+        secs(9),
+    );
     assert_eq!(world.proposed.len(), before, "it may pass");
-    run(&mut world, &[Told(0, 900, vec![takes(hot, 500)])], secs(3));
+    run(
+        &mut world,
+        &[Report(0, 900, vec![takes(hot, 500)])],
+        secs(3),
+    );
     let group = world.group();
     assert_eq!((group.primary, group.backups), (backup, vec![first(0)]));
     assert!(remedies(&world, before).is_empty());
@@ -106,8 +115,8 @@ fn hot_partition_is_handed_over_to_a_copy_whose_brick_has_room() {
     run(
         &mut world,
         &[
-            Told(0, 400, vec![]),
-            Told(there, 500, vec![takes(hot, 500)]),
+            Report(0, 400, vec![]),
+            Report(there, 500, vec![takes(hot, 500)]),
         ],
         secs(60),
     );
@@ -130,7 +139,7 @@ fn partition_stays_where_handing_it_over_would_only_move_the_trouble() {
         is_narrow: true,
         ..takes(hot, 850)
     };
-    let busy = |node| Told(node, 850, vec![narrow]);
+    let busy = |node| Report(node, 850, vec![narrow]);
     let before = world.proposed.len();
     run(&mut world, &[busy(0)], secs(60));
     assert_eq!(world.groups(), groups);
@@ -145,7 +154,11 @@ fn partition_that_takes_a_whole_brick_is_split_if_its_load_is_of_many_slots() {
     // Of two nodes both halves stay on both.
     let mut world = world_of(2, |_| ());
     let (hot, before) = (world.partition(), world.proposed.len());
-    run(&mut world, &[Told(0, 900, vec![takes(hot, 880)])], secs(12));
+    run(
+        &mut world,
+        &[Report(0, 900, vec![takes(hot, 880)])],
+        secs(12),
+    );
     let table = world.catalog.table("t").unwrap().id;
     let expected = Change::Divide(Divide {
         cause: Cause::Load,
@@ -157,14 +170,14 @@ fn partition_that_takes_a_whole_brick_is_split_if_its_load_is_of_many_slots() {
     assert_eq!(halves.len(), 1);
     // One half is handed over, and when both are cool they are one again.
     let [left, right] = halves[0];
-    let told = [Told(0, 900, vec![takes(left, 450), takes(right, 430)])];
+    let reports = [Report(0, 900, vec![takes(left, 450), takes(right, 430)])];
     let led_by_one = |world: &World| {
         let groups = world.groups();
         groups[0].primary == groups[1].primary
     };
     for _ in 0..15 {
         if led_by_one(&world) {
-            run(&mut world, &told, secs(1));
+            run(&mut world, &reports, secs(1));
         }
     }
     assert!(!led_by_one(&world));
@@ -195,13 +208,13 @@ fn answer_split(world: &mut World, partition: PartitionId) {
 fn slot_that_is_read_too_much_gets_copies_more_and_gives_them_back() {
     let mut world = world_with(|config| config.hot.cool = secs(60));
     let hot = world.partition();
-    let told = [Told(0, 900, vec![read(hot, 880)])];
-    run(&mut world, &told, secs(13));
+    let reports = [Report(0, 900, vec![read(hot, 880)])];
+    run(&mut world, &reports, secs(13));
     assert_eq!(extra(&world), 1);
     assert_eq!(world.in_sync().len(), 3);
     // As long as it is needed it stays, and there is no fourth node.
-    let shared: Vec<Told> = (0..3)
-        .map(|it| Told(it, 400, vec![read(hot, 390)]))
+    let shared: Vec<Report> = (0..3)
+        .map(|it| Report(it, 400, vec![read(hot, 390)]))
         .collect();
     run(&mut world, &shared, secs(120));
     assert_eq!((extra(&world), world.in_sync().len()), (1, 3));
@@ -218,14 +231,14 @@ fn slot_that_is_read_too_much_gets_copies_more_and_gives_them_back() {
 #[test]
 fn copy_more_that_nobody_reads_is_given_back_and_not_made_again_at_once() {
     let mut world = world_with(|config| config.hot.cool = secs(60));
-    let told = [Told(0, 900, vec![read(world.partition(), 880)])];
-    run(&mut world, &told, secs(13));
+    let reports = [Report(0, 900, vec![read(world.partition(), 880)])];
+    run(&mut world, &reports, secs(13));
     assert_eq!(extra(&world), 1);
-    run(&mut world, &told, secs(75));
+    run(&mut world, &reports, secs(75));
     assert_eq!((extra(&world), world.in_sync().len()), (0, 2));
-    run(&mut world, &told, secs(330));
+    run(&mut world, &reports, secs(330));
     assert_eq!(extra(&world), 0);
-    run(&mut world, &told, secs(60));
+    run(&mut world, &reports, secs(60));
     assert_eq!(extra(&world), 1, "times change");
 }
 
@@ -234,15 +247,15 @@ fn copy_more_goes_to_the_brick_with_most_time() {
     let mut world = World::new(5, 2, 8);
     world.run(ms(3_000));
     let hot = world.partition();
-    let busy = |node, busy| Told(node, busy, vec![]);
-    let told = [
-        Told(0, 900, vec![read(hot, 880)]),
+    let busy = |node, busy| Report(node, busy, vec![]);
+    let reports = [
+        Report(0, 900, vec![read(hot, 880)]),
         busy(1, 600),
         busy(2, 300),
         busy(3, 100),
         busy(4, 500),
     ];
-    run(&mut world, &told, secs(13));
+    run(&mut world, &reports, secs(13));
     assert_eq!(extra(&world), 1);
     assert!(world.in_sync().contains(&first(3)), "{:?}", world.group());
 }
@@ -250,23 +263,23 @@ fn copy_more_goes_to_the_brick_with_most_time() {
 #[test]
 fn nothing_is_done_while_moves_are_paused_and_nothing_at_all_if_it_is_turned_off() {
     let mut world = world();
-    let told = [Told(0, 900, vec![read(world.partition(), 880)])];
+    let reports = [Report(0, 900, vec![read(world.partition(), 880)])];
     world.change(Change::PauseMoves(true));
-    run(&mut world, &told, secs(30));
+    run(&mut world, &reports, secs(30));
     assert_eq!(extra(&world), 0);
     world.change(Change::PauseMoves(false));
-    run(&mut world, &told, secs(3));
+    run(&mut world, &reports, secs(3));
     assert_eq!(extra(&world), 1);
     world.config.hot.busy = 0;
     world.elect();
-    run(&mut world, &told, secs(10));
+    run(&mut world, &reports, secs(10));
     assert_eq!(
         (extra(&world), world.in_sync().len()),
         (0, 2),
         "what was lent comes back"
     );
     let mut world = world_with(|config| config.hot.replicas = 0);
-    run(&mut world, &told, secs(30));
+    run(&mut world, &reports, secs(30));
     assert_eq!(extra(&world), 0);
 }
 
@@ -295,14 +308,14 @@ fn copy_more_that_is_not_there_yet_holds_up_no_moves() {
 fn copy_more_that_is_lost_is_made_anew() {
     let mut world = world();
     let hot = world.partition();
-    let told = [Told(0, 900, vec![read(hot, 880)])];
-    run(&mut world, &told, secs(13));
+    let reports = [Report(0, 900, vec![read(hot, 880)])];
+    run(&mut world, &reports, secs(13));
     let group = world.group();
     assert_eq!(group.in_sync().count(), 3);
     let lost = group.backups[1].member.node.0;
     world.restart(lost);
-    let shared: Vec<Told> = (0..3)
-        .map(|it| Told(it, 400, vec![read(hot, 390)]))
+    let shared: Vec<Report> = (0..3)
+        .map(|it| Report(it, 400, vec![read(hot, 390)]))
         .collect();
     run(&mut world, &shared, secs(10));
     assert_eq!((extra(&world), world.in_sync().len()), (1, 3));
@@ -312,7 +325,7 @@ fn copy_more_that_is_lost_is_made_anew() {
 fn brick_that_is_busy_now_and_then_is_left_alone() {
     let mut world = world();
     let (hot, before) = (world.partition(), world.proposed.len());
-    let busy = [Told(0, 900, vec![takes(hot, 500)])];
+    let busy = [Report(0, 900, vec![takes(hot, 500)])];
     for _ in 0..4 {
         run(&mut world, &busy, secs(8));
         run(&mut world, &[], secs(2));
@@ -327,18 +340,18 @@ fn what_a_backup_does_for_a_partition_goes_the_other_way() {
     let backup = world.group().backups[0];
     let there = backup.member.node.0;
     // 850 there and 150 here would be the same trouble the other way round.
-    let told = |busy, takes_here| {
+    let reports = |busy, takes_here| {
         [
-            Told(0, 900, vec![takes(hot, takes_here)]),
-            Told(there, busy, vec![takes(hot, 100)]),
+            Report(0, 900, vec![takes(hot, takes_here)]),
+            Report(there, busy, vec![takes(hot, 100)]),
         ]
     };
-    run(&mut world, &told(200, 850), secs(30));
+    run(&mut world, &reports(200, 850), secs(30));
     assert_eq!(world.group().primary, first(0));
     assert_eq!(remedies(&world, before).len(), 1, "it is split instead");
     // 600 there, and 500 here.
     let mut world = self::world();
-    run(&mut world, &told(200, 500), secs(12));
+    run(&mut world, &reports(200, 500), secs(12));
     assert_eq!(world.group().primary, backup);
 }
 
@@ -418,18 +431,22 @@ fn partition_is_cool_whose_load_one_copy_less_would_hardly_notice() {
 fn halves_that_are_still_loaded_or_not_stable_stay_two() {
     let mut world = world_of(2, |config| config.hot.cool = secs(20));
     let hot = world.partition();
-    run(&mut world, &[Told(0, 900, vec![takes(hot, 880)])], secs(12));
+    run(
+        &mut world,
+        &[Report(0, 900, vec![takes(hot, 880)])],
+        secs(12),
+    );
     answer_split(&mut world, hot);
     let table = world.catalog.table("t").unwrap().id;
     let [left, right] = world.catalog.hot_siblings(table)[0];
     let before = world.proposed.len();
-    let told = |of_each| {
+    let reports = |of_each| {
         [
-            Told(0, 400, vec![takes(left, of_each), takes(right, of_each)]),
-            Told(1, 100, vec![]),
+            Report(0, 400, vec![takes(left, of_each), takes(right, of_each)]),
+            Report(1, 100, vec![]),
         ]
     };
-    run(&mut world, &told(100), secs(60));
+    run(&mut world, &reports(100), secs(60));
     assert!(remedies(&world, before).is_empty(), "still loaded");
     // One of them is being split again: nothing is given back before that is over.
     let partitions = vec![(table, left)];
@@ -437,6 +454,6 @@ fn halves_that_are_still_loaded_or_not_stable_stay_two() {
         cause: Cause::Size,
         partitions,
     }));
-    run(&mut world, &told(10), secs(60));
+    run(&mut world, &reports(10), secs(60));
     assert!(remedies(&world, before).is_empty(), "not stable");
 }

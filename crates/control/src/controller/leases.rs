@@ -13,7 +13,9 @@
 use super::outbox::Outbox;
 use crate::config::ControlConfig;
 use crate::lease_keeper::{LeaseKeeper, RoundToken};
-use crate::message::{BrickState, HeardQuery, HeardReply, LeaseRequest, Superseded, ToNode};
+use crate::message::{
+    BrickState, LeaderContactQuery, LeaderContactReply, LeaseRequest, Superseded, ToNode,
+};
 use crate::output::ControlOutput;
 use brickyard_metadata::{Catalog, CatalogVersion};
 use brickyard_routing::{NodeId, Seat};
@@ -139,8 +141,13 @@ impl Leases {
     }
 
     /// A voter says when it last heard an earlier leader.
-    pub(super) fn on_heard(&mut self, now: Instant, from: NodeId, reply: HeardReply) {
-        self.keeper.on_heard(now, from, reply);
+    pub(super) fn on_leader_contact(
+        &mut self,
+        now: Instant,
+        from: NodeId,
+        reply: LeaderContactReply,
+    ) {
+        self.keeper.on_leader_contact(now, from, reply);
     }
 
     /// Asks the voters that have not answered, and begins a round if one is due.
@@ -148,9 +155,9 @@ impl Leases {
         let is_early = |sent| now - sent < config.renew / 3;
         if !self.queried_at.is_some_and(is_early) {
             self.queried_at = Some(now);
-            let query = HeardQuery { term: self.term() };
+            let query = LeaderContactQuery { term: self.term() };
             for voter in self.keeper.voters_to_query(now) {
-                outbox.send(voter, ToNode::Heard(query));
+                outbox.send(voter, ToNode::LeaderContact(query));
             }
         }
         if let Some(round) = self.keeper.poll_round(now) {

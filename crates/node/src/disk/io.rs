@@ -13,7 +13,7 @@ pub trait WorkerIo<D: Disk> {
     fn now(&self) -> Instant;
 
     /// Looks at, or changes, what the two share; the other one does not do so meanwhile.
-    fn unsynced<R>(&mut self, look: impl FnOnce(&mut Unsynced<D>) -> R) -> R;
+    fn unsynced<R>(&mut self, check: impl FnOnce(&mut Unsynced<D>) -> R) -> R;
 }
 
 /// What the append worker has outside of itself.

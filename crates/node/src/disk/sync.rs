@@ -102,7 +102,7 @@ impl<D: Disk> SyncWorker<D> {
     pub fn next(&mut self, io: &mut impl WorkerIo<D>) -> Result<SyncStep, Poisoned> {
         let has_more = self.delete(io)?;
         let now = io.now();
-        Ok(match io.unsynced(|unsynced| self.look(unsynced, now)) {
+        Ok(match io.unsynced(|unsynced| self.check(unsynced, now)) {
             SyncStep::Sleep(_) if has_more => SyncStep::Again,
             next => next,
         })
@@ -142,7 +142,7 @@ impl<D: Disk> SyncWorker<D> {
         }
     }
 
-    fn look(&mut self, unsynced: &mut Unsynced<D>, now: Instant) -> SyncStep {
+    fn check(&mut self, unsynced: &mut Unsynced<D>, now: Instant) -> SyncStep {
         unsynced.is_holding = false;
         // Together with the position below, which may be in the segment behind them.
         self.take_rolled(&mut unsynced.rolled);

@@ -15,7 +15,7 @@ struct Around {
     now: Instant,
     unsynced: Unsynced<MemDisk>,
     wakes: u32,
-    said: Vec<String>,
+    reported: Vec<String>,
 }
 
 struct Bench {
@@ -31,8 +31,8 @@ impl WorkerIo<MemDisk> for Around {
         self.now
     }
 
-    fn unsynced<R>(&mut self, look: impl FnOnce(&mut Unsynced<MemDisk>) -> R) -> R {
-        look(&mut self.unsynced)
+    fn unsynced<R>(&mut self, check: impl FnOnce(&mut Unsynced<MemDisk>) -> R) -> R {
+        check(&mut self.unsynced)
     }
 }
 
@@ -44,7 +44,7 @@ impl AppendIo<MemDisk> for Around {
     }
 
     fn report(&mut self, report: AppendReport) {
-        self.said.push(match report {
+        self.reported.push(match report {
             AppendReport::Appended { id, .. } => format!("appended {}", id.0),
             AppendReport::Failed { id, .. } => format!("failed {}", id.0),
             AppendReport::Rolled { sealed, .. } => format!("rolled {}", sealed.0),
@@ -57,15 +57,15 @@ impl AppendIo<MemDisk> for Around {
 
 impl SyncIo<MemDisk> for Around {
     fn synced(&mut self, batch: BatchId) {
-        self.said.push(format!("synced {}", batch.0));
+        self.reported.push(format!("synced {}", batch.0));
     }
 
     fn checkpointed(&mut self, token: u64) {
-        self.said.push(format!("checkpointed {token}"));
+        self.reported.push(format!("checkpointed {token}"));
     }
 
     fn hint(&mut self, job: HintJob<MemDisk>) {
-        self.said.push(format!("sealed {}", job.segment().0));
+        self.reported.push(format!("sealed {}", job.segment().0));
     }
 }
 
@@ -82,7 +82,7 @@ impl Bench {
                 now: Instant(1_000_000_000_000),
                 unsynced: Unsynced::new(opened.appender.end()),
                 wakes: 0,
-                said: Vec::new(),
+                reported: Vec::new(),
             },
             append: AppendWorker::new(opened.appender),
             sync: SyncWorker::new(opened.syncer, [], INTERVAL),
@@ -123,12 +123,12 @@ impl Bench {
         self.around.wakes > before
     }
 
-    fn look(&mut self) -> SyncStep {
+    fn check(&mut self) -> SyncStep {
         self.sync.next(&mut self.around).expect("the log is whole")
     }
 
     fn begin(&mut self) -> SyncJob {
-        match self.look() {
+        match self.check() {
             SyncStep::Sync(job) => job,
             other => panic!("{other:?}, and not a sync"),
         }
@@ -136,7 +136,7 @@ impl Bench {
 
     /// How long the worker sleeps at most.
     fn sleep(&mut self) -> Option<Duration> {
-        match self.look() {
+        match self.check() {
             SyncStep::Sleep(timeout) => timeout,
             other => panic!("{other:?}, and no sleep"),
         }
@@ -152,8 +152,8 @@ impl Bench {
         self.around.now = self.around.now + time;
     }
 
-    fn said(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.around.said)
+    fn reported(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.around.reported)
     }
 }
 
@@ -164,7 +164,7 @@ fn batch_that_asks_wakes_the_worker_and_is_synced_at_once() {
     assert!(bench.append(true, 10));
     let job = bench.begin();
     assert!(!bench.finish(job, MILLISECOND));
-    assert_eq!(bench.said(), ["appended 1", "synced 1"]);
+    assert_eq!(bench.reported(), ["appended 1", "synced 1"]);
     assert_eq!(bench.sleep(), None);
 }
 
@@ -180,7 +180,7 @@ fn batch_that_does_not_ask_wakes_who_sleeps_for_ever_and_nobody_else() {
     bench.pass(INTERVAL / 2);
     let job = bench.begin();
     bench.finish(job, MILLISECOND);
-    assert_eq!(bench.said(), ["appended 1", "appended 2", "synced 2"]);
+    assert_eq!(bench.reported(), ["appended 1", "appended 2", "synced 2"]);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn client_that_is_alone_waits_for_nobody() {
         let job = bench.begin();
         bench.finish(job, MILLISECOND);
     }
-    assert_eq!(bench.said().len(), 6);
+    assert_eq!(bench.reported().len(), 6);
 }
 
 #[test]
@@ -208,8 +208,8 @@ fn groups_that_take_turns_meet_in_one_sync() {
     assert!(bench.append(true, 100), "that is enough");
     let job = bench.begin();
     bench.finish(job, MILLISECOND / 2);
-    let said = bench.said();
-    assert_eq!(said.last().map(String::as_str), Some("synced 4"));
+    let reported = bench.reported();
+    assert_eq!(reported.last().map(String::as_str), Some("synced 4"));
 }
 
 #[test]
@@ -239,10 +239,10 @@ fn checkpoint_is_not_held_back_and_is_told_behind_the_sync() {
     bench.finish(job, MILLISECOND);
     assert!(bench.order(&AppendOrder::Checkpoint(SYNC_ONLY)));
     let job = bench.begin();
-    bench.said();
+    bench.reported();
     bench.finish(job, MILLISECOND);
     let answer = format!("checkpointed {SYNC_ONLY}");
-    assert_eq!(bench.said(), ["synced 2".to_owned(), answer]);
+    assert_eq!(bench.reported(), ["synced 2".to_owned(), answer]);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn segment_that_is_dead_as_soon_as_it_is_full_is_deleted_when_it_is_sealed() {
     let mut bench = Bench::new();
     bench.append(false, 4000);
     bench.append(false, 4000);
-    assert_eq!(bench.said(), ["appended 1", "rolled 1", "appended 2"]);
+    assert_eq!(bench.reported(), ["appended 1", "rolled 1", "appended 2"]);
     bench.sync.postpone(SegmentId(1));
     // Nothing may be deleted before the segment is sealed, which the next sync does.
     assert_eq!(bench.sleep(), Some(INTERVAL));
@@ -258,7 +258,7 @@ fn segment_that_is_dead_as_soon_as_it_is_full_is_deleted_when_it_is_sealed() {
     bench.pass(INTERVAL);
     let job = bench.begin();
     bench.finish(job, MILLISECOND);
-    assert_eq!(bench.said(), ["synced 2", "sealed 1"]);
+    assert_eq!(bench.reported(), ["synced 2", "sealed 1"]);
     assert_eq!(bench.sleep(), None);
     assert!(bench.disk.content("000001.seg").is_none());
 }
@@ -270,7 +270,7 @@ fn closed_log_is_synced_once_more_and_that_is_the_last_sync() {
     bench.append.close(&mut bench.around);
     let job = bench.begin();
     assert!(bench.finish(job, MILLISECOND));
-    assert_eq!(bench.said(), ["appended 1", "synced 1"]);
+    assert_eq!(bench.reported(), ["appended 1", "synced 1"]);
 }
 
 #[test]
@@ -280,5 +280,5 @@ fn failed_sync_ends_it() {
     bench.disk.inject(Fault::SyncFails { after: 0 });
     let job = bench.begin();
     assert!(bench.sync.sync(&job).is_err());
-    assert!(!bench.said().contains(&"synced 1".to_owned()));
+    assert!(!bench.reported().contains(&"synced 1".to_owned()));
 }

@@ -3,9 +3,9 @@
 use super::*;
 
 #[derive(Default)]
-struct Said(Vec<String>);
+struct Recorder(Vec<String>);
 
-impl Wires for Said {
+impl Wires for Recorder {
     fn dial(&mut self, target: &Target, _address: &HostPort, _expected: Option<NodeKey>) {
         self.0.push(format!("dial {target:?}"));
     }
@@ -51,36 +51,36 @@ fn hello(node: u32) -> Hello {
 
 #[test]
 fn member_that_made_connections_is_answered_on_the_newest() {
-    let (mut contacts, mut said) = (contacts(), Said::default());
+    let (mut contacts, mut recorder) = (contacts(), Recorder::default());
     let message = Message::Raft(Vec::new());
-    let send = |contacts: &Contacts, said: &mut Said| {
-        contacts.send(said, NodeId(7), &message, Urgency::Normal)
+    let send = |contacts: &Contacts, recorder: &mut Recorder| {
+        contacts.send(recorder, NodeId(7), &message, Urgency::Normal)
     };
-    assert!(!send(&contacts, &mut said), "there is no way to it");
+    assert!(!send(&contacts, &mut recorder), "there is no way to it");
     contacts.on_arrived(1, hello(7));
     contacts.on_arrived(2, hello(7));
     contacts.on_arrived(3, hello(8));
-    assert!(send(&contacts, &mut said));
+    assert!(send(&contacts, &mut recorder));
     contacts.on_left(2);
-    assert!(send(&contacts, &mut said));
-    assert_eq!(said.0, ["push Arrived(2)", "push Arrived(1)"]);
+    assert!(send(&contacts, &mut recorder));
+    assert_eq!(recorder.0, ["push Arrived(2)", "push Arrived(1)"]);
     assert_eq!(contacts.member(&Source::Arrived(3)), Some(NodeId(8)));
     assert_eq!(contacts.member(&Source::Arrived(2)), None);
 }
 
 #[test]
 fn seed_is_dialed_once_and_left_when_it_is_dropped() {
-    let (mut contacts, mut said) = (contacts(), Said::default());
+    let (mut contacts, mut recorder) = (contacts(), Recorder::default());
     let target = Target::Seed(seed());
-    contacts.add_seed(&mut said, &seed());
-    contacts.add_seed(&mut said, &seed());
+    contacts.add_seed(&mut recorder, &seed());
+    contacts.add_seed(&mut recorder, &seed());
     assert!(contacts.connected().is_empty());
     contacts.on_welcomed(&target, NodeKey([2; 20]));
     assert_eq!(contacts.connected(), std::slice::from_ref(&target));
     contacts.on_lost(&target);
     assert!(!contacts.is_connected(&target));
-    contacts.drop_seed(&mut said, &seed());
-    contacts.drop_seed(&mut said, &seed());
+    contacts.drop_seed(&mut recorder, &seed());
+    contacts.drop_seed(&mut recorder, &seed());
     let (dialed, left) = (format!("dial {target:?}"), format!("hang up {target:?}"));
-    assert_eq!(said.0, [dialed, left]);
+    assert_eq!(recorder.0, [dialed, left]);
 }

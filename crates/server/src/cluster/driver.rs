@@ -4,7 +4,7 @@
 
 use super::loops::Loops;
 use super::outside::Outside;
-use super::view::{ClusterView, Standing};
+use super::view::{ClusterView, MembershipState};
 use super::{Common, Setup};
 use crate::config::HostPort;
 use crate::control::{Notices, ToLoop};
@@ -12,7 +12,7 @@ use crate::peer::{Arrived, Event, Peers, incoming};
 use brickyard_brick::{ControlRequest, Direction};
 use brickyard_metadata::{Catalog, Change};
 use brickyard_node::peer::{Answer, HandshakeRefused};
-use brickyard_node::{Asker, ControlLoop, ControlStart, First, News, Report, Source};
+use brickyard_node::{ChangeOrigin, ControlLoop, ControlStart, First, News, Report, Source};
 use brickyard_routing::{NodeId, Seat};
 use brickyard_types::Incarnation;
 use std::sync::{Arc, mpsc as std_mpsc};
@@ -41,7 +41,7 @@ pub(crate) enum Order {
         is_end_cut: bool,
     },
     /// A brick asks for a change.
-    Change(Asker, Change),
+    Change(ChangeOrigin, Change),
     /// A brick has something for the control plane.
     Brick(usize, ControlRequest),
     /// A brick wants a stream.
@@ -203,7 +203,7 @@ impl Driver {
                 host.catalog = Some(catalog);
                 self.control.on_loops(is_end_cut);
             }
-            Order::Change(asker, change) => self.control.on_change(asker, change),
+            Order::Change(origin, change) => self.control.on_change(origin, change),
             Order::Brick(brick, request) => self.control.on_brick(brick, request),
             Order::Dial(brick, peer) => self.control.on_dial(brick, peer),
             Order::Drain(done) => {
@@ -255,12 +255,15 @@ impl Driver {
 
     /// Shows how the node stands to whoever looks.
     fn show(&mut self) {
-        let standing = match self.control.member() {
-            Some(member) => Standing::Member(member.show(&self.control.common)),
-            None => Standing::Founding(self.control.waits_for().unwrap_or_default()),
+        let membership = match self.control.member() {
+            Some(member) => MembershipState::Member(member.show(&self.control.common)),
+            None => MembershipState::Bootstrap(self.control.waits_for().unwrap_or_default()),
         };
         let refusals = self.control.refusals().iter().cloned().collect();
-        self.view.send_replace(ClusterView { standing, refusals });
+        self.view.send_replace(ClusterView {
+            membership,
+            refusals,
+        });
     }
 }
 

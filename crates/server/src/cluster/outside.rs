@@ -9,7 +9,7 @@ use crate::{clock, fatal};
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
 use brickyard_metadata::{Catalog, Registration};
-use brickyard_node::forming::{Kept, kept};
+use brickyard_node::discovery::{Kept, kept};
 use brickyard_node::peer::Introduction;
 use brickyard_node::{
     ControlIo, Host, HostPort, LogWriter, Message, Report, Source, Target, ToBrick, Urgency,

@@ -3,7 +3,7 @@
 use super::error::ClusterError;
 use crate::control::CatalogFile;
 use brickyard_metadata::Catalog;
-use brickyard_node::forming::{Kept, kept};
+use brickyard_node::discovery::{Kept, kept};
 use brickyard_node::storage::{self, StorageError};
 use brickyard_store::{DataDir, Disk as _, OsDisk};
 

@@ -5,45 +5,45 @@ use brickyard_node::MemberView;
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClusterView {
-    pub(crate) standing: Standing,
+    pub(crate) membership: MembershipState,
     /// Why other nodes did not take this one's connections.
     pub(crate) refusals: Vec<String>,
 }
 
 /// In a cluster, or not yet.
 #[derive(Clone, Debug)]
-pub(crate) enum Standing {
+pub(crate) enum MembershipState {
     /// What it waits for.
-    Founding(String),
+    Bootstrap(String),
     Member(MemberView),
 }
 
-impl Default for Standing {
+impl Default for MembershipState {
     fn default() -> Self {
-        Self::Founding("its start".to_owned())
+        Self::Bootstrap("its start".to_owned())
     }
 }
 
 impl ClusterView {
     /// Whether the node is registered and its bricks may act.
     pub(crate) fn is_serving(&self) -> bool {
-        match &self.standing {
-            Standing::Founding(_) => false,
-            Standing::Member(it) => it.incarnation.is_some() && !it.lease_left.is_zero(),
+        match &self.membership {
+            MembershipState::Bootstrap(_) => false,
+            MembershipState::Member(it) => it.incarnation.is_some() && !it.lease_left.is_zero(),
         }
     }
 
     /// What the node waits for; nothing if it serves.
     pub(crate) fn waits_for(&self) -> Option<String> {
-        match &self.standing {
-            Standing::Founding(what) => Some(what.clone()),
-            Standing::Member(it) if it.incarnation.is_none() => {
+        match &self.membership {
+            MembershipState::Bootstrap(what) => Some(what.clone()),
+            MembershipState::Member(it) if it.incarnation.is_none() => {
                 Some("the cluster to take note of this start".to_owned())
             }
-            Standing::Member(it) if it.lease_left.is_zero() => {
+            MembershipState::Member(it) if it.lease_left.is_zero() => {
                 Some("a lease from the leader of the control plane".to_owned())
             }
-            Standing::Member(_) => None,
+            MembershipState::Member(_) => None,
         }
     }
 }

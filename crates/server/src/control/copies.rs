@@ -34,7 +34,7 @@ struct Repair {
 
 impl Copies {
     /// So many are missing now; whether that is news.
-    pub(super) fn look(&mut self, missing: u64, now: Instant) -> bool {
+    pub(super) fn check(&mut self, missing: u64, now: Instant) -> bool {
         let before = std::mem::replace(&mut self.missing, missing);
         if missing == 0 {
             return self.repair.take().is_some();
@@ -89,17 +89,17 @@ mod copies_test {
     #[test]
     fn pace_since_the_most_were_missing_tells_the_end() {
         let mut copies = Copies::default();
-        assert!(!copies.look(0, at(0)));
+        assert!(!copies.check(0, at(0)));
         assert_eq!(copies.left(at(0)), None);
-        assert!(copies.look(90, at(1)));
-        assert!(copies.look(100, at(20)));
+        assert!(copies.check(90, at(1)));
+        assert!(copies.check(100, at(20)));
         // Nothing has been copied yet: nobody knows.
         assert_eq!(copies.left(at(21)), None);
-        copies.look(100, at(30));
-        copies.look(75, at(40));
+        copies.check(100, at(30));
+        copies.check(75, at(40));
         assert_eq!(copies.left(at(40)), Some(Duration::from_secs(30)));
         assert_eq!(copies.json(at(41))["for_ms"], 40_000);
-        assert!(copies.look(0, at(60)));
+        assert!(copies.check(0, at(60)));
         assert_eq!(copies.left(at(60)), None);
         assert_eq!(copies.json(at(60))["most"], Value::Null);
     }
@@ -107,10 +107,10 @@ mod copies_test {
     #[test]
     fn what_stands_still_has_no_end() {
         let mut copies = Copies::default();
-        copies.look(100, at(0));
-        copies.look(50, at(10));
+        copies.check(100, at(0));
+        copies.check(50, at(10));
         assert_eq!(copies.left(at(15)), Some(Duration::from_secs(10)));
-        copies.look(50, at(21));
+        copies.check(50, at(21));
         assert_eq!(copies.left(at(21)), None);
     }
 }

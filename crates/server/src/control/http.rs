@@ -40,7 +40,7 @@ async fn index() -> &'static str {
 
 async fn ready(State(view): State<Arc<View>>) -> Response {
     let phase = view.phase();
-    let waits_for = view.standing.borrow().waits_for();
+    let waits_for = view.cluster_view.borrow().waits_for();
     let waits_for = waits_for.filter(|_| matches!(phase, Phase::Starting | Phase::Waiting));
     let why = waits_for.map_or_else(String::new, |what| format!(": waits for {what}"));
     (status_of(phase), format!("{}{why}\n", phase.word())).into_response()

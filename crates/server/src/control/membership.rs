@@ -1,6 +1,6 @@
 //! The cluster in `/status`: its nodes, its leader, this node's place in it.
 
-use crate::cluster::view::{ClusterView, Standing};
+use crate::cluster::view::{ClusterView, MembershipState};
 use brickyard_metadata::{Catalog, Node};
 use brickyard_node::MemberView;
 use brickyard_routing::NodeId;
@@ -13,12 +13,12 @@ const ENDLESS: Duration = Duration::from_secs(365 * 86_400);
 /// How this node stands.
 pub(super) fn membership(view: &ClusterView) -> Value {
     let waits_for = view.waits_for();
-    let mut told = match &view.standing {
-        Standing::Founding(_) => json!({ "is_member": false, "waits_for": waits_for }),
-        Standing::Member(member) => member_json(member, waits_for),
+    let mut shown = match &view.membership {
+        MembershipState::Bootstrap(_) => json!({ "is_member": false, "waits_for": waits_for }),
+        MembershipState::Member(member) => member_json(member, waits_for),
     };
-    told["refusals"] = json!(view.refusals);
-    told
+    shown["refusals"] = json!(view.refusals);
+    shown
 }
 
 fn member_json(member: &MemberView, waits_for: Option<String>) -> Value {

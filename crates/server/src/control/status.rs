@@ -53,7 +53,7 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) phase: watch::Receiver<Phase>,
-    pub(crate) standing: watch::Receiver<ClusterView>,
+    pub(crate) cluster_view: watch::Receiver<ClusterView>,
     pub(crate) opened: OnceLock<Opened>,
     /// Copies that are missing, and how fast that mends.
     pub(crate) copies: watch::Receiver<Copies>,
@@ -78,7 +78,7 @@ pub(crate) fn table_stats(shared: &Shared, table: &TableEntry) -> Vec<(usize, Ar
 pub(crate) fn health(view: &View) -> Value {
     let damages = view.opened.get().map(|opened| opened.damages.len());
     json!({
-        "waits_for": view.standing.borrow().waits_for(),
+        "waits_for": view.cluster_view.borrow().waits_for(),
         "status": view.phase().word(),
         "ready": view.phase() == Phase::Ready,
         "damaged_ranges": damages.unwrap_or(0),
@@ -92,14 +92,14 @@ pub(crate) fn status(view: &View) -> Value {
         return json!({
             "phase": phase,
             "version": env!("CARGO_PKG_VERSION"),
-            "membership": membership::membership(&view.standing.borrow()),
+            "membership": membership::membership(&view.cluster_view.borrow()),
         });
     };
     let shared = &opened.shared;
     let catalog = opened.catalog.borrow().clone();
     // As of now: what is listed below and what is counted here are of one catalog.
     let mut copies = *view.copies.borrow();
-    copies.look(partitions::missing(&catalog), clock::now());
+    copies.check(partitions::missing(&catalog), clock::now());
     json!({
         "phase": phase,
         "version": shared.identity.version,
@@ -123,7 +123,7 @@ pub(crate) fn status(view: &View) -> Value {
             "log_live_bytes": stats.log.live_bytes.value(),
             "log_pending_bytes": stats.log.pending_bytes.value(),
         })).collect::<Vec<_>>(),
-        "membership": membership::membership(&view.standing.borrow()),
+        "membership": membership::membership(&view.cluster_view.borrow()),
         "nodes": membership::nodes(&catalog),
         "tables": catalog.tables().map(|table| table_json(shared, table)).collect::<Vec<_>>(),
         "copies": copies.json(clock::now()),

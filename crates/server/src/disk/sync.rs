@@ -95,8 +95,8 @@ impl<D: Disk> WorkerIo<D> for Around<D> {
         clock::now()
     }
 
-    fn unsynced<R>(&mut self, look: impl FnOnce(&mut Unsynced<D>) -> R) -> R {
-        look(&mut self.progress.lock())
+    fn unsynced<R>(&mut self, check: impl FnOnce(&mut Unsynced<D>) -> R) -> R {
+        check(&mut self.progress.lock())
     }
 }
 

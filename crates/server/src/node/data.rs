@@ -10,7 +10,7 @@ use crate::cluster::{self, Stored};
 use crate::config::Config;
 use brickyard_metadata::{Catalog, DEFAULT_TABLE, Node, Registration};
 use brickyard_node::First;
-use brickyard_node::forming::Kept;
+use brickyard_node::discovery::Kept;
 use brickyard_store::{self as store, Create, DataDir, Disk as _, OsDisk};
 use brickyard_types::{BrickId, TableAttributes};
 use std::path::PathBuf;

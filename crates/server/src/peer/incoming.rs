@@ -2,7 +2,7 @@
 
 use super::frame;
 use super::outgoing::{read_all, write_all};
-use super::{Event, Events, Lane, Stream};
+use super::{Event, Events, SendQueue, Stream};
 use brickyard_brick::Direction;
 use brickyard_node::Source;
 use brickyard_node::peer::{
@@ -28,7 +28,7 @@ pub(crate) struct Arrived {
     pub(crate) hello: Hello,
     pub(crate) from: SocketAddr,
     /// For what is to be sent to it.
-    pub(crate) lane: Rc<Lane>,
+    pub(crate) queue: Rc<SendQueue>,
     pub(crate) answer: oneshot::Sender<Answer>,
 }
 
@@ -68,7 +68,7 @@ struct Taken {
     stream: TcpStream,
     id: u64,
     kind: ConnectionKind,
-    lane: Rc<Lane>,
+    queue: Rc<SendQueue>,
 }
 
 async fn greet(
@@ -88,14 +88,14 @@ async fn greet(
         }
         Greeted::Stranger(what) => return Err(io::Error::other(what)),
     };
-    let lane = Rc::new(Lane::default());
+    let queue = Rc::new(SendQueue::default());
     let kind = hello.kind;
     let (answer, answered) = oneshot::channel();
     let arrived = Arrived {
         id,
         hello,
         from,
-        lane: Rc::clone(&lane),
+        queue: Rc::clone(&queue),
         answer,
     };
     let stopping = || io::Error::other("the node is stopping");
@@ -108,7 +108,7 @@ async fn greet(
         stream,
         id,
         kind,
-        lane,
+        queue,
     }))
 }
 
@@ -117,14 +117,14 @@ async fn serve(taken: Taken, events: &Events) {
         stream,
         id,
         kind,
-        lane,
+        queue,
     } = taken;
     match kind {
         ConnectionKind::Control => {
             let (reader, mut writer) = stream.into_split();
             let error = tokio::select! {
                 error = read_all(reader, Source::Arrived(id), events) => error,
-                error = write_all(&mut writer, &lane) => error,
+                error = write_all(&mut writer, &queue) => error,
             };
             tracing::debug!(connection = id, %error, "a node's connection has ended");
             drop(events.send(Event::Left(id)).await);

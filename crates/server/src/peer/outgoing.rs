@@ -1,7 +1,7 @@
 //! A connection to a node, dialed again whenever it is gone.
 
 use super::frame;
-use super::{Event, Events, Lane};
+use super::{Event, Events, SendQueue};
 use crate::config::HostPort;
 use brickyard_metadata::NodeKey;
 use brickyard_node::peer::{
@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 /// The connection; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
-    pub(crate) lane: Rc<Lane>,
+    pub(crate) queue: Rc<SendQueue>,
     task: AbortHandle,
 }
 
@@ -36,7 +36,7 @@ struct Dialer {
     /// Whose data directory should answer there.
     expected: Option<NodeKey>,
     introduction: Rc<RefCell<Introduction>>,
-    lane: Rc<Lane>,
+    queue: Rc<SendQueue>,
     events: Events,
 }
 
@@ -61,17 +61,17 @@ impl Outgoing {
         introduction: Rc<RefCell<Introduction>>,
         events: Events,
     ) -> Self {
-        let lane = Rc::new(Lane::default());
+        let queue = Rc::new(SendQueue::default());
         let dialer = Dialer {
             target,
             address,
             expected,
             introduction,
-            lane: Rc::clone(&lane),
+            queue: Rc::clone(&queue),
             events,
         };
         Self {
-            lane,
+            queue,
             task: tokio::task::spawn_local(dialer.run()).abort_handle(),
         }
     }
@@ -82,7 +82,7 @@ impl Dialer {
         let mut redial = Redial::default();
         loop {
             let (ended, was_connected) = self.connect().await;
-            self.lane.clear();
+            self.queue.clear();
             if was_connected {
                 redial.on_connected();
                 self.tell(Event::Lost(self.target.clone())).await;
@@ -117,14 +117,14 @@ impl Dialer {
             Ok(greeted) => greeted,
             Err(ended) => return (ended, false),
         };
-        self.lane.clear();
+        self.queue.clear();
         self.tell(Event::Welcomed(self.target.clone(), welcome))
             .await;
         let (reader, mut writer) = stream.into_split();
         let source = Source::Dialed(self.target.clone());
         let error = tokio::select! {
             error = read_all(reader, source, &self.events) => error,
-            error = write_all(&mut writer, &self.lane) => error,
+            error = write_all(&mut writer, &self.queue) => error,
         };
         (error.into(), true)
     }
@@ -186,10 +186,10 @@ pub(super) async fn read_all(
 /// Sends what waits, until the connection ends; why it did.
 pub(super) async fn write_all(
     writer: &mut tokio::net::tcp::OwnedWriteHalf,
-    lane: &Lane,
+    queue: &SendQueue,
 ) -> io::Error {
     loop {
-        let Some(frame) = lane.next().await else {
+        let Some(frame) = queue.next().await else {
             return io::Error::other("the life that its node had when it was made is over");
         };
         match timeout(WRITE, frame::write(writer, &frame)).await {

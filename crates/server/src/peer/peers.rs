@@ -1,7 +1,7 @@
 //! All connections of the control plane, with their sockets.
 
 use super::outgoing::Outgoing;
-use super::{Arrived, Event, Events, Lane};
+use super::{Arrived, Event, Events, SendQueue};
 use crate::config::HostPort;
 use brickyard_metadata::{Catalog, NodeKey};
 use brickyard_node::peer::{Answer, ConnectionKind, Contacts, Introduction, Wires};
@@ -18,14 +18,14 @@ pub(crate) struct Peers {
     wires: TaskWires,
 }
 
-/// A task for each connection, and a lane to it.
+/// A task for each connection, and a queue to it.
 #[derive(Debug)]
 struct TaskWires {
     /// For the tasks that dial.
     introduction: Rc<RefCell<Introduction>>,
     events: Events,
     dialed: BTreeMap<Target, Outgoing>,
-    arrived: BTreeMap<u64, Rc<Lane>>,
+    arrived: BTreeMap<u64, Rc<SendQueue>>,
 }
 
 impl Peers {
@@ -76,7 +76,7 @@ impl Peers {
     pub(crate) fn take(&mut self, arrived: Arrived) {
         let welcome = Answer::Welcome(self.contacts.introduction().welcome());
         if arrived.hello.kind == ConnectionKind::Control {
-            self.wires.arrived.insert(arrived.id, arrived.lane);
+            self.wires.arrived.insert(arrived.id, arrived.queue);
         }
         self.contacts.on_arrived(arrived.id, arrived.hello);
         // Whoever is gone already comes back as [`Event::Left`].
@@ -135,18 +135,18 @@ impl Wires for TaskWires {
     }
 
     fn turn_away(&mut self, arrived: u64) {
-        if let Some(lane) = self.arrived.remove(&arrived) {
-            lane.close();
+        if let Some(queue) = self.arrived.remove(&arrived) {
+            queue.close();
         }
     }
 
     fn push(&mut self, on: &Source, frame: Vec<u8>, urgency: Urgency) {
-        let lane = match on {
-            Source::Dialed(target) => self.dialed.get(target).map(|it| &it.lane),
+        let queue = match on {
+            Source::Dialed(target) => self.dialed.get(target).map(|it| &it.queue),
             Source::Arrived(id) => self.arrived.get(id),
         };
-        if let Some(lane) = lane {
-            lane.push(frame, urgency);
+        if let Some(queue) = queue {
+            queue.push(frame, urgency);
         }
     }
 

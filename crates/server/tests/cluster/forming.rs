@@ -121,8 +121,8 @@ fn node_of_another_cluster_is_refused() {
     nodes.push(other.start());
     until("the refusal is told", || {
         let status = nodes[1].status().unwrap_or_default();
-        let told = status["membership"]["refusals"].to_string();
-        if told.contains("another cluster") {
+        let refusals = status["membership"]["refusals"].to_string();
+        if refusals.contains("another cluster") {
             Ok(())
         } else {
             Err(status)

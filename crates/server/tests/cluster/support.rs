@@ -177,10 +177,10 @@ impl Started {
 }
 
 /// Polls until it is so; what was seen last is told if it never is.
-pub(crate) fn until<T: std::fmt::Debug>(what: &str, mut look: impl FnMut() -> Result<(), T>) {
+pub(crate) fn until<T: std::fmt::Debug>(what: &str, mut check: impl FnMut() -> Result<(), T>) {
     let started = Instant::now();
     loop {
-        let Err(seen) = look() else { return };
+        let Err(seen) = check() else { return };
         assert!(started.elapsed() < DEADLINE, "{what}: {seen:#?}");
         std::thread::yield_now();
         std::thread::park_timeout(Duration::from_millis(20));
@@ -192,16 +192,16 @@ pub(crate) fn until<T: std::fmt::Debug>(what: &str, mut look: impl FnMut() -> Re
 pub(crate) fn until_agreed(nodes: &[&Started], count: usize, voters: usize) {
     until("the nodes agree", || {
         let seen: Vec<Option<Value>> = nodes.iter().map(|node| node.status()).collect();
-        let told = |value: &Value, path: &str| value.pointer(path).cloned().unwrap_or_default();
+        let field = |value: &Value, path: &str| value.pointer(path).cloned().unwrap_or_default();
         let is_one = |path: &str| {
-            let mut values = seen.iter().flatten().map(|it| told(it, path));
+            let mut values = seen.iter().flatten().map(|it| field(it, path));
             let first = values.next().unwrap_or_default();
             !first.is_null() && values.all(|it| it == first)
         };
-        let len = |value: &Value, path: &str| told(value, path).as_array().map_or(0, Vec::len);
+        let len = |value: &Value, path: &str| field(value, path).as_array().map_or(0, Vec::len);
         let is_well = seen.iter().all(|status| {
             status.as_ref().is_some_and(|it| {
-                told(it, "/phase") == "ready"
+                field(it, "/phase") == "ready"
                     && len(it, "/nodes") == count
                     && len(it, "/membership/voters") == voters
             })
@@ -217,9 +217,9 @@ pub(crate) fn until_agreed(nodes: &[&Started], count: usize, voters: usize) {
         } else {
             let seen = seen.iter().flatten().map(|it| {
                 (
-                    told(it, "/phase"),
-                    told(it, "/membership"),
-                    told(it, "/catalog_version"),
+                    field(it, "/phase"),
+                    field(it, "/membership"),
+                    field(it, "/catalog_version"),
                     len(it, "/nodes"),
                 )
             });

@@ -10,7 +10,7 @@ pub(super) const TABLE: Table = Table {
     events: &[
         "agreement",
         "Lease",
-        "Heard, answer",
+        "LeaderContact, answer",
         "Report",
         "Promote",
         "Evict",
@@ -24,7 +24,7 @@ pub(super) const TABLE: Table = Table {
         "Returned",
         "Grant",
         "Superseded",
-        "Heard, question",
+        "LeaderContact, question",
         "Report wanted",
         "Drained",
         "Changed",
@@ -61,7 +61,7 @@ const fn event_of(message: &Message) -> &'static str {
         Message::Raft(_) => "agreement",
         Message::ToLeader(message) => match message {
             ToLeader::Lease(_) => "Lease",
-            ToLeader::Heard(_) => "Heard, answer",
+            ToLeader::LeaderContact(_) => "LeaderContact, answer",
             ToLeader::Report(_) => "Report",
             ToLeader::Promote(_) => "Promote",
             ToLeader::Evict(_) => "Evict",
@@ -77,7 +77,7 @@ const fn event_of(message: &Message) -> &'static str {
         Message::ToNode(message) => match message {
             ToNode::Grant(_) => "Grant",
             ToNode::Superseded(_) => "Superseded",
-            ToNode::Heard(_) => "Heard, question",
+            ToNode::LeaderContact(_) => "LeaderContact, question",
             ToNode::Report(_) => "Report wanted",
             ToNode::Drained(_) => "Drained",
             ToNode::Changed(_) => "Changed",
@@ -85,6 +85,6 @@ const fn event_of(message: &Message) -> &'static str {
             ToNode::NotLeader(_) => "NotLeader",
             ToNode::Present(_) => "Present",
         },
-        Message::Forming(_) => "forming",
+        Message::Discovery(_) => "forming",
     }
 }

@@ -27,7 +27,7 @@ impl ControlLog {
     }
 
     /// Looks at that of any directory, of a running server too.
-    pub(super) fn look<D: Disk>(disk: &D) -> anyhow::Result<Option<Self>> {
+    pub(super) fn inspect<D: Disk>(disk: &D) -> anyhow::Result<Option<Self>> {
         // What is being written may be read half.
         let report = inspect_control_log(disk, None, PageCache::MaybeLost);
         Ok(report.context("cannot read the control log")?.map(Self::of))

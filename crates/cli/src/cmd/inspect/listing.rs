@@ -28,7 +28,7 @@ pub(super) fn run(dir: &Path, is_json: bool) -> anyhow::Result<ExitCode> {
     let catalog = Catalog::decode(&bytes).with_context(|| path.display().to_string())?;
     let bricks = bricks(dir)?;
     let disk = OsDisk::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
-    let control = ControlLog::look(&disk)?;
+    let control = ControlLog::inspect(&disk)?;
     if is_json {
         println!("{:#}", to_json(&catalog, &bricks, control.as_ref()));
     } else {

@@ -1,6 +1,6 @@
 //! A connection that is opened when it is needed, and what waits for it.
 //!
-//! In:  calls ([`Lane::push`]). Out: each call's reply or failure ([`Call::on_reply`], [`Call::on_failure`]).
+//! In:  calls ([`Channel::push`]). Out: each call's reply or failure ([`Call::on_reply`], [`Call::on_failure`]).
 //!
 //! A task of its own drives the connection (`drive`), from the first call until it breaks; the next call
 //! starts another. Calls come through an inbox, which the task empties once a turn: whatever was called
@@ -30,7 +30,7 @@ use tokio::sync::Notify;
 
 /// The handle of a connection; dropped, it closes once nothing is owed.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct Channel {
     shared: Arc<Shared>,
 }
 
@@ -59,7 +59,7 @@ struct Inbox {
     last_failure: AttemptFailure,
 }
 
-impl Lane {
+impl Channel {
     pub(crate) fn new(peer: Arc<Peer>, setting: Arc<Setting>, purpose: Use) -> Self {
         let inbox = Inbox {
             calls: Vec::new(),
@@ -119,7 +119,7 @@ impl Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for Channel {
     fn drop(&mut self) {
         self.shared.inbox().is_closed = true;
         self.shared.wake.notify_one();

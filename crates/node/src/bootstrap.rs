@@ -1,11 +1,11 @@
 //! A node without a cluster: it finds one and is taken in, or founds one with others.
 //!
-//! In:  who is met, what they say, ticks. Out: [`Ended`], once.
+//! In:  who is met, what they say, ticks. Out: [`BootstrapOutcome`], once.
 //!
-//! Not here: who promises what to whom (`forming`), making the cluster's log (`storage`), connections.
+//! Not here: who promises what to whom (`discovery`), making the cluster's log (`storage`), connections.
 
 use crate::address::HostPort;
-use crate::forming::{Forming, FormingStep, Kept, Word};
+use crate::discovery::{Discovery, DiscoveryMessage, DiscoveryStep, Kept};
 use crate::host::{Common, Host, Source, Urgency};
 use crate::message::Message;
 use crate::register::TakenIn;
@@ -26,7 +26,7 @@ const HEARSAY_MAX: usize = 256;
 
 /// How it came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum BootstrapOutcome {
     /// This node founds the cluster.
     Found,
     /// It was taken in.
@@ -35,9 +35,9 @@ pub(crate) enum Ended {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Founding {
+pub(crate) struct Bootstrap {
     me: NodeKey,
-    forming: Forming,
+    discovery: Discovery,
     seeds: Vec<HostPort>,
     /// The latest connection to each node that has said who it is.
     met: BTreeMap<NodeKey, Source>,
@@ -45,16 +45,16 @@ pub(crate) struct Founding {
     members: Vec<(Source, ClusterId)>,
     hearsay: BTreeSet<HostPort>,
     next: usize,
-    said: Option<Instant>,
+    last_sent: Option<Instant>,
     reminded: Instant,
     /// What this node was told last, and is not told again.
     refusals: BTreeSet<String>,
     /// The latest life of this node that the cluster told of.
     after: Option<Incarnation>,
-    ended: Option<Ended>,
+    ended: Option<BootstrapOutcome>,
 }
 
-impl Founding {
+impl Bootstrap {
     /// A node that others reach at `address`, and that looks for a cluster at `seeds`; `expect`: how many found
     /// one together, 0: this one founds none.
     pub(crate) fn new<H: Host>(
@@ -72,13 +72,13 @@ impl Founding {
         let me = common.registration.key;
         Self {
             me,
-            forming: Forming::new(me, address, expect, kept),
+            discovery: Discovery::new(me, address, expect, kept),
             seeds,
             met: BTreeMap::new(),
             members: Vec::new(),
             hearsay: BTreeSet::new(),
             next: 0,
-            said: None,
+            last_sent: None,
             reminded: common.host.now(),
             refusals: BTreeSet::new(),
             after: None,
@@ -87,13 +87,13 @@ impl Founding {
     }
 
     /// How it came out, once it has.
-    pub(crate) fn take_ended(&mut self) -> Option<Ended> {
+    pub(crate) fn take_ended(&mut self) -> Option<BootstrapOutcome> {
         self.ended.take()
     }
 
     /// What of it has to outlive the process once it was taken in.
     pub(crate) fn joined(&mut self, cluster: ClusterId) -> Kept {
-        self.forming.set_joined(cluster)
+        self.discovery.set_joined(cluster)
     }
 
     /// What it waits for, in words.
@@ -101,7 +101,7 @@ impl Founding {
         if self.members.is_empty() {
             format!(
                 "a cluster at the addresses in join, or enough nodes to found one: {} of {} others are there",
-                self.forming.others(),
+                self.discovery.others(),
                 self.seeds.len()
             )
         } else {
@@ -138,7 +138,7 @@ impl Founding {
     }
 
     fn on_cluster(&mut self, source: Source, cluster: ClusterId) {
-        match self.forming.joined() {
+        match self.discovery.joined() {
             Some(joined) if joined != cluster => {
                 let what = format!(
                     "cluster {cluster} answers at an address in join, and this node was taken into \
@@ -148,7 +148,7 @@ impl Founding {
             }
             _ if self.members.iter().any(|(it, _)| *it == source) => {}
             _ => {
-                self.said = None;
+                self.last_sent = None;
                 self.members.push((source, cluster));
             }
         }
@@ -167,8 +167,8 @@ impl Founding {
 
     fn take<H: Host>(&mut self, source: Source, message: Message, common: &mut Common<H>) {
         match message {
-            Message::Forming(word) => {
-                if let Word::Status(status) = &word {
+            Message::Discovery(message) => {
+                if let DiscoveryMessage::Status(status) = &message {
                     if status.key == self.me {
                         return;
                     }
@@ -177,12 +177,13 @@ impl Founding {
                     }
                     self.hear_of(&status.knows, common);
                     if matches!(source, Source::Arrived(_)) {
-                        let own = Message::Forming(Word::Status(self.forming.status()));
+                        let own =
+                            Message::Discovery(DiscoveryMessage::Status(self.discovery.status()));
                         common.host.reply(&source, &own, Urgency::Normal);
                     }
                     self.met.insert(status.key, source);
                 }
-                self.forming.on_word(common.host.now(), word);
+                self.discovery.on_message(common.host.now(), message);
             }
             Message::ToNode(ToNode::Joined(joined)) => self.on_joined(joined, common),
             Message::ToNode(ToNode::Present(present)) => self.on_present(present, common),
@@ -202,7 +203,7 @@ impl Founding {
         }
         match joined.outcome {
             Ok(registered) => {
-                self.ended = Some(Ended::Joined(TakenIn {
+                self.ended = Some(BootstrapOutcome::Joined(TakenIn {
                     cluster: joined.cluster,
                     registered,
                     version: joined.version,
@@ -218,7 +219,7 @@ impl Founding {
     fn on_present<H>(&mut self, present: Present, common: &Common<H>) {
         if present.run == common.registration.run && Some(present.incarnation) > self.after {
             self.after = Some(present.incarnation);
-            self.said = None;
+            self.last_sent = None;
         }
     }
 
@@ -238,10 +239,13 @@ impl Founding {
     /// Time went on.
     pub(crate) fn on_tick<H: Host>(&mut self, common: &mut Common<H>) {
         let now = common.host.now();
-        if self.said.is_some_and(|said| now - said < REPEAT) {
+        if self
+            .last_sent
+            .is_some_and(|last_sent| now - last_sent < REPEAT)
+        {
             return;
         }
-        self.said = Some(now);
+        self.last_sent = Some(now);
         if now - self.reminded >= REMIND {
             self.reminded = now;
             tracing::warn!(
@@ -250,19 +254,19 @@ impl Founding {
             );
         }
         if self.members.is_empty() {
-            self.forming.on_tick(now);
+            self.discovery.on_tick(now);
         } else {
             self.next += 1;
             let (source, _) = &self.members[self.next % self.members.len()];
             let join = Join {
-                cluster: self.forming.joined(),
+                cluster: self.discovery.joined(),
                 after: self.after,
                 registration: common.registration.clone(),
             };
             let join = Message::ToLeader(ToLeader::Join(join));
             common.host.reply(source, &join, Urgency::Normal);
         }
-        let status = Message::Forming(Word::Status(self.forming.status()));
+        let status = Message::Discovery(DiscoveryMessage::Status(self.discovery.status()));
         for target in common.host.connected() {
             common
                 .host
@@ -272,26 +276,28 @@ impl Founding {
     }
 
     fn carry_out<H: Host>(&mut self, common: &mut Common<H>) {
-        for step in self.forming.take_steps() {
+        for step in self.discovery.take_steps() {
             match step {
-                FormingStep::Keep(kept) => {
+                DiscoveryStep::Keep(kept) => {
                     if let Err(error) = common.host.keep(&kept) {
                         // What is not stored must not be said: nothing that follows is done.
                         tracing::error!(%error, "a promise to other nodes cannot be stored");
-                        return self.forming.on_not_kept();
+                        return self.discovery.on_not_kept();
                     }
-                    self.forming.on_kept(kept);
+                    self.discovery.on_kept(kept);
                 }
-                FormingStep::Say(key, word) => {
+                DiscoveryStep::Say(key, message) => {
                     if let Some(source) = self.met.get(&key) {
                         common
                             .host
-                            .reply(source, &Message::Forming(word), Urgency::Normal);
+                            .reply(source, &Message::Discovery(message), Urgency::Normal);
                     }
                 }
                 // Somebody else's cluster goes before an own one.
-                FormingStep::Found if self.members.is_empty() => self.ended = Some(Ended::Found),
-                FormingStep::Found => {}
+                DiscoveryStep::Found if self.members.is_empty() => {
+                    self.ended = Some(BootstrapOutcome::Found)
+                }
+                DiscoveryStep::Found => {}
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The task of a connection: it dials, greets, and moves bytes until the connection breaks or is closed.
 //!
-//! In:  the lane's inbox, a socket, the clock. Out: replies and failures to calls.
+//! In:  the channel's inbox, a socket, the clock. Out: replies and failures to calls.
 //!
 //! Invariant: whatever ends the task, each call that it had is told what became of it: written wholly and not
 //! answered is *lost*, anything less was *not sent*.
@@ -60,13 +60,13 @@ impl Request for Item {
     }
 }
 
-/// Says that the lane has this task; its end, however it comes, says that it has none.
+/// Says that the channel has this task; its end, however it comes, says that it has none.
 pub(super) struct Running {
     shared: Arc<Shared>,
     generation: u64,
-    /// The lane goes on without this task.
+    /// The channel goes on without this task.
     is_retired: bool,
-    /// The lane goes on without this task, unless the connection comes round before the next call.
+    /// The channel goes on without this task, unless the connection comes round before the next call.
     is_stuck: bool,
 }
 
@@ -113,7 +113,7 @@ impl Running {
         }
     }
 
-    /// The lane goes on without this task, and opens another connection for the next call. What waits is told
+    /// The channel goes on without this task, and opens another connection for the next call. What waits is told
     /// that it was not sent because of `failure`.
     fn retire(&mut self, failure: &AttemptFailure) {
         for call in self.let_go() {

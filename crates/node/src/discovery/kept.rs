@@ -1,7 +1,7 @@
 //! What a node keeps on its disk while it has no cluster: whom it promised, which one it joined.
 
+use crate::discovery::Kept;
 use crate::encode;
-use crate::forming::Kept;
 use brickyard_store::{Disk, read_file, replace_file};
 use std::io;
 

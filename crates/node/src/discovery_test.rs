@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 /// Nodes that have no cluster, and all that is said among them.
 struct World {
-    nodes: Vec<Option<Forming>>,
+    nodes: Vec<Option<Discovery>>,
     kept: Vec<Kept>,
-    words: VecDeque<(usize, Word)>,
+    messages: VecDeque<(usize, DiscoveryMessage)>,
     founded: BTreeSet<usize>,
     expect: u32,
     now: Instant,
@@ -23,7 +23,7 @@ impl World {
         Self {
             nodes: (0..nodes).map(|_| None).collect(),
             kept: vec![Kept::default(); nodes],
-            words: VecDeque::new(),
+            messages: VecDeque::new(),
             founded: BTreeSet::new(),
             expect,
             now: Instant(0),
@@ -43,8 +43,8 @@ impl World {
             host: "host".to_owned(),
             port: node as u16 + 1,
         };
-        let forming = Forming::new(key(node), address, self.expect, self.kept[node]);
-        self.nodes[node] = Some(forming);
+        let discovery = Discovery::new(key(node), address, self.expect, self.kept[node]);
+        self.nodes[node] = Some(discovery);
     }
 
     fn stop(&mut self, node: usize) {
@@ -52,20 +52,20 @@ impl World {
     }
 
     fn carry_out(&mut self, node: usize) {
-        let Some(forming) = &mut self.nodes[node] else {
+        let Some(discovery) = &mut self.nodes[node] else {
             return;
         };
-        for step in forming.take_steps() {
+        for step in discovery.take_steps() {
             match step {
-                FormingStep::Keep(kept) => {
+                DiscoveryStep::Keep(kept) => {
                     self.kept[node] = kept;
-                    forming.on_kept(kept);
+                    discovery.on_kept(kept);
                 }
-                FormingStep::Say(to, word) => {
+                DiscoveryStep::Say(to, message) => {
                     let to = usize::from(to.0[0] - 1);
-                    self.words.push_back((to, word));
+                    self.messages.push_back((to, message));
                 }
-                FormingStep::Found => drop(self.founded.insert(node)),
+                DiscoveryStep::Found => drop(self.founded.insert(node)),
             }
         }
     }
@@ -75,26 +75,27 @@ impl World {
         if self.founded.contains(&node) {
             return;
         }
-        let Some(forming) = &mut self.nodes[node] else {
+        let Some(discovery) = &mut self.nodes[node] else {
             return;
         };
-        forming.on_tick(self.now);
-        let status = forming.status();
+        discovery.on_tick(self.now);
+        let status = discovery.status();
         for to in 0..self.nodes.len() {
-            self.words.push_back((to, Word::Status(status.clone())));
+            self.messages
+                .push_back((to, DiscoveryMessage::Status(status.clone())));
         }
         self.carry_out(node);
     }
 
     fn deliver(&mut self) {
-        let Some((to, word)) = self.words.pop_front() else {
+        let Some((to, message)) = self.messages.pop_front() else {
             return;
         };
         if self.founded.contains(&to) {
             return;
         }
-        if let Some(forming) = &mut self.nodes[to] {
-            forming.on_word(self.now, word);
+        if let Some(discovery) = &mut self.nodes[to] {
+            discovery.on_message(self.now, message);
         }
         self.carry_out(to);
     }
@@ -103,7 +104,7 @@ impl World {
         for _ in 0..rounds {
             for node in 0..self.nodes.len() {
                 self.tick(node);
-                while !self.words.is_empty() {
+                while !self.messages.is_empty() {
                     self.deliver();
                 }
             }
@@ -160,10 +161,10 @@ fn one_founds_whatever_is_lost_late_or_restarted() {
             match world.draw(12) {
                 0 if world.nodes[node].is_none() => world.start(node),
                 1 if !world.founded.contains(&node) => world.stop(node),
-                2 => drop(world.words.pop_front()),
+                2 => drop(world.messages.pop_front()),
                 3 => {
-                    let len = world.words.len();
-                    world.words.rotate_left(len / 2);
+                    let len = world.messages.len();
+                    world.messages.rotate_left(len / 2);
                 }
                 4..=6 => world.tick(node),
                 _ => world.deliver(),
@@ -187,29 +188,29 @@ fn promise_that_could_not_be_stored_is_not_given_when_it_is_asked_for_again() {
         host: "host".to_owned(),
         port: 1,
     };
-    let mut forming = Forming::new(key(1), address, 2, Kept::default());
-    let ask = Word::Ask {
+    let mut discovery = Discovery::new(key(1), address, 2, Kept::default());
+    let ask = DiscoveryMessage::Ask {
         founder: key(0),
         attempt: 1,
     };
     for is_stored in [false, false, true] {
-        forming.on_word(Instant(1), ask.clone());
-        let steps = forming.take_steps();
+        discovery.on_message(Instant(1), ask.clone());
+        let steps = discovery.take_steps();
         let [
-            FormingStep::Keep(kept),
-            FormingStep::Say(to, Word::Promise { .. }),
+            DiscoveryStep::Keep(kept),
+            DiscoveryStep::Say(to, DiscoveryMessage::Promise { .. }),
         ] = &steps[..]
         else {
             panic!("it is stored before it is said: {steps:?}");
         };
         assert_eq!((*to, kept.promised), (key(0), Some((key(0), 1))));
         if is_stored {
-            forming.on_kept(*kept);
+            discovery.on_kept(*kept);
         } else {
-            forming.on_not_kept();
+            discovery.on_not_kept();
         }
     }
     // Stored once is enough.
-    forming.on_word(Instant(2), ask);
-    assert_eq!(forming.take_steps().len(), 1);
+    discovery.on_message(Instant(2), ask);
+    assert_eq!(discovery.take_steps().len(), 1);
 }

@@ -15,10 +15,13 @@ fn maps_are_read_in_both_protocols() {
     ];
     let flat = pairs.iter().cloned();
     let flat = Value::Array(flat.flat_map(|(name, value)| [name, value]).collect());
-    let standing = Standing::read(&Value::Map(pairs)).unwrap();
-    assert_eq!(Standing::read(&flat), Some(standing.clone()));
-    assert!(standing.is_paused() && !standing.is_done());
-    assert_eq!((standing.copies, standing.bytes), (3, 1_000));
+    let rebalance_status = RebalanceStatus::read(&Value::Map(pairs)).unwrap();
+    assert_eq!(RebalanceStatus::read(&flat), Some(rebalance_status.clone()));
+    assert!(rebalance_status.is_paused() && !rebalance_status.is_done());
+    assert_eq!(
+        (rebalance_status.copies, rebalance_status.bytes),
+        (3, 1_000)
+    );
 }
 
 #[test]
@@ -35,8 +38,8 @@ fn nodes_that_a_table_names_are_read() {
 #[test]
 fn replies_that_lack_something_are_not_taken() {
     let one = Value::Array(vec![bulk("moves"), bulk("on")]);
-    assert_eq!(Standing::read(&one), None);
-    assert_eq!(each(&Value::Array(vec![one]), Standing::read), None);
+    assert_eq!(RebalanceStatus::read(&one), None);
+    assert_eq!(each(&Value::Array(vec![one]), RebalanceStatus::read), None);
     assert_eq!(
         each(&Value::Array(Vec::new()), Planned::read),
         Some(Vec::new())

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct Said {
+pub(crate) struct NodeStatus {
     pub(crate) phase: String,
     pub(crate) version: String,
     #[serde(default)]

@@ -1,7 +1,7 @@
 //! Nodes that are not in a cluster yet find each other: one of them founds it, or they find one that is
 //! there.
 //!
-//! In:  what others say of themselves, time. Out: [`FormingStep`]: what to say, what to store, whether to found or
+//! In:  what others say of themselves, time. Out: [`DiscoveryStep`]: what to say, what to store, whether to found or
 //! whom to join.
 //!
 //! ```text
@@ -17,7 +17,7 @@
 //! - Who gave up never founds with the promises it had: each attempt has a number of its own.
 //! - A node that has joined a cluster founds none.
 //!
-//! Not here: who is asked to take the node in, and connections (`founding`).
+//! Not here: who is asked to take the node in, and connections (`bootstrap`).
 
 pub mod kept;
 
@@ -36,9 +36,9 @@ const KNOWN_MAX: usize = 256;
 
 /// What nodes say to one another before there is a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Word {
+pub enum DiscoveryMessage {
     /// This is how I stand; said again and again.
-    Status(FormingStatus),
+    Status(DiscoveryStatus),
     /// Promise to found no cluster, and to let nobody else, but me.
     Ask {
         /// Who asks.
@@ -57,7 +57,7 @@ pub enum Word {
 
 /// How a node stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FormingStatus {
+pub struct DiscoveryStatus {
     /// Which node.
     pub key: NodeKey,
     /// Its cluster, once it has one.
@@ -83,24 +83,24 @@ pub struct Kept {
 
 /// Something to do, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FormingStep {
+pub enum DiscoveryStep {
     /// Store this before the next step.
     Keep(Kept),
     /// Say this to that node.
-    Say(NodeKey, Word),
+    Say(NodeKey, DiscoveryMessage),
     /// Found the cluster.
     Found,
 }
 
 #[derive(Clone, Debug)]
 struct Known {
-    status: FormingStatus,
-    heard: Instant,
+    status: DiscoveryStatus,
+    last_contact: Instant,
 }
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub struct Forming {
+pub struct Discovery {
     me: NodeKey,
     address: HostPort,
     /// 0: found nothing.
@@ -111,10 +111,10 @@ pub struct Forming {
     known: BTreeMap<NodeKey, Known>,
     /// The attempt under way, and who promised in it.
     attempt: Option<(u64, BTreeSet<NodeKey>)>,
-    steps: Vec<FormingStep>,
+    steps: Vec<DiscoveryStep>,
 }
 
-impl Forming {
+impl Discovery {
     /// A node that is reached there; `expect`: how many found a cluster together, 0: this one founds none.
     #[must_use]
     pub fn new(me: NodeKey, address: HostPort, expect: u32, kept: Kept) -> Self {
@@ -131,7 +131,7 @@ impl Forming {
     }
 
     /// What was not done yet.
-    pub fn take_steps(&mut self) -> Vec<FormingStep> {
+    pub fn take_steps(&mut self) -> Vec<DiscoveryStep> {
         std::mem::take(&mut self.steps)
     }
 
@@ -148,14 +148,14 @@ impl Forming {
     }
 
     /// What to say to everybody now.
-    pub fn status(&self) -> FormingStatus {
+    pub fn status(&self) -> DiscoveryStatus {
         let mut knows = vec![(self.me, self.address.host.clone(), self.address.port)];
         for known in self.known.values() {
             let own = known.status.knows.iter();
             knows.extend(own.filter(|(key, ..)| *key == known.status.key).cloned());
         }
         knows.truncate(KNOWN_MAX);
-        FormingStatus {
+        DiscoveryStatus {
             key: self.me,
             cluster: None,
             promised: self.kept.promised.map(|(key, _)| key),
@@ -185,15 +185,21 @@ impl Forming {
     }
 
     /// Somebody said something.
-    pub fn on_word(&mut self, now: Instant, word: Word) {
-        match word {
-            Word::Status(status) if status.key != self.me => {
+    pub fn on_message(&mut self, now: Instant, message: DiscoveryMessage) {
+        match message {
+            DiscoveryMessage::Status(status) if status.key != self.me => {
                 let key = status.key;
-                self.known.insert(key, Known { status, heard: now });
+                self.known.insert(
+                    key,
+                    Known {
+                        status,
+                        last_contact: now,
+                    },
+                );
             }
-            Word::Status(_) => {}
-            Word::Ask { founder, attempt } => self.on_ask(founder, attempt),
-            Word::Promise { from, attempt } => {
+            DiscoveryMessage::Status(_) => {}
+            DiscoveryMessage::Ask { founder, attempt } => self.on_ask(founder, attempt),
+            DiscoveryMessage::Promise { from, attempt } => {
                 if let Some((asked, promised)) = &mut self.attempt
                     && *asked == attempt
                 {
@@ -207,15 +213,17 @@ impl Forming {
     /// Time went on: whoever said nothing for long is not there, and what was asked is asked again.
     pub fn on_tick(&mut self, now: Instant) {
         self.known
-            .retain(|_, known| now - known.heard < SILENCE_MAX);
+            .retain(|_, known| now - known.last_contact < SILENCE_MAX);
         self.decide();
         if let Some((attempt, promised)) = &self.attempt {
             let (founder, attempt) = (self.me, *attempt);
             let asked = self.known.keys().filter(|key| !promised.contains(key));
             let asked: Vec<NodeKey> = asked.copied().collect();
             for key in asked {
-                self.steps
-                    .push(FormingStep::Say(key, Word::Ask { founder, attempt }));
+                self.steps.push(DiscoveryStep::Say(
+                    key,
+                    DiscoveryMessage::Ask { founder, attempt },
+                ));
             }
         }
     }
@@ -235,8 +243,10 @@ impl Forming {
             self.keep(Some((founder, attempt)));
         }
         let from = self.me;
-        self.steps
-            .push(FormingStep::Say(founder, Word::Promise { from, attempt }));
+        self.steps.push(DiscoveryStep::Say(
+            founder,
+            DiscoveryMessage::Promise { from, attempt },
+        ));
     }
 
     fn decide(&mut self) {
@@ -248,7 +258,7 @@ impl Forming {
         {
             // It gave up since, or promised to another one itself: it will not found by this promise.
             let status = self.known.get(&promised).map(|known| &known.status);
-            let has_given_up = |it: &FormingStatus| {
+            let has_given_up = |it: &DiscoveryStatus| {
                 it.cluster.is_none() && it.attempts >= attempt && it.promised != Some(promised)
             };
             if status.is_some_and(has_given_up) {
@@ -262,7 +272,7 @@ impl Forming {
             Some(_) if !is_smallest => self.give_up(),
             Some((_, promised)) if promised.len() + 1 >= self.expect => {
                 self.attempt = None;
-                self.steps.push(FormingStep::Found);
+                self.steps.push(DiscoveryStep::Found);
             }
             None if is_smallest && is_enough => self.begin(),
             Some(_) | None => {}
@@ -274,7 +284,7 @@ impl Forming {
         let attempt = self.kept.attempts;
         self.keep(Some((self.me, attempt)));
         if self.expect == 1 {
-            self.steps.push(FormingStep::Found);
+            self.steps.push(DiscoveryStep::Found);
         } else {
             self.attempt = Some((attempt, BTreeSet::new()));
         }
@@ -287,10 +297,10 @@ impl Forming {
 
     fn keep(&mut self, promised: Option<(NodeKey, u64)>) {
         self.kept.promised = promised;
-        self.steps.push(FormingStep::Keep(self.kept));
+        self.steps.push(DiscoveryStep::Keep(self.kept));
     }
 }
 
 #[cfg(test)]
-#[path = "forming_test.rs"]
-mod forming_test;
+#[path = "discovery_test.rs"]
+mod discovery_test;

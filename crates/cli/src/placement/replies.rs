@@ -38,7 +38,7 @@ pub(crate) struct Planned {
 
 /// How much has to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Standing {
+pub(crate) struct RebalanceStatus {
     /// `on` or `paused`.
     pub(crate) moves: String,
     pub(crate) copies: u64,
@@ -138,7 +138,7 @@ impl Planned {
     }
 }
 
-impl Standing {
+impl RebalanceStatus {
     pub(crate) fn read(value: &Value) -> Option<Self> {
         let fields = Fields::of(value)?;
         Some(Self {
@@ -161,5 +161,5 @@ impl Standing {
 }
 
 #[cfg(test)]
-#[path = "said_test.rs"]
-mod said_test;
+#[path = "replies_test.rs"]
+mod replies_test;

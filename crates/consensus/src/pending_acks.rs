@@ -11,14 +11,14 @@ use crate::state::Snapshot;
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
-pub(crate) struct Owed {
+pub(crate) struct PendingAcks {
     last: u64,
-    debts: VecDeque<Debt>,
+    acks: VecDeque<PendingAck>,
 }
 
 /// One thing to be stored.
 #[derive(Debug, Default)]
-pub(crate) struct Debt {
+pub(crate) struct PendingAck {
     pub(crate) number: u64,
     /// Up to where the library may believe it stored.
     pub(crate) library: Option<u64>,
@@ -30,53 +30,53 @@ pub(crate) struct Debt {
     pub(crate) held: Vec<ConsensusOutput>,
 }
 
-impl Owed {
+impl PendingAcks {
     pub(crate) fn is_empty(&self) -> bool {
-        self.debts.is_empty()
+        self.acks.is_empty()
     }
 
-    /// Adds a debt and returns its number.
-    pub(crate) fn add(&mut self, debt: Debt) -> u64 {
-        assert_eq!(debt.number, 0, "debts are numbered here");
+    /// Adds a acknowledgement and returns its number.
+    pub(crate) fn add(&mut self, ack: PendingAck) -> u64 {
+        assert_eq!(ack.number, 0, "debts are numbered here");
         self.last += 1;
-        self.debts.push_back(Debt {
+        self.acks.push_back(PendingAck {
             number: self.last,
-            ..debt
+            ..ack
         });
         self.check();
         self.last
     }
 
-    /// The latest debt that is not paid yet.
-    pub(crate) fn latest(&mut self) -> Option<&mut Debt> {
-        self.debts.back_mut()
+    /// The latest acknowledgement that is not paid yet.
+    pub(crate) fn latest(&mut self) -> Option<&mut PendingAck> {
+        self.acks.back_mut()
     }
 
-    /// The first debt, if it is paid when everything up to `number` is.
+    /// The first acknowledgement, if it is paid when everything up to `number` is.
     ///
     /// # Panics
     /// If `number` was never handed out (a caller bug).
-    pub(crate) fn paid(&mut self, number: u64) -> Option<Debt> {
+    pub(crate) fn paid(&mut self, number: u64) -> Option<PendingAck> {
         assert!(
             number <= self.last,
             "{number} is reported as stored, and the last that was handed out is {}",
             self.last
         );
-        let is_paid = self.debts.front()?.number <= number;
-        let paid = is_paid.then(|| self.debts.pop_front()).flatten();
+        let is_paid = self.acks.front()?.number <= number;
+        let paid = is_paid.then(|| self.acks.pop_front()).flatten();
         self.check();
         paid
     }
 
     fn check(&self) {
         // Numbers are consecutive, and the last that was handed out is the last that is owed.
-        if let (Some(first), Some(last)) = (self.debts.front(), self.debts.back()) {
+        if let (Some(first), Some(last)) = (self.acks.front(), self.acks.back()) {
             assert_eq!(
                 last.number, self.last,
                 "the last number that was handed out"
             );
-            let owed = last.number - first.number + 1;
-            assert_eq!(owed, self.debts.len() as u64, "a number is missing");
+            let pending_acks = last.number - first.number + 1;
+            assert_eq!(pending_acks, self.acks.len() as u64, "a number is missing");
         }
     }
 }

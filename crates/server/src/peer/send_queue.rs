@@ -16,7 +16,7 @@ const BYTES_MAX: usize = 32 << 20;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Lane {
+pub(crate) struct SendQueue {
     waiting: RefCell<Waiting>,
     is_closed: Cell<bool>,
     has_more: Notify,
@@ -29,7 +29,7 @@ struct Waiting {
     bytes: usize,
 }
 
-impl Lane {
+impl SendQueue {
     /// Queues a frame.
     pub(crate) fn push(&self, frame: Vec<u8>, urgency: Urgency) {
         self.waiting.borrow_mut().push(frame, urgency);
@@ -93,5 +93,5 @@ impl Waiting {
 }
 
 #[cfg(test)]
-#[path = "lane_test.rs"]
-mod lane_test;
+#[path = "send_queue_test.rs"]
+mod send_queue_test;
