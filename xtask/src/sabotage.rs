@@ -85,6 +85,13 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// The rule that each bug breaks: the file and line of the bug, and the rule's name.
+pub(crate) fn rules(tree: &Tree) -> Vec<(String, usize, String)> {
+    let bugs = bugs(tree, &mut Vec::new()).into_iter();
+    let bugs = bugs.filter(|bug| !bug.rule.is_empty());
+    bugs.map(|bug| (bug.file, bug.line, bug.rule)).collect()
+}
+
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {

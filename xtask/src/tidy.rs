@@ -6,6 +6,7 @@ pub mod length;
 mod lints;
 mod named_files;
 mod promises;
+mod protocol_rules;
 mod rust_file;
 mod sabotage;
 mod sans_io;
@@ -36,6 +37,7 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
     }
     dead_files::check(tree, &files, &mut findings);
     named_files::check(tree, &mut findings);
+    protocol_rules::check(tree, &files, &mut findings);
     sabotage::check(tree, &files, &mut findings);
     findings.extend(mutants::findings(tree));
     strangers::check(tree, &mut findings);

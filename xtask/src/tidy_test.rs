@@ -237,3 +237,29 @@ fn files_that_a_page_names_are_there() {
         ]
     );
 }
+
+#[test]
+fn rules_of_the_protocol_are_named_as_its_page_has_them_and_tested() {
+    let page = "# Rules\n\n### a cut is a record\nText.\n\n### reads wait\nText.\n";
+    let found = |test: &str, bug: &str| -> Vec<String> {
+        let files = [
+            ("docs/protocol.md", page),
+            ("crates/wire/src/lib.rs", "//! A door.\n"),
+            ("crates/wire/tests/x.rs", test),
+            ("sabotage/bugs/wire.txt", bug),
+        ];
+        let found = findings(&Tree::of(&files)).into_iter();
+        let found = found.map(|it| it.to_string());
+        found.filter(|it| it.contains("rule `")).collect()
+    };
+    let both = "//! A door.\n\n// Rules `a cut is a record`\n// and `reads wait`.\n";
+    assert_eq!(found(both, ""), [""; 0]);
+    let one = "//! A door, rule `reads\n//! wait`, and `more`.\n";
+    let untested = "docs/protocol.md:3: no test names the rule `a cut is a record`";
+    assert_eq!(found(one, ""), [untested]);
+    let strange = format!("{both}// By rule `reads go on`.\n");
+    let expected = "crates/wire/tests/x.rs:3: docs/protocol.md has no rule `reads go on`";
+    assert_eq!(found(&strange, ""), [expected]);
+    let expected = "sabotage/bugs/wire.txt:1: docs/protocol.md has no rule `reads go on`";
+    assert_eq!(found(both, "bug A\nrule reads go on\n"), [expected]);
+}

@@ -25,7 +25,7 @@ pub(super) fn update(page: &str, bugs: &[Bug], lines: &str) -> String {
     let news = parse(lines);
     let olds: BTreeMap<&str, &str> = page.lines().filter_map(bug_and_last_cell).collect();
     let mut bugs: Vec<&Bug> = bugs.iter().collect();
-    bugs.sort_by_key(|it| it.rule.unwrap_or(u32::MAX));
+    bugs.sort_by_key(|it| (it.rule.is_empty(), it.rule.as_str()));
     let (found, unfound): (Vec<&Bug>, Vec<&Bug>) =
         bugs.into_iter().partition(|it| it.unfound.is_empty());
     let mut out = String::with_capacity(page.len());
@@ -77,8 +77,7 @@ fn bug_and_last_cell(line: &str) -> Option<(&str, &str)> {
 }
 
 fn row(bug: &Bug, last: &str) -> String {
-    let rule = bug.rule.map(|it| it.to_string()).unwrap_or_default();
-    let (name, wrong) = (&bug.name, &bug.wrong);
+    let (name, rule, wrong) = (&bug.name, &bug.rule, &bug.wrong);
     let mut files: Vec<String> = Vec::new();
     for place in bug.places.iter().filter(|it| !it.file.contains("_test")) {
         let file = place.file.trim_start_matches("crates/");

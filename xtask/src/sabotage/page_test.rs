@@ -18,7 +18,7 @@ The end.
 
 const TABLE: &str = "
 bug Two
-rule 2
+rule votes belong to a stream
 wrong The second
 quick sim
 slow brick
@@ -28,7 +28,7 @@ in crates/brick/src/view_test/world.rs
     [-a-]{+b+}
 
 bug One
-rule 1
+rule a cut is a record
 wrong The first
 quick store
 
@@ -46,8 +46,8 @@ fn page(lines: &str) -> String {
 fn page_has_the_table_in_the_order_of_rules_and_keeps_what_was_found() {
     let page = page("");
     let rows = "|---|---|---|---|---|
-| `One` | 1 | The first |  |  |
-| `Two` | 2 | The second | `brick/view/write.rs` | brick 3, sim 9 |
+| `One` | a cut is a record | The first |  |  |
+| `Two` | votes belong to a stream | The second | `brick/view/write.rs` | brick 3, sim 9 |
 
 Nobody:
 ";

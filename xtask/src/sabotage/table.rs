@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bug CommitBeforeAllVotes
-//! rule 2
+//! rule votes belong to a stream
 //! wrong One vote is enough
 //! quick replication, brick
 //! slow sim
@@ -27,8 +27,8 @@ use crate::finding::Finding;
 pub(super) struct Bug {
     /// The name.
     pub(super) name: String,
-    /// The rule of docs/protocol.md that it breaks, if it is one of those.
-    pub(super) rule: Option<u32>,
+    /// The name of the rule in docs/protocol.md that it breaks; empty: none of those.
+    pub(super) rule: String,
     /// What is wrong.
     pub(super) wrong: String,
     /// The judges that find it within a few seeds.
@@ -117,7 +117,7 @@ pub(super) fn parse(file: &str, text: &str, findings: &mut Vec<Finding>) -> Vec<
         };
         let names = || value.split(',').map(|it| it.trim().to_owned()).collect();
         match key {
-            "rule" => bug.rule = value.parse().ok(),
+            "rule" => bug.rule = value.to_owned(),
             "wrong" => bug.wrong = value.to_owned(),
             "quick" => bug.quick = names(),
             "slow" => bug.slow = names(),
