@@ -208,7 +208,7 @@ impl Brick {
     }
 
     /// Tells the brick what time it is now that all bytes of the next [`Self::run`] have been read: a lease
-    /// that ran out meanwhile is noticed (PROTOCOL rule 22).
+    /// that ran out meanwhile is noticed (rule `leases count from the request`).
     pub fn begin_batch(&mut self, now: Instant) {
         self.core.replicas.check_lease(now);
     }
@@ -344,8 +344,9 @@ impl Brick {
     }
 
     /// What this brick acknowledges to the control plane: the catalog's version up to which every removal is
-    /// obeyed, and the one up to which every view that it leads is accepted, with the log synced (PROTOCOL
-    /// rules 3 and 8). To be told after the turn's replies have left.
+    /// obeyed, and the one up to which every view that it leads is accepted, with the log synced (rules
+    /// `grants count for adopted maps` and `a primary accepts its view`). To be told after the turn's replies have
+    /// left.
     #[must_use]
     pub fn acknowledged(&self) -> (u64, u64) {
         let replicator = self.core.replicas.replicator();

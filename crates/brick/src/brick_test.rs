@@ -40,6 +40,7 @@ fn memory_table_answers_at_once_and_writes_no_log() {
     assert!(node.logs[0].bytes.is_empty());
 }
 
+/// Rule `reads follow own writes`.
 #[test]
 fn pipelined_read_sees_the_write_before_it() {
     let mut node = log();
@@ -64,10 +65,11 @@ fn other_clients_read_committed_state_while_a_write_is_on_its_way() {
     assert_eq!(node.call(reader, "GET k"), "$3 new");
 }
 
+/// Rule `reads of several keys see one moment`.
 #[test]
 fn read_of_several_keys_sees_all_or_nothing_of_what_its_own_write_waits_for() {
-    // PROTOCOL rule 33: a transaction is on its way, and behind it a write of one of its keys. Whoever sees that one
-    // has to see the transaction.
+    // Rule `reads of several keys see one moment`: a transaction is on its way, and behind it a write of one of its
+    // keys. Whoever sees that one has to see the transaction.
     let mut node = log();
     let (other, client) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
     node.call(other, "MSET {k}0 old {k}1 old");
@@ -96,9 +98,11 @@ fn read_of_several_keys_waits_for_nobody_elses_write() {
     assert_eq!(node.call(client, "MGET {k}0 {k}1"), "*2 $3 old $3 old");
 }
 
+/// Rule `answers wait for prepared values`.
 #[test]
 fn answer_decided_against_a_prepared_value_waits_for_it() {
-    // PROTOCOL rule 16: SETNX that writes nothing must not tell of a SET that may yet be refused.
+    // Rule `answers wait for prepared values`: SETNX that writes nothing must not tell of a SET that may yet be
+    // refused.
     let mut node = log();
     let (writer, other) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
     node.logs[0].is_held = true;
@@ -284,6 +288,7 @@ fn transaction_over_slots_is_refused_and_a_watched_change_undoes_it() {
     }
 }
 
+/// Rule `only the primary expires keys`.
 #[test]
 fn expired_key_is_gone_when_its_removal_has_committed() {
     let mut node = log();
@@ -299,9 +304,10 @@ fn expired_key_is_gone_when_its_removal_has_committed() {
     assert_eq!(node.receive(client), "$-1");
 }
 
+/// Rule `removals name what they remove`.
 #[test]
 fn expiry_does_not_eat_a_value_that_is_being_written() {
-    // PROTOCOL rule 18.
+    // Rule `removals name what they remove`.
     let mut node = log();
     let (writer, reader) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
     node.call(writer, "SET k old PX 100");

@@ -5,8 +5,9 @@
 //!
 //! Invariants:
 //! - Only what is committed is copied: a put if the index still has it from this very record, a deletion if
-//!   the key is not there. What was cut, or is pending, is neither (PROTOCOL rules 12 and 14). The numbers of
-//!   cut ops are used again, so that the op alone does not tell.
+//!   the key is not there. What was cut, or is pending, is neither (rules `a learner begins with what is pending` and
+//!   `tombstones reach down to the watermark`). The numbers of cut ops are used again, so that the op alone does not
+//!   tell.
 //! - No segment is cleaned while a walk is under way: what moves to where the walk was is not seen, and what is
 //!   deleted before it is there neither.
 //! - A walk waits while a learner's link is full, or as much was copied as `recovery_bandwidth` allows; it never
@@ -269,8 +270,8 @@ impl CatchUps {
         }
     }
 
-    /// Sends the windows of requests (PROTOCOL rule 19), which end a catch-up: most of their ids are of records
-    /// that were superseded since, and were not copied.
+    /// Sends the windows of requests (rule `requests are executed once`), which end a catch-up: most of their ids are
+    /// of records that were superseded since, and were not copied.
     fn send_windows(&mut self, replication: &mut Replication<'_>) {
         let mut at = 0;
         while let Some(Wanted {

@@ -2,7 +2,8 @@
 //!
 //! In:  what the replicator holds; what recovery has found. Out: base records in the batch that is being built.
 //!
-//! Invariant (PROTOCOL rule 15): a base record is written only of what claims something, and says no more than that.
+//! Invariant (rule `log summaries begin at a baseline`): a base record is written only of what claims something, and
+//! says no more than that.
 
 use crate::log::Log;
 use crate::replica::Replication;
@@ -12,8 +13,8 @@ use brickyard_replication::{Base, LogMark, Replicator};
 use brickyard_types::PartitionId;
 use brickyard_types::record::{Header, Kind};
 
-/// Appends that the replica holds all that has committed in a partition (PROTOCOL rule 15). False: it claims nothing
-/// yet, since a copy is under way.
+/// Appends that the replica holds all that has committed in a partition (rule `log summaries begin at a baseline`).
+/// False: it claims nothing yet, since a copy is under way.
 pub(crate) fn append_own_base(
     replicator: &Replicator,
     log: &mut Log,

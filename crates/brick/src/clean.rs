@@ -5,10 +5,11 @@
 //!
 //! Invariants:
 //! - A segment is removed only when every live record of it has been appended elsewhere *and
-//!   synced*, and nothing in it was pending or damaged (PROTOCOL rule 27).
+//!   synced*, and nothing in it was pending or damaged (rule `pending records are live`).
 //! - A moved record keeps its (view, op), so it never wins over a newer one.
 //! - A tombstone is dropped only when no segment is left that was there when it was written, or
-//!   when a newer record of its key stands in the log; the watermark is raised before (rule 14).
+//!   when a newer record of its key stands in the log; the watermark is raised before (rule
+//!   `tombstones reach down to the watermark`).
 //! - A pass frees more than it writes: what it would only move is counted as such (`retained`), and what is said of a whole
 //!   partition it says once, or not at all where a later segment says it. So an idle log comes to rest.
 //! - Work a turn is bounded by a chunk, and work a tick by [`TICK_BYTES_MAX`]; but a segment with nothing
@@ -74,11 +75,13 @@ struct Pass {
     /// The last batch that something of it was moved into.
     last_batch: BatchId,
     /// Replicated partitions that it has records of, and the last (view, op) of each: a base must say as much before the
-    /// records go (PROTOCOL rule 15).
+    /// records go (rule `log summaries begin at a baseline`).
     claims: BTreeMap<PartitionId, Level>,
-    /// The horizons that it raises, with what they were before, and the records that say so (rule 14).
+    /// The horizons that it raises, with what they were before, and the records that say so (rule
+    /// `tombstones reach down to the watermark`).
     horizons: BTreeMap<PartitionId, (Op, Header)>,
-    /// Partitions of which it has ids that were forgotten: the last op, and the highest sequence (rule 19).
+    /// Partitions of which it has ids that were forgotten: the last op, and the highest sequence (rule
+    /// `requests are executed once`).
     floors: BTreeMap<(usize, PartitionId), (Op, u64)>,
 }
 

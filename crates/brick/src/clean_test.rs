@@ -55,7 +55,7 @@ fn live_records_are_moved_and_survive_a_restart() {
 
 #[test]
 fn deleted_key_does_not_come_back_with_a_copy_made_while_it_was_deleted() {
-    // PROTOCOL rule 14: the copy would stand in the log behind the tombstone.
+    // Rule `tombstones reach down to the watermark`: the copy would stand in the log behind the tombstone.
     let (mut node, client) = node(Durability::Log);
     node.call(client, "SET k v");
     node.call(

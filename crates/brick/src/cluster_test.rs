@@ -145,8 +145,9 @@ fn transactions_and_expiry_work_through_any_node() {
     }
 }
 
+/// Rule `tombstones reach down to the watermark`.
 #[test]
-fn rule_14_deletion_during_a_catch_up_is_not_undone_by_an_older_copy() {
+fn deletion_during_a_catch_up_is_not_undone_by_an_older_copy() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("{k}0");
     let backup = backup.unwrap();
@@ -168,8 +169,9 @@ fn rule_14_deletion_during_a_catch_up_is_not_undone_by_an_older_copy() {
     assert_eq!(cluster.keys_at(backup, "{k}0").len(), 9);
 }
 
+/// Rule `leases count from the request`.
 #[test]
-fn rule_22_lease_is_looked_at_when_the_batch_has_been_read() {
+fn lease_is_looked_at_when_the_batch_has_been_read() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, _) = cluster.places_of("k");
     let client = cluster.connect(primary, Port::Brick);
@@ -182,8 +184,9 @@ fn rule_22_lease_is_looked_at_when_the_batch_has_been_read() {
     );
 }
 
+/// Rule `grants count for adopted maps`.
 #[test]
-fn rule_3_a_brick_has_stopped_when_it_obeys_and_not_when_it_hears() {
+fn a_brick_has_stopped_when_it_obeys_and_not_when_it_hears() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let client = cluster.connect(primary, Port::Node);
@@ -202,8 +205,9 @@ fn rule_3_a_brick_has_stopped_when_it_obeys_and_not_when_it_hears() {
     assert!(cluster.brick(primary).acknowledged().0 >= version);
 }
 
+/// Rule `tombstones reach down to the watermark`.
 #[test]
-fn rule_14_deletions_are_forgotten_with_the_catch_up_that_they_were_kept_for() {
+fn deletions_are_forgotten_with_the_catch_up_that_they_were_kept_for() {
     let mut cluster = Cluster::new(4, replicated(2));
     let learner = 3;
     let (one, other) = (cluster.key_at(0, 1), cluster.key_at(1, 2));

@@ -164,7 +164,7 @@ impl Core {
     }
 
     /// The log refused operations: their numbers are free again, since nothing after them was
-    /// accepted either (a gap would be read as something missing, PROTOCOL rule 15).
+    /// accepted either (a gap would be read as something missing, rule `log summaries begin at a baseline`).
     pub(crate) fn rewind(&mut self, refused: &[Prepared]) {
         let mut lowest: BTreeMap<(u32, LocalPartition), Op> = BTreeMap::new();
         for prepared in refused {

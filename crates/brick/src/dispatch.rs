@@ -4,8 +4,9 @@
 //!      same request in [`crate::requests`], with what it waits for; or a message to the brick that orders it.
 //!
 //! Invariants:
-//! - What one connection asks of one slot runs in the order in which it was sent, wherever it runs (PROTOCOL rule 26).
-//! - A request keeps its deadline, however often it comes through here (PROTOCOL rule 34).
+//! - What one connection asks of one slot runs in the order in which it was sent, wherever it runs (rule
+//!   `reads follow own writes`).
+//! - A request keeps its deadline, however often it comes through here (rule `only the primary expires keys`).
 //! - A request of a peer that another brick orders goes back to whoever asked: it is not passed on.
 //!
 //! The files: this one the way of a request, `values` requests that wait for values of the log, `expire` what becomes of
@@ -495,7 +496,7 @@ impl Brick {
     }
 
     /// A request waits for something else, or goes elsewhere; and with it what its connection sent
-    /// after it on its keys, which would overtake it (PROTOCOL rule 26).
+    /// after it on its keys, which would overtake it (rule `reads follow own writes`).
     fn redirect_from_values(&mut self, id: usize, redirect: Redirect) {
         let behind = self.core.requests.values.behind(id);
         if let Some(request) = self.core.requests.take(id) {

@@ -184,7 +184,8 @@ pub enum Event<'a> {
     Catalog(Arc<Catalog>),
     /// Records of a segment, as [`Effect::ReadSegment`] asked.
     SegmentChunk(LogChunk<'a>),
-    /// This brick may serve until then, once it has adopted that version of the catalog (PROTOCOL rule 3).
+    /// This brick may serve until then, once it has adopted that version of the catalog (rule
+    /// `grants count for adopted maps`).
     Lease {
         /// Until when, by the clock of [`crate::Brick::begin_turn`].
         until: Instant,

@@ -3,7 +3,7 @@
 //! In:  the ids in records, as these are prepared, appended for a peer, copied or read back from the log; cuts.
 //! Out: what is known of a request ([`Recall`]); records that carry the window elsewhere.
 //!
-//! Invariants (PROTOCOL rule 19):
+//! Invariants (rule `requests are executed once`):
 //! - The window is state of the partition: an id is in it if and only if its op is in the partition's log, or
 //!   was once committed there. What cuts the op removes the id.
 //! - What was forgotten is never executed again: an id that is not in the window and not above the *floor*, the

@@ -1,4 +1,4 @@
-//! PROTOCOL rule 19: what is asked again with the same id is executed once.
+//! Rule `requests are executed once`: what is asked again with the same id is executed once.
 
 use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};

@@ -1,6 +1,6 @@
 //! Keys whose time has come, and tables that are past their memory bound.
 //!
-//! In:  ticks. Out: removals, prepared like any other write (PROTOCOL rule 18); values of `disk`
+//! In:  ticks. Out: removals, prepared like any other write (rule `removals name what they remove`); values of `disk`
 //!      tables left to the log alone.
 //!
 //! Work is bounded a turn, and while there is more of it turns follow one another: a million keys
@@ -117,7 +117,7 @@ fn remove_all(core: &mut Core, table: usize, leaving: &[Leaving]) -> u64 {
         let Some(Some(partition)) = state.partitions.get(location.leaf as usize) else {
             continue;
         };
-        // Only the primary decides that a key is gone (PROTOCOL rule 34).
+        // Only the primary decides that a key is gone (rule `only the primary expires keys`).
         let may_write = partition.is_primary() && partition.status.accepts_writes;
         if !may_write || !core.replicas.is_leased || core.is_adopting() {
             continue;

@@ -60,7 +60,7 @@ fn is_shared(group: &Group) -> bool {
 }
 
 /// A group of a parked partition, as its members are to act by it: nobody is anything in that view, whoever is named
-/// (PROTOCOL rule 9). A change of it is obeyed.
+/// (rule `a restart cuts nothing`). A change of it is obeyed.
 pub(crate) fn of_nobody(group: &Group) -> Group {
     Group {
         primary: Seat::default(),

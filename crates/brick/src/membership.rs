@@ -6,7 +6,8 @@
 //! Invariants:
 //! - A catalog is adopted when every record that was prepared under the one before is in the log: a view
 //!   begins behind all records of the view before it.
-//! - Only the control plane's catalog makes this brick a member of anything (PROTOCOL rule 11).
+//! - Only the control plane's catalog makes this brick a member of anything (rule
+//!   `acknowledged views are remembered`).
 
 use crate::append::BatchId;
 use crate::groups::{names, of_nobody, take_in};
@@ -210,7 +211,7 @@ impl Adoption<'_> {
             .tables
             .leave_behind([state.table.into_leftovers()]);
         // The catalog is the durable record of the drop: ids are never reused, so whatever the
-        // log still holds of this table is recognised as dead (PROTOCOL rule 21).
+        // log still holds of this table is recognised as dead (rule `forced recovery begins a generation`).
     }
 
     /// From now on this brick acts as its node's present life: what the catalog says of it counts.

@@ -12,8 +12,9 @@
 //! - No segment that may have a record of such a table is cleaned: what of it is live only the index could tell.
 //! - A table goes out of memory when this brick adopts the catalog that says so, and with it whatever was pending: that is
 //!   in the log, or nobody was told of it.
-//! - What comes back is what the log shows, by the code that reads it at a start (PROTOCOL rules 9, 15, 21): nothing is
-//!   cut, and nothing is claimed from memory.
+//! - What comes back is what the log shows, by the code that reads it at a start (rules `a restart cuts nothing`,
+//!   `log summaries begin at a baseline` and `forced recovery begins a generation`): nothing is cut, and nothing is
+//!   claimed from memory.
 //! - Each turn does a bounded part of that.
 //!
 //! Not here: reading the log again (`offline/read`), who leads such a partition then (`control`), records one by one

@@ -237,7 +237,7 @@ fn table_that_goes_again_while_it_comes_back_is_read_anew() {
     check(&mut cluster, client);
 }
 
-/// PROTOCOL rule 25: what was under way has its answer, or nobody knows.
+/// Rule `an old primary knows no outcome`: what was under way has its answer, or nobody knows.
 #[test]
 fn write_under_way_is_not_said_to_be_refused() {
     let mut cluster = Cluster::new(2, replicated(2));
@@ -277,7 +277,8 @@ fn writes_on_their_way_to_the_log_are_there_when_the_table_comes_back() {
     }
 }
 
-/// PROTOCOL rules 9 and 11: who was away when the table went, and when it came back, leads nothing by what it has in memory.
+/// Rules `a restart cuts nothing` and `acknowledged views are remembered`: who was away when the table went, and when
+/// it came back, leads nothing by what it has in memory.
 #[test]
 fn primary_that_has_heard_of_nothing_serves_no_more_writes() {
     let mut cluster = Cluster::new(3, replicated(2));
@@ -307,7 +308,7 @@ fn primary_that_has_heard_of_nothing_serves_no_more_writes() {
     );
 }
 
-/// PROTOCOL rule 15.
+/// Rule `log summaries begin at a baseline`.
 #[test]
 fn log_that_cannot_be_read_leads_nothing_and_is_filled_anew() {
     let mut cluster = Cluster::new(2, replicated(2));

@@ -7,7 +7,7 @@
 //! Invariants:
 //! - Replies leave in the order of their requests.
 //! - A reply leaves only after its commit dependency is met: the ops that it was decided against are committed
-//!   (PROTOCOL rules 16 and 26).
+//!   (rules `answers wait for prepared values` and `reads follow own writes`).
 //! - When operations are lost, every reply that waited for one of them becomes an error, and no other.
 
 use crate::append::BatchId;

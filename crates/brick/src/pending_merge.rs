@@ -3,7 +3,7 @@
 //! In:  a catalog in which siblings were merged. Out: the whole, with the records, the request windows and the watermark of
 //!      both; and with a claim, if both were held here to their ends.
 //!
-//! Invariants (PROTOCOL rule 31):
+//! Invariants (rule `splits and merges are bound to views`):
 //! - The whole's ops begin above all of both, at the op that the catalog says: so the records of a key keep their order.
 //! - The log is not rewritten: records of the halves belong to the whole. What one half was cleared of says nothing of
 //!   the other one: such a record stays the half's own, here and in the cleaner.
@@ -89,7 +89,7 @@ fn join_contents(
     }
     let windows = [left.requests.take(), right.requests.take()];
     let gone = windows.iter().flatten().map(|it| it.len()).sum();
-    // PROTOCOL rule 19: whatever was asked of either was asked of the whole.
+    // Rule `requests are executed once`: whatever was asked of either was asked of the whole.
     let windows = windows.into_iter().flatten();
     let requests = windows.reduce(|a, b| Box::new(a.with(*b)));
     let op = base.op;

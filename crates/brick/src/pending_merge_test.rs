@@ -118,7 +118,8 @@ fn node_that_was_away_while_partitions_were_merged_catches_up_with_the_whole() {
     }
 }
 
-/// PROTOCOL rule 19: a request that was executed by a half is known to the whole, wherever it is asked again.
+/// Rule `requests are executed once`: a request that was executed by a half is known to the whole, wherever it is
+/// asked again.
 #[test]
 fn request_that_was_executed_by_a_half_is_known_to_the_whole() {
     for attributes in kinds() {

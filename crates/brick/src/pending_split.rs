@@ -4,7 +4,7 @@
 //!      watermark and the claim of the whole; for a partition without other replicas also the word that it may be split or
 //!      merged (of others the replicator gives it).
 //!
-//! Invariants (PROTOCOL rule 31):
+//! Invariants (rule `splits and merges are bound to views`):
 //! - A partition is taken apart when the log has answered for all that was prepared of it, nothing is pending, and no
 //!   command on it waits for a value: such commands are known by the partition's place in the table.
 //! - The log is not rewritten: records of the whole belong to whichever part has their keys. What each part may claim
@@ -220,7 +220,7 @@ fn part(
     let window = whole.requests.take();
     let count = window.as_ref().map_or(0, |it| it.len());
     let parts = ids.iter().zip(locals).map(|(&id, local)| {
-        // PROTOCOL rule 19: whatever was asked of the whole was asked of each part.
+        // Rule `requests are executed once`: whatever was asked of the whole was asked of each part.
         let requests = window.clone();
         Partition {
             op: whole.op,

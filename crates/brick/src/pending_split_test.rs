@@ -91,8 +91,8 @@ fn node_that_hears_of_a_split_when_it_is_over_serves_again() {
     }
 }
 
-/// PROTOCOL rule 19: a request that was executed before the split is known to the part that has its key, wherever it
-/// is asked again.
+/// Rule `requests are executed once`: a request that was executed before the split is known to the part that has its
+/// key, wherever it is asked again.
 #[test]
 fn request_that_was_executed_by_the_whole_is_known_to_its_parts() {
     for attributes in kinds() {

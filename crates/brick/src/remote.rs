@@ -4,8 +4,8 @@
 //!
 //! Invariants:
 //! - A request that may have been executed is sent again only with an id, by which it is recognised; without one,
-//!   or when its time is up, its client is told that nobody knows (PROTOCOL rules 19 and 25). One that only
-//!   reads, or was not sent, is placed anew.
+//!   or when its time is up, its client is told that nobody knows (rules `requests are executed once` and
+//!   `an old primary knows no outcome`). One that only reads, or was not sent, is placed anew.
 //! - What a peer sent is believed in nothing before it was decoded as a whole.
 //!
 //! The files: this one sends and takes answers, `hedge` says which replica reads, `elsewhere` sees to what is not

@@ -4,7 +4,8 @@
 //!      disk has refused them, once there may be room.
 //!
 //! Without one the log has a beginning of the partition, or of the one that it was split from: should it come here again,
-//! that would be claimed, though the cleaner has taken out of it what it liked (PROTOCOL rule 21).
+//! that would be claimed, though the cleaner has taken out of it what it liked (rule
+//! `forced recovery begins a generation`).
 
 use crate::append::BatchId;
 use crate::log::Log;

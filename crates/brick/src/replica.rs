@@ -7,7 +7,8 @@
 //! Invariants:
 //! - The replicator hears of a record that was prepared here when the own log has it (`log/held`).
 //! - A record is applied once it has committed, in the order of its partition.
-//! - Without a lease nothing is served and nothing commits (PROTOCOL rules 3 and 22).
+//! - Without a lease nothing is served and nothing commits (rules `grants count for adopted maps` and
+//!   `leases count from the request`).
 //!
 //! Not here: streams and messages between bricks (`peer`), who waits for what (`requests`).
 
@@ -179,8 +180,9 @@ impl Replicas {
         self.engine.replicator.based_in(partition, mark);
     }
 
-    /// A lease was granted, for those who have adopted that version of the catalog (PROTOCOL rule 3). One until
-    /// instant 0 ends whatever was granted before (rule 22).
+    /// A lease was granted, for those who have adopted that version of the catalog (rule
+    /// `grants count for adopted maps`). One until instant 0 ends whatever was granted before (rule
+    /// `leases count from the request`).
     pub(crate) fn grant(&mut self, until: Instant, version: u64, adopted: u64) {
         if until == Instant(0) {
             self.lease = until;
@@ -198,7 +200,7 @@ impl Replicas {
             .is_some_and(|since| now - since >= patience)
     }
 
-    /// Looks at the lease, before anything is served (PROTOCOL rule 22).
+    /// Looks at the lease, before anything is served (rule `leases count from the request`).
     #[inline]
     pub(crate) fn check_lease(&mut self, now: Instant) {
         let is_leased = now < self.lease;
@@ -334,7 +336,8 @@ impl Replication<'_> {
     }
 
     /// A partition that goes on in another history has lost something: requests of the former one may have been
-    /// executed, and seen, and are not known here (PROTOCOL rules 19, 21 and 36).
+    /// executed, and seen, and are not known here (rules `requests are executed once`,
+    /// `forced recovery begins a generation` and `lost memory begins a generation`).
     fn doubt_former(&mut self, partition: PartitionId, generation: u32) {
         let now = self.unix;
         if let Some(it) = self.tables.partition_mut(partition)

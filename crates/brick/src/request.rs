@@ -5,8 +5,9 @@
 //! the lists of [`crate::requests`], another brick of the node, another node.
 //!
 //! Invariants:
-//! - A request has one deadline from its beginning on, however often it waits and wherever it goes (PROTOCOL rule 34).
-//! - Its session order is fixed: the slot of a key does not change with the map (PROTOCOL rule 26).
+//! - A request has one deadline from its beginning on, however often it waits and wherever it goes (rule
+//!   `only the primary expires keys`).
+//! - Its session order is fixed: the slot of a key does not change with the map (rule `reads follow own writes`).
 //!
 //! Not here: where it waits (`requests`), what happens to it next (`dispatch`).
 

@@ -13,8 +13,9 @@
 //!        └── Remote  <── another node's brick orders it ────────────┘
 //! ```
 //! Invariants:
-//! - What is here in any state but `Remote` has not been executed, not even in part (PROTOCOL rule 24).
-//! - What an order has in a state is counted in `orders` as long as it is here (PROTOCOL rule 26).
+//! - What is here in any state but `Remote` has not been executed, not even in part (rule
+//!   `waiting reads are admitted anew`).
+//! - What an order has in a state is counted in `orders` as long as it is here (rule `reads follow own writes`).
 //! - `Ready` and `View`, which other bricks and other nodes' failures fill, are bounded in bytes.
 //!
 //! Not here: what happens to a request (`dispatch`), streams to other nodes (`remote`).
@@ -185,7 +186,7 @@ impl Requests {
     /// A request waits for a view.
     ///
     /// It comes where it belongs in its order: one that comes back from another brick, or from waiting for a value,
-    /// goes before what its connection sent after it (PROTOCOL rule 26).
+    /// goes before what its connection sent after it (rule `reads follow own writes`).
     pub(crate) fn await_view(&mut self, request: Request, backoff: Option<Backoff>) {
         self.view_bytes += request.bytes();
         let order = request.order;

@@ -20,11 +20,11 @@ use std::collections::{BTreeMap, VecDeque};
 /// What a record says of a whole partition. The newest one of each kind makes the others dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mark {
-    /// The replica holds everything up to a (view, op) (PROTOCOL rule 15).
+    /// The replica holds everything up to a (view, op) (rule `log summaries begin at a baseline`).
     Base,
-    /// Tombstones up to an op may be missing (rule 14).
+    /// Tombstones up to an op may be missing (rule `tombstones reach down to the watermark`).
     Watermark,
-    /// Ids of requests up to a sequence were forgotten (rule 19).
+    /// Ids of requests up to a sequence were forgotten (rule `requests are executed once`).
     Floor,
 }
 

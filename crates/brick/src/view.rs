@@ -5,12 +5,14 @@
 //!
 //! Invariants:
 //! - A command that may write decides against the newest prepared value, and its answer waits for
-//!   that value to commit, whether it wrote or not (PROTOCOL rule 16).
+//!   that value to commit, whether it wrote or not (rule `answers wait for prepared values`).
 //! - A command that only reads is served from committed state, unless its own connection has a
-//!   prepared write on the key: then it sees that write, and waits for it (rule 26).
-//! - What it sees of several keys was there at one moment: if one of them is a prepared write, all are (rule 33).
+//!   prepared write on the key: then it sees that write, and waits for it (rule `reads follow own writes`).
+//! - What it sees of several keys was there at one moment: if one of them is a prepared write, all are (rule
+//!   `reads of several keys see one moment`).
 //! - What several writes of one command do is one record: all or nothing.
-//! - An expired key is gone only once its removal has committed (rules 18 and 34).
+//! - An expired key is gone only once its removal has committed (rules `removals name what they remove` and
+//!   `only the primary expires keys`).
 //!
 //! The files: `keyspace` (the trait), `newest` (what a key holds), `write` (what becomes of writes).
 
@@ -125,9 +127,10 @@ impl Finished {
 /// Why a command cannot be answered here and now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Redirect {
-    /// A prepared operation on one of its keys may commit or be cut (PROTOCOL rules 5 and 33).
+    /// A prepared operation on one of its keys may commit or be cut (rules `uncommitted ops are voted for again` and
+    /// `reads of several keys see one moment`).
     Wait,
-    /// A key has expired, which the primary alone decides (PROTOCOL rule 34).
+    /// A key has expired, which the primary alone decides (rule `only the primary expires keys`).
     AskPrimary,
 }
 
@@ -324,8 +327,8 @@ impl<'a> View<'a> {
         if !partition.is_primary() {
             return Some(Redirect::AskPrimary);
         }
-        // PROTOCOL rule 34: a removal that cannot be prepared now is not pretended; the command waits, and is
-        // refused in time.
+        // Rule `only the primary expires keys`: a removal that cannot be prepared now is not pretended; the command
+        // waits, and is refused in time.
         let may_write = partition.status.accepts_writes && !self.core.is_adopting();
         (!may_write).then_some(Redirect::Wait)
     }

@@ -9,7 +9,7 @@ pub struct ControlConfig {
     pub lease: Duration,
     /// How often a node asks for an extension.
     pub renew: Duration,
-    /// How long a brick's loop may stand still before it counts as hung (PROTOCOL rule 23).
+    /// How long a brick's loop may stand still before it counts as hung (rule `a hanging loop loses its lease`).
     pub eviction_timeout: Duration,
     /// How long a node that is down has its place kept: what it holds is spared a full copy.
     pub replace_after: Duration,

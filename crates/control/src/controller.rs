@@ -14,7 +14,8 @@
 //! Invariants:
 //! - A proposal is handed out only when the one before it has come to something (`outbox`).
 //! - A view is put into effect only when all bricks that it fences have stopped or cannot act, and its primary
-//!   has accepted it: by what was reported to this leader itself (PROTOCOL rules 6, 7, 8; `view_changes`).
+//!   has accepted it: by what was reported to this leader itself (rules `a proposed view only stops`,
+//!   `removed members are fenced` and `a primary accepts its view`; `view_changes`).
 
 mod admit;
 mod balance;

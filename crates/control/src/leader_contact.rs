@@ -21,7 +21,7 @@ impl LeaderContact {
     /// A voter whose process starts now.
     #[must_use]
     pub fn new(now: Instant) -> Self {
-        // PROTOCOL rule 22: what it heard before it restarted it has forgotten.
+        // Rule `leases count from the request`: what it heard before it restarted it has forgotten.
         Self {
             last: None,
             before: now,
@@ -50,7 +50,8 @@ impl LeaderContact {
         own_term: u64,
         now: Instant,
     ) -> Option<LeaderContactReply> {
-        // PROTOCOL rule 22: the answer is given in the new term, or it would not be the last word.
+        // Rule `leases count from the request`: the answer is given in the new term, or it would not be the last
+        // word.
         if own_term != query.term {
             return None;
         }

@@ -29,7 +29,7 @@ fn earlier_leader_counts_and_the_one_that_asks_does_not() {
     assert_eq!(ago(&leader_contact, 7, 7, at(450)), Some(50));
 }
 
-/// PROTOCOL rule 22.
+/// Rule `leases count from the request`.
 #[test]
 fn voter_that_restarted_does_not_say_that_it_never_heard_anybody() {
     let mut leader_contact = LeaderContact::new(at(1_000));
@@ -38,7 +38,7 @@ fn voter_that_restarted_does_not_say_that_it_never_heard_anybody() {
     assert_eq!(ago(&leader_contact, 4, 4, at(1_200)), Some(200));
 }
 
-/// PROTOCOL rule 22.
+/// Rule `leases count from the request`.
 #[test]
 fn voter_answers_in_the_term_of_the_query_alone() {
     let mut leader_contact = LeaderContact::new(at(0));
@@ -55,7 +55,7 @@ fn voter_answers_in_the_term_of_the_query_alone() {
     );
 }
 
-/// PROTOCOL rule 22: what the leader that asks said itself is no sign of an earlier one.
+/// Rule `leases count from the request`: what the leader that asks said itself is no sign of an earlier one.
 #[test]
 fn leader_that_asks_does_not_wait_for_its_own_signs_of_life() {
     let mut leader_contact = LeaderContact::new(at(0));

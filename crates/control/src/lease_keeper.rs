@@ -119,7 +119,8 @@ impl LeaseKeeper {
 
     /// A voter says when it last heard an earlier leader.
     pub fn on_leader_contact(&mut self, now: Instant, from: NodeId, reply: LeaderContactReply) {
-        // PROTOCOL rule 22: an answer of another term does not bound what the voter may still hear.
+        // Rule `leases count from the request`: an answer of another term does not bound what the voter may still
+        // hear.
         if reply.term != self.term {
             return;
         }
@@ -262,8 +263,8 @@ impl LeaseKeeper {
             let is_ack_pending = pending_acks
                 .get(&seat)
                 .is_some_and(|version| known.state.stopped.0 < *version);
-            // PROTOCOL rules 10 (an older life gets nothing), 23 (nor does a loop that hangs) and 3 (nor
-            // one that has not reported that it stopped what it was removed from).
+            // Rule `members name an incarnation` (an older life gets nothing), 23 (nor does a loop that hangs) and 3
+            // (nor one that has not reported that it stopped what it was removed from).
             let is_granted = catalog.is_current(seat) && known.state.is_turning && !is_ack_pending;
             if is_granted {
                 known.granted_until = known.granted_until.max(until);

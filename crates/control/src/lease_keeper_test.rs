@@ -123,7 +123,7 @@ fn lease_runs_out_with_a_margin_counted_from_when_the_request_came() {
     assert!(keeper.has_run_out(first(2), at(1_525)));
 }
 
-/// PROTOCOL rule 6: a new leader waits for leases afresh.
+/// Rule `a proposed view only stops`: a new leader waits for leases afresh.
 #[test]
 fn new_leader_waits_for_what_earlier_ones_granted() {
     let config = ControlConfig::default();
@@ -132,7 +132,7 @@ fn new_leader_waits_for_what_earlier_ones_granted() {
     assert!(keeper.has_run_out(first(1), at(1_525)));
 }
 
-/// PROTOCOL rule 22.
+/// Rule `leases count from the request`.
 #[test]
 fn voters_shorten_the_wait_once_a_majority_has_said_when_it_last_heard_a_leader() {
     let config = ControlConfig::default();
@@ -158,7 +158,7 @@ fn voters_shorten_the_wait_once_a_majority_has_said_when_it_last_heard_a_leader(
     assert!(keeper.has_run_out(first(1), at(until)));
 }
 
-/// PROTOCOL rule 22.
+/// Rule `leases count from the request`.
 #[test]
 fn answers_of_another_term_or_of_others_than_voters_do_not_count() {
     let config = ControlConfig::default();
@@ -174,7 +174,7 @@ fn answers_of_another_term_or_of_others_than_voters_do_not_count() {
     assert!(!keeper.has_run_out(first(1), at(1_000)));
 }
 
-/// PROTOCOL rule 3.
+/// Rule `grants count for adopted maps`.
 #[test]
 fn brick_that_owes_an_acknowledgement_gets_no_extension() {
     let mut keeper = keeper(&ControlConfig::default(), at(0));
@@ -203,7 +203,7 @@ fn brick_that_owes_an_acknowledgement_gets_no_extension() {
     );
 }
 
-/// PROTOCOL rule 23.
+/// Rule `a hanging loop loses its lease`.
 #[test]
 fn brick_whose_loop_hangs_gets_no_extension() {
     let mut keeper = keeper(&ControlConfig::default(), at(0));
@@ -213,7 +213,7 @@ fn brick_whose_loop_hangs_gets_no_extension() {
     assert!(keeper.has_run_out(first(1), at(2_000)));
 }
 
-/// PROTOCOL rules 10 and 20.
+/// Rules `members name an incarnation` and `only the same machine proves death`.
 #[test]
 fn older_life_gets_no_extension() {
     let mut keeper = keeper(&ControlConfig::default(), at(0));
@@ -263,7 +263,8 @@ fn lives_that_are_over_are_forgotten_once_their_leases_have_run_out() {
     assert_eq!(keeper.state(first(1)), BrickState::default());
 }
 
-/// PROTOCOL rule 22: a leader that was deposed between two rounds has had the first one answered, not the second.
+/// Rule `leases count from the request`: a leader that was deposed between two rounds has had the first one answered,
+/// not the second.
 #[test]
 fn round_that_is_answered_grants_nothing_to_who_asked_for_the_next_one() {
     let mut keeper = keeper(&ControlConfig::default(), at(0));
@@ -300,7 +301,7 @@ fn grant_counts_up_to_its_end_and_not_at_it() {
     assert!(!keeper.is_granted(first(1), at(3_525)));
 }
 
-/// PROTOCOL rule 22.
+/// Rule `leases count from the request`.
 #[test]
 fn half_of_an_even_number_of_voters_is_no_majority() {
     let mut keeper = keeper(&ControlConfig::default(), at(0));
@@ -315,7 +316,7 @@ fn half_of_an_even_number_of_voters_is_no_majority() {
     assert!(keeper.has_run_out(first(1), at(1_000)));
 }
 
-/// PROTOCOL rule 22.
+/// Rule `leases count from the request`.
 #[test]
 fn what_a_voter_heard_last_counts_by_the_slower_of_two_clocks() {
     let config = ControlConfig::default();

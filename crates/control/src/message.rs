@@ -78,7 +78,7 @@ pub struct LeaseRequest {
     pub bricks: Vec<BrickState>,
 }
 
-/// How far a brick is; its own loop reports it, after its last batch (PROTOCOL rule 3).
+/// How far a brick is; its own loop reports it, after its last batch (rule `grants count for adopted maps`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrickState {
     /// Its loop turned within `eviction_timeout`.
@@ -86,7 +86,7 @@ pub struct BrickState {
     /// It acts by the catalog of this version: whatever that removes it from, it has stopped.
     pub stopped: CatalogVersion,
     /// Its log is synced since it stopped: it accepts every view that names it as primary, proposed in
-    /// this version or earlier (rule 8).
+    /// this version or earlier (rule `a primary accepts its view`).
     pub accepted: CatalogVersion,
 }
 
@@ -95,11 +95,12 @@ pub struct BrickState {
 pub struct LeaseGrant {
     /// The life that it is for.
     pub incarnation: Incarnation,
-    /// From the request: the lease counts from then (PROTOCOL rule 22).
+    /// From the request: the lease counts from then (rule `leases count from the request`).
     pub sent_at: u64,
     /// How long it lasts.
     pub lease: Duration,
-    /// Good only for bricks that act by this version of the catalog or a later one (rule 3).
+    /// Good only for bricks that act by this version of the catalog or a later one (rule
+    /// `grants count for adopted maps`).
     pub version: CatalogVersion,
     /// For which bricks, by number.
     pub bricks: Vec<bool>,
@@ -121,7 +122,8 @@ pub struct LeaderContactQuery {
     pub term: u64,
 }
 
-/// Answered in the term of the query: from then on the voter hears no earlier leader (PROTOCOL rule 22).
+/// Answered in the term of the query: from then on the voter hears no earlier leader (rule
+/// `leases count from the request`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaderContactReply {
     /// The term of the query.
@@ -150,7 +152,8 @@ pub struct LogReport {
     pub is_last: bool,
 }
 
-/// What a replica that restarted holds of a partition (PROTOCOL rules 9, 13, 15).
+/// What a replica that restarted holds of a partition (rules `a restart cuts nothing`,
+/// `a lost log end is noted first` and `log summaries begin at a baseline`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogSummary {
     /// The partition.
@@ -164,16 +167,18 @@ pub struct LogSummary {
     /// Nothing is missing below that.
     pub is_complete: bool,
     /// The machine has not stopped since the records were written, and no such stop is unaccounted for
-    /// (rule 13): the operating system still has what it was given.
+    /// (rule `a lost log end is noted first`): the operating system still has what it was given.
     pub is_tail_sure: bool,
-    /// The end of its log was cut off after the machine had stopped, and it has not been in sync since (rule 13). What was
-    /// cut did not verify, and nothing proved that it had been synced; a record that rotted after that looks the same.
+    /// The end of its log was cut off after the machine had stopped, and it has not been in sync since (rule
+    /// `a lost log end is noted first`). What was cut did not verify, and nothing proved that it had been synced; a
+    /// record that rotted after that looks the same.
     pub is_end_cut: bool,
     /// What its records had to have gone through before it voted for them; the weakest of any.
     pub durability: Durability,
 }
 
-/// A primary asks for a learner to become in-sync; asked again until a view answers it (PROTOCOL rule 4).
+/// A primary asks for a learner to become in-sync; asked again until a view answers it (rule
+/// `learner votes before promotion`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromoteAsk {
     /// The table.

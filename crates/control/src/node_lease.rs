@@ -7,8 +7,9 @@
 //!  loops: turns, stopped, accepted ──▶ request ──▶ leader ──▶ on_grant ──▶ until(brick, adopted)
 //! ```
 //! Invariants:
-//! - A lease counts from the moment of the request that the grant answers (PROTOCOL rule 22).
-//! - A grant counts for a brick only once that brick acts by the grant's version of the catalog (rule 3).
+//! - A lease counts from the moment of the request that the grant answers (rule `leases count from the request`).
+//! - A grant counts for a brick only once that brick acts by the grant's version of the catalog (rule
+//!   `grants count for adopted maps`).
 //! - Once a clock has jumped, nothing that was asked before counts.
 //!
 //! Not here: the brick's own check before each batch (`now < until`), and what it does without a lease.
@@ -108,7 +109,8 @@ impl NodeLease {
                 };
             }
             BrickState {
-                // PROTOCOL rule 23: a lease is not kept alive over the head of a loop that hangs.
+                // Rule `a hanging loop loses its lease`: a lease is not kept alive over the head of a loop that
+                // hangs.
                 is_turning: now - turning.since < timeout,
                 stopped: state.stopped,
                 accepted: state.accepted,
@@ -129,7 +131,8 @@ impl NodeLease {
         if !is_own || sent_at < self.not_before {
             return;
         }
-        // PROTOCOL rule 22: the leader cannot know when this arrives, and reckons from when it was asked.
+        // Rule `leases count from the request`: the leader cannot know when this arrives, and reckons from when it
+        // was asked.
         let until = sent_at + grant.lease;
         self.grants.retain(|held| held.until > now);
         self.grants.push(Held {
@@ -156,7 +159,7 @@ impl NodeLease {
     pub fn until(&self, brick: usize, adopted: CatalogVersion) -> Instant {
         let covers = |held: &&Held| {
             let is_granted = held.bricks.get(brick).is_some_and(|is_granted| *is_granted);
-            // PROTOCOL rule 3: by an older map it may still be where it was removed from.
+            // Rule `grants count for adopted maps`: by an older map it may still be where it was removed from.
             is_granted && adopted >= held.version
         };
         let ends = self.grants.iter().filter(covers).map(|held| held.until);
@@ -174,7 +177,7 @@ impl NodeLease {
         };
         let passed = now - then;
         let passed_unix = Duration::from_millis(unix.0.saturating_sub(then_unix.0));
-        // PROTOCOL rule 22.
+        // Rule `leases count from the request`.
         let has_jumped = passed_unix > passed + passed / 100 + self.config.margin();
         if has_jumped {
             self.end(now);

@@ -28,7 +28,7 @@ fn until(lease: &NodeLease, brick: usize, adopted: u64) -> Instant {
     lease.until(brick, CatalogVersion(adopted))
 }
 
-/// PROTOCOL rule 22.
+/// Rule `leases count from the request`.
 #[test]
 fn lease_counts_from_the_request_and_not_from_the_answer() {
     let mut lease = lease();
@@ -37,7 +37,7 @@ fn lease_counts_from_the_request_and_not_from_the_answer() {
     assert_eq!(until(&lease, 0, 9), at(1_600));
 }
 
-/// PROTOCOL rule 3.
+/// Rule `grants count for adopted maps`.
 #[test]
 fn grant_counts_for_a_brick_that_acts_by_its_map() {
     let mut lease = lease();
@@ -52,7 +52,7 @@ fn grant_counts_for_a_brick_that_acts_by_its_map() {
     assert_eq!(until(&lease, 1, 8), at(1_900));
 }
 
-/// PROTOCOL rule 10.
+/// Rule `members name an incarnation`.
 #[test]
 fn grants_of_another_life_are_not_taken() {
     let mut lease = lease();
@@ -94,7 +94,7 @@ fn many_grants_by_newer_maps_do_not_end_one_by_an_older_map() {
     assert!(until(&lease, 0, 79) >= at(400 + 1_500));
 }
 
-/// PROTOCOL rule 22.
+/// Rule `leases count from the request`.
 #[test]
 fn clock_that_jumps_ahead_ends_the_lease() {
     let unix = |millis: u64| UnixMillis(1_700_000_000_000 + millis);
@@ -126,7 +126,7 @@ fn clock_that_jumps_ahead_ends_the_lease() {
     assert_eq!(until(&lease, 0, 7), at(2_010));
 }
 
-/// PROTOCOL rule 23.
+/// Rule `a hanging loop loses its lease`.
 #[test]
 fn loop_that_stands_still_is_not_kept_alive() {
     let mut lease = lease();
@@ -165,7 +165,7 @@ fn only_node_there_is_needs_no_lease() {
     assert!(!needs_none(&World::new(2, 1, 1).catalog));
 }
 
-/// PROTOCOL rule 23.
+/// Rule `a hanging loop loses its lease`.
 #[test]
 fn loop_hangs_when_it_has_not_turned_for_the_whole_timeout() {
     let mut lease = lease();
@@ -187,7 +187,7 @@ fn grants_that_are_over_are_not_kept_and_one_asked_for_at_the_start_counts() {
     assert_eq!(lease.grants.len(), 2, "the first is over");
 }
 
-/// PROTOCOL rule 22.
+/// Rule `leases count from the request`.
 #[test]
 fn clock_has_jumped_by_more_than_the_margin_and_a_hundredth() {
     let unix = |millis: u64| UnixMillis(1_700_000_000_000 + millis);

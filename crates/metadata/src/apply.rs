@@ -130,7 +130,8 @@ impl Catalog {
         } = envelope;
         let node = self.nodes.node(from);
         if node.is_none_or(|node| node.incarnation != incarnation) {
-            // PROTOCOL rule 10: what an older life asked for may be about a state that is gone with it.
+            // Rule `members name an incarnation`: what an older life asked for may be about a state that is gone with
+            // it.
             let superseded = Refusal::Superseded {
                 node: from.0,
                 incarnation: incarnation.0,

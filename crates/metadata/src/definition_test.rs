@@ -108,6 +108,7 @@ fn name_that_is_taken_is_refused_unless_the_table_may_be_there() {
     assert_eq!(again.version, CatalogVersion(3), "nothing had to be done");
 }
 
+/// Rule `forced recovery begins a generation`.
 #[test]
 fn ids_are_never_used_again() {
     let mut catalog = one_node();
@@ -273,6 +274,7 @@ fn alteration_to_what_is_there_already_makes_no_new_version() {
     assert_eq!(applied.version, CatalogVersion(2));
 }
 
+/// Rule `stronger durability counts for the log`.
 #[test]
 fn alterations_that_cannot_be_made_are_refused_with_what_to_do() {
     let mut catalog = one_node();

@@ -81,7 +81,7 @@ impl Catalog {
     }
 
     /// Whether that life of a brick is over for certain; a lease that it may have had is then void
-    /// (PROTOCOL rule 20).
+    /// (rule `only the same machine proves death`).
     #[must_use]
     pub fn is_proven_dead(&self, seat: Seat) -> bool {
         self.nodes.is_proven_dead(seat)

@@ -4,7 +4,7 @@
 //! operations have committed and that they prepare no more. Out: an intent that every brick knows of; then one new
 //! partition with the same members, in a view after the last of both, and where the logs of both ended.
 //!
-//! Invariants (PROTOCOL rule 31):
+//! Invariants (rule `splits and merges are bound to views`):
 //! - The siblings have the same members, and one brick leads both, before either comes to rest.
 //! - They rest in the views in effect. Whatever changes the members of either ends the intent, and both go on.
 //! - The maps change by compare-and-set, when the primary has answered for both.

@@ -100,7 +100,7 @@ pub struct Machine {
 
 impl Machine {
     /// Whether a process here, which holds the directory's lock, shows that the process which registered
-    /// as `former` is dead (PROTOCOL rule 20).
+    /// as `former` is dead (rule `only the same machine proves death`).
     ///
     /// A lock is good on one machine, and a copy of the directory is another directory.
     #[must_use]
@@ -208,7 +208,7 @@ pub struct Node {
     /// Its present life.
     pub incarnation: Incarnation,
     /// Earlier lives that may be running still, for all that is known: their leases must run out before
-    /// anything is done without them (PROTOCOL rule 20).
+    /// anything is done without them (rule `only the same machine proves death`).
     pub doubtful: Vec<Incarnation>,
     /// The catalog's version that had this life first.
     pub registered: CatalogVersion,

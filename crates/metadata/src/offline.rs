@@ -7,7 +7,7 @@
 //! - A table goes offline whole: each partition has the copies that its table asks for, in sync, and nothing happens to it
 //!   (with FORCE: fewer copies). Nothing changes about it until it comes back.
 //! - Nobody serves a partition in the view in which it went: it is *parked* until a newer view takes effect, on the ground
-//!   that the logs were read again (PROTOCOL rule 9).
+//!   that the logs were read again (rule `a restart cuts nothing`).
 //! - What is said of a log is said of one return: a table that went offline again is asked anew.
 //!
 //! Not here: who may lead such a partition (`control`), what bricks free and read again (`brick`).

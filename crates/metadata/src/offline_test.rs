@@ -250,7 +250,8 @@ fn nothing_of_it_changes_meanwhile_but_that_it_is_dropped() {
     assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
 }
 
-/// PROTOCOL rules 9 and 15: a member that read its log, and nobody else.
+/// Rules `a restart cuts nothing` and `log summaries begin at a baseline`: a member that read its log, and nobody
+/// else.
 #[test]
 fn parked_partition_is_led_by_a_member_that_has_read_its_log() {
     let mut catalog = catalog();

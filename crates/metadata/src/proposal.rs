@@ -10,17 +10,17 @@ use thiserror::Error;
 pub enum Ground {
     /// Members leave or change roles: nobody new is in-sync.
     Members,
-    /// The primary says that a learner holds everything (PROTOCOL rule 4).
+    /// The primary says that a learner holds everything (rule `learner votes before promotion`).
     Promotion,
     /// No in-sync member lives on; one of them restarted, and its log was found to be whole and the highest
-    /// (rule 9).
+    /// (rule `a restart cuts nothing`).
     Restart,
-    /// Nothing that was in memory is left: the partition begins anew, empty (rule 36).
+    /// Nothing that was in memory is left: the partition begins anew, empty (rule `lost memory begins a generation`).
     Lost,
-    /// An operator chose, knowing what is lost (rule 21).
+    /// An operator chose, knowing what is lost (rule `forced recovery begins a generation`).
     Forced,
     /// Its table comes back: one of the in-sync members has read its log again, which was found to be whole and the
-    /// highest (rule 9).
+    /// highest (rule `a restart cuts nothing`).
     Return,
 }
 
@@ -43,7 +43,8 @@ pub struct Proposal {
     pub backups: Vec<Seat>,
     /// The members that catch up.
     pub learners: Vec<Seat>,
-    /// The highest view that was seen on any disk: the new one is above it (rule 21).
+    /// The highest view that was seen on any disk: the new one is above it (rule
+    /// `forced recovery begins a generation`).
     pub floor: View,
 }
 

@@ -107,7 +107,8 @@ fn begin_life(
             former < incarnation,
             "lives of node {id} follow one another"
         );
-        // PROTOCOL rule 20: only the holder of the same lock shows that the former process is gone.
+        // Rule `only the same machine proves death`: only the holder of the same lock shows that the former process
+        // is gone.
         if !registration.machine.proves_dead(&node.registration.machine) {
             node.doubtful.push(former);
         }
@@ -132,7 +133,8 @@ fn follow_alone(tables: &mut Tables, node: NodeId, incarnation: Incarnation) {
             let is_memory = table.attributes.durability == Durability::Memory;
             let next = |group: &Group| Group {
                 view: next_view(group),
-                // PROTOCOL rule 36: what was in memory alone is gone, and what begins is another history.
+                // Rule `lost memory begins a generation`: what was in memory alone is gone, and what begins is
+                // another history.
                 generation: group.generation + u32::from(is_memory),
                 primary: Seat {
                     incarnation,

@@ -54,7 +54,7 @@ fn registration_sent_twice_is_one_life() {
     assert_eq!(node.registration.addresses.host, "moved");
 }
 
-/// PROTOCOL rule 20.
+/// Rule `only the same machine proves death`.
 #[test]
 fn former_life_is_proven_dead_only_by_the_same_lock() {
     for (change, is_proven) in [

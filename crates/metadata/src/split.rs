@@ -4,7 +4,7 @@
 //! operations have committed and that it prepares no more. Out: an intent that every brick knows of; then two
 //! new partitions with the same members, in the view after the parent's last, and what the parent was.
 //!
-//! Invariants (PROTOCOL rule 31):
+//! Invariants (rule `splits and merges are bound to views`):
 //! - An intent is bound to the view that it was made for. Whatever changes the members ends it, and the partition
 //!   goes on undivided.
 //! - The maps change by compare-and-set: the intent is the one that the primary answered, and its view is in effect.

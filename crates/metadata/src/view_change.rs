@@ -7,7 +7,8 @@
 //! stands alone: one that has become stale does not take the others with it.
 //!
 //! Invariants:
-//! - A view takes effect only after it was proposed, and everybody knows whom it fences (PROTOCOL rules 6, 7).
+//! - A view takes effect only after it was proposed, and everybody knows whom it fences (rules
+//!   `a proposed view only stops` and `removed members are fenced`).
 //! - Views of a partition only go up, also over proposals that came to nothing.
 //! - Nobody becomes in-sync but by a promotion, alone, or as the one survivor of a full restart.
 //!
@@ -60,7 +61,7 @@ pub(crate) fn settle(tables: &mut Tables, nodes: &Nodes, settled: &[Settled]) ->
             named: Some(settled.view),
             is: group.change.as_ref().map(|change| change.view),
         })?;
-        // PROTOCOL rule 8: it was accepted by a life that has to be there still.
+        // Rule `a primary accepts its view`: it was accepted by a life that has to be there still.
         if !nodes.is_current(change.primary) {
             let seat = change.primary;
             return Err(Stale::Life { seat });
@@ -139,7 +140,7 @@ fn check_proposal(
 ) -> Result<(), Stale> {
     check_parked(table, proposal)?;
     let durability = table.attributes.durability;
-    // PROTOCOL rule 6: whoever decided for another state decided for something else.
+    // Rule `a proposed view only stops`: whoever decided for another state decided for something else.
     check_base(group, proposal.base, proposal.pending)?;
     let members = || proposal.in_sync().chain(proposal.learners.iter().copied());
     check_apart(members())?;
@@ -152,7 +153,7 @@ fn check_proposal(
         },
         Ground::Promotion => check_promotion(group, proposal, in_sync),
         Ground::Restart | Ground::Return => {
-            // PROTOCOL rule 36: no log is there to be read again.
+            // Rule `lost memory begins a generation`: no log is there to be read again.
             if durability == Durability::Memory {
                 return Err(Stale::Durability);
             }
@@ -189,7 +190,7 @@ fn check_gone(nodes: &Nodes, in_sync: &BTreeSet<Seat>) -> Result<(), Stale> {
     }
 }
 
-/// PROTOCOL rule 10: a brick that restarted is somebody else.
+/// Rule `members name an incarnation`: a brick that restarted is somebody else.
 fn check_present(nodes: &Nodes, mut seats: impl Iterator<Item = Seat>) -> Result<(), Stale> {
     match seats.find(|seat| !nodes.is_current(*seat)) {
         Some(seat) => Err(Stale::Life { seat }),
@@ -232,7 +233,7 @@ fn check_base(group: &Group, base: View, pending: Option<View>) -> Result<(), St
     Ok(())
 }
 
-/// PROTOCOL rule 4: a promotion is that of one learner, and nothing else happens with it.
+/// Rule `learner votes before promotion`: a promotion is that of one learner, and nothing else happens with it.
 fn check_promotion(
     group: &Group,
     proposal: &Proposal,
@@ -272,8 +273,8 @@ fn view_change(group: &Group, proposal: &Proposal, version: CatalogVersion) -> V
     let stays: BTreeSet<Seat> = proposal.in_sync().collect();
     let pending = group.change.iter();
     let before = pending.flat_map(|change| change.in_sync().chain(change.fenced.iter().copied()));
-    // PROTOCOL rules 7 and 35: whoever was in-sync, or might have become so, and is not to be, stops. That
-    // is also a member that becomes a learner.
+    // Rules `removed members are fenced` and `a hand-over fences nobody`: whoever was in-sync, or might have become
+    // so, and is not to be, stops. That is also a member that becomes a learner.
     let fenced: BTreeSet<Seat> = group
         .in_sync()
         .chain(before)
@@ -281,7 +282,7 @@ fn view_change(group: &Group, proposal: &Proposal, version: CatalogVersion) -> V
         .collect();
     let begins_anew = matches!(proposal.ground, Ground::Lost | Ground::Forced);
     ViewChange {
-        // PROTOCOL rule 21: also above what only a disk remembers.
+        // Rule `forced recovery begins a generation`: also above what only a disk remembers.
         view: next_view(group).max(View(proposal.floor.0.saturating_add(1))),
         generation: group.generation + u32::from(begins_anew),
         primary: proposal.primary,

@@ -94,7 +94,7 @@ fn restart_with(catalog: &mut Catalog, node: u8, change: impl FnOnce(&mut Regist
     catalog.apply(Change::Register(next)).unwrap();
 }
 
-/// PROTOCOL rule 6.
+/// Rule `a proposed view only stops`.
 #[test]
 fn proposed_view_is_not_in_effect() {
     let (mut catalog, p) = world(Durability::Log);
@@ -112,7 +112,7 @@ fn proposed_view_is_not_in_effect() {
     assert_eq!(after.change, None);
 }
 
-/// PROTOCOL rule 6.
+/// Rule `a proposed view only stops`.
 #[test]
 fn proposal_whose_base_has_moved_is_refused() {
     let (mut catalog, p) = world(Durability::Log);
@@ -152,7 +152,7 @@ fn view_takes_effect_once_and_only_as_proposed() {
     ));
 }
 
-/// PROTOCOL rule 7.
+/// Rule `removed members are fenced`.
 #[test]
 fn all_who_might_act_in_an_earlier_view_are_fenced() {
     let (mut catalog, p) = world(Durability::Log);
@@ -170,7 +170,7 @@ fn all_who_might_act_in_an_earlier_view_are_fenced() {
     );
 }
 
-/// PROTOCOL rule 7: also those who are in-sync in a pending view alone.
+/// Rule `removed members are fenced`: also those who are in-sync in a pending view alone.
 #[test]
 fn learner_whose_promotion_is_given_up_is_fenced() {
     let (mut catalog, p) = world(Durability::Log);
@@ -190,7 +190,7 @@ fn learner_whose_promotion_is_given_up_is_fenced() {
     assert_eq!(change.fenced, [first(0), first(1), first(3)]);
 }
 
-/// PROTOCOL rule 35.
+/// Rule `a hand-over fences nobody`.
 #[test]
 fn member_that_becomes_a_learner_is_fenced_and_a_handed_over_primary_is_not() {
     let (mut catalog, p) = world(Durability::Log);
@@ -208,7 +208,7 @@ fn member_that_becomes_a_learner_is_fenced_and_a_handed_over_primary_is_not() {
     );
 }
 
-/// PROTOCOL rule 4.
+/// Rule `learner votes before promotion`.
 #[test]
 fn promotion_is_of_one_learner_and_nothing_else() {
     let (mut catalog, p) = world(Durability::Log);
@@ -261,7 +261,7 @@ fn promotion_is_of_one_learner_and_nothing_else() {
     assert_eq!(after.change.unwrap().backups, promoted[1..]);
 }
 
-/// PROTOCOL rules 4 and 10.
+/// Rules `learner votes before promotion` and `members name an incarnation`.
 #[test]
 fn learner_that_restarted_is_not_promoted() {
     let (mut catalog, p) = world(Durability::Log);
@@ -274,7 +274,7 @@ fn learner_that_restarted_is_not_promoted() {
     assert_eq!(propose(&mut catalog, next), Err(Stale::Life { seat }));
 }
 
-/// PROTOCOL rule 10.
+/// Rule `members name an incarnation`.
 #[test]
 fn only_present_lives_are_members_of_new_views() {
     let (mut catalog, p) = world(Durability::Log);
@@ -297,7 +297,7 @@ fn only_present_lives_are_members_of_new_views() {
     assert_eq!(learn(&mut catalog, p, &[seat]), Err(Stale::Life { seat }));
 }
 
-/// PROTOCOL rule 8.
+/// Rule `a primary accepts its view`.
 #[test]
 fn view_whose_primary_restarted_does_not_take_effect() {
     let (mut catalog, p) = world(Durability::Log);
@@ -308,7 +308,7 @@ fn view_whose_primary_restarted_does_not_take_effect() {
     assert_eq!(settle(&mut catalog, p, 2), Err(Stale::Life { seat }));
 }
 
-/// PROTOCOL rule 9.
+/// Rule `a restart cuts nothing`.
 #[test]
 fn full_restart_goes_on_with_one_former_member() {
     let (mut catalog, p) = world(Durability::Log);
@@ -344,7 +344,7 @@ fn full_restart_goes_on_with_one_former_member() {
     );
 }
 
-/// PROTOCOL rule 36.
+/// Rule `lost memory begins a generation`.
 #[test]
 fn what_was_in_memory_alone_begins_anew_in_another_history() {
     let (mut catalog, p) = world(Durability::Memory);
@@ -382,7 +382,7 @@ fn what_was_in_memory_alone_begins_anew_in_another_history() {
     assert_eq!(propose(&mut catalog, next), Err(Stale::Durability));
 }
 
-/// PROTOCOL rule 21.
+/// Rule `forced recovery begins a generation`.
 #[test]
 fn forced_recovery_begins_another_history_above_all_views_that_were_seen() {
     let (mut catalog, p) = world(Durability::Log);

@@ -182,7 +182,7 @@ fn of_plane(state: &State, scope: &Scope, rules: Rules, actions: &mut Vec<Action
             }
         };
         propose(members(map.group), &Action::Propose);
-        // PROTOCOL rule 6: such a proposal is refused, so it need not be tried.
+        // Rule `a proposed view only stops`: such a proposal is refused, so it need not be tried.
         if rules.lack(Rule::ProposalsNameTheirBase) {
             for (version, old) in (0u8..).zip(&state.plane.maps) {
                 if old.group.view < map.group.view {

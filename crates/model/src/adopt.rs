@@ -35,14 +35,14 @@ impl World<'_> {
         if let Some(change) = stops
             && change.group.view > brick.stopped
         {
-            // PROTOCOL rules 6 and 11.
+            // Rules `a proposed view only stops` and `acknowledged views are remembered`.
             brick.stopped = change.group.view;
             self.leave(at);
         }
         if let Some(change) = accepts
             && change.group.view > self.state.bricks[at].accepted
         {
-            // PROTOCOL rule 8: from here on no vote and no commit in an older view.
+            // Rule `a primary accepts its view`: from here on no vote and no commit in an older view.
             if !self.rules.lack(Rule::AcceptingStops) {
                 self.brick(at).accepted = change.group.view;
                 self.leave(at);
@@ -59,7 +59,7 @@ impl World<'_> {
 
     /// Whether that life of this brick is meant.
     fn is_me(&self, life: u8, me: Seat) -> bool {
-        // PROTOCOL rule 10.
+        // Rule `members name an incarnation`.
         life == me.life || (life > 0 && self.rules.lack(Rule::ViewsNameLives))
     }
 
@@ -74,7 +74,7 @@ impl World<'_> {
         };
         let me = self.state.seat(at);
         let brick = &self.state.bricks[at];
-        // PROTOCOL rule 8: what made it the choice must not get lost.
+        // Rule `a primary accepts its view`: what made it the choice must not get lost.
         let is_synced =
             brick.disk.synced == brick.disk.log.last() || self.rules.lack(Rule::AcceptingSyncs);
         let has_seen = brick.adopted >= change.version;
@@ -121,7 +121,8 @@ impl World<'_> {
             let place = group.places[to];
             let member = &mut self.brick(at).members[to];
             let is_same = place.role == Role::Learner && place.life == member.life;
-            // PROTOCOL rule 4: a vote that is required stays so until a newer view says what became of it.
+            // Rule `learner votes before promotion`: a vote that is required stays so until a newer view says what
+            // became of it.
             if member.life > 0 && member.is_learner && !is_same && !member.is_required {
                 *member = Member::default();
             }
@@ -139,7 +140,7 @@ impl World<'_> {
         self.leave(at);
         let is_remembered = !self.rules.lack(Rule::ViewsAreRemembered);
         let brick = self.brick(at);
-        // PROTOCOL rule 11: kept past the partition itself.
+        // Rule `acknowledged views are remembered`: kept past the partition itself.
         brick.stopped = if is_remembered {
             brick.stopped.max(brick.view).max(view)
         } else {

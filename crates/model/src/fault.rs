@@ -71,7 +71,7 @@ impl World<'_> {
         brick.committed = shown.unwrap_or(0);
         let (life, committed) = (brick.life, brick.committed);
         self.state.plane.lives[at] = life;
-        // PROTOCOL rule 9: a restart cuts nothing.
+        // Rule `a restart cuts nothing`.
         if self.rules.lack(Rule::RestartsCutNothing) {
             self.cut(at, committed);
         }
@@ -111,12 +111,13 @@ impl World<'_> {
             let is_fenced = change.fenced[at] == seat.life;
             is_fenced && self.state.bricks[at].adopted < change.version
         });
-        // PROTOCOL rules 3 and 10: nor does another life get anything.
+        // Rules `grants count for adopted maps` and `members name an incarnation`: nor does another life get
+        // anything.
         if owes || !self.state.plane.is_current(seat) {
             return false;
         }
         self.state.left.grants -= 1;
-        // PROTOCOL rule 3: it counts for a brick that has adopted that version.
+        // Rule `grants count for adopted maps`: it counts for a brick that has adopted that version.
         let names = !self.rules.lack(Rule::GrantsNameMaps);
         let version = if names { self.state.plane.version() } else { 0 };
         self.brick(at).lease.names = Some(version);

@@ -37,7 +37,7 @@ impl World<'_> {
             }
             Down::Commit { op } => {
                 let follow = &mut self.state.bricks[at].follow;
-                // PROTOCOL rule 2: positions of another stream are dropped.
+                // Rule `votes belong to a stream`: positions of another stream are dropped.
                 if follow.stream == Some(from as u8) {
                     follow.known = follow.known.max(op);
                     self.commit_known(at);
@@ -58,8 +58,8 @@ impl World<'_> {
     }
 
     /// A frame is voted for once what it brought is in the log, or was refused: the number covers other
-    /// partitions as well. After a refusal it says nothing of this one (PROTOCOL rule 1), so that it need not be
-    /// sent here.
+    /// partitions as well. After a refusal it says nothing of this one (rule `votes cover what was appended`), so
+    /// that it need not be sent here.
     fn vote_for(&mut self, from: usize, at: usize, number: u8) {
         let is_refused = self.state.stream(from, at).is_refused;
         if !is_refused || self.rules.lack(Rule::RefusalsGoAhead) {
@@ -94,7 +94,7 @@ impl World<'_> {
         view >= acknowledged && view == brick.view && brick.role == role && is_primary
     }
 
-    /// Tells the primary that no vote from here on covers the partition (PROTOCOL rule 1).
+    /// Tells the primary that no vote from here on covers the partition (rule `votes cover what was appended`).
     fn refuse(&mut self, from: usize, at: usize, view: u8) {
         let peer = Some(from as u8);
         let follow = &self.state.bricks[at].follow;
@@ -135,7 +135,7 @@ impl World<'_> {
         let brick = &self.state.bricks[at];
         let anchor = brick.committed.max(committed);
         let held = brick.disk.log.view_at(anchor);
-        // PROTOCOL rule 28: nothing at or below the own commit position is cut.
+        // Rule `a cut is a record`: nothing at or below the own commit position is cut.
         if brick.disk.partial.is_some() || held.is_none() || held != log.view_at(anchor) {
             self.brick(at).follow.begun = 0;
             self.refuse(from, at, view);
@@ -165,7 +165,7 @@ impl World<'_> {
         if op <= last && brick.disk.log.view_at(op) == Some(entry.view) {
             return;
         }
-        // PROTOCOL rule 2: a record follows the one before it.
+        // Rule `votes belong to a stream`: a record follows the one before it.
         let follows = op == last + 1 && entry.view >= view;
         if !follows && !self.rules.lack(Rule::RecordsFollow) {
             let view = brick.view;
@@ -189,7 +189,7 @@ impl World<'_> {
         let brick = self.brick(at);
         brick.follow.claimed = Some(from as u8);
         let mut log = brick.disk.log;
-        // PROTOCOL rule 15: a claim ends where a catch-up that has not finished began.
+        // Rule `log summaries begin at a baseline`: a claim ends where a catch-up that has not finished began.
         log.cut(brick.disk.partial.unwrap_or_else(|| log.last()));
         let committed = brick.committed.min(log.last());
         let stream = self.state.stream_mut(from, at);

@@ -53,7 +53,7 @@ fn reads_are_linearizable(state: &State, rules: Rules) -> bool {
             let is_applied = op <= brick.committed;
             let is_inherited = brick.disk.log.view_at(op) < Some(brick.view);
             let waits = match brick.role {
-                // PROTOCOL rule 5.
+                // Rule `uncommitted ops are voted for again`.
                 crate::map::Role::Primary => is_inherited && waits_inherited,
                 _ => true,
             };

@@ -68,8 +68,9 @@ impl World<'_> {
             if member.life == 0 || !member.is_required {
                 continue;
             }
-            // PROTOCOL rules 1, 2 and 5: one that refused does not count, nor do votes for what was sent on
-            // another stream or in another view.
+            // Rules `votes cover what was appended`, `votes belong to a stream` and
+            // `uncommitted ops are voted for again`: one that refused does not count, nor do votes for what was sent
+            // on another stream or in another view.
             let stream = self.state.stream(at, to);
             if member.phase != Phase::Streaming || stream.voted < member.since {
                 return None;
@@ -119,7 +120,7 @@ impl World<'_> {
         }
     }
 
-    /// From here on the learner's vote is required (PROTOCOL rule 4).
+    /// From here on the learner's vote is required (rule `learner votes before promotion`).
     pub(crate) fn require(&mut self, at: usize, from: usize) {
         let sent = self.state.stream(at, from).sent;
         let is_required = !self.rules.lack(Rule::LearnersVote);
@@ -160,7 +161,7 @@ impl World<'_> {
         }
         member.phase = phase;
         member.copy = Copied::None;
-        // PROTOCOL rule 4: once asked for, a promotion may take effect at any time.
+        // Rule `learner votes before promotion`: once asked for, a promotion may take effect at any time.
         if member.is_learner && !(member.promotion == Promotion::Asked && keeps) {
             member.promotion = Promotion::None;
             member.is_required = false;
@@ -228,7 +229,7 @@ impl World<'_> {
                 write: 0,
                 committed: brick.committed,
             };
-            // PROTOCOL rule 28: a view starts with a record of its own.
+            // Rule `a cut is a record`: a view starts with a record of its own.
             self.append(at, entry);
         }
     }

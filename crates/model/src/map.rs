@@ -74,7 +74,7 @@ pub struct Plane {
     pub accepted: u8,
     /// A primary asks for a promotion: its view, and who.
     pub ask: Option<(u8, Seat)>,
-    /// A new leader believes that nobody has a lease (only without rule 6).
+    /// A new leader believes that nobody has a lease (only without rule `a proposed view only stops`).
     pub fears_nobody: bool,
     /// What was in memory is declared lost.
     pub is_lost: bool,
@@ -85,7 +85,7 @@ impl Group {
     #[must_use]
     pub fn role_of(&self, seat: Seat, rules: Rules) -> Role {
         let place = self.places[seat.at()];
-        // PROTOCOL rule 10: views name lives.
+        // Rule `members name an incarnation`: views name lives.
         if place.life == seat.life || rules.lack(Rule::ViewsNameLives) {
             place.role
         } else {
@@ -127,7 +127,7 @@ impl Map {
             }
         };
         match &self.change {
-            // PROTOCOL rule 7: not only those of the view that was proposed last.
+            // Rule `removed members are fenced`: not only those of the view that was proposed last.
             Some(change) if rules.lack(Rule::AllAreFenced) => {
                 change.group.in_sync().for_each(fence)
             }

@@ -34,7 +34,7 @@ impl Leader<'_> {
         for (at, place) in group.places.iter_mut().enumerate() {
             if bits & 1 << at != 0 {
                 let life = base.places[at].life;
-                // PROTOCOL rule 10: a brick that restarted is somebody else.
+                // Rule `members name an incarnation`: a brick that restarted is somebody else.
                 if !base.places[at].role.is_in_sync() || !self.is_current(at, life) {
                     return false;
                 }
@@ -74,7 +74,7 @@ impl Leader<'_> {
             group: map.group,
             change: Some(change),
         });
-        // PROTOCOL rule 6: committed by the control plane is not in effect.
+        // Rule `a proposed view only stops`: committed by the control plane is not in effect.
         if self.rules.lack(Rule::ViewsTakeTwoSteps) {
             self.put_into_effect(&change);
         }
@@ -99,7 +99,7 @@ impl Leader<'_> {
         };
         let mut fenced = change.fenced.iter().enumerate();
         let is_fenced = fenced.all(|(at, life)| self.is_fenced(at, *life, change.version));
-        // PROTOCOL rule 8: its primary has accepted it, in the life that was named.
+        // Rule `a primary accepts its view`: its primary has accepted it, in the life that was named.
         let is_accepted =
             plane.accepted == change.group.view || self.rules.lack(Rule::PrimariesAccept);
         is_fenced && is_accepted && self.is_current(primary.at(), primary.life)
@@ -115,7 +115,7 @@ impl Leader<'_> {
             || is_proven_dead
             || has_stopped
             || has_run_out
-            // PROTOCOL rule 3: only the brick's own loop acknowledges.
+            // Rule `grants count for adopted maps`: only the brick's own loop acknowledges.
             || self.rules.lack(Rule::TheLoopAcknowledges)
     }
 
@@ -123,7 +123,8 @@ impl Leader<'_> {
         let plane = &mut *self.plane;
         plane.accepted = 0;
         plane.fears_nobody = false;
-        // PROTOCOL rule 4: what was asked for in a view that is over is answered by the newer one.
+        // Rule `learner votes before promotion`: what was asked for in a view that is over is answered by the newer
+        // one.
         if !self.rules.lack(Rule::PromotionsNameViews) {
             plane.ask = None;
         }
@@ -170,7 +171,7 @@ impl Leader<'_> {
         let place = map.group.places[seat.at()];
         let is_learner = place.role == Role::Learner && place.life == seat.life;
         let is_current = self.plane.is_current(seat);
-        // PROTOCOL rule 10: a learner that restarted is not the one that caught up.
+        // Rule `members name an incarnation`: a learner that restarted is not the one that caught up.
         let is_any_life = self.rules.lack(Rule::PromotionsNameLives);
         if map.change.is_some() || !is_of_now || !(is_any_life || (is_learner && is_current)) {
             return false;
@@ -251,7 +252,7 @@ impl Leader<'_> {
                 is_all = false;
                 continue;
             }
-            // PROTOCOL rule 9: the highest (view, op) among complete logs.
+            // Rule `a restart cuts nothing`: the highest (view, op) among complete logs.
             if brick.disk.partial.is_some() {
                 continue;
             }
@@ -264,11 +265,11 @@ impl Leader<'_> {
                 Durability::Fsync => true,
             };
         }
-        // PROTOCOL rule 9: one log is enough only if it cannot have lost its end.
+        // Rule `a restart cuts nothing`: one log is enough only if it cannot have lost its end.
         best.filter(|_| is_enough || is_all).map(|(_, seat)| seat)
     }
 
-    /// Who begins with nothing, once it is certain that nothing is left (PROTOCOL rule 36).
+    /// Who begins with nothing, once it is certain that nothing is left (rule `lost memory begins a generation`).
     fn declare_lost(&self, map: &Map) -> Option<Seat> {
         if map.group.in_sync().any(|seat| self.plane.is_current(seat)) {
             return None;

@@ -97,7 +97,7 @@ pub struct Disk {
 pub struct Lease {
     /// The version of the map that the present lease names; `None`: it has run out.
     pub names: Option<u8>,
-    /// The brick acts by a lease that is over (only without rule 22).
+    /// The brick acts by a lease that is over (only without rule `leases count from the request`).
     pub is_late: bool,
 }
 
@@ -360,7 +360,8 @@ impl State {
 }
 
 impl Brick {
-    /// Votes and commits in the present view are allowed: PROTOCOL rules 8 and 11.
+    /// Votes and commits in the present view are allowed: rules `a primary accepts its view` and
+    /// `acknowledged views are remembered`.
     pub(crate) const fn is_current(&self) -> bool {
         self.stopped <= self.view && self.accepted <= self.view
     }

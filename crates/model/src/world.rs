@@ -255,7 +255,7 @@ impl World<'_> {
         if follow.stream == peer || follow.claimed == peer {
             self.detach(to);
         }
-        // PROTOCOL rule 2: late votes are of a stream that is gone.
+        // Rule `votes belong to a stream`: late votes are of a stream that is gone.
         let is_kept = self.rules.lack(Rule::StreamsAreNamed);
         let stream = self.state.stream_mut(from, to);
         let up = if is_kept {
@@ -294,7 +294,7 @@ impl World<'_> {
     pub(crate) fn is_there(&self, from: usize, to: usize) -> bool {
         let life = self.state.bricks[from].members[to].life;
         let peer = &self.state.bricks[to];
-        // PROTOCOL rule 10.
+        // Rule `members name an incarnation`.
         let is_it = peer.life == life || self.rules.lack(Rule::ViewsNameLives);
         life > 0 && peer.is_up && is_it
     }

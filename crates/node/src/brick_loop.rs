@@ -144,7 +144,7 @@ impl BrickLoop {
     fn run_brick(&mut self, io: &impl Clocks) {
         let mut started = io.now();
         for _ in 0..RUNS_MAX {
-            // PROTOCOL rule 22: the lease is looked at after the batch's last byte was read.
+            // Rule `leases count from the request`: the lease is looked at after the batch's last byte was read.
             self.brick.begin_batch(started);
             self.brick.run();
             let ended = io.now();

@@ -93,7 +93,7 @@ pub(crate) const fn small(seat: Seat, partitions: Vec<Small>) -> ToLeader {
     ToLeader::Small(SmallReport { seat, partitions })
 }
 
-/// What is known of the ends of the node's logs (PROTOCOL rule 13).
+/// What is known of the ends of the node's logs (rule `a lost log end is noted first`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tail {
     pub(crate) is_sure: bool,

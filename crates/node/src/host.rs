@@ -142,7 +142,7 @@ pub trait Host {
     /// There is a new catalog: for whoever looks, and for tools.
     fn show(&mut self, catalog: &Arc<Catalog>);
 
-    /// Notes on the disk that the logs lack nothing that was acknowledged (PROTOCOL rule 13).
+    /// Notes on the disk that the logs lack nothing that was acknowledged (rule `a lost log end is noted first`).
     fn confirm_tail(&mut self);
 
     /// Ends the process: it can make no more promises. Where that takes a moment, nothing is heard of it

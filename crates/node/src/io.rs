@@ -224,9 +224,9 @@ pub enum Ask {
 pub struct LoopProgress {
     /// The version of the catalog that it works by.
     pub catalog: u64,
-    /// Every removal up to this version of the catalog was acted on (PROTOCOL rule 3).
+    /// Every removal up to this version of the catalog was acted on (rule `grants count for adopted maps`).
     pub stopped: u64,
-    /// So far, and the log synced since (rule 8).
+    /// So far, and the log synced since (rule `a primary accepts its view`).
     pub accepted: u64,
     /// After [`ToLoop::Drain`]: nothing is in flight any more.
     pub is_drained: bool,

@@ -105,7 +105,7 @@ impl Leases {
         }
     }
 
-    /// Compares the clocks (PROTOCOL rule 22).
+    /// Compares the clocks (rule `leases count from the request`).
     pub(crate) fn on_clocks<H: Host>(
         &mut self,
         now: Instant,

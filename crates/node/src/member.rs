@@ -215,7 +215,7 @@ impl ClusterMember {
     /// starts may be older than its logs: it knew more when it wrote them than it had stored as agreed. Whatever
     /// they hold was decided before this life was registered, so that there is no record of a table or a view
     /// that this catalog does not have. Read by an older one, records of a table that is not in it would be
-    /// passed over, and nobody would go on from them (PROTOCOL rule 9).
+    /// passed over, and nobody would go on from them (rule `a restart cuts nothing`).
     #[must_use]
     pub fn first(&self) -> Option<First> {
         Some(First {
@@ -318,7 +318,7 @@ impl ClusterMember {
         )))
     }
 
-    /// The leader of an earlier term may have granted leases until now (PROTOCOL rule 22).
+    /// The leader of an earlier term may have granted leases until now (rule `leases count from the request`).
     fn note_leader(&mut self, now: Instant) {
         let contacts = self.agreement.leader_contacts();
         if contacts != self.contacts {
@@ -689,8 +689,8 @@ impl ClusterMember {
     }
 
     /// After the machine has stopped this node's logs may be short. They are not any more once every partition of
-    /// which it is a member has it in sync, in this life (PROTOCOL rule 13). Not before: whoever is started a second
-    /// time in the same boot could not tell.
+    /// which it is a member has it in sync, in this life (rule `a lost log end is noted first`). Not before: whoever
+    /// is started a second time in the same boot could not tell.
     fn maintain_tail<H: Host>(&mut self, common: &mut Common<H>) {
         let (Some(catalog), Some(incarnation)) = (&self.catalog, self.incarnation) else {
             return;

@@ -166,7 +166,7 @@ fn second(run: u64) -> ClusterMember {
     member
 }
 
-/// PROTOCOL rule 9: what the node had stored as agreed may be older than its logs.
+/// Rule `a restart cuts nothing`: what the node had stored as agreed may be older than its logs.
 #[test]
 fn logs_are_read_by_a_catalog_that_names_this_life() {
     assert!(

@@ -23,7 +23,7 @@ struct Attempt {
 pub(crate) struct Streams {
     /// By who dials and who is dialed.
     attempts: BTreeMap<(Seat, Seat), Attempt>,
-    /// Names connections, all of this process differently (PROTOCOL rule 2).
+    /// Names connections, all of this process differently (rule `votes belong to a stream`).
     next: u64,
 }
 

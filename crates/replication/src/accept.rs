@@ -1,8 +1,8 @@
 //! The two acknowledgements that the control plane counts: removals obeyed, and views accepted.
 //!
 //! `stopped`: every removal up to a version of the catalog is obeyed. `accepted`: and for every view that
-//! names this brick as its primary, the log was synced since (PROTOCOL rule 8: an accepted view's primary
-//! must not lose, in a power cut, what made it the choice).
+//! names this brick as its primary, the log was synced since (rule `a primary accepts its view`: an accepted view's
+//! primary must not lose, in a power cut, what made it the choice).
 
 use crate::LogMark;
 use std::collections::VecDeque;
@@ -68,7 +68,7 @@ impl Acknowledgements {
         }
         self.waiting.push_back(Waiting {
             version,
-            // PROTOCOL rule 8: the log is synced before the view is said to be accepted.
+            // Rule `a primary accepts its view`: the log is synced before the view is said to be accepted.
             mark: is_fresh.then_some(newest),
             is_asked: false,
         });

@@ -5,8 +5,8 @@
 use crate::history::Run;
 use brickyard_types::{Op, View};
 
-/// The replica holds everything up to (view, op) of a generation (PROTOCOL rule 15). The default is the
-/// partition's beginning, which every replica holds.
+/// The replica holds everything up to (view, op) of a generation (rule `log summaries begin at a baseline`). The
+/// default is the partition's beginning, which every replica holds.
 ///
 /// Its record's header has the view and op; its value is
 /// `generation u32, count u16, count x (view u32, first op u64)`: the views that the ops up to it belong to.
@@ -22,7 +22,7 @@ pub struct Base {
     pub runs: Vec<Run>,
 }
 
-/// The value of a `ViewStart` record: what the view follows (PROTOCOL rule 28).
+/// The value of a `ViewStart` record: what the view follows (rule `a cut is a record`).
 ///
 /// `view u32, op u64, generation u32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,7 +36,8 @@ impl Settling<'_> {
                 Role::Primary if self.has_lease => {
                     commit_as_primary(it, self.links, self.own, self.work, self.ready);
                 }
-                // PROTOCOL rules 3 and 22: a primary without a lease commits nothing.
+                // Rules `grants count for adopted maps` and `leases count from the request`: a primary without a
+                // lease commits nothing.
                 Role::Primary => {}
                 _ => commit_as_follower(it, self.own, self.ready),
             }
@@ -52,7 +53,8 @@ fn commit_as_primary(
     work: &mut Work,
     ready: &mut Ready,
 ) {
-    // PROTOCOL rules 8 and 11: a view that was left for a newer one commits nothing.
+    // Rules `a primary accepts its view` and `acknowledged views are remembered`: a view that was left for a newer
+    // one commits nothing.
     if !it.leads() {
         return;
     }
@@ -91,17 +93,17 @@ fn commit_as_follower(it: &mut Partition, own: &mut OwnLog, ready: &mut Ready) {
 /// learner's stream would miss it.)
 fn voted(it: &Partition, links: &Links) -> Option<Turn> {
     let mut least = Turn(Turn::NEVER.0 - 1);
-    // PROTOCOL rule 4: a learner counts from the end of its catch-up on.
+    // Rule `learner votes before promotion`: a learner counts from the end of its catch-up on.
     for member in it.lead.members.iter().filter(|it| it.is_required) {
-        // PROTOCOL rule 1: one that refused is not streaming, and its votes do not count.
+        // Rule `votes cover what was appended`: one that refused is not streaming, and its votes do not count.
         let Phase::Streaming { since } = member.phase else {
             return None;
         };
         let link = links.get(member.link?)?;
         assert_eq!(link.peer, member.seat, "a vote of another member");
         let vote = link.sender.voted.at(it.durability);
-        // PROTOCOL rules 2 and 5: only votes for what was sent in this view and on this stream, the
-        // inherited entries included.
+        // Rules `votes belong to a stream` and `uncommitted ops are voted for again`: only votes for what was sent in
+        // this view and on this stream, the inherited entries included.
         if vote < since {
             return None;
         }

@@ -65,7 +65,8 @@ impl Inflow<'_> {
         match self.find(begin.partition) {
             Some(mut follower) => follower.on_begin(link, peer, begin),
             None => {
-                // PROTOCOL rule 11: only the map makes a brick a member. It may be on its way.
+                // Rule `acknowledged views are remembered`: only the map makes a brick a member. It may be on its
+                // way.
                 let refuse = refusal(begin, Reason::NewView);
                 self.links.refuse(link, refuse, self.ready);
                 Ok(())
@@ -113,7 +114,7 @@ impl Inflow<'_> {
     pub(crate) fn on_turn(&mut self, turn: Turn, commits: Commits<'_>) -> Result<(), FrameError> {
         for (partition, op) in commits.iter() {
             let link = self.link;
-            // PROTOCOL rule 2: positions of another stream are dropped.
+            // Rule `votes belong to a stream`: positions of another stream are dropped.
             let follower = self.find(partition);
             if let Some(Follower { it, work, .. }) =
                 follower.filter(|it| it.it.follow.stream == Some(link))
@@ -198,7 +199,7 @@ impl Follower<'_> {
         self.own.note(mark);
         if let Some(link) = self.links.get_mut(link) {
             link.receiver.refused.remove(&self.it.id);
-            // PROTOCOL rule 28: the cut is in the log before the first vote of the view. So is everything
+            // Rule `a cut is a record`: the cut is in the log before the first vote of the view. So is everything
             // that is held from before and will not be sent to the log again.
             link.receiver.mark = link.receiver.mark.max(mark);
         }
@@ -218,7 +219,8 @@ impl Follower<'_> {
     ) -> Result<(), FrameError> {
         let it = &mut *self.it;
         if it.follow.stream != Some(link) {
-            // PROTOCOL rule 1: its refusal went ahead, and holds for all of them until it begins again.
+            // Rule `votes cover what was appended`: its refusal went ahead, and holds for all of them until it begins
+            // again.
             return if self.links.is_refused(link, it.id) {
                 Ok(())
             } else {
@@ -325,14 +327,16 @@ fn refusal(begin: &Begin, reason: Reason) -> Refuse {
 
 /// Whether this sender may begin this view here.
 fn may_begin(it: &Partition, peer: Seat, begin: &Begin) -> Result<(), Reason> {
-    // PROTOCOL rule 11: a view below one that was acknowledged is refused as long as this incarnation lives.
+    // Rule `acknowledged views are remembered`: a view below one that was acknowledged is refused as long as this
+    // incarnation lives.
     if begin.view < it.place.acknowledged() {
         return Err(Reason::OldView);
     }
     if begin.view > it.place.view {
         return Err(Reason::NewView);
     }
-    // PROTOCOL rules 10 and 11: the map says who is a member, and in which incarnation.
+    // Rules `members name an incarnation` and `acknowledged views are remembered`: the map says who is a member, and
+    // in which incarnation.
     let role = if begin.is_learner {
         Role::Learner
     } else {
@@ -352,7 +356,7 @@ fn agreement(it: &Partition, begin: &Begin) -> Result<Op, (Reason, &'static str)
     if log.partial.is_some() || (log.generation != 0 && log.generation != begin.generation) {
         return Err((Reason::Behind, "an in-sync member has not caught up"));
     }
-    // PROTOCOL rule 28: nothing at or below the own commit position is cut.
+    // Rule `a cut is a record`: nothing at or below the own commit position is cut.
     let anchor = log.committed.max(begin.first.1);
     if !is_same(log.view_at(anchor), begin.view_at(anchor)) {
         return Err(if log.committed >= begin.first.1 {
@@ -393,12 +397,12 @@ fn place_of(it: &Partition, record: &Record<'_>) -> Fit {
         let is_held = is_same(held, Some(view)) || (held.is_none() && op <= it.log.committed);
         return if is_held { Fit::Held } else { Fit::Gap };
     }
-    // PROTOCOL rule 2: a record is appended only when it follows the one before it.
+    // Rule `votes belong to a stream`: a record is appended only when it follows the one before it.
     if op != last.1.next() || view < last.0 {
         return Fit::Gap;
     }
     if record.header.kind == Kind::ViewStart {
-        // PROTOCOL rule 28: a view's first record names its predecessor.
+        // Rule `a cut is a record`: a view's first record names its predecessor.
         let start = ViewStart::decode(record.value);
         if start.map(|start| start.predecessor) != Some(last) {
             return Fit::Gap;

@@ -326,7 +326,7 @@ impl Replicator {
     }
 
     /// The partition is gone from this brick (dropped, or moved away). Pending entries are cut. The views that were
-    /// acknowledged are remembered (PROTOCOL rule 11).
+    /// acknowledged are remembered (rule `acknowledged views are remembered`).
     pub fn forget(&mut self, partition: PartitionId) {
         let Some(slot) = self.partitions.find(partition) else {
             return;
@@ -347,8 +347,8 @@ impl Replicator {
         self.partitions.remove(slot);
     }
 
-    /// The owner dropped tombstones up to `op`: every one above is here (PROTOCOL rule 14). A catch-up that
-    /// might miss one of them begins anew.
+    /// The owner dropped tombstones up to `op`: every one above is here (rule
+    /// `tombstones reach down to the watermark`). A catch-up that might miss one of them begins anew.
     pub fn raise_watermark(&mut self, partition: PartitionId, op: Op) {
         if let Some(mut leader) = self.leader(partition) {
             leader.raise_watermark(op);
@@ -412,7 +412,7 @@ impl Replicator {
             let half = self.partitions.obtain(*half, table);
             assert!(half.log.pending.is_empty(), "a half that was there before");
             half.log = log;
-            // PROTOCOL rule 11: what was acknowledged binds the halves as well.
+            // Rule `acknowledged views are remembered`: what was acknowledged binds the halves as well.
             half.place.stopped = half.place.stopped.max(stopped);
             half.place.accepted = half.place.accepted.max(accepted);
         }
@@ -471,7 +471,7 @@ impl Replicator {
                 }
             }
             Direction::Incoming => match entry.incoming {
-                // PROTOCOL rule 2: a stream that was dialed before the present one arrived late.
+                // Rule `votes belong to a stream`: a stream that was dialed before the present one arrived late.
                 Some((number, _)) if number > connection => self.supersede(link),
                 old => {
                     entry.incoming = Some((connection, link));
@@ -556,7 +556,7 @@ impl Replicator {
         let Some(it) = self.links.get_mut(link) else {
             return broken("a frame on a link that is not connected");
         };
-        // PROTOCOL rule 2: what comes on another stream than the present one is dropped.
+        // Rule `votes belong to a stream`: what comes on another stream than the present one is dropped.
         if it.is_stale {
             return Ok(());
         }

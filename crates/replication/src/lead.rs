@@ -100,7 +100,7 @@ impl Leader<'_> {
         let Some(seat) = self.it.member_on(link).map(|member| member.seat) else {
             return;
         };
-        // PROTOCOL rule 1: no vote of it counts for this partition until it is in step again.
+        // Rule `votes cover what was appended`: no vote of it counts for this partition until it is in step again.
         self.fall_out(seat, Phase::Refused);
         let again = match refuse.reason {
             Reason::Gap | Reason::Log => config.retry,

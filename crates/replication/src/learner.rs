@@ -90,7 +90,8 @@ impl Follower<'_> {
         }
         if start.is_full {
             it.cut(it.log.committed, self.ready);
-            // PROTOCOL rule 14: a full copy replaces what there is, and its op is the watermark.
+            // Rule `tombstones reach down to the watermark`: a full copy replaces what there is, and its op is the
+            // watermark.
             let (partition, at) = (it.id, start.first.1);
             self.ready.push(Action::Clear { partition, at });
             it.log.watermark = start.first.1;
@@ -142,7 +143,7 @@ impl Follower<'_> {
             return true;
         }
         let held = it.log.view_at(start.cut);
-        // PROTOCOL rule 28: never below what is known to be committed.
+        // Rule `a cut is a record`: never below what is known to be committed.
         if start.cut < known || held.is_none() || held != runs.view_at(start.cut) {
             return false;
         }
@@ -152,7 +153,7 @@ impl Follower<'_> {
             // All that is left agrees with the primary's log and lies below its commit position.
             let count = it.log.pending.len();
             it.commit(count, ready);
-            // PROTOCOL rule 15: what lies between is missing until the copies are here.
+            // Rule `log summaries begin at a baseline`: what lies between is missing until the copies are here.
             it.log.become_partial(start.cut);
             it.log.jump(start.first, runs);
             it.log.settled_mark = it.log.mark;
@@ -193,7 +194,7 @@ impl Follower<'_> {
         }
         it.follow.copying = None;
         if it.log.partial.take().is_some() {
-            // PROTOCOL rule 15: what was copied counts from the base record on.
+            // Rule `log summaries begin at a baseline`: what was copied counts from the base record on.
             let runs = it.log.history.runs().iter().copied();
             let base = Base {
                 generation: it.place.generation,

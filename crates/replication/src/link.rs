@@ -1,7 +1,7 @@
 //! One stream to or from another brick: how far what went out was voted for, and what came in.
 //!
 //! A stream is named by (sender seat, receiver seat, connection number); all that is known of it dies with
-//! it (PROTOCOL rule 2).
+//! it (rule `votes belong to a stream`).
 //!
 //! Not here: bytes to be sent (`outbox`), which streams there are (`links`).
 
@@ -68,7 +68,8 @@ pub(crate) struct Receiver {
     /// How far those are appended.
     pub(crate) appended: usize,
     pub(crate) told: Voted,
-    /// Partitions out of step on this stream, and the view they were refused in (PROTOCOL rule 1).
+    /// Partitions out of step on this stream, and the view they were refused in (rule
+    /// `votes cover what was appended`).
     pub(crate) refused: BTreeMap<PartitionId, View>,
     /// Finished catch-ups whose base is not in the log yet.
     pub(crate) done: VecDeque<(LogMark, PartitionId, View, Durability)>,

@@ -3,7 +3,8 @@
 //! In:  streams that come and go (`streams`), members that are wanted (`view`). Out: frames to be sent, streams to be
 //!      dialed and closed.
 //!
-//! Invariant: a stream that is stale gets no frame, and nothing that comes on it counts (PROTOCOL rule 2).
+//! Invariant: a stream that is stale gets no frame, and nothing that comes on it counts (rule
+//! `votes belong to a stream`).
 
 use crate::frame::{Frame, Refuse};
 use crate::link::{Link, REFUSED_MAX};
@@ -120,8 +121,8 @@ impl Links {
             self.shut(link, "the peer began partitions that there are not", ready);
             return;
         }
-        // PROTOCOL rule 1: the refusal is in the stream before any vote that passes it. Votes are written
-        // at the end of the turn, and in order.
+        // Rule `votes cover what was appended`: the refusal is in the stream before any vote that passes it. Votes
+        // are written at the end of the turn, and in order.
         self.send(link, &Frame::Refuse(refuse), ready);
     }
 

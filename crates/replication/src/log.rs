@@ -17,9 +17,9 @@ pub(crate) struct Log {
     pub(crate) history: History,
     /// Whose history the records are; 0: nobody's yet.
     pub(crate) generation: u32,
-    /// Every tombstone above this op is here (PROTOCOL rule 14).
+    /// Every tombstone above this op is here (rule `tombstones reach down to the watermark`).
     pub(crate) watermark: Op,
-    /// A catch-up has not finished: what may be claimed until it has (PROTOCOL rule 15).
+    /// A catch-up has not finished: what may be claimed until it has (rule `log summaries begin at a baseline`).
     pub(crate) partial: Option<Box<Claim>>,
     /// The newest batch of the own log that has anything of this partition.
     pub(crate) mark: LogMark,
@@ -189,7 +189,8 @@ impl Log {
         }
     }
 
-    /// From here on something is missing above `op`, which is as far as the claim goes (PROTOCOL rule 15).
+    /// From here on something is missing above `op`, which is as far as the claim goes (rule
+    /// `log summaries begin at a baseline`).
     pub(crate) fn become_partial(&mut self, op: Op) {
         if let Some(claim) = &mut self.partial {
             if op < claim.last.1 {

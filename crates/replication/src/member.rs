@@ -9,7 +9,7 @@ pub(crate) struct Member {
     pub(crate) seat: Seat,
     pub(crate) is_learner: bool,
     /// Its vote counts for every uncommitted op: a backup's always, a learner's from the end of its
-    /// catch-up on (PROTOCOL rule 4).
+    /// catch-up on (rule `learner votes before promotion`).
     pub(crate) is_required: bool,
     /// The stream to it.
     pub(crate) link: Option<LinkId>,
@@ -87,6 +87,7 @@ impl Member {
             self.promotion = Promotion::None;
             self.is_required = false;
         }
-        // PROTOCOL rule 4: once asked for, a promotion may take effect at any time, so the vote stays required.
+        // Rule `learner votes before promotion`: once asked for, a promotion may take effect at any time, so the vote
+        // stays required.
     }
 }

@@ -3,7 +3,7 @@
 //! In:  the catalog's word that siblings were merged: where the log of each ended, and where the whole begins. Out: the
 //!      whole, which claims its beginning if this brick holds both to their ends, and nothing if it does not.
 //!
-//! Invariants (PROTOCOL rule 31):
+//! Invariants (rule `splits and merges are bound to views`):
 //! - The whole's first op is above every op of both, and the same at every replica. What a replica claims of the whole
 //!   is its base, and what came after that: so no claim speaks of one half alone.
 //! - The whole begins in a view of its own, as any view begins.
@@ -79,7 +79,7 @@ impl Whole {
         }
         assert!(it.log.pending.is_empty(), "a whole that was there before");
         it.log = log;
-        // PROTOCOL rule 11: what was acknowledged of either binds the whole as well.
+        // Rule `acknowledged views are remembered`: what was acknowledged of either binds the whole as well.
         it.place.stopped = it.place.stopped.max(stopped);
         it.place.accepted = it.place.accepted.max(accepted);
         holds_both

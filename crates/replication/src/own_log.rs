@@ -160,7 +160,7 @@ impl OwnLog {
         mark
     }
 
-    /// Writes into the log that the ops above `op` are cut (PROTOCOL rule 28).
+    /// Writes into the log that the ops above `op` are cut (rule `a cut is a record`).
     pub(crate) fn put_cut(&mut self, it: &mut Partition, op: Op, ready: &mut Ready) {
         self.put_cut_above(it, op.max(it.log.committed), ready);
     }

@@ -39,7 +39,8 @@ pub(crate) struct Place {
     pub(crate) min_in_sync: usize,
     /// Acknowledged as one of those it removes: nothing of an older view is served, voted for or committed.
     pub(crate) stopped: View,
-    /// Acknowledged as its primary: nothing of an older view is voted for or committed (PROTOCOL rule 8).
+    /// Acknowledged as its primary: nothing of an older view is voted for or committed (rule
+    /// `a primary accepts its view`).
     pub(crate) accepted: View,
     /// A change is under way that names another primary: what is prepared now would be cut.
     pub(crate) is_handing_over: bool,
@@ -102,12 +103,13 @@ impl Follow {
 }
 
 impl Place {
-    /// The highest view that was acknowledged in any way (PROTOCOL rule 11).
+    /// The highest view that was acknowledged in any way (rule `acknowledged views are remembered`).
     pub(crate) fn acknowledged(&self) -> View {
         self.view.max(self.stopped).max(self.accepted)
     }
 
-    /// Votes and commits in the current view are allowed (PROTOCOL rules 8 and 11).
+    /// Votes and commits in the current view are allowed (rules `a primary accepts its view` and
+    /// `acknowledged views are remembered`).
     pub(crate) fn is_current(&self) -> bool {
         self.stopped <= self.view && self.accepted <= self.view
     }
@@ -149,7 +151,8 @@ impl Partition {
                 (Role::Primary, true, is_writable)
             }
             Role::Backup => {
-                // PROTOCOL rule 24: not before the view's first message, and what it found prepared, is here.
+                // Rule `waiting reads are admitted anew`: not before the view's first message, and what it found
+                // prepared, is here.
                 let has_reached = self.follow.begun == place.view && !self.follow.is_short;
                 (Role::Backup, has_reached, false)
             }

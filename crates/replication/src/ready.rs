@@ -71,7 +71,7 @@ pub enum Action {
         mark: LogMark,
     },
     /// A full copy begins: what this brick holds of the partition is dropped, durably, and the watermark becomes `at`
-    /// (PROTOCOL rule 14). Records above `at` follow on the stream.
+    /// (rule `tombstones reach down to the watermark`). Records above `at` follow on the stream.
     Clear {
         /// The partition.
         partition: PartitionId,
@@ -88,14 +88,15 @@ pub enum Action {
         upto: Op,
     },
     /// The pending records above this one will never commit here: they are forgotten; replies that wait for them
-    /// become `UNKNOWNRESULT` (PROTOCOL rule 25). The log's `Cut` record is an action of its own.
+    /// become `UNKNOWNRESULT` (rule `an old primary knows no outcome`). The log's `Cut` record is an action of its
+    /// own.
     Cut {
         /// The partition.
         partition: PartitionId,
         /// The last op that stays.
         above: Op,
     },
-    /// The status changed; parked reads and writes are admitted anew (PROTOCOL rule 24).
+    /// The status changed; parked reads and writes are admitted anew (rule `waiting reads are admitted anew`).
     Changed {
         /// The partition.
         partition: PartitionId,
@@ -154,7 +155,7 @@ pub enum Want {
     /// [`on_synced`](crate::Replicator::on_synced), also when there was nothing left to sync.
     SyncLog,
     /// The learner holds everything and its vote is required: ask the control plane to make it a backup
-    /// (PROTOCOL rule 4). Repeated by `tick` until the map answers with a newer view.
+    /// (rule `learner votes before promotion`). Repeated by `tick` until the map answers with a newer view.
     Promote {
         /// The partition.
         partition: PartitionId,

@@ -4,9 +4,11 @@
 //! as that is known; and [`Restored`] at the end.
 //!
 //! Invariants:
-//! - Nothing is cut but by a `Cut` record (PROTOCOL rule 9): what is not known to be committed is the tail.
-//! - The claim begins at a base record and extends over consecutive ops only (rule 15). Consecutive is meant
-//!   by number: while a catch-up ran, the stream's records were written before the base that they follow.
+//! - Nothing is cut but by a `Cut` record (rule `a restart cuts nothing`): what is not known to be committed is the
+//!   tail.
+//! - The claim begins at a base record and extends over consecutive ops only (rule
+//!   `log summaries begin at a baseline`). Consecutive is meant by number: while a catch-up ran, the stream's records
+//!   were written before the base that they follow.
 //! - Moved and copied records (flag `MOVED`) are committed, are no part of any run, and survive a `Cut`.
 //!
 //! Not here: what the records do to the table, and which of two records of a key is newer (`brick`).

@@ -131,7 +131,7 @@ impl Replicator {
     }
 
     /// Whether the op is pending and was prepared in an older view: at the primary, reads of its keys wait
-    /// for its outcome (PROTOCOL rule 5).
+    /// for its outcome (rule `uncommitted ops are voted for again`).
     #[inline]
     #[must_use]
     pub fn is_inherited(&self, partition: PartitionId, op: Op) -> bool {
@@ -144,8 +144,8 @@ impl Replicator {
 
     /// The record of a base at the commit position: header and value. The cleaner makes gaps in what can be
     /// claimed, so before a segment of a replicated partition goes, the log gets a base at or above what it
-    /// holds (PROTOCOL rule 15). `None`: a catch-up has not finished, or what was found at the start has not been
-    /// written in the partition's name, and nothing may be removed.
+    /// holds (rule `log summaries begin at a baseline`). `None`: a catch-up has not finished, or what was found at
+    /// the start has not been written in the partition's name, and nothing may be removed.
     #[must_use]
     pub fn base(&self, partition: PartitionId) -> Option<(Header, Vec<u8>)> {
         let partition = self.partitions.by_id(partition)?;

@@ -20,7 +20,7 @@ pub struct TailEntry<P> {
     pub payload: P,
 }
 
-/// What recovery found; a restart cuts nothing by itself (PROTOCOL rule 9).
+/// What recovery found; a restart cuts nothing by itself (rule `a restart cuts nothing`).
 #[derive(Clone, Debug)]
 pub struct Restored<P = ()> {
     /// The history that the records belong to; 0: unknown, taken from the map.
@@ -37,7 +37,7 @@ pub struct Restored<P = ()> {
     pub tail: VecDeque<TailEntry<P>>,
     /// Nothing is missing between `base` and `last`: no damage, no unsure tail, no unfinished catch-up.
     pub is_complete: bool,
-    /// Every tombstone above this op is here (PROTOCOL rule 14).
+    /// Every tombstone above this op is here (rule `tombstones reach down to the watermark`).
     pub watermark: Op,
     /// Which view's ops begin where; at least from `committed` on.
     pub history: Vec<Run>,

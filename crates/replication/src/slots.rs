@@ -12,7 +12,7 @@ pub(crate) struct Slots {
     free: Vec<u32>,
     index: HashMap<PartitionId, u32, BuildHasherDefault<PartitionHasher>>,
     /// What was acknowledged of partitions that are gone: it binds as long as the incarnation lives
-    /// (PROTOCOL rule 11). The first is `stopped`, the second `accepted`.
+    /// (rule `acknowledged views are remembered`). The first is `stopped`, the second `accepted`.
     gone: HashMap<PartitionId, (View, View), BuildHasherDefault<PartitionHasher>>,
 }
 
@@ -72,7 +72,7 @@ impl Slots {
         let partition = self.slots.get_mut(slot as usize)?.take()?;
         assert_eq!(partition.slot, slot, "a partition in another's place");
         self.index.remove(&partition.id);
-        // PROTOCOL rule 11: kept past the partition itself.
+        // Rule `acknowledged views are remembered`: kept past the partition itself.
         let place = &partition.place;
         let stopped = place.stopped.max(place.view);
         self.gone.insert(partition.id, (stopped, place.accepted));

@@ -3,7 +3,7 @@
 //! In:  the catalog's word that a partition is to be split in a view, and later that it was. Out:
 //!      [`Want::Split`] once nothing is pending; the halves, with what the whole had.
 //!
-//! Invariants (PROTOCOL rule 31):
+//! Invariants (rule `splits and merges are bound to views`):
 //! - From when the primary says that it is ready nothing is prepared in that view: what was in sync in it holds the
 //!   same, to the last op, and all of it has committed.
 //! - A half has the history of the whole: its ops and views go on from there, and what a replica may claim to hold
@@ -68,7 +68,7 @@ pub(crate) fn end_at_rest(
     ready: &mut Ready,
 ) -> bool {
     // A log that has begun the view: what it holds has committed, since at rest all that there was had. That is so
-    // also if the brick has restarted since, and its log may be all that is left (PROTOCOL rule 9).
+    // also if the brick has restarted since, and its log may be all that is left (rule `a restart cuts nothing`).
     let has_begun = it.log.last.0 == view;
     let holds_all = has_begun && it.log.partial.is_none() && !it.log.has_refused();
     if holds_all {
@@ -76,7 +76,7 @@ pub(crate) fn end_at_rest(
     } else {
         let committed = it.log.committed;
         it.cut(committed, ready);
-        // PROTOCOL rule 28: or a restart would take what was pending for a part of what comes after.
+        // Rule `a cut is a record`: or a restart would take what was pending for a part of what comes after.
         own.put_cut(it, committed, ready);
     }
     assert!(it.log.pending.is_empty(), "something is pending at rest");

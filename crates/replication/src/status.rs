@@ -60,7 +60,8 @@ pub struct Status {
     /// The last effective view that this brick adopted.
     pub view: View,
     /// Reads may be served from committed state; those on keys with a pending entry wait for its outcome
-    /// (at the primary: only if [`is_inherited`](crate::Replicator::is_inherited); others as rule 16 asks).
+    /// (at the primary: only if [`is_inherited`](crate::Replicator::is_inherited); others as rule
+    /// `answers wait for prepared values` asks).
     pub serves_reads: bool,
     /// New records may be prepared: primary, not fenced, no view change under way that would cut them,
     /// enough members in sync, own log well.

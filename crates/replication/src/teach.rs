@@ -75,7 +75,7 @@ impl Leader<'_> {
     }
 
     /// The learner has all copies in its log. From here on its vote is required for whatever has not
-    /// committed (PROTOCOL rule 4).
+    /// committed (rule `learner votes before promotion`).
     pub(crate) fn on_copy_done(&mut self, link: LinkId, view: View, links: &mut Links) {
         let sent = links.get(link).map(|it| it.sender.sent).unwrap_or_default();
         let it = &mut *self.it;
@@ -109,7 +109,7 @@ impl Leader<'_> {
 
 impl Beginning<'_> {
     /// The learner's stream begins: after what is committed now, so that it misses nothing that is pending
-    /// (PROTOCOL rule 12).
+    /// (rule `a learner begins with what is pending`).
     pub(crate) fn begin_learner(&mut self) {
         let it = &mut *self.it;
         let Phase::Claimed(claim) = &it.lead.members[self.at].phase else {
@@ -155,7 +155,7 @@ impl Beginning<'_> {
         } else {
             member.copy = Copy::Running(after);
             // It may have held everything once, and have been no learner since: what was asked then is asked
-            // again when it does. Its vote stays required meanwhile (PROTOCOL rule 4).
+            // again when it does. Its vote stays required meanwhile (rule `learner votes before promotion`).
             member.promotion = Promotion::None;
             self.ready.request(Want::CatchUp {
                 partition,
@@ -216,10 +216,10 @@ pub(crate) fn plan(it: &Partition, claim: &Claim) -> Plan {
     } else if claim.generation == log.generation {
         log.history.agreement(log.last.1, &claim.runs, claim.last.1)
     } else {
-        // PROTOCOL rule 21: another history is no beginning for this one.
+        // Rule `forced recovery begins a generation`: another history is no beginning for this one.
         None
     };
-    // PROTOCOL rule 14: a table without a log keeps no tombstones.
+    // Rule `tombstones reach down to the watermark`: a table without a log keeps no tombstones.
     let watermark = match it.durability {
         Durability::Memory => log.committed,
         Durability::Log | Durability::Fsync => log.watermark,

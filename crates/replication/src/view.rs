@@ -1,8 +1,8 @@
 //! What the map says: entering views, acknowledging changes, members coming and going.
 //!
 //! A view is entered when the map says that it is effective. A change that is only proposed is acted on by
-//! two kinds of members (PROTOCOL rule 6): those that it removes stop, and its primary accepts, that is,
-//! neither votes nor commits in an older view any more.
+//! two kinds of members (rule `a proposed view only stops`): those that it removes stop, and its primary accepts,
+//! that is, neither votes nor commits in an older view any more.
 
 use crate::claim::ViewStart;
 use crate::follow::leave;
@@ -58,12 +58,12 @@ impl Adoption<'_> {
         let stops = change.filter(|change| change.fenced.contains(&me));
         let accepts = change.filter(|change| change.primary == me);
         if let Some(change) = stops.filter(|change| change.view > it.place.stopped) {
-            // PROTOCOL rules 6 and 11.
+            // Rules `a proposed view only stops` and `acknowledged views are remembered`.
             it.place.stopped = change.view;
             leave(it, Reason::OldView, self.links, self.ready);
         }
         if let Some(change) = accepts.filter(|change| change.view > it.place.accepted) {
-            // PROTOCOL rule 8: from here on no vote and no commit in an older view.
+            // Rule `a primary accepts its view`: from here on no vote and no commit in an older view.
             it.place.accepted = change.view;
             self.own.acknowledgements.has_fresh |= demand.durability != Durability::Memory;
             leave(it, Reason::OldView, self.links, self.ready);
@@ -146,7 +146,8 @@ impl Adoption<'_> {
         let members = self.it.lead.members.iter();
         let gone: Vec<Seat> = members
             .filter(|member| member.is_learner && !group.learners.contains(&member.seat))
-            // PROTOCOL rule 4: a vote that is required stays so until a newer view says what became of it.
+            // Rule `learner votes before promotion`: a vote that is required stays so until a newer view says what
+            // became of it.
             .filter(|member| !member.is_required)
             .map(|member| member.seat)
             .collect();
@@ -173,7 +174,7 @@ impl Adoption<'_> {
         }
         it.log.generation = it.place.generation;
         if it.log.last.0 < it.place.view {
-            // PROTOCOL rule 28: a view starts with a record that names its predecessor.
+            // Rule `a cut is a record`: a view starts with a record that names its predecessor.
             let start = ViewStart {
                 predecessor: it.log.last,
                 generation: it.place.generation,

@@ -35,7 +35,7 @@ impl fmt::Display for Member {
     }
 }
 
-/// A brick in one life of its node: what views, streams, votes and leases name (PROTOCOL rule 10).
+/// A brick in one life of its node: what views, streams, votes and leases name (rule `members name an incarnation`).
 ///
 /// A process that comes back has lost what it knew of views and of prepared operations, so it is somebody
 /// else, although it is the same brick.
@@ -61,8 +61,8 @@ impl fmt::Display for Seat {
 pub struct Group {
     /// The number of this membership.
     pub view: View,
-    /// The history that the partition's operations belong to; forced recovery begins a new one (PROTOCOL
-    /// rule 21).
+    /// The history that the partition's operations belong to; forced recovery begins a new one (rule
+    /// `forced recovery begins a generation`).
     pub generation: u32,
     /// The member that orders the partition's operations.
     pub primary: Seat,
@@ -71,7 +71,7 @@ pub struct Group {
     /// Members that are catching up: they vote for nothing and serve nothing.
     pub learners: Vec<Seat>,
     /// The next view, proposed and not effective yet; nobody acts on it but those that it removes, who
-    /// stop, and its primary, who accepts (PROTOCOL rules 6 and 8).
+    /// stop, and its primary, who accepts (rules `a proposed view only stops` and `a primary accepts its view`).
     pub change: Option<Box<ViewChange>>,
 }
 
@@ -80,7 +80,8 @@ pub struct Group {
 pub struct ViewChange {
     /// Its number: above every one that was effective or proposed before.
     pub view: View,
-    /// The history that it goes on with; another than the group's begins anew (PROTOCOL rules 21 and 36).
+    /// The history that it goes on with; another than the group's begins anew (rules
+    /// `forced recovery begins a generation` and `lost memory begins a generation`).
     pub generation: u32,
     /// Its primary.
     pub primary: Seat,
@@ -88,7 +89,7 @@ pub struct ViewChange {
     pub backups: Vec<Seat>,
     /// Its learners.
     pub learners: Vec<Seat>,
-    /// Who must have stopped, or have lost its lease, before it takes effect (PROTOCOL rule 7).
+    /// Who must have stopped, or have lost its lease, before it takes effect (rule `removed members are fenced`).
     pub fenced: Vec<Seat>,
     /// The catalog's version that first had it: acknowledgements name versions.
     pub proposed_at: u64,

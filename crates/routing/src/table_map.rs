@@ -260,7 +260,8 @@ impl TableMap {
     ) -> Result<(), MapError> {
         let (partitions, index) = self.partitions.with_split(partition, halves)?;
         let mut group = self.groups[index].clone();
-        // The halves go on with the log that the whole had, in a view of their own (PROTOCOL rule 31).
+        // The halves go on with the log that the whole had, in a view of their own (rule
+        // `splits and merges are bound to views`).
         group.view = View(group.view.0 + 1);
         self.groups[index] = group.clone();
         self.groups.insert(index + 1, group);
@@ -284,7 +285,8 @@ impl TableMap {
         if !group.has_same_members(other) {
             return Err(MapError::DifferentGroups { left, right });
         }
-        // The whole goes on with both logs, in a view and a history that follow both (PROTOCOL rule 31).
+        // The whole goes on with both logs, in a view and a history that follow both (rule
+        // `splits and merges are bound to views`).
         let last = group.view.max(other.view);
         let view = View(last.0 + 1);
         let generation = group.generation.max(other.generation);

@@ -168,7 +168,8 @@ pub(crate) const VIEWS: Scenario = Scenario {
 };
 
 /// Reads at backups while views change: of keys that are being written, of several keys, of values that the disk is slow to give
-/// (PROTOCOL rules 5, 22, 24, 26, 33).
+/// (rules `uncommitted ops are voted for again`, `leases count from the request`, `waiting reads are admitted anew`,
+/// `reads follow own writes` and `reads of several keys see one moment`).
 pub(crate) const READS: Scenario = Scenario {
     name: "reads",
     cluster: ClusterOf {
@@ -213,7 +214,8 @@ pub(crate) const READS: Scenario = Scenario {
     ..DENSE
 };
 
-/// Deletions and cleaning while a replica is away for long (PROTOCOL rules 14, 15, 27).
+/// Deletions and cleaning while a replica is away for long (rules `tombstones reach down to the watermark`,
+/// `log summaries begin at a baseline` and `pending records are live`).
 pub(crate) const CLEANING: Scenario = Scenario {
     name: "cleaning",
     cluster: ClusterOf {
@@ -275,7 +277,9 @@ pub(crate) const SYNCS: Scenario = Scenario {
     ..CLEANING
 };
 
-/// Replicas that learn what is being written and deleted, and are slow to log it (PROTOCOL rules 4, 12, 14, 15).
+/// Replicas that learn what is being written and deleted, and are slow to log it (rules
+/// `learner votes before promotion`, `a learner begins with what is pending`,
+/// `tombstones reach down to the watermark` and `log summaries begin at a baseline`).
 pub(crate) const LEARNING: Scenario = Scenario {
     name: "learning",
     cluster: ClusterOf {
@@ -304,7 +308,8 @@ pub(crate) const LEARNING: Scenario = Scenario {
     ..DENSE
 };
 
-/// Requests that are sent again to one primary after the other, and executed once (PROTOCOL rules 9, 19, 28).
+/// Requests that are sent again to one primary after the other, and executed once (rules `a restart cuts nothing`,
+/// `requests are executed once` and `a cut is a record`).
 pub(crate) const RETRIES: Scenario = Scenario {
     name: "retries",
     cluster: ClusterOf {
@@ -335,7 +340,7 @@ pub(crate) const RETRIES: Scenario = Scenario {
 };
 
 /// Writes of few keys that are cut, so that their numbers are used again, and what becomes of both in logs that are cleaned and
-/// copied (PROTOCOL rules 14, 28).
+/// copied (rules `tombstones reach down to the watermark` and `a cut is a record`).
 pub(crate) const CUTS: Scenario = Scenario {
     name: "cuts",
     cluster: ClusterOf {
@@ -367,8 +372,8 @@ pub(crate) const CUTS: Scenario = Scenario {
     ..DENSE
 };
 
-/// Partitions that are split and merged all the time, emptied and filled, while members change and words come late (PROTOCOL
-/// rule 31).
+/// Partitions that are split and merged all the time, emptied and filled, while members change and words come late
+/// (rule `splits and merges are bound to views`).
 pub(crate) const PARTING: Scenario = Scenario {
     name: "parting",
     cluster: ClusterOf {
@@ -406,7 +411,8 @@ pub(crate) const PARTING: Scenario = Scenario {
     ..DENSE
 };
 
-/// Partitions that are to be split or merged while their views change, and primaries' words come late (PROTOCOL rule 31).
+/// Partitions that are to be split or merged while their views change, and primaries' words come late (rule
+/// `splits and merges are bound to views`).
 pub(crate) const OVERTAKEN: Scenario = Scenario {
     name: "overtaken",
     faults: &[

@@ -11,10 +11,11 @@
 
 use brickyard_types::SegmentId;
 
-/// Present while the page cache cannot be trusted to hold what was written (PROTOCOL rule 13).
+/// Present while the page cache cannot be trusted to hold what was written (rule `a lost log end is noted first`).
 pub(crate) const UNSURE: &str = "unsure";
 
-/// Present from before the end of the log is cut off until the directory's `BOOT` file says so (PROTOCOL rule 13).
+/// Present from before the end of the log is cut off until the directory's `BOOT` file says so (rule
+/// `a lost log end is noted first`).
 pub(crate) const TORN: &str = "torn";
 
 const SEGMENT: &str = "seg";

@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - A value is returned only if its record's checksums match and it is the expected op and key
-//!   (PROTOCOL rule 29: another record may stand at a position that a lost tail once had).
+//!   (rule `reads check what they got`: another record may stand at a position that a lost tail once had).
 //! - At most `files_open_max` files are open.
 
 use crate::config::LogConfig;

@@ -70,8 +70,9 @@ fn batch_gives_the_last_put_of_the_key() {
     assert_eq!(&buffer[found.value], b"second");
 }
 
+/// Rule `reads check what they got`.
 #[test]
-fn read_29_another_record_at_the_position_is_no_answer() {
+fn another_record_at_the_position_is_no_answer() {
     let mut log = Log::open(&MemDisk::new(1), config());
     let position = log.append(&put(1, 5, b"key", b"value")).unwrap().start;
     let mut buffer = Vec::new();

@@ -5,8 +5,8 @@
 //!
 //! Invariants:
 //! - The header has a checksum of its own, so that damage in a body is still attributed to its
-//!   partition and op (PROTOCOL rule 30's narrower case).
-//! - A record carries the operation's full outcome, never a delta (rule 17).
+//!   partition and op (rule `a damaged header taints its segment`'s narrower case).
+//! - A record carries the operation's full outcome, never a delta (rule `records carry full outcomes`).
 //! - Records are ordered by (view, op), never by op alone.
 //!
 //! Layout, little-endian, 48 bytes of header (docs/data-file.md has the same table):
@@ -50,15 +50,16 @@ pub enum Kind {
     Batch = 3,
     /// Every key of the partition is gone from this op on.
     Clear = 4,
-    /// Tombstones at or below this op may be missing from here on (PROTOCOL rule 14).
+    /// Tombstones at or below this op may be missing from here on (rule `tombstones reach down to the watermark`).
     Watermark = 5,
-    /// A view of the partition begins; the value names its predecessor (PROTOCOL rule 28).
+    /// A view of the partition begins; the value names its predecessor (rule `a cut is a record`).
     ViewStart = 6,
-    /// Ops above this record's were cut from the partition's log before this point (rule 28).
+    /// Ops above this record's were cut from the partition's log before this point (rule `a cut is a record`).
     Cut = 7,
-    /// The replica holds everything up to this op (rule 15).
+    /// The replica holds everything up to this op (rule `log summaries begin at a baseline`).
     Base = 8,
-    /// This brick holds the partition no more: whatever the log has of it before this is dead (rule 21).
+    /// This brick holds the partition no more: whatever the log has of it before this is dead (rule
+    /// `forced recovery begins a generation`).
     Drop = 9,
 }
 

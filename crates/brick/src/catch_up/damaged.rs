@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - Which deletions were in the damaged part is not known: a difference is not enough, and the learner begins
-//!   anew with everything (PROTOCOL rule 14).
+//!   anew with everything (rule `tombstones reach down to the watermark`).
 //! - A copy ends only if every key that the index has is among what was copied.
 
 use super::{SCAN_STEP, Wanted};

@@ -132,7 +132,7 @@ impl Mover<'_> {
     }
 
     /// Appends the id of a request that the partition remembers again, whatever becomes of its record
-    /// (PROTOCOL rule 19).
+    /// (rule `requests are executed once`).
     fn move_id(&mut self, table: usize, id_of: PartitionId, record: &Record<'_>) {
         let Some(id) = record.header.request else {
             return;

@@ -1,7 +1,8 @@
 //! Requests and replies whose time is up: what can truly be said to those who wait for them.
 //!
 //! In:  the time; writes of which nobody knows whether they commit. Out: errors that promise "not executed" where that is
-//!      so, and nothing where it is not (PROTOCOL rules 19, 24 and 25).
+//!      so, and nothing where it is not (rules `requests are executed once`, `waiting reads are admitted anew` and
+//!      `an old primary knows no outcome`).
 
 use crate::clients::Clients;
 use crate::core::Core;
@@ -112,7 +113,8 @@ pub(crate) fn lose(core: &mut Core, clients: &mut Clients, lost: Lost, error: &[
     core.requests.refuse(lost, error, || core.log.barrier());
 }
 
-/// Clients whose writes were cut, or wait for too long, are told that nobody knows (PROTOCOL rule 25); whether there are any.
+/// Clients whose writes were cut, or wait for too long, are told that nobody knows (rule
+/// `an old primary knows no outcome`); whether there are any.
 pub(super) fn tell_lost(core: &mut Core, clients: &mut Clients) -> bool {
     if core.replicas.lost.is_empty() {
         return false;

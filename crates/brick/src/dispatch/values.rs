@@ -117,8 +117,8 @@ pub(super) fn run_next(core: &mut Core, clients: &mut Clients) -> Option<RanWith
                 error_line(&no_table(request.work.named())),
                 CommitDependency::NONE,
             )),
-            // While it waited the lease may have run out, or the partition changed hands (PROTOCOL rules 22
-            // and 24).
+            // While it waited the lease may have run out, or the partition changed hands (rules
+            // `leases count from the request` and `waiting reads are admitted anew`).
             Some(_) if !may_run(core, request) => {
                 return Some(RanWithValues::Redirect(id, Redirect::Wait));
             }

@@ -40,7 +40,7 @@ pub(crate) fn admission_of(core: &Core, request: &Request) -> Admission {
 }
 
 /// What the connection asked of the partition before is on its way elsewhere, or waits: this goes the
-/// same way (PROTOCOL rule 26).
+/// same way (rule `reads follow own writes`).
 pub(super) fn behind_earlier(
     core: &Core,
     admission: Admission,

@@ -1,4 +1,4 @@
-//! Requests with ids: executed once however often they come (PROTOCOL rule 19).
+//! Requests with ids: executed once however often they come (rule `requests are executed once`).
 //!
 //! In:  `REQUEST client sequence FIRST|AGAIN command ...`. Out: the command's reply, whether it was executed now
 //!      or before; or an error that says which of the two is not known.

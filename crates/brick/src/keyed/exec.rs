@@ -114,7 +114,7 @@ pub(super) fn run_transaction(
     }
     let finished = view.finish();
     if let Some(redirect) = finished.redirect {
-        // PROTOCOL rule 34: what it found expired is gone when the primary says so.
+        // Rule `only the primary expires keys`: what it found expired is gone when the primary says so.
         reply.truncate(start);
         return Err(Missing::Redirect(redirect));
     }

@@ -4,11 +4,13 @@
 //!      committed, in the tables; at the end, for each partition, what is to be built of it ([`Rebuilt`]).
 //!
 //! Invariants:
-//! - A restart cuts nothing (PROTOCOL rule 9): what is not known to be committed is the tail, about which only the primary
-//!   of a newer view can tell.
-//! - What a `Drop` record ends is not put back, wherever it stood before (rule 21).
-//! - A partition of which something is unreadable claims nothing (rule 15), whatever stands behind, if others have what is
-//!   missing. If nobody has, it claims what is left, and says of each key whether its record can be missing (`tables/gaps`).
+//! - A restart cuts nothing (rule `a restart cuts nothing`): what is not known to be committed is the tail, about
+//!   which only the primary of a newer view can tell.
+//! - What a `Drop` record ends is not put back, wherever it stood before (rule
+//!   `forced recovery begins a generation`).
+//! - A partition of which something is unreadable claims nothing (rule `log summaries begin at a baseline`), whatever
+//!   stands behind, if others have what is missing. If nobody has, it claims what is left, and says of each key
+//!   whether its record can be missing (`tables/gaps`).
 //!
 //! Not here: partitions that were split or merged, and of which the log has the predecessors alone (`formers`).
 
@@ -48,7 +50,7 @@ pub(crate) enum Rebuilt {
         source: Source,
     },
     /// A partition that is not this brick's any more: the log must say so, or its records of now would be a beginning
-    /// for it, should it come here again (PROTOCOL rule 21).
+    /// for it, should it come here again (rule `forced recovery begins a generation`).
     Gone {
         table: TableId,
         id: PartitionId,

@@ -4,7 +4,7 @@
 //! In:  what the log says of the predecessors, and the catalog, which says what became of them. Out: their records in the
 //!      partitions in their place, and what those may claim.
 //!
-//! Invariants (PROTOCOL rules 9 and 31):
+//! Invariants (rules `a restart cuts nothing` and `splits and merges are bound to views`):
 //! - What a part may claim is what its whole could: its ops and views are the whole's. So the tail, about which only
 //!   the primary of a newer view can tell, is the tail of each part: a record of another part is one that did nothing.
 //! - What a half had up to its end has committed, whether this brick knew that or not. What it had beyond counts for
@@ -37,7 +37,7 @@ impl Fold {
     /// and what else the whole had prepared counts for nothing. So does a record of a whole of its halves.
     ///
     /// Not so a record behind a `Drop` of the part: from there on it has what others had, which says nothing of this log's
-    /// whole. Nor has it anything of that whole any more (PROTOCOL rule 14).
+    /// whole. Nor has it anything of that whole any more (rule `tombstones reach down to the watermark`).
     pub(super) fn end_formers(&mut self, ground: &mut Ground<'_>, header: &Header) {
         // The cleaner writes claims behind what it moves, so what was moved says nothing of when.
         let is_moved = header.flags & flag::MOVED != 0;

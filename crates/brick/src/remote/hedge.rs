@@ -7,8 +7,8 @@
 //! ([decision 0018](../../../../docs/decisions/0018-hedged-reads.md)): a replica that is merely loaded goes on answering.
 //!
 //! Invariants:
-//! - A read does not go to a backup past a write that its connection sent before it (PROTOCOL rule 26), nor does a
-//!   write of the connection leave while a read that it sent before is with a backup: that would see it.
+//! - A read does not go to a backup past a write that its connection sent before it (rule `reads follow own writes`),
+//!   nor does a write of the connection leave while a read that it sent before is with a backup: that would see it.
 //! - A read is with one replica at a time. Whatever the former says later is not listened to, so reads of one
 //!   connection never see a value and then an older one.
 

@@ -84,7 +84,7 @@ fn read_waits_for_a_write_that_no_backup_may_answer_for() {
     assert_eq!(cluster.receive(client), "$3 new");
 }
 
-/// PROTOCOL rule 26.
+/// Rule `reads follow own writes`.
 #[test]
 fn read_stays_behind_a_write_of_its_connection() {
     let (mut cluster, client, primary, _) = stranger(replicated(2));

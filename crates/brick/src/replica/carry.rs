@@ -264,7 +264,8 @@ impl Replication<'_> {
 
     fn cut(&mut self, partition: PartitionId, above: Op) {
         if let Some(it) = self.tables.partition_mut(partition) {
-            // PROTOCOL rule 12: what has committed stays. A learner whose copy came to nothing goes back to what it claims.
+            // Rule `a learner begins with what is pending`: what has committed stays. A learner whose copy came to
+            // nothing goes back to what it claims.
             let may_go_back = it.status.role == Role::Learner;
             assert!(
                 it.committed <= above || may_go_back,
@@ -347,7 +348,8 @@ impl Replication<'_> {
                 // What is pending now was prepared in an older view.
                 it.inherited = it.op;
             }
-            // Nobody will tell this brick's clients what became of their writes (PROTOCOL rule 25).
+            // Nobody will tell this brick's clients what became of their writes (rule
+            // `an old primary knows no outcome`).
             let has_pending = it.op > it.committed || it.clear.is_some();
             lost = was.role == Role::Primary && status.role != Role::Primary && has_pending;
             local = Some(it.local);

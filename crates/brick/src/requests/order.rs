@@ -1,8 +1,8 @@
 //! The order of what one connection asks of one slot.
 //!
-//! Such requests run in the order in which they were sent (PROTOCOL rule 26). Where one waits, or is with another brick,
-//! the next one has to know. (Not of one partition: the slot is in another one when that is split. Not of keys: those are
-//! of a partition that may leave this brick meanwhile.)
+//! Such requests run in the order in which they were sent (rule `reads follow own writes`). Where one waits, or is
+//! with another brick, the next one has to know. (Not of one partition: the slot is in another one when that is
+//! split. Not of keys: those are of a partition that may leave this brick meanwhile.)
 
 use crate::request::SessionOrder;
 use std::collections::BTreeMap;

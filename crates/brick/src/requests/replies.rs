@@ -5,7 +5,7 @@
 //!
 //! What a request waits for that was executed as it came ends with its batch (`Log::give_up`): that is no younger than the
 //! request. One that waited for a view, or for a value, may rest on what was prepared when it had waited for long, also by
-//! others; and may itself have been prepared with what has time left (PROTOCOL rule 34).
+//! others; and may itself have been prepared with what has time left (rule `only the primary expires keys`).
 
 use crate::output::{CommitDependency, Lost, Meets};
 use crate::request::Origin;

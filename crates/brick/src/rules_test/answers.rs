@@ -7,8 +7,9 @@ use brickyard_types::record::Kind;
 use brickyard_types::{Durability, TableAttributes};
 use std::time::Duration;
 
+/// Rule `uncommitted ops are voted for again`.
 #[test]
-fn rule_5_new_primary_answers_with_nothing_older_than_its_predecessor_did() {
+fn new_primary_answers_with_nothing_older_than_its_predecessor_did() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, backup, other) = places(&cluster, "k");
     let client = cluster.connect(primary, Port::Node);
@@ -31,8 +32,9 @@ fn rule_5_new_primary_answers_with_nothing_older_than_its_predecessor_did() {
     assert_eq!(reply(&mut cluster, reader), "$3 new");
 }
 
+/// Rule `uncommitted ops are voted for again`.
 #[test]
-fn rule_5_read_of_what_was_inherited_is_answered_whatever_becomes_of_it() {
+fn read_of_what_was_inherited_is_answered_whatever_becomes_of_it() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, backup, other) = places(&cluster, "k");
     let client = cluster.connect(primary, Port::Node);
@@ -57,8 +59,9 @@ fn rule_5_read_of_what_was_inherited_is_answered_whatever_becomes_of_it() {
     assert!(["$3 old", "$3 new"].contains(&&*answer), "{answer}");
 }
 
+/// Rule `answers wait for prepared values`.
 #[test]
-fn rule_16_answer_that_wrote_nothing_waits_for_what_it_was_decided_against() {
+fn answer_that_wrote_nothing_waits_for_what_it_was_decided_against() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -85,8 +88,9 @@ fn rule_16_answer_that_wrote_nothing_waits_for_what_it_was_decided_against() {
     assert_eq!(cluster.call(reader, "GET k"), "$-1");
 }
 
+/// Rule `records carry full outcomes`.
 #[test]
-fn rule_17_record_has_the_whole_outcome() {
+fn record_has_the_whole_outcome() {
     let mut cluster = Cluster::new(3, replicated(2));
     let client = cluster.connect(0, Port::Node);
     let (primary, backup) = cluster.places_of("k");
@@ -107,8 +111,9 @@ fn rule_17_record_has_the_whole_outcome() {
     }
 }
 
+/// Rule `records carry full outcomes`.
 #[test]
-fn rule_17_append_that_reaches_a_learner_before_its_base_loses_nothing() {
+fn append_that_reaches_a_learner_before_its_base_loses_nothing() {
     for durability in [Durability::Memory, Durability::Log] {
         let mut cluster = Cluster::new(
             2,
@@ -139,8 +144,9 @@ fn rule_17_append_that_reaches_a_learner_before_its_base_loses_nothing() {
     }
 }
 
+/// Rule `removals name what they remove`.
 #[test]
-fn rule_18_expiry_takes_nothing_that_is_being_written() {
+fn expiry_takes_nothing_that_is_being_written() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -169,8 +175,9 @@ fn rule_18_expiry_takes_nothing_that_is_being_written() {
     }
 }
 
+/// Rule `reads follow own writes`.
 #[test]
-fn rule_26_connection_sees_its_own_write_wherever_it_went() {
+fn connection_sees_its_own_write_wherever_it_went() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -197,8 +204,9 @@ fn rule_26_connection_sees_its_own_write_wherever_it_went() {
     }
 }
 
+/// Rule `reads follow own writes`.
 #[test]
-fn rule_26_connection_sees_what_its_own_answer_was_decided_against() {
+fn connection_sees_what_its_own_answer_was_decided_against() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let writer = cluster.connect(primary, Port::Node);
@@ -215,8 +223,9 @@ fn rule_26_connection_sees_what_its_own_answer_was_decided_against() {
     assert_eq!(cluster.receive(client), "$-1 $-1");
 }
 
+/// Rule `reads follow own writes`.
 #[test]
-fn rule_26_request_does_not_overtake_one_that_the_former_primary_still_has() {
+fn request_does_not_overtake_one_that_the_former_primary_still_has() {
     let mut cluster = Cluster::new(3, replicated(2));
     let (primary, backup, other) = places(&cluster, "k");
     let client = cluster.connect(other, Port::Node);
@@ -239,8 +248,9 @@ fn rule_26_request_does_not_overtake_one_that_the_former_primary_still_has() {
     assert_eq!(cluster.receive(client), "+OK $5 after");
 }
 
+/// Rule `reads of several keys see one moment`.
 #[test]
-fn rule_33_read_of_several_keys_waits_for_all_of_them() {
+fn read_of_several_keys_waits_for_all_of_them() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, backup, other) = places(&cluster, "{t}a");
     let client = cluster.connect(primary, Port::Node);
@@ -270,8 +280,9 @@ fn rule_33_read_of_several_keys_waits_for_all_of_them() {
     assert!(replies.ends_with("*2 $1 1 *2 $1 1 $1 2"), "{replies}");
 }
 
+/// Rule `only the primary expires keys`.
 #[test]
-fn rule_34_expired_key_is_an_error_in_time_where_its_removal_is_refused() {
+fn expired_key_is_an_error_in_time_where_its_removal_is_refused() {
     let attributes = TableAttributes {
         min_in_sync: 2,
         ..replicated(2)
@@ -301,8 +312,9 @@ fn rule_34_expired_key_is_an_error_in_time_where_its_removal_is_refused() {
 
 /// What a transaction needs of the log comes late, and one of its keys has expired by then and cannot be removed: it has no
 /// more time than it had.
+/// Rule `only the primary expires keys`.
 #[test]
-fn rule_34_time_that_a_value_took_to_be_read_counts() {
+fn time_that_a_value_took_to_be_read_counts() {
     let attributes = TableAttributes {
         min_in_sync: 2,
         ..on_disk(2)
@@ -327,8 +339,9 @@ fn rule_34_time_that_a_value_took_to_be_read_counts() {
 }
 
 /// A write that waited for a view has less time left in which its replicas may take it.
+/// Rule `only the primary expires keys`.
 #[test]
-fn rule_34_time_that_a_write_waited_for_a_view_counts() {
+fn time_that_a_write_waited_for_a_view_counts() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -353,8 +366,9 @@ fn rule_34_time_that_a_write_waited_for_a_view_counts() {
 }
 
 /// A request that was asked again rests on what the new view began with, which is younger than the request.
+/// Rule `only the primary expires keys`.
 #[test]
-fn rule_34_time_that_a_request_waited_counts_where_it_was_executed_before() {
+fn time_that_a_request_waited_counts_where_it_was_executed_before() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, backup, other) = places(&cluster, "k");
     let client = cluster.connect(backup, Port::Node);
@@ -387,8 +401,9 @@ fn rule_34_time_that_a_request_waited_counts_where_it_was_executed_before() {
 }
 
 /// What had waited for a view is prepared together with what had not.
+/// Rule `only the primary expires keys`.
 #[test]
-fn rule_34_write_has_its_time_whatever_it_is_prepared_with() {
+fn write_has_its_time_whatever_it_is_prepared_with() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -416,8 +431,9 @@ fn rule_34_write_has_its_time_whatever_it_is_prepared_with() {
 }
 
 /// What a command on the table waits for is given up, and more has been written since: it has no more time for that.
+/// Rule `only the primary expires keys`.
 #[test]
-fn rule_34_time_that_a_share_waited_for_what_was_given_up_counts() {
+fn time_that_a_share_waited_for_what_was_given_up_counts() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let writer = cluster.connect(primary, Port::Node);
@@ -443,8 +459,9 @@ fn rule_34_time_that_a_share_waited_for_what_was_given_up_counts() {
     assert_eq!(cluster.receive(other), "", "it has time left");
 }
 
+/// Rule `only the primary expires keys`.
 #[test]
-fn rule_34_removal_that_the_log_refuses_is_told() {
+fn removal_that_the_log_refuses_is_told() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, _) = cluster.places_of("k");
     let client = cluster.connect(primary, Port::Node);
@@ -458,8 +475,9 @@ fn rule_34_removal_that_the_log_refuses_is_told() {
     assert!(reply.starts_with("-MISCONF"), "{reply}");
 }
 
+/// Rule `only the primary expires keys`.
 #[test]
-fn rule_34_backup_asks_the_primary_about_an_expired_key() {
+fn backup_asks_the_primary_about_an_expired_key() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();

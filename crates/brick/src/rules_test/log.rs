@@ -21,8 +21,9 @@ fn restart_alone(cluster: &mut Cluster, alone: usize) {
     cluster.restart(alone);
 }
 
+/// Rule `tombstones reach down to the watermark`.
 #[test]
-fn rule_14_member_in_memory_that_was_out_forgets_what_was_deleted_meanwhile() {
+fn member_in_memory_that_was_out_forgets_what_was_deleted_meanwhile() {
     let attributes = TableAttributes {
         durability: Durability::Memory,
         ..replicated(3)
@@ -69,8 +70,9 @@ fn copy_after_a_restart_reads_the_segment_at_hand() {
     assert_eq!(cluster.keys_at(backup, "k"), ["k", "{k}2"]);
 }
 
+/// Rule `a restart cuts nothing`.
 #[test]
-fn rule_9_tail_is_claimed_however_often_its_replicas_restart() {
+fn tail_is_claimed_however_often_its_replicas_restart() {
     for attributes in [replicated(2), on_disk(2)] {
         for is_rolled in [false, true] {
             let mut cluster = Cluster::new(2, attributes.clone());
@@ -106,8 +108,9 @@ fn rule_9_tail_is_claimed_however_often_its_replicas_restart() {
 
 /// The last write of a partition that was split meanwhile is a tail of each part, in no part's name until that is written.
 /// Its log is full at that moment, and the only one.
+/// Rule `a restart cuts nothing`.
 #[test]
-fn rule_9_tail_of_a_part_is_not_lost_to_a_full_disk() {
+fn tail_of_a_part_is_not_lost_to_a_full_disk() {
     for attributes in [replicated(2), on_disk(2)] {
         let mut cluster = Cluster::new(2, attributes);
         let (primary, backup) = cluster.places_of("k");
@@ -141,8 +144,9 @@ fn rule_9_tail_of_a_part_is_not_lost_to_a_full_disk() {
 
 /// The last write of a partition that was split meanwhile stands in its log alone: a full disk has refused to write it as the
 /// parts'. Then each part is copied in full: what the log has of the whole is no part of that, whatever is said of it later.
+/// Rule `tombstones reach down to the watermark`.
 #[test]
-fn rule_14_full_copy_of_a_part_replaces_what_the_log_has_of_its_whole() {
+fn full_copy_of_a_part_replaces_what_the_log_has_of_its_whole() {
     for attributes in [replicated(2), on_disk(2)] {
         copy_parts(attributes);
     }
@@ -205,8 +209,9 @@ fn copy_parts(attributes: TableAttributes) {
 }
 
 /// A partition was split while its brick was away, and one part given to others. Its disk is full when it comes back.
+/// Rule `forced recovery begins a generation`.
 #[test]
-fn rule_21_end_of_a_part_that_is_elsewhere_is_written_when_there_is_room() {
+fn end_of_a_part_that_is_elsewhere_is_written_when_there_is_room() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k0");
     let backup = backup.unwrap();
@@ -241,8 +246,9 @@ fn rule_21_end_of_a_part_that_is_elsewhere_is_written_when_there_is_room() {
 }
 
 /// The end of a partition that was split meanwhile, which a full disk refuses at first, when a part of it is here again.
+/// Rule `forced recovery begins a generation`.
 #[test]
-fn rule_21_late_end_of_a_whole_does_not_take_a_part_that_came_back() {
+fn late_end_of_a_whole_does_not_take_a_part_that_came_back() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k0");
     let backup = backup.unwrap();
@@ -273,8 +279,9 @@ fn rule_21_late_end_of_a_whole_does_not_take_a_part_that_came_back() {
 }
 
 /// The parts of a partition claim what it had, which full disks refuse at first.
+/// Rule `log summaries begin at a baseline`.
 #[test]
-fn rule_15_parts_are_claimed_when_there_is_room_again() {
+fn parts_are_claimed_when_there_is_room_again() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, _) = cluster.places_of("k");
     let client = cluster.connect(primary, Port::Node);
@@ -307,8 +314,9 @@ fn rule_15_parts_are_claimed_when_there_is_room_again() {
     }
 }
 
+/// Rule `a restart cuts nothing`.
 #[test]
-fn rule_9_partition_of_which_no_log_has_anything_begins() {
+fn partition_of_which_no_log_has_anything_begins() {
     let attributes = [
         replicated(1),
         replicated(2),
@@ -334,8 +342,9 @@ fn rule_9_partition_of_which_no_log_has_anything_begins() {
     }
 }
 
+/// Rule `a restart cuts nothing`.
 #[test]
-fn rule_9_only_replica_of_a_partition_leads_again() {
+fn only_replica_of_a_partition_leads_again() {
     let mut cluster = Cluster::new(2, replicated(1));
     let client = cluster.connect(0, Port::Node);
     for key in 0..8 {
@@ -352,8 +361,9 @@ fn rule_9_only_replica_of_a_partition_leads_again() {
     }
 }
 
+/// Rule `a learner begins with what is pending`.
 #[test]
-fn rule_12_copy_of_a_value_that_is_in_the_log_alone_is_none_of_a_record_that_was_cut() {
+fn copy_of_a_value_that_is_in_the_log_alone_is_none_of_a_record_that_was_cut() {
     for attributes in [replicated(2), on_disk(2)] {
         let mut cluster = Cluster::new(3, attributes);
         let (first, second, third) = places(&cluster, "k");
@@ -402,8 +412,9 @@ fn rule_12_copy_of_a_value_that_is_in_the_log_alone_is_none_of_a_record_that_was
     }
 }
 
+/// Rule `forced recovery begins a generation`.
 #[test]
-fn rule_21_what_was_moved_away_does_not_come_back() {
+fn what_was_moved_away_does_not_come_back() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, backup, away) = places(&cluster, "k");
     let client = cluster.connect(primary, Port::Node);
@@ -432,8 +443,9 @@ fn rule_21_what_was_moved_away_does_not_come_back() {
     assert_eq!(cluster.keys_at(away, "k"), ["k"], "{}", cluster.story());
 }
 
+/// Rule `forced recovery begins a generation`.
 #[test]
-fn rule_21_what_was_given_to_others_while_it_was_down_does_not_come_back() {
+fn what_was_given_to_others_while_it_was_down_does_not_come_back() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, _, away) = places(&cluster, "k");
     let client = cluster.connect(primary, Port::Node);
@@ -458,8 +470,9 @@ fn rule_21_what_was_given_to_others_while_it_was_down_does_not_come_back() {
     assert_eq!(removals(&cluster), ended, "what is ended is ended once");
 }
 
+/// Rule `pending records are live`.
 #[test]
-fn rule_27_segment_with_a_write_that_waits_for_votes_stays() {
+fn segment_with_a_write_that_waits_for_votes_stays() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -483,8 +496,9 @@ fn rule_27_segment_with_a_write_that_waits_for_votes_stays() {
     assert_eq!(cluster.call(client, "GET k"), "$3 new");
 }
 
+/// Rule `pending records are live`.
 #[test]
-fn rule_27_moved_record_is_no_cut() {
+fn moved_record_is_no_cut() {
     for attributes in [replicated(2), on_disk(2)] {
         let mut cluster = Cluster::new(2, attributes);
         let (primary, _) = cluster.places_of("k");
@@ -510,8 +524,9 @@ fn rule_27_moved_record_is_no_cut() {
     }
 }
 
+/// Rule `pending records are live`.
 #[test]
-fn rule_27_nothing_is_cleaned_while_it_is_copied() {
+fn nothing_is_cleaned_while_it_is_copied() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -535,8 +550,9 @@ fn rule_27_nothing_is_cleaned_while_it_is_copied() {
     assert_eq!(cluster.keys_at(backup, "k").len(), 10);
 }
 
+/// Rule `reads check what they got`.
 #[test]
-fn rule_29_value_that_is_not_where_it_was_is_looked_for_anew() {
+fn value_that_is_not_where_it_was_is_looked_for_anew() {
     let mut cluster = Cluster::new(2, on_disk(2));
     let (primary, _) = cluster.places_of("k");
     let writer = cluster.connect(primary, Port::Node);
@@ -552,8 +568,9 @@ fn rule_29_value_that_is_not_where_it_was_is_looked_for_anew() {
     assert_eq!(told_meanwhile(&mut cluster, reader), ":3 $-1");
 }
 
+/// Rule `reads check what they got`.
 #[test]
-fn rule_29_value_that_cannot_be_read_where_it_is_is_an_error() {
+fn value_that_cannot_be_read_where_it_is_is_an_error() {
     let mut cluster = Cluster::new(2, on_disk(2));
     let (primary, _) = cluster.places_of("k");
     let client = cluster.connect(primary, Port::Node);
@@ -586,8 +603,9 @@ fn primary_whose_log_is_damaged_copies_what_it_has_in_memory() {
 }
 
 /// What it lacked came by difference, from nothing on: the log has all of it behind the damage.
+/// Rule `log summaries begin at a baseline`.
 #[test]
-fn rule_15_damage_is_over_when_all_that_it_took_has_come_again() {
+fn damage_is_over_when_all_that_it_took_has_come_again() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();

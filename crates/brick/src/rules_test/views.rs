@@ -13,8 +13,9 @@ fn decide_at_once(cluster: &mut Cluster) {
     }
 }
 
+/// Rule `waiting reads are admitted anew`.
 #[test]
-fn rule_24_backup_serves_nothing_in_a_view_that_has_not_begun_here() {
+fn backup_serves_nothing_in_a_view_that_has_not_begun_here() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, backup, next) = places(&cluster, "k");
     let client = cluster.connect(primary, Port::Node);
@@ -34,8 +35,9 @@ fn rule_24_backup_serves_nothing_in_a_view_that_has_not_begun_here() {
     assert_eq!(cluster.call(reader, "GET k"), "$3 old");
 }
 
+/// Rule `waiting reads are admitted anew`.
 #[test]
-fn rule_24_backup_serves_nothing_before_it_has_what_the_view_began_with() {
+fn backup_serves_nothing_before_it_has_what_the_view_began_with() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, backup, next) = places(&cluster, "k");
     let client = cluster.connect(primary, Port::Node);
@@ -60,8 +62,9 @@ fn rule_24_backup_serves_nothing_before_it_has_what_the_view_began_with() {
     assert_eq!(cluster.call(reader, "GET k"), "$3 new");
 }
 
+/// Rule `waiting reads are admitted anew`.
 #[test]
-fn rule_24_read_that_waited_for_a_value_is_admitted_anew() {
+fn read_that_waited_for_a_value_is_admitted_anew() {
     let mut cluster = Cluster::new(2, on_disk(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -80,8 +83,9 @@ fn rule_24_read_that_waited_for_a_value_is_admitted_anew() {
     assert_eq!(cluster.receive(reader), "$3 new");
 }
 
+/// Rule `waiting reads are admitted anew`.
 #[test]
-fn rule_24_read_that_waited_for_a_value_is_not_answered_without_a_lease() {
+fn read_that_waited_for_a_value_is_not_answered_without_a_lease() {
     let mut cluster = Cluster::new(2, on_disk(2));
     let (primary, _) = cluster.places_of("k");
     let client = cluster.connect(primary, Port::Node);
@@ -97,8 +101,9 @@ fn rule_24_read_that_waited_for_a_value_is_not_answered_without_a_lease() {
     assert_eq!(cluster.receive(client), "$1 v");
 }
 
+/// Rule `waiting reads are admitted anew`.
 #[test]
-fn rule_24_read_that_waits_for_an_outcome_is_answered_by_whoever_leads_then() {
+fn read_that_waits_for_an_outcome_is_answered_by_whoever_leads_then() {
     let mut cluster = Cluster::new(3, replicated(3));
     let (primary, backup, next) = places(&cluster, "k");
     let client = cluster.connect(primary, Port::Node);
@@ -141,21 +146,24 @@ fn write_stays_behind(write: &str, reply: &str, meanwhile: impl FnOnce(&mut Clus
     assert_eq!(cluster.receive(client), format!("$3 old {reply}"));
 }
 
+/// Rule `reads follow own writes`.
 #[test]
-fn rule_26_write_does_not_overtake_a_read_that_waits_for_its_value() {
+fn write_does_not_overtake_a_read_that_waits_for_its_value() {
     write_stays_behind("SET k new", "+OK", |_, _| ());
 }
 
+/// Rule `reads follow own writes`.
 #[test]
-fn rule_26_nor_does_one_of_several_keys_or_a_transaction() {
+fn nor_does_one_of_several_keys_or_a_transaction() {
     write_stays_behind("MSET k new {k}2 new other new", "+OK", |_, _| ());
     write_stays_behind("MULTI\nSET k new\nEXEC", "+OK +QUEUED *1 +OK", |_, _| ());
 }
 
 /// A read is served here and waits for its value, the one behind it would follow another to the primary: the first one
 /// would see what is written after the second one was answered.
+/// Rule `reads follow own writes`.
 #[test]
-fn rule_26_read_does_not_overtake_a_read_that_waits_for_its_value() {
+fn read_does_not_overtake_a_read_that_waits_for_its_value() {
     let mut cluster = Cluster::new(2, on_disk(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -181,16 +189,18 @@ fn rule_26_read_does_not_overtake_a_read_that_waits_for_its_value() {
     }
 }
 
+/// Rule `reads follow own writes`.
 #[test]
-fn rule_26_write_does_not_overtake_a_read_of_a_partition_that_leaves() {
+fn write_does_not_overtake_a_read_of_a_partition_that_leaves() {
     write_stays_behind("SET k new", "+OK", |cluster, primary| {
         cluster.regroup("k", &[primary]);
         decide_at_once(cluster);
     });
 }
 
+/// Rule `reads follow own writes`.
 #[test]
-fn rule_26_command_that_comes_back_goes_before_what_its_connection_sent_after_it() {
+fn command_that_comes_back_goes_before_what_its_connection_sent_after_it() {
     let mut cluster = Cluster::new(3, replicated(2));
     let (primary, backup, gateway) = places(&cluster, "k");
     let client = cluster.connect(gateway, Port::Node);
@@ -215,8 +225,9 @@ fn rule_26_command_that_comes_back_goes_before_what_its_connection_sent_after_it
     assert_eq!(cluster.receive(client), "$3 old +OK", "{}", cluster.story());
 }
 
+/// Rule `reads follow own writes`.
 #[test]
-fn rule_26_read_does_not_overtake_a_write_that_has_to_wait_again() {
+fn read_does_not_overtake_a_write_that_has_to_wait_again() {
     let mut cluster = Cluster::new(2, on_disk(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -235,8 +246,9 @@ fn rule_26_read_does_not_overtake_a_write_that_has_to_wait_again() {
     assert_eq!(cluster.receive(client), ":2 $2 vx");
 }
 
+/// Rule `an old primary knows no outcome`.
 #[test]
-fn rule_25_prepared_write_of_an_old_primary_is_answered_with_unknown() {
+fn prepared_write_of_an_old_primary_is_answered_with_unknown() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let backup = backup.unwrap();
@@ -256,8 +268,9 @@ fn rule_25_prepared_write_of_an_old_primary_is_answered_with_unknown() {
     }
 }
 
+/// Rule `an old primary knows no outcome`.
 #[test]
-fn rule_25_write_that_was_passed_on_is_sent_again_and_executed_once() {
+fn write_that_was_passed_on_is_sent_again_and_executed_once() {
     let mut cluster = Cluster::new(3, replicated(2));
     let (primary, backup, gateway) = places(&cluster, "k");
     let client = cluster.connect(gateway, Port::Node);
@@ -273,14 +286,15 @@ fn rule_25_write_that_was_passed_on_is_sent_again_and_executed_once() {
     cluster.turn();
     cluster.kill(primary);
     cluster.settle();
-    // Whatever the backup had of it: the gateway's id tells (rule 19).
+    // Whatever the backup had of it: the gateway's id tells (rule `requests are executed once`).
     assert_eq!(cluster.receive(client), ":2");
     assert_eq!(cluster.call(client, "GET k"), "$1 2");
     assert_eq!(cluster.places_of("k").0, backup);
 }
 
+/// Rule `requests are executed once`.
 #[test]
-fn rule_19_write_that_was_passed_on_and_executed_is_executed_once() {
+fn write_that_was_passed_on_and_executed_is_executed_once() {
     let mut cluster = Cluster::new(3, replicated(2));
     let (primary, backup, gateway) = places(&cluster, "k");
     let client = cluster.connect(gateway, Port::Node);

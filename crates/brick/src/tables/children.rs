@@ -161,7 +161,7 @@ impl Tables {
     }
 
     /// Parts of a partition that was split which are not this brick's: of these the log has nothing that counts, should they
-    /// come here again (PROTOCOL rule 21). With what ends them in the log.
+    /// come here again (rule `forced recovery begins a generation`). With what ends them in the log.
     pub(crate) fn other_parts(
         &self,
         whole: PartitionId,

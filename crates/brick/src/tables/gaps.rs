@@ -15,7 +15,7 @@ pub(crate) struct Gaps {
     /// While recovery is under way: where there is damage behind the last readable op, and how many
     /// records it can have held at most.
     unreadable: Option<(Position, u64)>,
-    /// Tombstones up to here may be missing from the log (PROTOCOL rule 14).
+    /// Tombstones up to here may be missing from the log (rule `tombstones reach down to the watermark`).
     watermark: Op,
 }
 

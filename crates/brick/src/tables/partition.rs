@@ -39,7 +39,7 @@ pub(crate) struct Partition {
     /// [`Replicas::ahead`](crate::replica::Replicas).
     pub(crate) is_ahead: bool,
     /// Ops up to this one that have not committed were prepared in an older view: a read waits for them
-    /// (PROTOCOL rule 5).
+    /// (rule `uncommitted ops are voted for again`).
     pub(crate) inherited: Op,
     /// The op up to which a base record in the log claims it.
     pub(crate) claimed: Op,
@@ -78,7 +78,7 @@ impl Partition {
     }
 
     /// Whether nobody here knows yet if a prepared op commits: it came from another brick, or from an older
-    /// view (PROTOCOL rule 5).
+    /// view (rule `uncommitted ops are voted for again`).
     #[inline]
     pub(crate) fn is_unsettled(&self, op: Op) -> bool {
         let is_inherited = op <= self.inherited;

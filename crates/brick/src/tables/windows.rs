@@ -17,8 +17,8 @@ impl Tables {
         }
     }
 
-    /// A request was executed by the op of a record. PROTOCOL rule 19: what was asked of a partition that was split was
-    /// asked of all its parts.
+    /// A request was executed by the op of a record. rule `requests are executed once`: what was asked of a partition
+    /// that was split was asked of all its parts.
     pub(crate) fn note_request(
         &mut self,
         header: &Header,

@@ -67,7 +67,7 @@ impl Keyspace for View<'_> {
                 note_expired(expired, location, key);
                 Ok(None)
             }
-            // PROTOCOL rule 33: of several keys each is waited for, not only the first.
+            // Rule `reads of several keys see one moment`: of several keys each is waited for, not only the first.
             Newest::Unsettled => {
                 *is_unsettled = true;
                 Err(Failure::Suspend)
@@ -114,7 +114,7 @@ impl Keyspace for View<'_> {
                 note_expired(expired, location, key);
                 Ok(None)
             }
-            // PROTOCOL rule 33: of several keys each is waited for, not only the first.
+            // Rule `reads of several keys see one moment`: of several keys each is waited for, not only the first.
             Newest::Unsettled => {
                 *is_unsettled = true;
                 Err(Failure::Suspend)

@@ -57,7 +57,8 @@ impl Basis {
     }
 
     /// Whether there may be no moment at which all keys held what was seen. A connection's own write waits for
-    /// those that were prepared before it: whoever sees it has to see them too (PROTOCOL rule 33).
+    /// those that were prepared before it: whoever sees it has to see them too (rule
+    /// `reads of several keys see one moment`).
     pub(super) const fn is_torn(&self) -> bool {
         self.has_prepared && self.leaves_out
     }
@@ -109,8 +110,8 @@ pub(super) fn newest<'c>(
             hash,
         };
         if !asker.reads_only || asker.sees_prepared {
-            // PROTOCOL rule 26: its connection sees from now on what this is decided against, also if it
-            // writes nothing.
+            // Rule `reads follow own writes`: its connection sees from now on what this is decided against, also if
+            // it writes nothing.
             log.join(key_ref, asker.writer);
         }
         let pending = log.pending(key_ref, partition.id, key).filter(|pending| {

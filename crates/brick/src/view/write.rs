@@ -155,7 +155,7 @@ impl View<'_> {
         let only_reads = self.asker.reads_only;
         let mut is_gone = true;
         // A removal is a write: it is decided against the newest prepared value, or it would eat a
-        // value that was set meanwhile (PROTOCOL rule 18).
+        // value that was set meanwhile (rule `removals name what they remove`).
         self.asker.reads_only = false;
         for (location, key) in std::mem::take(&mut self.expired) {
             let Self {

@@ -40,7 +40,7 @@ fn partition_goes_on_without_a_node_whose_lease_ran_out() {
     }
 }
 
-/// PROTOCOL rule 6: a new leader counts on nothing that it was not told itself.
+/// Rule `a proposed view only stops`: a new leader counts on nothing that it was not told itself.
 #[test]
 fn new_leader_gives_everybody_time_to_ask() {
     let mut world = World::new(3, 3, 8);
@@ -53,7 +53,7 @@ fn new_leader_gives_everybody_time_to_ask() {
     world.run_until(|world| world.group().view == View(2));
 }
 
-/// PROTOCOL rule 6.
+/// Rule `a proposed view only stops`.
 #[test]
 fn acknowledgements_are_collected_afresh_by_a_new_leader() {
     let mut world = World::new(3, 3, 1);
@@ -77,7 +77,7 @@ fn acknowledgements_are_collected_afresh_by_a_new_leader() {
     assert_eq!(world.group().view, View(2), "its lease ran out");
 }
 
-/// PROTOCOL rule 7: everybody who is fenced, not only who was last.
+/// Rule `removed members are fenced`: everybody who is fenced, not only who was last.
 #[test]
 fn view_waits_for_all_whom_it_fences() {
     for who in [0, 1] {
@@ -94,7 +94,8 @@ fn view_waits_for_all_whom_it_fences() {
     }
 }
 
-/// PROTOCOL rule 3: who owes an acknowledgement does not hold up the view for longer than its lease.
+/// Rule `grants count for adopted maps`: who owes an acknowledgement does not hold up the view for longer than its
+/// lease.
 #[test]
 fn member_that_does_not_stop_loses_its_lease() {
     let mut world = World::new(3, 3, 1);
@@ -110,7 +111,7 @@ fn member_that_does_not_stop_loses_its_lease() {
     assert_eq!(world.group().view, View(2));
 }
 
-/// PROTOCOL rule 8.
+/// Rule `a primary accepts its view`.
 #[test]
 fn view_waits_for_its_primary_to_accept_it() {
     let mut world = World::new(3, 3, 1);
@@ -125,7 +126,7 @@ fn view_waits_for_its_primary_to_accept_it() {
     assert_eq!(world.group().primary, first(1));
 }
 
-/// PROTOCOL rule 35: whoever stays in-sync need not stop.
+/// Rule `a hand-over fences nobody`: whoever stays in-sync need not stop.
 #[test]
 fn hand_over_waits_for_nobody_but_the_new_primary() {
     let mut world = World::new(3, 3, 1);
@@ -137,7 +138,7 @@ fn hand_over_waits_for_nobody_but_the_new_primary() {
     assert_eq!(world.group().view, View(2));
 }
 
-/// PROTOCOL rule 8: accepted by another life is not accepted.
+/// Rule `a primary accepts its view`: accepted by another life is not accepted.
 #[test]
 fn view_whose_primary_restarts_is_given_up() {
     let mut world = World::new(3, 3, 1);
@@ -152,7 +153,7 @@ fn view_whose_primary_restarts_is_given_up() {
     assert!(!world.in_sync().contains(&again));
 }
 
-/// PROTOCOL rule 20.
+/// Rule `only the same machine proves death`.
 #[test]
 fn node_that_registers_again_from_its_own_directory_is_not_waited_for() {
     let mut world = World::new(3, 3, 1);
@@ -162,7 +163,7 @@ fn node_that_registers_again_from_its_own_directory_is_not_waited_for() {
     assert_eq!(world.group().view, View(2));
 }
 
-/// PROTOCOL rule 20.
+/// Rule `only the same machine proves death`.
 #[test]
 fn node_that_registers_again_from_elsewhere_is_waited_for() {
     let mut world = World::new(3, 3, 1);
@@ -175,7 +176,7 @@ fn node_that_registers_again_from_elsewhere_is_waited_for() {
     assert_eq!(world.group().view, View(2));
 }
 
-/// PROTOCOL rule 20: whatever a former life says is not listened to.
+/// Rule `only the same machine proves death`: whatever a former life says is not listened to.
 #[test]
 fn former_life_is_told_that_it_is_over() {
     let mut world = World::new(3, 3, 1);
@@ -200,7 +201,7 @@ fn former_life_is_told_that_it_is_over() {
     assert!(is_told);
 }
 
-/// PROTOCOL rule 23.
+/// Rule `a hanging loop loses its lease`.
 #[test]
 fn hung_brick_is_taken_out_although_its_node_asks_for_its_lease() {
     let mut world = World::new(3, 3, 1);
@@ -210,6 +211,7 @@ fn hung_brick_is_taken_out_although_its_node_asks_for_its_lease() {
     assert!(!world.in_sync().contains(&first(0)));
 }
 
+/// Rule `removed members are fenced`.
 #[test]
 fn two_that_fail_one_after_the_other_are_both_fenced() {
     let mut world = World::new(3, 3, 1);

@@ -1,5 +1,5 @@
 //! Forced recovery: an operator goes on from what is left of partitions that are not served, and learns first what
-//! that lacks (PROTOCOL rule 21).
+//! that lacks (rule `forced recovery begins a generation`).
 //!
 //! In:  the operator's order, and what bricks report. Out: what would be lost, in words; once that is confirmed, views
 //!      on the ground of that choice.

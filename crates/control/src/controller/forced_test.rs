@@ -1,4 +1,4 @@
-//! PROTOCOL rule 21, as far as the leader decides it.
+//! Rule `forced recovery begins a generation`, as far as the leader decides it.
 
 use crate::controller::testing::{World, first, ms, seat};
 use brickyard_metadata::{Change, Recovery};

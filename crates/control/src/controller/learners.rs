@@ -105,10 +105,10 @@ fn wanted_learners(case: &Case<'_>, placement: &Placement) -> Vec<Seat> {
 
 /// Lets learners go that should not stay, by a view in which they are none.
 ///
-/// Another list in the same view would not do (PROTOCOL rule 4): a brick that is no learner any more drops what it
-/// holds, and may be listed again, while its primary's request to promote it is on its way, from when it held
-/// everything. That request names the view, so none of a former listing is carried out. A life that is over needs
-/// no view: it cannot be listed again.
+/// Another list in the same view would not do (rule `learner votes before promotion`): a brick that is no learner any
+/// more drops what it holds, and may be listed again, while its primary's request to promote it is on its way, from
+/// when it held everything. That request names the view, so none of a former listing is carried out. A life that is
+/// over needs no view: it cannot be listed again.
 pub(super) fn dismiss_learners(
     case: &Case<'_>,
     placement: &Placement,

@@ -58,8 +58,9 @@ fn answer(world: &World, partition: PartitionId, primary: Seat) -> RestAsk {
     }
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_maps_change_when_the_primary_has_answered_for_both_siblings() {
+fn maps_change_when_the_primary_has_answered_for_both_siblings() {
     let mut world = world();
     let before = world.groups().len();
     merge(&mut world);
@@ -96,8 +97,9 @@ fn siblings_that_different_bricks_lead_are_led_by_one_first() {
     assert_eq!(view, groups[0].view);
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_failure_ends_a_merge_and_its_answers_come_too_late() {
+fn failure_ends_a_merge_and_its_answers_come_too_late() {
     let mut world = world();
     merge(&mut world);
     world.run(ms(500));
@@ -116,8 +118,9 @@ fn rule_31_failure_ends_a_merge_and_its_answers_come_too_late() {
 
 /// A brick that restarted and has not heard of the merge speaks of a half: that says nothing of the whole, and least of
 /// all that it holds nothing of it.
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_report_from_before_a_merge_is_asked_for_again() {
+fn report_from_before_a_merge_is_asked_for_again() {
     let mut world = world();
     merge(&mut world);
     world.run(ms(500));

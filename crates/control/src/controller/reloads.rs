@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - Only reports for this return count: a log that was read for an earlier one, or before the table went offline,
-//!   may be longer by now, and its brick may have it no more in memory (PROTOCOL rule 9).
+//!   may be longer by now, and its brick may have it no more in memory (rule `a restart cuts nothing`).
 //! - Of a table that is offline nothing is decided.
 //!
 //! Not here: which log it is (`restart`), the table's state (`metadata`).

@@ -118,7 +118,7 @@ fn one_log_is_enough_when_nobody_else_is_there_or_reads_for_long() {
     assert_eq!(world.group().learners, [a]);
 }
 
-/// PROTOCOL rules 9 and 13.
+/// Rules `a restart cuts nothing` and `a lost log end is noted first`.
 #[test]
 fn log_whose_end_may_be_lost_waits_for_the_other_one() {
     let mut world = offline(Durability::Log);
@@ -141,7 +141,7 @@ fn log_whose_end_may_be_lost_waits_for_the_other_one() {
     assert_eq!(world.group().learners, [restarted]);
 }
 
-/// PROTOCOL rule 15.
+/// Rule `log summaries begin at a baseline`.
 #[test]
 fn log_that_lacks_something_does_not_lead() {
     let mut world = offline(Durability::Log);
@@ -155,7 +155,7 @@ fn log_that_lacks_something_does_not_lead() {
     assert_eq!(world.group().primary, b);
 }
 
-/// PROTOCOL rule 9: what was in a log then says nothing of what is in it now.
+/// Rule `a restart cuts nothing`: what was in a log then says nothing of what is in it now.
 #[test]
 fn what_was_said_for_another_return_does_not_count() {
     let mut world = offline(Durability::Log);
@@ -186,7 +186,7 @@ fn what_was_said_for_another_return_does_not_count() {
     assert_eq!(world.group().primary, a);
 }
 
-/// PROTOCOL rule 10.
+/// Rule `members name an incarnation`.
 #[test]
 fn what_an_earlier_life_has_read_does_not_count() {
     let mut world = offline(Durability::Log);
@@ -203,7 +203,8 @@ fn what_an_earlier_life_has_read_does_not_count() {
     assert_eq!(world.group().learners, [b]);
 }
 
-/// PROTOCOL rules 6 and 8: whoever led before may not have heard of it yet.
+/// Rules `a proposed view only stops` and `a primary accepts its view`: whoever led before may not have heard of it
+/// yet.
 #[test]
 fn whoever_has_not_heard_of_it_is_fenced() {
     let mut world = offline(Durability::Log);
@@ -298,7 +299,7 @@ fn recovery_of_a_table_that_comes_back_goes_on_from_what_was_read() {
     assert_eq!(first(0), seat(0, 1));
 }
 
-/// PROTOCOL rule 10: what a brick has read in a life that is over says nothing of its log now.
+/// Rule `members name an incarnation`: what a brick has read in a life that is over says nothing of its log now.
 #[test]
 fn what_was_said_in_another_life_does_not_count() {
     let mut world = offline(Durability::Log);

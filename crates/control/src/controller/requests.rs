@@ -1,7 +1,8 @@
 //! What primaries ask for: the promotion of a learner, the eviction of a backup or of themselves, the end of a split or merge.
 //!
 //! Only a view answers them: the primary goes on to require a promoted learner's vote until there is one
-//! (PROTOCOL rule 4), so a promotion that cannot be is answered by a view that leaves all as it is.
+//! (rule `learner votes before promotion`), so a promotion that cannot be is answered by a view that leaves all as it
+//! is.
 //!
 //! A primary may have adopted a catalog that this leader has not: others have stored it, and the own disk is slow. What it
 //! asks then is kept until that catalog is here. It would be asked again only after a while, for which writes wait.
@@ -193,7 +194,7 @@ fn of_view(
     let Some(group) = table.and_then(|table| table.map.group(partition)) else {
         return Admission::Stale;
     };
-    // PROTOCOL rule 4: only the primary asks, and for the view that it is in.
+    // Rule `learner votes before promotion`: only the primary asks, and for the view that it is in.
     if group.view == view && group.primary == primary {
         Admission::Current
     } else if group.view < view {
@@ -242,7 +243,8 @@ impl Requests {
             self.barred.insert((case.partition, out.member), until);
         }
         // One that is not in sync is a learner whose promotion was asked for: another leader may have heard of that, and
-        // it may be listed no more. Its vote is required until a view decides about it (PROTOCOL rule 4).
+        // it may be listed no more. Its vote is required until a view decides about it (rule
+        // `learner votes before promotion`).
         let mut proposal = with_members(case, holdings, &left);
         proposal.learners.retain(|seat| *seat != out);
         assert!(
@@ -272,7 +274,7 @@ fn answer_promotion(
 ) -> Proposal {
     let mut in_sync: Vec<Seat> = case.group.in_sync().collect();
     let is_learner = case.group.learners.contains(&learner);
-    // PROTOCOL rule 10: a learner that restarted is not the one that caught up.
+    // Rule `members name an incarnation`: a learner that restarted is not the one that caught up.
     let is_there = case.view.is_live(learner);
     if !is_learner || !is_there || !placement.has_place(case, learner) {
         let mut proposal = with_members(case, holdings, &in_sync);

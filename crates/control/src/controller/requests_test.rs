@@ -40,7 +40,7 @@ fn evict(world: &mut World, backup: Seat) {
     world.run(ms(50));
 }
 
-/// PROTOCOL rule 4.
+/// Rule `learner votes before promotion`.
 #[test]
 fn learner_is_promoted_when_its_primary_asks() {
     let mut world = world();
@@ -54,7 +54,7 @@ fn learner_is_promoted_when_its_primary_asks() {
     assert_eq!(world.in_sync(), [first(0), first(1), seat(2, 4)]);
 }
 
-/// PROTOCOL rule 4.
+/// Rule `learner votes before promotion`.
 #[test]
 fn promotion_that_is_asked_for_in_a_view_that_is_not_here_yet_is_made_when_it_is() {
     let mut world = world();
@@ -67,7 +67,7 @@ fn promotion_that_is_asked_for_in_a_view_that_is_not_here_yet_is_made_when_it_is
     world.run_until(|world| world.in_sync().contains(&seat(2, 4)));
 }
 
-/// PROTOCOL rule 4.
+/// Rule `learner votes before promotion`.
 #[test]
 fn only_the_primary_of_the_view_in_effect_promotes() {
     let mut world = world();
@@ -83,7 +83,7 @@ fn only_the_primary_of_the_view_in_effect_promotes() {
     }
 }
 
-/// PROTOCOL rule 4: a promotion that comes to nothing is answered by a view.
+/// Rule `learner votes before promotion`: a promotion that comes to nothing is answered by a view.
 #[test]
 fn promotion_of_a_learner_that_is_gone_is_answered_by_a_view() {
     let mut world = world();
@@ -99,7 +99,7 @@ fn promotion_of_a_learner_that_is_gone_is_answered_by_a_view() {
     assert_eq!(world.group().view, View(3));
 }
 
-/// PROTOCOL rule 4: one change at a time.
+/// Rule `learner votes before promotion`: one change at a time.
 #[test]
 fn promotion_waits_for_a_change_under_way() {
     let mut world = world();
@@ -145,8 +145,8 @@ fn slow_backup_is_taken_out_and_may_learn_again_later() {
     assert_eq!(world.group().learners, [first(1)]);
 }
 
-/// PROTOCOL rule 4: its vote stays required until there is a newer view, and the leader that was asked for its promotion
-/// may be gone.
+/// Rule `learner votes before promotion`: its vote stays required until there is a newer view, and the leader that
+/// was asked for its promotion may be gone.
 #[test]
 fn learner_that_holds_up_writes_is_let_go_by_a_view() {
     let mut world = world();
@@ -159,7 +159,7 @@ fn learner_that_holds_up_writes_is_let_go_by_a_view() {
     assert_eq!(world.group().learners, [seat(2, 4)], "it may learn again");
 }
 
-/// PROTOCOL rule 4.
+/// Rule `learner votes before promotion`.
 #[test]
 fn learner_that_holds_up_writes_and_is_listed_no_more_is_answered_by_a_view() {
     let mut world = world();
@@ -215,7 +215,8 @@ fn learner_that_is_not_needed_any_more_is_not_promoted() {
     assert_eq!(world.group().view, View(3), "the primary is answered");
 }
 
-/// PROTOCOL rule 4: whoever is no learner for a while drops what it holds, and is listed again in the same life.
+/// Rule `learner votes before promotion`: whoever is no learner for a while drops what it holds, and is listed again
+/// in the same life.
 #[test]
 fn promotion_asked_for_before_the_learner_was_let_go_is_not_that_of_the_next_listing() {
     let mut world = world();
@@ -242,7 +243,8 @@ fn learner_whose_life_is_over_costs_no_view() {
     assert_eq!(world.group().view, View(2));
 }
 
-/// PROTOCOL rule 4: a promotion that cannot be is answered by a view in which the learner is none.
+/// Rule `learner votes before promotion`: a promotion that cannot be is answered by a view in which the learner is
+/// none.
 #[test]
 fn learner_that_lost_its_place_is_dismissed_when_it_is_to_be_promoted() {
     let mut world = world();

@@ -1,5 +1,5 @@
 //! No in-sync member of a partition lives on with everything in memory: which log the partition goes on from, after a restart
-//! of all, or when a table comes back online (PROTOCOL rules 9 and 36).
+//! of all, or when a table comes back online (rules `a restart cuts nothing` and `lost memory begins a generation`).
 
 use super::case::{Case, primary_to_be};
 use super::holdings::Holdings;
@@ -98,8 +98,9 @@ impl LogRecovery {
             };
             let Some(summary) = summary else { continue };
             floor = floor.max(summary.last.0);
-            // PROTOCOL rules 9 and 15: a log that lacks something is not gone on from, nor another history's.
-            // One that has nothing has all that there was before the first record of the first history.
+            // Rules `a restart cuts nothing` and `log summaries begin at a baseline`: a log that lacks something is
+            // not gone on from, nor another history's. One that has nothing has all that there was before the first
+            // record of the first history.
             let is_new =
                 summary.generation == 0 && summary.last.1 == Op(0) && case.group.generation == 1;
             let is_ours =
@@ -110,12 +111,13 @@ impl LogRecovery {
             let primaries = std::cmp::Reverse(holdings.primaries(case.table.id, member));
             // Where it led before, if that makes no difference.
             let has_led = is_unloaded && member == case.group.primary.member;
-            // PROTOCOL rule 9: the highest (view, op) among complete logs.
+            // Rule `a restart cuts nothing`: the highest (view, op) among complete logs.
             let rank: Rank = (summary.last, has_led, primaries, seat);
             best = Some(best.map_or(rank, |best| best.max(rank)));
             is_enough |= lacks_nothing(&summary, case.table.attributes.durability);
         }
-        // PROTOCOL rule 9: one log is enough only if it cannot have lost its end; else all have to be seen.
+        // Rule `a restart cuts nothing`: one log is enough only if it cannot have lost its end; else all have to be
+        // seen.
         let (_, _, _, seat) = best.filter(|_| is_enough || is_all)?;
         if !is_unloaded {
             return Some((seat, Ground::Restart, floor));
@@ -129,8 +131,8 @@ impl LogRecovery {
 
 /// The brick that begins with nothing, once it is certain that nothing is left.
 fn declare_lost(case: &Case<'_>, holdings: &Holdings) -> Option<(Seat, Ground, View)> {
-    // PROTOCOL rule 36: what is in memory is lost with the process, and only then; one that cannot be
-    // reached may come back with everything.
+    // Rule `lost memory begins a generation`: what is in memory is lost with the process, and only then; one that
+    // cannot be reached may come back with everything.
     let mut members = case.group.in_sync();
     if members.any(|seat| case.catalog.is_current(seat)) {
         return None;
@@ -164,7 +166,8 @@ fn is_founder(summary: &LogSummary, case: &Case<'_>) -> bool {
 
 /// Whether a complete log has everything that was ever acknowledged: nothing at its end can have been lost.
 fn lacks_nothing(summary: &LogSummary, durability: Durability) -> bool {
-    // PROTOCOL rules 13 and 32: what was promised when it was written counts, and what the disk can have lost.
+    // Rules `a lost log end is noted first` and `stronger durability counts for the log`: what was promised when it
+    // was written counts, and what the disk can have lost.
     match (durability, summary.durability) {
         (Durability::Memory, _) | (_, Durability::Memory) => false,
         (Durability::Fsync, Durability::Fsync) => !summary.is_end_cut,

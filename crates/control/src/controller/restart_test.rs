@@ -30,7 +30,7 @@ fn unsure(claim: &mut LogSummary) {
     claim.is_tail_sure = false;
 }
 
-/// PROTOCOL rule 9.
+/// Rule `a restart cuts nothing`.
 #[test]
 fn highest_log_wins_when_all_are_back() {
     let mut world = world(Durability::Log);
@@ -47,7 +47,7 @@ fn highest_log_wins_when_all_are_back() {
     assert_eq!(world.group().learners.len(), 2);
 }
 
-/// PROTOCOL rule 9: (view, op), and not op alone.
+/// Rule `a restart cuts nothing`: (view, op), and not op alone.
 #[test]
 fn later_view_beats_a_longer_log() {
     let mut world = world(Durability::Log);
@@ -59,7 +59,7 @@ fn later_view_beats_a_longer_log() {
     assert_eq!(group.view, View(3), "above every view that a disk has seen");
 }
 
-/// PROTOCOL rule 9.
+/// Rule `a restart cuts nothing`.
 #[test]
 fn one_log_is_enough_if_it_cannot_have_lost_anything() {
     // Synced before it was acknowledged.
@@ -77,7 +77,7 @@ fn one_log_is_enough_if_it_cannot_have_lost_anything() {
     assert_eq!(lost.group().view, View(1));
 }
 
-/// PROTOCOL rule 13: what was cut may have been synced, and have rotted since.
+/// Rule `a lost log end is noted first`: what was cut may have been synced, and have rotted since.
 #[test]
 fn log_whose_end_was_cut_waits_for_the_others() {
     let cut = |claim: &mut LogSummary| {
@@ -92,7 +92,7 @@ fn log_whose_end_was_cut_waits_for_the_others() {
     assert_eq!(world.group().primary, seat(2, 5));
 }
 
-/// PROTOCOL rule 32: a promise of today says nothing of records of yesterday.
+/// Rule `stronger durability counts for the log`: a promise of today says nothing of records of yesterday.
 #[test]
 fn log_that_was_written_under_a_weaker_promise_is_not_enough() {
     let mut world = world(Durability::Fsync);
@@ -103,7 +103,7 @@ fn log_that_was_written_under_a_weaker_promise_is_not_enough() {
     assert_eq!(world.group().view, View(1));
 }
 
-/// PROTOCOL rules 9 and 15.
+/// Rules `a restart cuts nothing` and `log summaries begin at a baseline`.
 #[test]
 fn log_that_lacks_something_does_not_count() {
     let mut world = world(Durability::Log);
@@ -115,7 +115,7 @@ fn log_that_lacks_something_does_not_count() {
     assert_eq!(world.group().primary, seat(2, 6));
 }
 
-/// PROTOCOL rule 15.
+/// Rule `log summaries begin at a baseline`.
 #[test]
 fn log_with_nothing_has_all_that_the_first_history_began_with() {
     let nothing = |claim: &mut LogSummary| claim.generation = 0;
@@ -133,7 +133,7 @@ fn log_with_nothing_has_all_that_the_first_history_began_with() {
     assert_eq!(world.group().primary, seat(1, 5));
 }
 
-/// PROTOCOL rule 21.
+/// Rule `forced recovery begins a generation`.
 #[test]
 fn log_of_another_history_does_not_count() {
     let mut world = world(Durability::Fsync);
@@ -141,7 +141,7 @@ fn log_of_another_history_does_not_count() {
     assert_eq!(world.group().view, View(1));
 }
 
-/// PROTOCOL rule 9: whoever lives on has everything, and is preferred to any log.
+/// Rule `a restart cuts nothing`: whoever lives on has everything, and is preferred to any log.
 #[test]
 fn member_that_lives_on_goes_on() {
     let mut world = World::with(3, 3, 1, |attributes| {
@@ -157,7 +157,7 @@ fn member_that_lives_on_goes_on() {
     assert_eq!(world.in_sync(), [first(2)]);
 }
 
-/// PROTOCOL rule 8: a view that was not in effect is not gone on from.
+/// Rule `a primary accepts its view`: a view that was not in effect is not gone on from.
 #[test]
 fn members_of_the_last_effective_view_are_asked_and_not_those_of_a_proposed_one() {
     let mut world = World::with(3, 3, 1, |attributes| {
@@ -199,7 +199,7 @@ fn node_that_was_removed_is_not_waited_for() {
     assert_eq!(world.group().primary, seat(1, 5));
 }
 
-/// PROTOCOL rule 36.
+/// Rule `lost memory begins a generation`.
 #[test]
 fn memory_is_lost_when_all_who_had_it_have_restarted() {
     let mut world = world(Durability::Memory);
@@ -222,7 +222,7 @@ fn memory_is_lost_when_all_who_had_it_have_restarted() {
     assert_eq!(group.backups, []);
 }
 
-/// PROTOCOL rule 36: not reached is not lost.
+/// Rule `lost memory begins a generation`: not reached is not lost.
 #[test]
 fn memory_of_a_member_that_comes_back_alive_is_not_lost() {
     let mut world = world(Durability::Memory);
@@ -264,7 +264,7 @@ fn proposal(world: &World) -> brickyard_metadata::Proposal {
     decided.next_back().expect("a proposal").clone()
 }
 
-/// PROTOCOL rule 15: although none of them is sure of its end, there was nothing.
+/// Rule `log summaries begin at a baseline`: although none of them is sure of its end, there was nothing.
 #[test]
 fn logs_with_nothing_are_the_first_history_and_not_another_one() {
     let back_with = |generation| {

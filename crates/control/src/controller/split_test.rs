@@ -32,8 +32,9 @@ fn answer(world: &World, partition: PartitionId, primary: Seat) -> SplitAsk {
     }
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_maps_change_when_the_primary_is_ready_and_nobody_else() {
+fn maps_change_when_the_primary_is_ready_and_nobody_else() {
     let mut world = world();
     let partition = world.partition();
     let before = world.groups().len();
@@ -85,8 +86,9 @@ fn answer_that_comes_before_the_catalog_that_it_answers_is_not_forgotten() {
     assert_eq!(world.groups().len(), before + 1);
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_failure_ends_a_split_and_its_answer_comes_too_late() {
+fn failure_ends_a_split_and_its_answer_comes_too_late() {
     let mut world = world();
     let partition = world.partition();
     let ask = answer(&world, partition, first(0));
@@ -101,8 +103,9 @@ fn rule_31_failure_ends_a_split_and_its_answer_comes_too_late() {
 
 /// A brick that restarted and has not heard of the split speaks of the whole: that says nothing of the parts, and least
 /// of all that it holds nothing of them.
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_report_from_before_a_split_is_asked_for_again() {
+fn report_from_before_a_split_is_asked_for_again() {
     let mut world = world();
     let whole = world.partition();
     let ask = answer(&world, whole, first(0));

@@ -47,7 +47,7 @@ const INQUIRY: Duration = Duration::from_secs(10);
 
 impl LogSummaries {
     /// A brick's report, or a part of it. One that speaks of a partition which was split is from before the brick heard of
-    /// that, and has no summary of the parts (PROTOCOL rule 31): it is asked again.
+    /// that, and has no summary of the parts (rule `splits and merges are bound to views`): it is asked again.
     pub(super) fn add(&mut self, catalog: &Catalog, report: LogReport) {
         assert!(
             catalog.is_current(report.seat),

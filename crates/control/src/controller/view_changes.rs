@@ -3,7 +3,8 @@
 //! In:  the catalog, bricks' states, leases that have run out. Out: whether a proposed view may take effect.
 //!
 //! Invariant: a view takes effect only when all bricks that it fences have stopped or cannot act, and its primary has
-//! accepted it: by what was reported to this leader itself (PROTOCOL rules 6, 7, 8).
+//! accepted it: by what was reported to this leader itself (rules `a proposed view only stops`,
+//! `removed members are fenced` and `a primary accepts its view`).
 //!
 //! Not here: which views are proposed (`decide`), the change of the catalog (`metadata`).
 
@@ -65,10 +66,10 @@ impl ViewChanges {
                 change.view
             );
         }
-        // PROTOCOL rule 7: all bricks that it fences.
+        // Rule `removed members are fenced`: all bricks that it fences.
         let mut fenced = change.fenced.iter();
         let is_fenced = fenced.all(|seat| is_fenced(*seat, version, catalog, leases, now));
-        // PROTOCOL rule 8: its primary has accepted it, in the life that was named.
+        // Rule `a primary accepts its view`: its primary has accepted it, in the life that was named.
         let is_accepted = leases.state(change.primary).accepted >= CatalogVersion(version);
         is_fenced && is_accepted && catalog.is_current(change.primary)
     }
@@ -76,8 +77,8 @@ impl ViewChanges {
 
 /// Whether a brick certainly does nothing any more in a view that a change of this version took it out of.
 fn is_fenced(seat: Seat, version: u64, catalog: &Catalog, leases: &Leases, now: Instant) -> bool {
-    // PROTOCOL rule 6: it reported that to this leader, in that very life; or (rule 20) that life is over for
-    // certain; or its lease has run out.
+    // Rule `a proposed view only stops`: it reported that to this leader, in that very life; or (rule
+    // `only the same machine proves death`) that life is over for certain; or its lease has run out.
     leases.state(seat).stopped.0 >= version
         || catalog.is_proven_dead(seat)
         || leases.has_run_out(seat, now)

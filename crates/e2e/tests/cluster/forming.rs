@@ -103,7 +103,8 @@ fn nodes_that_start_again_under_other_addresses_are_found_there() {
     }
 }
 
-/// PROTOCOL rule 20: whoever runs on a copy is the node's next life, and the former one is refused for ever.
+/// Rule `only the same machine proves death`: whoever runs on a copy is the node's next life, and the former one is
+/// refused for ever.
 #[test]
 fn older_incarnation_ends_and_says_why() {
     let mut cluster = Cluster::start(&[0, 1, 2], 1, &[]);

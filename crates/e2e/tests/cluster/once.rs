@@ -1,4 +1,4 @@
-//! Increments through kills with our own client library: each is executed once (PROTOCOL rule 19).
+//! Increments through kills with our own client library: each is executed once (rule `requests are executed once`).
 
 use brickyard_client::{Client, Error, Options, Table};
 use brickyard_e2e::cluster::Cluster;
@@ -37,6 +37,7 @@ impl Tally {
     }
 }
 
+/// Rule `requests are executed once`.
 #[test]
 fn increments_through_kills_are_executed_once() {
     let cluster = Cluster::start(&[0, 1, 2], 1, &[]);

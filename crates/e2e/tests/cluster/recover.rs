@@ -1,4 +1,5 @@
-//! Recovery by force: an operator goes on from what is left, and is told first what that lacks (PROTOCOL rule 21).
+//! Recovery by force: an operator goes on from what is left, and is told first what that lacks (rule
+//! `forced recovery begins a generation`).
 
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::wait_for;

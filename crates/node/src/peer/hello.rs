@@ -44,7 +44,7 @@ pub enum ConnectionKind {
         from: Seat,
         /// The one that is dialed.
         to: Seat,
-        /// Drawn by the one that dials: PROTOCOL rule 2.
+        /// Drawn by the one that dials: rule `votes belong to a stream`.
         connection: u64,
     },
 }

@@ -6,7 +6,8 @@ use crate::Run;
 use crate::claim::put_runs;
 use brickyard_types::{Op, PartitionId, TableId, View};
 
-/// The primary begins a view of a partition on this stream, or begins it again (PROTOCOL rules 2 and 5).
+/// The primary begins a view of a partition on this stream, or begins it again (rules `votes belong to a stream` and
+/// `uncommitted ops are voted for again`).
 ///
 /// To a backup: its whole pending list follows, from `first` on. To a learner: it answers with its claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl Begin {
 }
 
 /// The primary's answer to a claim: where the learner's log is cut, and what its stream follows. The pending
-/// list comes next, and beside it copies of what lies between the two (PROTOCOL rule 12).
+/// list comes next, and beside it copies of what lies between the two (rule `a learner begins with what is pending`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyStart {
     /// The partition.

@@ -70,7 +70,7 @@ pub enum Frame<'a> {
         /// Up to this turn its log is synced.
         synced: Turn,
     },
-    /// From here on no vote of this stream covers the partition in this view (PROTOCOL rule 1).
+    /// From here on no vote of this stream covers the partition in this view (rule `votes cover what was appended`).
     Refuse(Refuse),
     /// What a learner holds.
     Claim {

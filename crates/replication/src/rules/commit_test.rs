@@ -84,8 +84,9 @@ fn nothing_commits_without_a_lease_and_votes_are_kept() {
     assert_eq!(cluster.brick(1).committed(P), 2);
 }
 
+/// Rule `votes cover what was appended`.
 #[test]
-fn rule_1_a_vote_covers_no_partition_that_was_refused() {
+fn a_vote_covers_no_partition_that_was_refused() {
     let first = group(1, 0, &[1], &[]);
     let mut cluster = Cluster::started(2, &[P, Q], &first);
     // Brick 1 accepts view 2 of P, as its primary; brick 0 does not know of it and goes on in view 1.
@@ -100,8 +101,9 @@ fn rule_1_a_vote_covers_no_partition_that_was_refused() {
     assert_eq!(cluster.brick(0).core.pending(P).next().unwrap().op, Op(2));
 }
 
+/// Rule `votes cover what was appended`.
 #[test]
-fn rule_1_a_refusal_goes_ahead_of_the_vote_that_passes_it() {
+fn a_refusal_goes_ahead_of_the_vote_that_passes_it() {
     let first = group(1, 0, &[1], &[]);
     let mut cluster = Cluster::started(2, &[P], &first);
     cluster.brick(0).put(P, "k", "v").unwrap();
@@ -118,8 +120,9 @@ fn rule_1_a_refusal_goes_ahead_of_the_vote_that_passes_it() {
     assert!(refused.is_some() && refused < voted, "{up:?}");
 }
 
+/// Rule `votes cover what was appended`.
 #[test]
-fn rule_1_records_that_the_log_refused_are_not_voted_for() {
+fn records_that_the_log_refused_are_not_voted_for() {
     let mut cluster = Cluster::started(2, &[P, Q], &group(1, 0, &[1], &[]));
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.is_log_held[1] = true;

@@ -77,8 +77,9 @@ fn an_op_that_was_not_flushed_to_a_learner_does_not_commit() {
     assert_eq!(cluster.brick(1).last(P), (1, 5), "the stream has it");
 }
 
+/// Rule `learner votes before promotion`.
 #[test]
-fn rule_4_a_learners_vote_is_required_from_the_end_of_its_catch_up_on() {
+fn a_learners_vote_is_required_from_the_end_of_its_catch_up_on() {
     let mut cluster = joining();
     copy_all(&mut cluster);
     cluster.requests.clear();
@@ -91,8 +92,9 @@ fn rule_4_a_learners_vote_is_required_from_the_end_of_its_catch_up_on() {
     assert_eq!(cluster.brick(0).committed(P), 5);
 }
 
+/// Rule `learner votes before promotion`.
 #[test]
-fn rule_4_a_promotion_is_asked_for_when_the_learner_holds_everything() {
+fn a_promotion_is_asked_for_when_the_learner_holds_everything() {
     let mut cluster = joining();
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.run();
@@ -135,8 +137,9 @@ fn copy_all_but_votes(cluster: &mut Cluster) {
     cluster.flush(0);
 }
 
+/// Rule `learner votes before promotion`.
 #[test]
-fn rule_4_learner_that_dropped_what_it_held_is_asked_for_when_it_has_it_again() {
+fn learner_that_dropped_what_it_held_is_asked_for_when_it_has_it_again() {
     let mut cluster = joining();
     copy_all(&mut cluster);
     assert_eq!(cluster.asked(0), [promotion(1)]);
@@ -164,8 +167,9 @@ fn rule_4_learner_that_dropped_what_it_held_is_asked_for_when_it_has_it_again() 
     assert_eq!(cluster.asked(0), [promotion(1)]);
 }
 
+/// Rule `learner votes before promotion`.
 #[test]
-fn rule_4_the_vote_stays_required_until_a_newer_view_whatever_happens() {
+fn the_vote_stays_required_until_a_newer_view_whatever_happens() {
     let mut cluster = joining();
     copy_all(&mut cluster);
     assert_eq!(cluster.asked(0), [promotion(1)]);
@@ -195,8 +199,9 @@ fn rule_4_the_vote_stays_required_until_a_newer_view_whatever_happens() {
     assert_eq!(cluster.brick(0).committed(P), 6);
 }
 
+/// Rule `learner votes before promotion`.
 #[test]
-fn rule_4_a_learner_that_falls_out_before_it_was_proposed_holds_nothing_up() {
+fn a_learner_that_falls_out_before_it_was_proposed_holds_nothing_up() {
     let mut cluster = joining();
     copy_all_but_votes(&mut cluster);
     cluster.brick(0).put(P, "more", "v").unwrap();
@@ -207,8 +212,9 @@ fn rule_4_a_learner_that_falls_out_before_it_was_proposed_holds_nothing_up() {
     assert_eq!(cluster.brick(0).committed(P), 6);
 }
 
+/// Rule `a learner begins with what is pending`.
 #[test]
-fn rule_12_a_learners_stream_begins_with_what_is_pending() {
+fn a_learners_stream_begins_with_what_is_pending() {
     let mut cluster = Cluster::started(3, &[P], &group(1, 0, &[2], &[]));
     cluster.does_copy = false;
     cluster.brick(0).put(P, "old", "v").unwrap();
@@ -249,8 +255,9 @@ fn behind(watermark: u64) -> Cluster {
     cluster
 }
 
+/// Rule `tombstones reach down to the watermark`.
 #[test]
-fn rule_14_a_learner_older_than_the_watermark_is_filled_anew() {
+fn a_learner_older_than_the_watermark_is_filled_anew() {
     let mut cluster = behind(5);
     assert_eq!(cluster.brick(1).host.cleared, [P]);
     assert_eq!(cluster.brick(1).get(P, "goes"), None);
@@ -261,8 +268,9 @@ fn rule_14_a_learner_older_than_the_watermark_is_filled_anew() {
     );
 }
 
+/// Rule `tombstones reach down to the watermark`.
 #[test]
-fn rule_14_a_learner_above_the_watermark_gets_the_difference() {
+fn a_learner_above_the_watermark_gets_the_difference() {
     let mut cluster = behind(3);
     assert_eq!(cluster.brick(1).host.cleared, []);
     assert_eq!(cluster.brick(1).get(P, "new").as_deref(), Some("v"));
@@ -271,13 +279,15 @@ fn rule_14_a_learner_above_the_watermark_gets_the_difference() {
     assert_eq!(copies, 1, "{kinds:?}");
 }
 
+/// Rule `tombstones reach down to the watermark`.
 #[test]
-fn rule_14_one_op_below_the_watermark_is_below_it() {
+fn one_op_below_the_watermark_is_below_it() {
     assert_eq!(behind(4).brick(1).host.cleared, [P]);
 }
 
+/// Rule `tombstones reach down to the watermark`.
 #[test]
-fn rule_14_a_watermark_that_rises_during_a_catch_up_begins_it_anew() {
+fn a_watermark_that_rises_during_a_catch_up_begins_it_anew() {
     let mut cluster = joining();
     cluster
         .requests
@@ -296,8 +306,9 @@ fn rule_14_a_watermark_that_rises_during_a_catch_up_begins_it_anew() {
     );
 }
 
+/// Rule `log summaries begin at a baseline`.
 #[test]
-fn rule_15_an_unfinished_catch_up_is_not_claimed() {
+fn an_unfinished_catch_up_is_not_claimed() {
     let mut cluster = joining();
     let asked = cluster.asked(0);
     let Want::CatchUp { link, after, .. } = asked[0] else {
@@ -321,8 +332,9 @@ fn rule_15_an_unfinished_catch_up_is_not_claimed() {
     );
 }
 
+/// Rule `log summaries begin at a baseline`.
 #[test]
-fn rule_15_a_finished_catch_up_is_claimed_once_its_base_is_in_the_log() {
+fn a_finished_catch_up_is_claimed_once_its_base_is_in_the_log() {
     let mut cluster = joining();
     cluster.brick(0).put(P, "live", "v").unwrap();
     cluster.run();
@@ -342,8 +354,9 @@ fn rule_15_a_finished_catch_up_is_claimed_once_its_base_is_in_the_log() {
     assert_eq!(restored.base.op, Op(4));
 }
 
+/// Rule `forced recovery begins a generation`.
 #[test]
-fn rule_21_another_generation_is_copied_in_full() {
+fn another_generation_is_copied_in_full() {
     let mut cluster = Cluster::started(2, &[P, Q], &group(1, 0, &[1], &[]));
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.run();
@@ -356,6 +369,7 @@ fn rule_21_another_generation_is_copied_in_full() {
     assert_eq!(cluster.asked(0), [promotion(7)]);
 }
 
+/// Rule `a cut is a record`.
 #[test]
 fn a_learner_never_cuts_what_it_knows_to_be_committed() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));

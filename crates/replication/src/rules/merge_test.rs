@@ -38,8 +38,9 @@ fn merge(cluster: &mut Cluster, at: usize, lasts: [u64; 2]) -> bool {
     brick.with(|core| core.merge(TABLE, &halves, WHOLE, &base()))
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_whole_begins_behind_both_logs_and_goes_on() {
+fn whole_begins_behind_both_logs_and_goes_on() {
     let mut cluster = siblings();
     for at in 0..2 {
         assert!(merge(&mut cluster, at, [2, 3]));
@@ -66,8 +67,9 @@ fn rule_31_whole_begins_behind_both_logs_and_goes_on() {
     }
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_who_lacks_the_end_of_either_claims_nothing_and_gets_a_full_copy() {
+fn who_lacks_the_end_of_either_claims_nothing_and_gets_a_full_copy() {
     let mut cluster = siblings();
     assert!(merge(&mut cluster, 0, [2, 3]));
     // As if it had missed the last op of one.
@@ -86,8 +88,9 @@ fn rule_31_who_lacks_the_end_of_either_claims_nothing_and_gets_a_full_copy() {
     assert!(claim.is_complete && claim.watermark >= Op(3));
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_what_was_acknowledged_of_a_half_binds_the_whole() {
+fn what_was_acknowledged_of_a_half_binds_the_whole() {
     let mut cluster = siblings();
     let now = group(1, 0, &[1], &[]);
     // Brick 1 has accepted a later view of one half, which nobody hears of.

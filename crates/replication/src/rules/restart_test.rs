@@ -28,8 +28,9 @@ pub(super) fn restarted(log: &[(crate::LogMark, Vec<u8>)]) -> Brick {
     brick
 }
 
+/// Rule `a restart cuts nothing`.
 #[test]
-fn rule_9_a_restart_cuts_nothing_and_reports_what_it_has() {
+fn a_restart_cuts_nothing_and_reports_what_it_has() {
     let (mut cluster, log) = torn();
     let brick = restarted(&log);
     let (_, claim) = brick.core.claims().next().unwrap();
@@ -72,8 +73,9 @@ fn refused() -> Brick {
 
 /// No stream brings it again, and it may be all that there is: whoever believed a claim without it would go on without
 /// what may have committed.
+/// Rule `a restart cuts nothing`.
 #[test]
-fn rule_9_a_tail_that_the_log_refuses_is_written_again() {
+fn a_tail_that_the_log_refuses_is_written_again() {
     let mut brick = refused();
     let (_, claim) = brick.core.claims().next().unwrap();
     assert!(claim.is_complete, "{claim:?}");
@@ -100,8 +102,9 @@ fn rule_9_a_tail_that_the_log_refuses_is_written_again() {
     assert_eq!(brick.host.kinds(P), written, "once is enough");
 }
 
+/// Rule `log summaries begin at a baseline`.
 #[test]
-fn rule_15_a_view_begins_behind_what_the_log_had_refused() {
+fn a_view_begins_behind_what_the_log_had_refused() {
     let mut brick = refused();
     let mut alone = group(2, 1, &[], &[]);
     alone.primary = seat_in(1, 2);
@@ -119,8 +122,9 @@ fn rule_15_a_view_begins_behind_what_the_log_had_refused() {
     assert_eq!(restored.last, (View(2), Op(4)));
 }
 
+/// Rule `log summaries begin at a baseline`.
 #[test]
-fn rule_15_a_view_begins_behind_what_its_primary_had_prepared() {
+fn a_view_begins_behind_what_its_primary_had_prepared() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.brick(0).put(P, "a", "1").unwrap();
     cluster.run();
@@ -136,8 +140,9 @@ fn rule_15_a_view_begins_behind_what_its_primary_had_prepared() {
     assert_eq!(restored.last, (View(2), Op(4)));
 }
 
+/// Rule `a restart cuts nothing`.
 #[test]
-fn rule_9_the_tail_is_cut_where_the_primary_of_a_newer_view_says() {
+fn the_tail_is_cut_where_the_primary_of_a_newer_view_says() {
     let (mut cluster, log) = torn();
     // Brick 0 goes on alone in view 2.
     cluster.seats[1] = seat_in(1, 2);
@@ -159,8 +164,9 @@ fn rule_9_the_tail_is_cut_where_the_primary_of_a_newer_view_says() {
     );
 }
 
+/// Rule `members name an incarnation`.
 #[test]
-fn rule_10_a_brick_that_came_back_is_a_learner_and_not_in_sync() {
+fn a_brick_that_came_back_is_a_learner_and_not_in_sync() {
     let (mut cluster, log) = torn();
     cluster.seats[1] = seat_in(1, 2);
     cluster.bricks[1] = Some(restarted(&log));

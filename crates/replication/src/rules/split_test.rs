@@ -38,8 +38,9 @@ fn asks(cluster: &mut Cluster) -> bool {
     })
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_primary_takes_no_more_writes_and_says_so_when_all_has_committed() {
+fn primary_takes_no_more_writes_and_says_so_when_all_has_committed() {
     let mut cluster = prepared();
     set_split(&mut cluster, 0, Some((View(1), 5)));
     assert_eq!(cluster.brick(0).put(P, "k", "later"), None);
@@ -63,8 +64,9 @@ fn rule_31_primary_takes_no_more_writes_and_says_so_when_all_has_committed() {
     assert!(!asks(&mut cluster));
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_split_of_another_view_is_nobodys() {
+fn split_of_another_view_is_nobodys() {
     let mut cluster = prepared();
     cluster.wire(0, 1).is_held = false;
     cluster.run();
@@ -74,8 +76,9 @@ fn rule_31_split_of_another_view_is_nobodys() {
     cluster.brick(0).put(P, "k", "later").unwrap();
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_who_was_in_sync_has_committed_all_whether_it_knew_or_not() {
+fn who_was_in_sync_has_committed_all_whether_it_knew_or_not() {
     let mut cluster = prepared();
     let at = cluster.wires.len() - 1;
     while !cluster.wires[at].down.is_empty() {
@@ -115,8 +118,9 @@ fn rule_31_who_was_in_sync_has_committed_all_whether_it_knew_or_not() {
     assert_eq!(cluster.brick(1).get(Q, "a").as_deref(), Some("1"));
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_what_the_log_has_refused_holds_up_no_split() {
+fn what_the_log_has_refused_holds_up_no_split() {
     let mut cluster = prepared();
     cluster.is_log_held[1] = true;
     cluster.wire(0, 1).is_held = false;
@@ -140,8 +144,9 @@ fn rule_31_what_the_log_has_refused_holds_up_no_split() {
     }
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_what_is_to_be_appended_again_holds_up_a_split() {
+fn what_is_to_be_appended_again_holds_up_a_split() {
     let mut cluster = prepared();
     cluster.is_log_held[0] = true;
     cluster.brick(0).put(P, "k", "later").unwrap();
@@ -157,8 +162,9 @@ fn rule_31_what_is_to_be_appended_again_holds_up_a_split() {
     assert!(brick.core.is_written(P));
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_who_was_not_drops_what_it_had_pending() {
+fn who_was_not_drops_what_it_had_pending() {
     let mut cluster = prepared();
     // View 2 came and went without brick 0; it was split then.
     split(&mut cluster, 0, 2);
@@ -177,8 +183,9 @@ fn rule_31_who_was_not_drops_what_it_had_pending() {
     assert_eq!(brick.get(P, "k"), None);
 }
 
+/// Rule `splits and merges are bound to views`.
 #[test]
-fn rule_31_who_was_in_sync_and_has_restarted_keeps_what_it_had_pending() {
+fn who_was_in_sync_and_has_restarted_keeps_what_it_had_pending() {
     // The primary came to rest with op 3; whoever voted for it restarts before it hears that it has committed.
     let (_, log) = torn();
     let mut brick = restarted(&log);

@@ -16,8 +16,9 @@ fn put_record(view: u32, op: u64) -> Vec<u8> {
     raw
 }
 
+/// Rule `votes belong to a stream`.
 #[test]
-fn rule_2_a_reconnect_sends_what_was_lost_again_and_repeats_the_commit_position() {
+fn a_reconnect_sends_what_was_lost_again_and_repeats_the_commit_position() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.brick(0).put(P, "a", "1").unwrap();
     cluster.wire(0, 1).is_held = true;
@@ -59,8 +60,9 @@ fn rule_2_a_reconnect_sends_what_was_lost_again_and_repeats_the_commit_position(
     );
 }
 
+/// Rule `votes belong to a stream`.
 #[test]
-fn rule_2_votes_of_another_stream_do_not_count() {
+fn votes_of_another_stream_do_not_count() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.is_log_held[1] = true;
@@ -83,8 +85,9 @@ fn rule_2_votes_of_another_stream_do_not_count() {
     assert_eq!(cluster.brick(0).committed(P), 1);
 }
 
+/// Rule `votes belong to a stream`.
 #[test]
-fn rule_2_commit_positions_of_another_stream_do_not_count() {
+fn commit_positions_of_another_stream_do_not_count() {
     // Brick 1 follows brick 0 in P, and another one in Q.
     let mut cluster = Cluster::new(3);
     cluster.adopt(P, &group(1, 0, &[1], &[]));
@@ -104,8 +107,9 @@ fn rule_2_commit_positions_of_another_stream_do_not_count() {
     }
 }
 
+/// Rule `votes belong to a stream`.
 #[test]
-fn rule_2_a_vote_counts_only_from_the_streams_beginning_on() {
+fn a_vote_counts_only_from_the_streams_beginning_on() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.wire(0, 1).is_held = true;
@@ -122,8 +126,9 @@ fn rule_2_a_vote_counts_only_from_the_streams_beginning_on() {
     assert_eq!(cluster.brick(0).committed(P), 2);
 }
 
+/// Rule `votes belong to a stream`.
 #[test]
-fn rule_2_records_of_another_stream_are_dropped() {
+fn records_of_another_stream_are_dropped() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.wire(0, 1).is_held = true;
     cluster.brick(0).put(P, "k", "v").unwrap();
@@ -140,8 +145,9 @@ fn rule_2_records_of_another_stream_are_dropped() {
     assert!(matches!(cluster.asked(1)[0], Want::Close { link, .. } if link == old));
 }
 
+/// Rule `votes belong to a stream`.
 #[test]
-fn rule_2_a_stream_that_was_dialed_earlier_and_arrives_later_is_closed() {
+fn a_stream_that_was_dialed_earlier_and_arrives_later_is_closed() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.connect(0, 1);
     cluster.run();
@@ -157,8 +163,9 @@ fn rule_2_a_stream_that_was_dialed_earlier_and_arrives_later_is_closed() {
     assert_eq!(cluster.brick(0).committed(P), 2);
 }
 
+/// Rule `votes belong to a stream`.
 #[test]
-fn rule_2_a_record_is_appended_only_after_the_one_before_it() {
+fn a_record_is_appended_only_after_the_one_before_it() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     for record in [put_record(1, 3), put_record(1, 4)] {
         assert_eq!(cluster.forge(0, 1, &Frame::Records(&record)), Ok(()));
@@ -182,8 +189,9 @@ fn rule_2_a_record_is_appended_only_after_the_one_before_it() {
     assert_eq!(cluster.brick(0).committed(P), 2);
 }
 
+/// Rule `members name an incarnation`.
 #[test]
-fn rule_10_a_brick_in_another_life_is_another_member() {
+fn a_brick_in_another_life_is_another_member() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     let log = cluster.crash(1);
     cluster.seats[1] = seat_in(1, 2);
@@ -223,8 +231,9 @@ fn rule_10_a_brick_in_another_life_is_another_member() {
     assert_eq!(cluster.brick(1).last(P), (1, 1));
 }
 
+/// Rule `acknowledged views are remembered`.
 #[test]
-fn rule_11_only_the_map_makes_a_member() {
+fn only_the_map_makes_a_member() {
     let mut cluster = Cluster::new(2);
     cluster.brick(0).adopt(P, &group(1, 0, &[1], &[]));
     cluster.run();
@@ -236,8 +245,9 @@ fn rule_11_only_the_map_makes_a_member() {
     assert_eq!(cluster.brick(0).committed(P), 1);
 }
 
+/// Rule `acknowledged views are remembered`.
 #[test]
-fn rule_11_a_view_that_was_acknowledged_is_not_left_for_an_older_one() {
+fn a_view_that_was_acknowledged_is_not_left_for_an_older_one() {
     let first = group(1, 0, &[1], &[]);
     let mut cluster = Cluster::started(2, &[P], &first);
     let next = group(2, 0, &[], &[]);
@@ -325,8 +335,9 @@ fn a_silent_stream_is_closed_and_a_quiet_one_is_not() {
     assert!(matches!(cluster.asked(1)[..], [Want::Close { .. }]));
 }
 
+/// Rule `votes belong to a stream`.
 #[test]
-fn rule_2_what_comes_on_the_streams_of_an_earlier_incarnation_is_dropped() {
+fn what_comes_on_the_streams_of_an_earlier_incarnation_is_dropped() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.wire(0, 1).is_held = true;
     cluster.brick(0).put(P, "k", "v").unwrap();

@@ -26,8 +26,9 @@ fn accepted(brick: &mut Brick, version: u64) -> u64 {
     brick.core.accepted()
 }
 
+/// Rule `uncommitted ops are voted for again`.
 #[test]
-fn rule_5_inherited_ops_commit_when_all_have_voted_again() {
+fn inherited_ops_commit_when_all_have_voted_again() {
     let first = group(1, 0, &[1, 2], &[]);
     let mut cluster = Cluster::started(3, &[P], &first);
     // Brick 0 commits op 2 and dies before anybody hears of it.
@@ -74,8 +75,9 @@ fn rule_5_inherited_ops_commit_when_all_have_voted_again() {
     assert!(!cluster.brick(1).core.is_inherited(P, Op(2)));
 }
 
+/// Rule `a proposed view only stops`.
 #[test]
-fn rule_6_a_proposed_view_stops_those_it_removes_and_makes_nobody_a_member() {
+fn a_proposed_view_stops_those_it_removes_and_makes_nobody_a_member() {
     let first = group(1, 0, &[1], &[]);
     let mut cluster = Cluster::started(3, &[P], &first);
     cluster.brick(0).put(P, "k", "v").unwrap();
@@ -98,8 +100,9 @@ fn rule_6_a_proposed_view_stops_those_it_removes_and_makes_nobody_a_member() {
     assert_eq!(cluster.brick(2).core.status(P).role, Role::None, "not yet");
 }
 
+/// Rule `a primary accepts its view`.
 #[test]
-fn rule_8_accepting_is_said_once_the_log_is_synced() {
+fn accepting_is_said_once_the_log_is_synced() {
     let first = group(1, 0, &[1], &[]);
     let mut cluster = Cluster::started(2, &[P], &first);
     let change = changing(&first, &group(2, 1, &[], &[]), &[0]);
@@ -118,8 +121,9 @@ fn rule_8_accepting_is_said_once_the_log_is_synced() {
     assert_eq!(cluster.brick(1).core.accepted(), 5);
 }
 
+/// Rule `a primary accepts its view`.
 #[test]
-fn rule_8_having_accepted_a_primary_commits_nothing_in_the_older_view() {
+fn having_accepted_a_primary_commits_nothing_in_the_older_view() {
     let first = group(1, 0, &[1], &[]);
     let mut cluster = Cluster::started(2, &[P], &first);
     cluster.brick(0).put(P, "k", "v").unwrap();
@@ -136,8 +140,9 @@ fn rule_8_having_accepted_a_primary_commits_nothing_in_the_older_view() {
     assert_eq!(cluster.brick(0).committed(P), 3, "in view 2, alone");
 }
 
+/// Rule `waiting reads are admitted anew`.
 #[test]
-fn rule_24_a_backup_serves_reads_once_it_has_what_the_view_began_with() {
+fn a_backup_serves_reads_once_it_has_what_the_view_began_with() {
     let (mut cluster, next) = taken_over(&[0]);
     cluster.adopt(P, &next);
     assert_eq!(cluster.brick(0).core.status(P).role, Role::Backup);
@@ -159,8 +164,9 @@ fn rule_24_a_backup_serves_reads_once_it_has_what_the_view_began_with() {
     assert!(told.serves_reads && told.view == View(2));
 }
 
+/// Rule `an old primary knows no outcome`.
 #[test]
-fn rule_25_what_a_new_primary_does_not_have_is_cut_and_reported() {
+fn what_a_new_primary_does_not_have_is_cut_and_reported() {
     let (mut cluster, next) = taken_over(&[0]);
     cluster.adopt(P, &next);
     cluster.run();
@@ -170,8 +176,9 @@ fn rule_25_what_a_new_primary_does_not_have_is_cut_and_reported() {
     assert_eq!(cluster.brick(1).committed(P), 2);
 }
 
+/// Rule `a cut is a record`.
 #[test]
-fn rule_28_a_cut_is_in_the_log_before_the_first_vote_of_the_view() {
+fn a_cut_is_in_the_log_before_the_first_vote_of_the_view() {
     let (mut cluster, next) = taken_over(&[0]);
     cluster.adopt(P, &next);
     cluster.is_log_held[0] = true;
@@ -186,8 +193,9 @@ fn rule_28_a_cut_is_in_the_log_before_the_first_vote_of_the_view() {
     assert_eq!(cluster.brick(1).committed(P), 2);
 }
 
+/// Rule `a cut is a record`.
 #[test]
-fn rule_28_a_cut_alone_holds_the_vote_back() {
+fn a_cut_alone_holds_the_vote_back() {
     let (mut cluster, next) = taken_over(&[0]);
     // Brick 0 has everything of view 2 but for the cut: the beginning is all that arrives.
     cluster.adopt(P, &next);
@@ -223,8 +231,9 @@ fn rule_28_a_cut_alone_holds_the_vote_back() {
     assert_ne!(appended(&cluster).0, 0);
 }
 
+/// Rule `a cut is a record`.
 #[test]
-fn rule_28_nothing_committed_is_cut_whatever_a_primary_says() {
+fn nothing_committed_is_cut_whatever_a_primary_says() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.run();
@@ -251,8 +260,9 @@ fn rule_28_nothing_committed_is_cut_whatever_a_primary_says() {
     assert!(!cluster.brick(1).core.status(P).serves_reads);
 }
 
+/// Rule `a cut is a record`.
 #[test]
-fn rule_28_an_agreed_tail_is_kept_to_its_last_record() {
+fn an_agreed_tail_is_kept_to_its_last_record() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.is_log_held[1] = true;
     for value in ["a", "b"] {
@@ -279,8 +289,9 @@ fn rule_28_an_agreed_tail_is_kept_to_its_last_record() {
     assert_eq!(cluster.brick(1).last(P), (1, 3));
 }
 
+/// Rule `a cut is a record`.
 #[test]
-fn rule_28_a_view_starts_with_a_record_that_names_its_predecessor() {
+fn a_view_starts_with_a_record_that_names_its_predecessor() {
     let (mut cluster, next) = taken_over(&[]);
     cluster.adopt(P, &next);
     cluster.run();
@@ -291,8 +302,9 @@ fn rule_28_a_view_starts_with_a_record_that_names_its_predecessor() {
     assert_eq!(start.predecessor, (View(1), Op(1)));
 }
 
+/// Rule `a cut is a record`.
 #[test]
-fn rule_28_a_view_that_follows_another_record_is_refused() {
+fn a_view_that_follows_another_record_is_refused() {
     let (mut cluster, next) = taken_over(&[0]);
     cluster.brick(0).adopt(P, &next);
     cluster.connect(1, 0);
@@ -321,8 +333,9 @@ fn rule_28_a_view_that_follows_another_record_is_refused() {
     }
 }
 
+/// Rule `a hand-over fences nobody`.
 #[test]
-fn rule_35_a_member_that_becomes_a_learner_stops_like_one_that_goes() {
+fn a_member_that_becomes_a_learner_stops_like_one_that_goes() {
     let first = group(1, 0, &[1], &[]);
     let mut cluster = Cluster::started(2, &[P], &first);
     let change = changing(&first, &group(2, 0, &[], &[1]), &[1]);
@@ -333,8 +346,9 @@ fn rule_35_a_member_that_becomes_a_learner_stops_like_one_that_goes() {
     assert_eq!(cluster.brick(0).committed(P), 1);
 }
 
+/// Rule `a hand-over fences nobody`.
 #[test]
-fn rule_35_a_hand_over_needs_no_fence() {
+fn a_hand_over_needs_no_fence() {
     let first = group(1, 0, &[1], &[]);
     let mut cluster = Cluster::started(2, &[P], &first);
     cluster.brick(0).put(P, "before", "v").unwrap();
@@ -360,8 +374,9 @@ fn rule_35_a_hand_over_needs_no_fence() {
     assert_eq!(cluster.brick(0).core.status(P).role, Role::Backup);
 }
 
+/// Rule `acknowledged views are remembered`.
 #[test]
-fn rule_11_what_was_accepted_is_kept_past_the_partition() {
+fn what_was_accepted_is_kept_past_the_partition() {
     let first = group(1, 0, &[1], &[]);
     let mut cluster = Cluster::started(2, &[P], &first);
     let change = changing(&first, &group(5, 1, &[0], &[]), &[]);
@@ -374,8 +389,9 @@ fn rule_11_what_was_accepted_is_kept_past_the_partition() {
     assert_eq!(cluster.brick(0).committed(P), 1, "no vote in view 3");
 }
 
+/// Rule `members name an incarnation`.
 #[test]
-fn rule_10_only_the_primary_that_the_map_names_begins_a_view() {
+fn only_the_primary_that_the_map_names_begins_a_view() {
     let mut cluster = Cluster::started(3, &[P], &group(1, 0, &[1, 2], &[]));
     cluster.connect(2, 1);
     cluster.run();

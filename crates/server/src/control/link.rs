@@ -27,11 +27,11 @@ pub(crate) struct ToControl {
 pub(crate) struct LoopState {
     /// The version of the catalog that it works by.
     pub(crate) catalog: AtomicU64,
-    /// Turns so far: that it goes up shows that the loop does not hang (PROTOCOL rule 23).
+    /// Turns so far: that it goes up shows that the loop does not hang (rule `a hanging loop loses its lease`).
     pub(crate) turns: AtomicU64,
-    /// Every removal up to this version of the catalog was acted on (rule 3).
+    /// Every removal up to this version of the catalog was acted on (rule `grants count for adopted maps`).
     pub(crate) stopped: AtomicU64,
-    /// So far, and the log synced since (rule 8).
+    /// So far, and the log synced since (rule `a primary accepts its view`).
     pub(crate) accepted: AtomicU64,
     /// After [`ToLoop::Drain`]: nothing is in flight any more.
     pub(crate) is_drained: AtomicBool,

@@ -35,7 +35,7 @@ pub(super) fn registration(
 }
 
 /// Which directory of which boot of which machine is locked; what cannot be told is left empty, and then
-/// proves nothing (PROTOCOL rule 20).
+/// proves nothing (rule `only the same machine proves death`).
 fn machine(directory: &DataDir) -> Machine {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let found = std::fs::metadata(directory.path());

@@ -129,7 +129,8 @@ pub(super) fn ask_again(world: &mut World, at: usize) -> bool {
     true
 }
 
-/// What was answered is not executed again: the answer is the same (PROTOCOL rule 19), or there is none.
+/// What was answered is not executed again: the answer is the same (rule `requests are executed once`), or there is
+/// none.
 pub(super) fn answer_again(world: &mut World, at: usize, before: &Reply, reply: &Reply) {
     let is_same = match reply {
         Reply::Error(line) => fate(line) != Fate::Refused || says_nothing(line),

@@ -1,4 +1,4 @@
-//! Nobody says that it obeys a removal of which it has only heard (PROTOCOL rule 3).
+//! Nobody says that it obeys a removal of which it has only heard (rule `grants count for adopted maps`).
 
 use crate::cluster::Cluster;
 

@@ -1,5 +1,5 @@
 //! What has committed is in the logs of all who are in sync, as durably as its table asks; and a view begins where nothing of
-//! an older one can be lost (PROTOCOL rule 8).
+//! an older one can be lost (rule `a primary accepts its view`).
 
 use super::commits::News;
 use crate::cluster::Cluster;

@@ -6,9 +6,9 @@
 //! ```
 //! As long as the machine has not rebooted, the page cache still has all that was written, and an
 //! unsynced tail is as good as a synced one. After a reboot it may be short. That knowledge must not
-//! be lost by storing the new boot id too early (PROTOCOL rule 13), so both lines are one atomic write.
-//! "Cut": and the end of a log that did not verify was cut off. Mostly no sync had covered it; but a record that rotted
-//! after it was synced looks the same if it was the last one.
+//! be lost by storing the new boot id too early (rule `a lost log end is noted first`), so both lines are one atomic
+//! write. "Cut": and the end of a log that did not verify was cut off. Mostly no sync had covered it; but a record
+//! that rotted after it was synced looks the same if it was the last one.
 
 use crate::config::PageCache;
 use crate::disk::{Access, Disk, read_file, replace_file};

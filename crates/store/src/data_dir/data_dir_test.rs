@@ -79,8 +79,9 @@ fn page_cache_is_believed_only_within_one_boot() {
     assert!(!again.is_tail_unsure());
 }
 
+/// Rule `a lost log end is noted first`.
 #[test]
-fn boot_13_tail_stays_unsure_until_it_is_confirmed() {
+fn tail_stays_unsure_until_it_is_confirmed() {
     // Power cut; started on boot 2 and killed; started again on boot 2: equal ids prove nothing.
     let directory = tempfile::tempdir().unwrap();
     let mut first = open(directory.path()).unwrap();
@@ -102,8 +103,9 @@ fn boot_13_tail_stays_unsure_until_it_is_confirmed() {
     assert!(!third.is_tail_unsure());
 }
 
+/// Rule `a lost log end is noted first`.
 #[test]
-fn boot_13_tail_is_unsure_after_a_failed_sync_until_it_is_confirmed() {
+fn tail_is_unsure_after_a_failed_sync_until_it_is_confirmed() {
     let directory = tempfile::tempdir().unwrap();
     let mut first = open(directory.path()).unwrap();
     first.confirm_boot().unwrap();
@@ -123,8 +125,9 @@ fn boot_13_tail_is_unsure_after_a_failed_sync_until_it_is_confirmed() {
     assert!(!third.is_tail_unsure());
 }
 
+/// Rule `a lost log end is noted first`.
 #[test]
-fn boot_13_end_that_was_cut_is_known_until_the_tail_is_confirmed() {
+fn end_that_was_cut_is_known_until_the_tail_is_confirmed() {
     let directory = tempfile::tempdir().unwrap();
     let mut first = open(directory.path()).unwrap();
     first.confirm_boot().unwrap();

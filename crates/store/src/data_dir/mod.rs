@@ -137,7 +137,7 @@ impl DataDir {
     }
 
     /// Whether the tail of the logs may be missing something that was acknowledged without a sync: the
-    /// machine stopped since, and no primary has confirmed the tail yet (PROTOCOL rule 13).
+    /// machine stopped since, and no primary has confirmed the tail yet (rule `a lost log end is noted first`).
     #[must_use]
     pub fn is_tail_unsure(&self) -> bool {
         self.boot.is_tail_unsure()

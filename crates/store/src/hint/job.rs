@@ -51,7 +51,7 @@ impl<D: Disk> HintJob<D> {
         &self.ranges
     }
 
-    /// Reads the segment, which is sealed and so synced (PROTOCOL rule 29), and writes its hint file.
+    /// Reads the segment, which is sealed and so synced (rule `reads check what they got`), and writes its hint file.
     ///
     /// Returns whether it did: a damaged segment gets none, so that the next start scans it and
     /// finds the damage.

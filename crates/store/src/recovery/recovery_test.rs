@@ -111,8 +111,9 @@ fn rot_in_the_last_record_is_damage_while_the_page_cache_is_intact() {
 
 /// What rotted where nothing says that it was synced is cut like what a power cut tore: that must not be forgotten,
 /// whenever the process that cuts it dies.
+/// Rule `a lost log end is noted first`.
 #[test]
-fn boot_13_end_that_is_cut_after_a_power_cut_leaves_word() {
+fn end_that_is_cut_after_a_power_cut_leaves_word() {
     let disk = MemDisk::new(1);
     let last = Log::open(&disk, wide(PageCache::Intact)).fill(1, 3)[2];
     disk.flip("000001.seg", last.offset as usize + 50, 1);
@@ -370,6 +371,7 @@ fn damaged_or_missing_hint_falls_back_to_the_segment() {
     assert!(log.report().segments.len() == 4 && log.report().records_from_hints > 0);
 }
 
+/// Rule `a damaged header taints its segment`.
 #[test]
 fn damage_in_a_header_names_the_partitions_that_miss_something() {
     let disk = MemDisk::new(1);

@@ -1,4 +1,4 @@
-//! Which partitions a segment has records of, and which of their ops (PROTOCOL rule 30).
+//! Which partitions a segment has records of, and which of their ops (rule `a damaged header taints its segment`).
 //!
 //! Kept for the active segment while it is written, stored in the footer when it is sealed.
 
